@@ -10,6 +10,8 @@ use crate::cluster::error::ReadError;
 use crate::cluster::error::WriteError;
 use crate::cluster::machine_writes::MachineApis;
 use crate::cluster::shoot_namespace::ShootNamespace;
+use crate::controller::error::ReconcileError;
+use crate::controller::reconcile_context::ReconcileContext;
 use crate::worker::changes::MachineChanges;
 use crate::worker::desired::{DesiredState, Drift};
 use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
@@ -75,14 +77,15 @@ pub(crate) async fn apply(apis: &MachineApis, changes: Vec<MachineChanges<'_>>, 
 /// Returns besides whose machines are replaced from now on. Without `first`, what differs is found out here.
 ///
 /// # Errors
-/// When machine objects can't be read.
+/// When machine objects can't be read, or [`ReconcileError::Overtaken`] where the Worker was changed meanwhile: reading may take long.
 pub(crate) async fn apply_to_live<'a>(
-    shoot: &ShootNamespace,
+    context: &ReconcileContext<'_>,
     desired: &'a DesiredState<'_>,
     first: Option<Drift<'a>>,
     live: MachineObjects,
     now: Timestamp,
-) -> Result<(Applied, Vec<Roll>), ReadError> {
+) -> Result<(Applied, Vec<Roll>), ReconcileError> {
+    let shoot = &context.shoot;
     let (apis, moved_replicas) = (shoot.apis(), live.moved_replicas.clone());
     let first = first.unwrap_or_else(|| desired.drift(&live, now)).changes;
     let mut begun = rolls(&first, &live);
@@ -92,6 +95,7 @@ pub(crate) async fn apply_to_live<'a>(
             break;
         }
         let live = MachineObjects { moved_replicas: moved_replicas.clone(), ..shoot.read_machine_objects().await? };
+        context.ensure_still_current().await?;
         let (writes, changes) = (applied.writes, desired.drift(&live, now).changes);
         for roll in rolls(&changes, &live) {
             if !begun.contains(&roll) {
@@ -159,13 +163,13 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::controller::test_support::lines;
-    use crate::controller::test_support::{controller, refusal};
+    use crate::controller::test_support::{controller, lines, reconcile_of, refusal, worker, worker_in};
     use crate::provider::MachinePlan;
     use crate::provider::azure::Azure;
     use crate::provider::test_support::NAMESPACE;
     use crate::worker::desired::test_support::{Objects, planned};
     use crate::worker::machine_objects::Digested;
+    use crate::worker::request::Operation;
 
     #[tokio::test]
     async fn what_has_moved_keeps_its_replicas_where_somebody_else_writes_first() {
@@ -173,6 +177,7 @@ mod tests {
         let tries = Arc::<AtomicUsize>::default();
         let (controller, asked) = controller(None, move |line, _| match line {
             MADE if tries.fetch_add(1, Ordering::Relaxed) == 0 => refusal(409, "AlreadyExists"),
+            "GET w" => (200, worker(&json!({}), 7)),
             _ if line.starts_with("GET ") => {
                 (200, json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}))
             }
@@ -182,8 +187,8 @@ mod tests {
         let desired = objects.desired(planned());
         let name = desired.plan.machines().next().unwrap().deployment.name.0.clone();
         let live = MachineObjects { moved_replicas: [(name, 4)].into(), ..MachineObjects::default() };
-        let shoot = controller.shoot_namespace("ns", &Azure);
-        let (applied, _) = apply_to_live(&shoot, &desired, None, live, Timestamp::UNIX_EPOCH).await.unwrap();
+        let context = reconcile_of(&controller, &worker_in(NAMESPACE), &Azure, Operation::Reconcile);
+        let (applied, _) = apply_to_live(&context, &desired, None, live, Timestamp::UNIX_EPOCH).await.unwrap();
         assert!(applied.errors.is_empty(), "{:?}", applied.errors);
         assert_eq!(applied.writes, 5, "Secret and class, and everything when it was read anew");
         let asked = asked.lock().unwrap();
@@ -228,14 +233,15 @@ mod tests {
             "GET machineclasses" => {
                 (200, json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": [class.clone()]}))
             }
+            "GET w" => (200, worker(&json!({}), 7)),
             _ if line.starts_with("GET ") => {
                 (200, json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}))
             }
             _ => (201, json!({"metadata": {"name": "x", "namespace": "ns", "uid": "u", "resourceVersion": "8"}})),
         });
         let live = MachineObjects { classes: [(name, live_class)].into(), ..MachineObjects::default() };
-        let shoot = controller.shoot_namespace(NAMESPACE, &Azure);
-        let (applied, _) = apply_to_live(&shoot, &desired, None, live, Timestamp::UNIX_EPOCH).await.unwrap();
+        let context = reconcile_of(&controller, &worker_in(NAMESPACE), &Azure, Operation::Reconcile);
+        let (applied, _) = apply_to_live(&context, &desired, None, live, Timestamp::UNIX_EPOCH).await.unwrap();
         (lines(&asked), applied.errors.iter().map(ToString::to_string).collect())
     }
 
@@ -266,6 +272,7 @@ mod tests {
                 "GET machinedeployments" => {
                     (200, json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": [old.clone()]}))
                 }
+                "GET w" => (200, worker(&json!({}), 7)),
                 _ if line.starts_with("GET ") => {
                     (200, json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": []}))
                 }
@@ -279,8 +286,8 @@ mod tests {
             if is_known {
                 live.deployments.insert(deployment.clone(), known.clone());
             }
-            let shoot = controller.shoot_namespace(NAMESPACE, &Azure);
-            let (_, rolls) = apply_to_live(&shoot, &desired, None, live, Timestamp::UNIX_EPOCH).await.unwrap();
+            let context = reconcile_of(&controller, &worker_in(NAMESPACE), &Azure, Operation::Reconcile);
+            let (_, rolls) = apply_to_live(&context, &desired, None, live, Timestamp::UNIX_EPOCH).await.unwrap();
             assert_eq!(rolls.len(), 1, "known before: {is_known}: {rolls:?}");
             assert_eq!((rolls[0].deployment.as_str(), rolls[0].from.as_str()), (deployment.as_str(), "old"));
         }

@@ -4,9 +4,9 @@ use std::mem::take;
 
 use jiff::Timestamp;
 
-use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::controller::delete_objects::delete_objects;
 use crate::controller::error::ReconcileError;
+use crate::controller::reconcile_context::ReconcileContext;
 use crate::worker::machine_objects::MachineObjects;
 use crate::worker::orphans::{Deletions, MachineController, Orphans, orphans};
 use crate::worker::outcome::{PendingDeletion, PendingDeployment};
@@ -15,14 +15,18 @@ use crate::worker::progress::{self, Hibernation, Progress};
 
 /// Deletes what nothing needs any more, once every planned machine is there. Old deployments carry the workload until
 /// then. Where that is to be decided, `progress` and `live` are brought up to date.
+///
+/// # Errors
+/// When something can't be read or deleted, or [`ReconcileError::Overtaken`] where the Worker was changed before deployments go.
 pub(crate) async fn clean_up(
-    shoot: &ShootNamespace,
+    context: &ReconcileContext<'_>,
     plan: &Plan,
     progress: &mut Progress,
     live: &mut MachineObjects,
     hibernation: Hibernation,
     now: Timestamp,
 ) -> Result<PendingDeletion, ReconcileError> {
+    let shoot = &context.shoot;
     let mut found = orphans(plan, live, MachineController::Running);
     if !progress.is_ready() || found.is_empty() {
         return Ok(PendingDeletion::default());
@@ -47,6 +51,9 @@ pub(crate) async fn clean_up(
         }
         found = orphans(plan, live, machine_controller);
         let Deletions { deployments, .. } = found.deletions(live);
+        if !deployments.is_empty() {
+            context.ensure_still_current().await?;
+        }
         if machine_controller == MachineController::Stopped && !deployments.is_empty() {
             // Nobody may ever tell that they are gone: what they leave is judged by what is there after them.
             delete_objects(&shoot.apis(), Deletions { deployments, ..Deletions::default() }).await?;
@@ -76,19 +83,17 @@ fn pending_deletion(found: Orphans, live: &MachineObjects, now: Timestamp) -> Pe
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use axum::http::{Request, Response};
-    use futures::future;
-    use kube::Client;
-    use kube::client::Body;
     use serde_json::{Value, json};
-    use tower::service_fn;
 
     use super::*;
-    use crate::cluster::cache::SeedCache;
+    use crate::controller::test_support::{
+        controller, controller_over, lines, reconcile_of, refusal, worker, worker_in,
+    };
+    use crate::provider::PoolPlan;
     use crate::provider::azure::Azure;
-    use crate::provider::{PoolPlan, Providers};
     use crate::worker::machine_objects::Digested;
     use crate::worker::progress::{DeploymentProgress, Phase};
+    use crate::worker::request::Operation;
 
     /// What is asked to clean up after a plan that wants nothing, where these objects are there, by the plural of their kind.
     async fn asked(there: &'static [&'static str]) -> (Vec<String>, PendingDeletion) {
@@ -103,29 +108,30 @@ mod tests {
     ) -> (Vec<String>, PendingDeletion) {
         let asked = Arc::<Mutex<Vec<String>>>::default();
         let seen = Arc::clone(&asked);
-        let service = service_fn(move |request: Request<Body>| {
-            let path: Vec<&str> = request.uri().path().rsplit('/').collect();
-            let plural = if path[0] == "web-z1" || path[1] == "deployments" { path[1] } else { path[0] };
-            seen.lock().unwrap().push(format!("{} {plural}", request.method()));
+        let (controller, _) = controller_over(None, move |question, _| {
+            let path: Vec<&str> = question.path.rsplit('/').collect();
+            let plural =
+                if ["web-z1", "w", "machine-controller-manager"].contains(&path[0]) { path[1] } else { path[0] };
+            seen.lock().unwrap().push(format!("{} {plural}", question.method));
             let items: Vec<Value> = there.iter().filter(|kind| **kind == plural).map(|_| object()).collect();
-            let answer = match request.method().as_str() {
-                "DELETE" => json!({"kind": "Status", "status": "Success", "details": {"uid": "u"}}),
-                _ if plural == "deployments" => {
+            let answer = match (question.method.as_str(), plural) {
+                ("DELETE", _) => json!({"kind": "Status", "status": "Success", "details": {"uid": "u"}}),
+                (_, "workers") => worker(&json!({}), 7),
+                (_, "deployments") => {
                     json!({"metadata": {}, "spec": {"replicas": replicas, "selector": {}, "template": {}}})
                 }
-                _ => json!({"metadata": {"resourceVersion": "7"}, "items": items}),
+                _ => json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": items}),
             };
-            future::ok::<_, kube::Error>(Response::new(Body::from(answer.to_string().into_bytes())))
+            (200, answer)
         });
-        let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
-        let shoot = ShootNamespace::new(Client::new(service, "default"), cache, "shoot--p--s", &Azure);
-        let mut live = shoot.read_machine_objects().await.unwrap();
+        let context = reconcile_of(&controller, &worker_in("shoot--p--s"), &Azure, Operation::Reconcile);
+        let mut live = context.shoot.read_machine_objects().await.unwrap();
         asked.lock().unwrap().clear();
         shown(&mut live);
         let empty = PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None };
         let plan = Plan { pools: vec![Ok(empty)], provider_status: json!({}) };
         let (mut progress, now) = (Progress::default(), Timestamp::UNIX_EPOCH);
-        let pending = clean_up(&shoot, &plan, &mut progress, &mut live, Hibernation::NotWanted, now).await.unwrap();
+        let pending = clean_up(&context, &plan, &mut progress, &mut live, Hibernation::NotWanted, now).await.unwrap();
         let asked = asked.lock().unwrap().clone();
         (asked, pending)
     }
@@ -187,16 +193,16 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_goes_before_every_planned_machine_is_there() {
-        let service = service_fn(|_: Request<Body>| async { Err::<Response<Body>, _>("nothing is asked") });
-        let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
-        let shoot = ShootNamespace::new(Client::new(service, "default"), cache, "shoot--p--s", &Azure);
+        let (controller, asked) = controller(None, |_, _| refusal(500, "InternalError"));
+        let context = reconcile_of(&controller, &worker_in("shoot--p--s"), &Azure, Operation::Reconcile);
         let class = Digested::class(object()).unwrap();
         let mut live = MachineObjects { classes: [("web-z1".to_owned(), class)].into(), ..MachineObjects::default() };
         let waiting = DeploymentProgress { phase: Phase::Pending, ..DeploymentProgress::ready() };
         let mut progress = Progress { deployments: vec![waiting], ..Progress::default() };
         let plan = Plan { pools: vec![], provider_status: json!({}) };
         let now = Timestamp::UNIX_EPOCH;
-        let pending = clean_up(&shoot, &plan, &mut progress, &mut live, Hibernation::NotWanted, now).await.unwrap();
+        let pending = clean_up(&context, &plan, &mut progress, &mut live, Hibernation::NotWanted, now).await.unwrap();
         assert!(pending.is_empty() && live.classes.len() == 1);
+        assert!(lines(&asked).is_empty());
     }
 }

@@ -78,7 +78,7 @@ pub(crate) async fn delete(
     }
     let deletions = Deletions::of_all(&live);
     if !deletions.deployments.is_empty() {
-        context.ensure_current().await?;
+        context.ensure_still_current().await?;
     }
     mark_machines(shoot, &live.machines).await?;
     delete_objects(&shoot.apis(), deletions).await?;

@@ -96,14 +96,13 @@ mod tests {
     use crate::api::secret::Secrets;
     use crate::cloud::Clouds;
     use crate::cloud::dependency::{Cloud, DependencyRequest, DependencyState};
-    use crate::cluster::identity::Identity;
     use crate::controller::context::ControllerContext;
     use crate::controller::queue::Requeue;
     use crate::controller::test_seed::{NAMESPACE, Seed, WORKER};
+    use crate::controller::test_support::reconcile_of;
     use crate::provider::WorkerError;
     use crate::provider::gcp::Gcp;
     use crate::worker::decode::context_of;
-    use crate::worker::reconcile_state::ReconcileState;
     use crate::worker::request::Operation;
 
     /// A cloud at which pools depend on something, what it was asked to leave there, and how a removal goes.
@@ -202,7 +201,7 @@ mod tests {
         let shoot = context.shoot_namespace(NAMESPACE, &Gcp);
         let (cluster, secrets) = (shoot.cluster(true).await.unwrap(), shoot.secrets(&worker, true).await.unwrap());
         let inputs = context_of(&worker, cluster.as_deref(), &secrets).unwrap();
-        let mut reconcile = reconcile_of(&context, &worker);
+        let mut reconcile = reconcile_of(&context, &worker, &Gcp, Operation::Reconcile);
         let mut published = Published::default();
         let deadline = Timestamp::UNIX_EPOCH + Duration::from_secs(60);
         let mut clean_up = async |seen: &[&str], now: Timestamp| {
@@ -217,11 +216,6 @@ mod tests {
         assert!(used.lock().unwrap().is_empty(), "classes are others than the reconcile has seen");
         assert_eq!(clean_up(&["used"], deadline).await, (ReconcileOutcome::Succeeded, None));
         assert_eq!(*used.lock().unwrap(), [["used"]]);
-    }
-
-    fn reconcile_of<'a>(context: &'a ControllerContext, worker: &Worker) -> ReconcileContext<'a> {
-        let (identity, operation) = (Identity::of(worker).unwrap(), Operation::Reconcile);
-        ReconcileContext::new(context, identity, &Gcp, operation, ReconcileState::Continued(operation))
     }
 
     #[tokio::test(start_paused = true)]

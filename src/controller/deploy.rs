@@ -36,7 +36,7 @@ use crate::worker::desired::{CloudView, DesiredState, Drift};
 use crate::worker::events::{WorkerEvent, events};
 use crate::worker::every_node_ready::{HealthCheck, every_node_ready};
 use crate::worker::machine_objects::MachineObjects;
-use crate::worker::orphans::{MachineController, orphans};
+use crate::worker::orphans::MachineController;
 use crate::worker::outcome::{Found, PendingDeletion, outcome};
 use crate::worker::progress::{Hibernation, Progress, Stuck, progress};
 use crate::worker::published::{Published, deadline, deadline_from, has_failed, is_publication_due, published_at};
@@ -186,12 +186,6 @@ impl Deploy<'_> {
         }
     }
 
-    /// Whether machine deployments go, once all machines are there.
-    fn is_to_delete(&self, live: &MachineObjects) -> bool {
-        let unneeded = orphans(&self.desired.plan, live, MachineController::Running);
-        !unneeded.deletions(live).deployments.is_empty()
-    }
-
     /// Writes records of dependencies, brings machines back that have moved, and writes what differs. Client.
     async fn write<'s>(
         &'s self,
@@ -210,10 +204,13 @@ impl Deploy<'_> {
             mark_machines(shoot, &live.machines).await?;
         }
         if self.is_to_write(&live, drift.as_ref()) {
-            context.ensure_current().await?;
+            match self.has_moved {
+                true => context.ensure_still_current().await?,
+                false => context.ensure_current().await?,
+            }
         }
         let (Applied { live, errors, writes }, rolls) =
-            apply_to_live(shoot, &self.desired, drift, live, self.now).await?;
+            apply_to_live(context, &self.desired, drift, live, self.now).await?;
         let rolls = rolls.into_iter().filter(|roll| roll.is_written(&live.deployments)).collect();
         // Machines of what is not here yet would be taken for orphans and deleted at the cloud.
         if self.has_moved && self.desired.is_complete() && errors.is_empty() {
@@ -237,12 +234,9 @@ impl Deploy<'_> {
         };
         let mut progress = progress(&self.desired.plan, shoot.name(), &written.live, hibernation);
         let is_written = written.errors.is_empty();
-        if is_written && progress.is_ready() && self.is_to_delete(&written.live) {
-            context.ensure_current().await?;
-        }
         let pending_deletion = match is_written {
             true => {
-                clean_up(shoot, &self.desired.plan, &mut progress, &mut written.live, hibernation, self.now).await?
+                clean_up(context, &self.desired.plan, &mut progress, &mut written.live, hibernation, self.now).await?
             }
             false => PendingDeletion::default(),
         };

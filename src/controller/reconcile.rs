@@ -140,10 +140,13 @@ async fn perform(
 
 #[cfg(test)]
 mod tests {
+    use std::mem::take;
+    use std::sync::Arc;
+
     use serde_json::json;
 
     use super::*;
-    use crate::controller::test_seed::{NAMESPACE, Seed, WORKER};
+    use crate::controller::test_seed::{CONTROLLER, NAMESPACE, Objects, Seed, WORKER, kept_machines};
     use crate::controller::test_support::{shown, watched};
 
     #[tokio::test(start_paused = true)]
@@ -204,9 +207,59 @@ mod tests {
         let gone = |seed: &Seed| seed.remove(WORKER);
         let made_anew = |seed: &Seed| seed.merge(WORKER, json!({"metadata": {"uid": "another"}}));
         let all_gone = |seed: &Seed| ["machine", "secrets/shoot"].into_iter().for_each(|prefix| seed.remove(prefix));
+        let without_classes = |seed: &Seed| seed.remove("machineclasses/");
         for (happened, stays) in [(changed as fn(&Seed), true), (gone, false), (made_anew, false)] {
             assert_eq!(written_for_a_stale(Operation::Reconcile, happened, all_gone).await, (vec![], stays));
             assert_eq!(written_for_a_stale(Operation::Delete, happened, |_| ()).await, (vec![], stays));
+            assert_eq!(written_for_a_stale(Operation::Delete, happened, without_classes).await, (vec![], stays));
+        }
+    }
+
+    /// What may happen to a Worker.
+    const CHANGED: fn(&mut Objects) = |objects| {
+        let metadata = &mut objects.get_mut(WORKER).unwrap()["metadata"];
+        (metadata["resourceVersion"], metadata["annotations"]) = (json!("1000"), json!({"somebody": "else"}));
+    };
+    const GONE: fn(&mut Objects) = |objects| assert!(objects.remove(WORKER).is_some());
+    const MADE_ANEW: fn(&mut Objects) = |objects| {
+        objects.get_mut(WORKER).unwrap()["metadata"]["uid"] = json!("another");
+    };
+
+    /// How a reconcile ended that wrote that its operation begins, and in which that happened when this was asked; and what was written
+    /// after it but machines, which are made side by side.
+    async fn written_once_overtaken(
+        (seed, context): (Seed, Arc<ControllerContext>),
+        asks: &str,
+        happens: fn(&mut Objects),
+    ) -> (Requeue, Vec<String>) {
+        seed.when(asks, happens);
+        seed.asked();
+        let requeue = seed.reconcile(&context).await.unwrap();
+        let asked: Vec<String> = seed.asked().into_iter().map(|(line, _)| line).collect();
+        let begins = asked.iter().position(|line| line.starts_with("PATCH workers/mail")).unwrap();
+        let at = asked.iter().position(|line| line == asks).unwrap();
+        assert!(begins < at, "{asked:?}");
+        let is_counted =
+            |line: &String| !line.starts_with("GET") && !["POST events", "POST machines"].contains(&&**line);
+        (requeue, asked.into_iter().skip(at + 1).filter(is_counted).collect())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn machines_neither_come_nor_go_once_the_worker_has_become_another_one_within_a_reconcile() {
+        for happens in [CHANGED, GONE, MADE_ANEW] {
+            let refused = Seed::new();
+            let mut is_first = true;
+            refused.0.refuse(move |line, _| {
+                (line == "POST machinedeployments" && take(&mut is_first)).then_some((409, "AlreadyExists"))
+            });
+            let nothing = (Requeue::After(AFTER_A_CONFLICT), Vec::<String>::new());
+            assert_eq!(written_once_overtaken(refused, "POST machinedeployments", happens).await, nothing);
+            let restored = Seed::moved(&kept_machines());
+            assert_eq!(written_once_overtaken(restored, "POST machines", happens).await, nothing);
+            let without_pools = Seed::settled().await;
+            without_pools.0.merge(WORKER, json!({"spec": {"pools": []}}));
+            without_pools.0.request("reconcile");
+            assert_eq!(written_once_overtaken(without_pools, &format!("GET {CONTROLLER}"), happens).await, nothing);
         }
     }
 

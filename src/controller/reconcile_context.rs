@@ -93,7 +93,15 @@ impl<'a> ReconcileContext<'a> {
     /// # Errors
     /// [`ReconcileError::Overtaken`] where it is, or when it can't be read.
     pub(crate) async fn ensure_current(&self) -> Result<(), ReconcileError> {
-        if self.marked.is_some() || self.writer().is_current().await? { Ok(()) } else { Err(ReconcileError::Overtaken) }
+        if self.marked.is_some() { Ok(()) } else { self.ensure_still_current().await }
+    }
+
+    /// The same, also of a Worker that was written in this reconcile: after what may have taken a long time. Client.
+    ///
+    /// # Errors
+    /// [`ReconcileError::Overtaken`] where it is another one or gone, or when it can't be read.
+    pub(crate) async fn ensure_still_current(&self) -> Result<(), ReconcileError> {
+        if self.writer().is_current().await? { Ok(()) } else { Err(ReconcileError::Overtaken) }
     }
 
     /// Something has happened; where the status has to say that the operation begins before anything else is written, it is
@@ -156,7 +164,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::controller::test_support::{controller, lines, refusal, worker};
+    use crate::controller::test_support::{controller, lines, reconcile_of, refusal, worker};
     use crate::provider::azure::Azure;
 
     /// The version that is written next after members of the provider status were written, and the Worker was as `changed` says.
@@ -166,9 +174,7 @@ mod tests {
         json_patch::merge(&mut now, &json!({ "metadata": changed }));
         let (controller, _) = controller(None, move |_, _| (200, now.clone()));
         let worker: Worker = serde_json::from_value(before).unwrap();
-        let (identity, operation) = (Identity::of(&worker).unwrap(), Operation::Reconcile);
-        let state = ReconcileState::Continued(operation);
-        let mut context = ReconcileContext::new(&controller, identity, &Azure, operation, state);
+        let mut context = reconcile_of(&controller, &worker, &Azure, Operation::Reconcile);
         context.write_provider_status(&worker, json!({"a": 1})).await.unwrap();
         context.identity.version
     }
@@ -178,9 +184,7 @@ mod tests {
         for (operation, reads_secrets) in [(Operation::Migrate, false), (Operation::Reconcile, true)] {
             let (controller, asked) = controller(None, |_, _| refusal(404, "NotFound"));
             let worker: Worker = serde_json::from_value(worker(&json!({}), 7)).unwrap();
-            let identity = Identity::of(&worker).unwrap();
-            let state = ReconcileState::Continued(operation);
-            let context = ReconcileContext::new(&controller, identity, &Azure, operation, state);
+            let context = reconcile_of(&controller, &worker, &Azure, operation);
             Inputs::read(&context, &worker).await;
             assert_eq!(lines(&asked).contains(&"GET cloudprovider".to_owned()), reads_secrets, "{operation:?}");
         }

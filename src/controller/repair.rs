@@ -8,6 +8,7 @@ use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
 use crate::cluster::error::ReadError;
 use crate::controller::apply::{Applied, ApplyError, apply};
+use crate::controller::error::ReconcileError;
 use crate::controller::reconcile_context::ReconcileContext;
 use crate::worker::deletion_prerequisites::{DeletionPrerequisites, repairs};
 use crate::worker::desired::{CloudView, DesiredState};
@@ -33,14 +34,14 @@ pub(crate) struct Repaired {
 /// pools depend on is what the provider status records.
 ///
 /// # Errors
-/// When machine objects can't be read.
+/// When machine objects can't be read, or [`ReconcileError::Overtaken`] where the Worker was changed meanwhile.
 pub(crate) async fn repair_classes(
     context: &ReconcileContext<'_>,
     worker: &Worker,
     cluster: Option<&Cluster>,
     secrets: &Result<Secrets, ReadError>,
     mut live: MachineObjects,
-) -> Result<Repaired, ReadError> {
+) -> Result<Repaired, ReconcileError> {
     let shoot = &context.shoot;
     let namespace = shoot.name();
     let planned = match secrets {
@@ -55,6 +56,7 @@ pub(crate) async fn repair_classes(
     {
         // Once the machines are gone nothing may be made any more: that is judged by what is there now.
         live = shoot.read_machine_objects().await?;
+        context.ensure_still_current().await?;
         let repairs = repairs(plan, namespace, &live);
         Applied { errors, writes, .. } = apply(&shoot.apis(), repairs, live).await;
         live = shoot.machine_objects().await?;

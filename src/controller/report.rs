@@ -133,16 +133,14 @@ mod tests {
     use crate::controller::context::ControllerContext;
     use crate::controller::reconcile::reconcile;
     use crate::controller::test_seed::{Seed, WORKER};
-    use crate::controller::test_support::{controller, worker};
+    use crate::controller::test_support::{controller, reconcile_of, worker};
     use crate::provider::azure::Azure;
 
     #[tokio::test]
     async fn a_worker_is_reconciled_again_when_something_may_have_changed() {
         let (controller, _) = controller(None, |_, _| (200, json!({})));
         let worker: Worker = serde_json::from_value(worker(&json!({}), 7)).unwrap();
-        let (identity, operation) = (Identity::of(&worker).unwrap(), Operation::Reconcile);
-        let state = ReconcileState::Continued(operation);
-        let context = ReconcileContext::new(&controller, identity, &Azure, operation, state);
+        let context = reconcile_of(&controller, &worker, &Azure, Operation::Reconcile);
         let after = |outcome: ReconcileOutcome, seconds: Option<u64>, writes| {
             let requeue_after = seconds.map(Duration::from_secs);
             let result = ReconcileResult { requeue_after, writes, ..ReconcileResult::of(outcome) };

@@ -177,42 +177,13 @@ async fn create(
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-    use std::sync::Arc;
-
-    use base64::Engine;
-    use base64::engine::general_purpose::STANDARD;
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
     use serde_json::{Value, json};
 
-    use crate::controller::context::ControllerContext;
-    use crate::controller::test_seed::{CONTROLLER, DEPLOYMENT, Seed, WORKER};
-
-    const NAME: &str = "shoot--garden--mail-web-z1";
-
-    /// A Worker that has moved here with four machines, of which `state` is what gardenlet has kept.
-    fn moved(state: &Value) -> (Seed, Arc<ControllerContext>) {
-        let (seed, context) = Seed::new();
-        let last = json!({"type": "Migrate", "state": "Succeeded", "progress": 100});
-        seed.merge(WORKER, json!({"status": {"lastOperation": last, "state": state}}));
-        seed.request("restore");
-        seed.merge(CONTROLLER, json!({"spec": {"replicas": 0}}));
-        (seed, context)
-    }
-
-    fn kept() -> Value {
-        let object = |name: String| json!({"metadata": {"name": name, "labels": {"name": NAME}}, "spec": {"class": {"name": "c"}}});
-        let machines: Vec<Value> = (0..4).map(|number| object(format!("{NAME}-{number}"))).collect();
-        let deployment = json!({"replicas": 4, "machineSets": [object(format!("{NAME}-s"))], "machines": machines});
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-        encoder.write_all(json!({"machineDeployments": {NAME: deployment}}).to_string().as_bytes()).unwrap();
-        json!({"state": STANDARD.encode(encoder.finish().unwrap())})
-    }
+    use crate::controller::test_seed::{CONTROLLER, DEPLOYMENT, DEPLOYMENT_NAME as NAME, Seed, kept_machines};
 
     #[tokio::test(start_paused = true)]
     async fn machines_that_have_moved_are_made_before_their_deployment_which_keeps_its_replicas() {
-        let (seed, context) = moved(&kept());
+        let (seed, context) = Seed::moved(&kept_machines());
         // The process has ended in between.
         seed.put(&format!("machines/{NAME}-0"), json!({"metadata": {"name": format!("{NAME}-0")}}));
         seed.reconcile(&context).await.unwrap();
@@ -232,7 +203,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn machines_that_are_of_no_class_of_the_pool_any_more_get_one_under_the_name_that_they_have() {
-        let (seed, context) = moved(&kept());
+        let (seed, context) = Seed::moved(&kept_machines());
         seed.reconcile(&context).await.unwrap();
         let wanted = seed.get(DEPLOYMENT).unwrap()["spec"]["template"]["spec"]["class"]["name"].clone();
         let of = |plural: &str, name: &Value| seed.get(&format!("{plural}/{}", name.as_str().unwrap())).unwrap();
@@ -255,7 +226,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_machine_that_can_not_be_brought_back_holds_up_its_deployment() {
-        let (seed, context) = moved(&kept());
+        let (seed, context) = Seed::moved(&kept_machines());
         seed.refuse(|line, _| (line == "POST machines").then_some((403, "Forbidden")));
         seed.reconcile(&context).await.unwrap();
         let error = seed.last("/status/lastError/description");
@@ -269,7 +240,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn machine_controller_manager_waits_for_all_that_has_moved() {
-        let (seed, context) = moved(&kept());
+        let (seed, context) = Seed::moved(&kept_machines());
         seed.refuse(|line, class| {
             (line == "POST machineclasses" && class["metadata"]["name"] != "c").then_some((403, "Forbidden"))
         });
@@ -280,7 +251,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn machines_that_are_not_kept_in_the_worker_are_read_from_the_garden() {
-        let (seed, context) = moved(&Value::Null);
+        let (seed, context) = Seed::moved(&Value::Null);
         seed.reconcile(&context).await.unwrap();
         let error = seed.last("/status/lastError/description");
         assert!(error.contains("garden client is missing"), "{error}");

@@ -1,10 +1,15 @@
 //! A seed for tests: an API server that keeps what it is sent, with a shoot whose Worker has one pool in one zone.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::mem::take;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
 use crate::api::gardener::Worker;
@@ -23,11 +28,13 @@ pub(crate) const NAMESPACE: &str = "shoot--garden--mail";
 pub(crate) const WORKER: &str = "workers/mail";
 pub(crate) const CLUSTER: &str = "clusters/shoot--garden--mail";
 pub(crate) const DEPLOYMENT: &str = "machinedeployments/shoot--garden--mail-web-z1";
+/// The name of the machine deployment.
+pub(crate) const DEPLOYMENT_NAME: &str = "shoot--garden--mail-web-z1";
 pub(crate) const CREDENTIALS: &str = "secrets/cloudprovider";
 pub(crate) const CONTROLLER: &str = "deployments/machine-controller-manager";
 
 /// What an API server has, by the plural of its kind and its name.
-type Objects = BTreeMap<String, Value>;
+pub(crate) type Objects = BTreeMap<String, Value>;
 type Change = Box<dyn FnOnce(&mut Objects) + Send>;
 type Refusal = Box<dyn FnMut(&str, &Value) -> Option<(u16, &'static str)> + Send>;
 
@@ -68,6 +75,16 @@ impl Seed {
         let deployment = json!({"metadata": {}, "spec": {"replicas": 1, "selector": {}, "template": {}}});
         seed.put(CONTROLLER, deployment);
         let context = seed.controller();
+        (seed, context)
+    }
+
+    /// A seed to which the Worker has moved, with what gardenlet has kept of its machines.
+    pub(crate) fn moved(kept: &Value) -> (Self, Arc<ControllerContext>) {
+        let (seed, context) = Self::new();
+        let last = json!({"type": "Migrate", "state": "Succeeded", "progress": 100});
+        seed.merge(WORKER, json!({"status": {"lastOperation": last, "state": kept}}));
+        seed.request("restore");
+        seed.merge(CONTROLLER, json!({"spec": {"replicas": 0}}));
         (seed, context)
     }
 
@@ -252,6 +269,18 @@ impl Seed {
             _ => state.patch(&name, &question.body),
         }
     }
+}
+
+/// Four machines of the machine deployment, as gardenlet keeps them of a shoot that moves.
+pub(crate) fn kept_machines() -> Value {
+    const NAME: &str = DEPLOYMENT_NAME;
+    let object =
+        |name: String| json!({"metadata": {"name": name, "labels": {"name": NAME}}, "spec": {"class": {"name": "c"}}});
+    let machines: Vec<Value> = (0..4).map(|number| object(format!("{NAME}-{number}"))).collect();
+    let deployment = json!({"replicas": 4, "machineSets": [object(format!("{NAME}-s"))], "machines": machines});
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(json!({"machineDeployments": {NAME: deployment}}).to_string().as_bytes()).unwrap();
+    json!({"state": STANDARD.encode(encoder.finish().unwrap())})
 }
 
 impl State {

@@ -20,13 +20,16 @@ use crate::cluster::write_fence::WriteFence;
 use crate::controller::context::ControllerContext;
 use crate::controller::memory::Memory;
 use crate::controller::metrics::Metrics;
+use crate::controller::reconcile_context::ReconcileContext;
 use crate::controller::served::Served;
 use crate::controller::start::access_through;
 use crate::process::clock::Clock;
 use crate::process::shard::Shard;
-use crate::provider::Providers;
+use crate::provider::{Provider, Providers};
 use crate::worker::class_images::ImagePolicy;
 use crate::worker::every_node_ready::HealthCheck;
+use crate::worker::reconcile_state::ReconcileState;
+use crate::worker::request::Operation;
 
 /// A Worker of which a reconcile is asked.
 pub(crate) fn worker(labels: &Value, version: u64) -> Value {
@@ -38,6 +41,13 @@ pub(crate) fn worker(labels: &Value, version: u64) -> Value {
         },
         "spec": {"type": "azure", "region": "r", "secretRef": {"name": "cloudprovider", "namespace": "ns"}, "pools": []},
     })
+}
+
+/// The same Worker, in that namespace.
+pub(crate) fn worker_in(namespace: &str) -> Worker {
+    let mut document = worker(&json!({}), 7);
+    document["metadata"]["namespace"] = json!(namespace);
+    serde_json::from_value(document).unwrap()
 }
 
 /// What an API server is asked, each with its body.
@@ -108,6 +118,17 @@ pub(crate) fn controller_over(
         shard,
     };
     (Arc::new(context), asked)
+}
+
+/// A reconcile in the middle of an operation of the Worker.
+pub(crate) fn reconcile_of<'a>(
+    controller: &'a ControllerContext,
+    worker: &Worker,
+    provider: &'static dyn Provider,
+    operation: Operation,
+) -> ReconcileContext<'a> {
+    let (identity, state) = (Identity::of(worker).unwrap(), ReconcileState::Continued(operation));
+    ReconcileContext::new(controller, identity, provider, operation, state)
 }
 
 /// The watch shows the Worker.

@@ -42,11 +42,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cluster::identity::Identity;
-    use crate::controller::test_support::{controller, refusal, worker};
+    use crate::controller::test_support::{controller, reconcile_of, refusal, worker};
     use crate::provider::azure::Azure;
     use crate::worker::reconcile_outcome::{Failure, ReconcileOutcome};
-    use crate::worker::reconcile_state::ReconcileState;
 
     #[tokio::test]
     async fn an_operation_that_deploys_machines_and_ends_has_the_condition() {
@@ -63,8 +61,7 @@ mod tests {
             (Operation::Delete, ReconcileOutcome::Succeeded, false),
             (Operation::Migrate, failed(), false),
         ] {
-            let (identity, state) = (Identity::of(&worker).unwrap(), ReconcileState::Continued(operation));
-            let context = ReconcileContext::new(&controller, identity, &Azure, operation, state);
+            let context = reconcile_of(&controller, &worker, &Azure, operation);
             let mut result = ReconcileResult::of(outcome);
             add_forecast(&context, &worker, &mut result, Timestamp::UNIX_EPOCH);
             let reasons: Vec<&str> = result.conditions.iter().map(|condition| condition.reason).collect();
