@@ -17,7 +17,7 @@ use crate::worker::progress::{self, Hibernation, Progress};
 /// then. Where that is to be decided, `progress` and `live` are brought up to date.
 ///
 /// # Errors
-/// When something can't be read or deleted, or [`ReconcileError::Overtaken`] where the Worker was changed before deployments go.
+/// When something can't be read or deleted, or [`ReconcileError::Overtaken`] where the Worker was changed before deployments or machine sets go.
 pub(crate) async fn clean_up(
     context: &ReconcileContext<'_>,
     plan: &Plan,
@@ -50,8 +50,8 @@ pub(crate) async fn clean_up(
             return Ok(PendingDeletion::default());
         }
         found = orphans(plan, live, machine_controller);
-        let Deletions { deployments, .. } = found.deletions(live);
-        if !deployments.is_empty() {
+        let Deletions { deployments, machine_sets, .. } = found.deletions(live);
+        if !deployments.is_empty() || !machine_sets.is_empty() {
             context.ensure_still_current().await?;
         }
         if machine_controller == MachineController::Stopped && !deployments.is_empty() {

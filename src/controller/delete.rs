@@ -76,11 +76,11 @@ pub(crate) async fn delete(
             }
         });
     }
+    mark_machines(context, &live.machines).await?;
     let deletions = Deletions::of_all(&live);
-    if !deletions.deployments.is_empty() {
+    if !deletions.is_empty() {
         context.ensure_still_current().await?;
     }
-    mark_machines(shoot, &live.machines).await?;
     delete_objects(&shoot.apis(), deletions).await?;
     let mut failures: Vec<Failure> = failed_machines(&live).into_iter().collect();
     let is_late = until(deadline, now).is_none();

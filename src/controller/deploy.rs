@@ -197,24 +197,23 @@ impl Deploy<'_> {
             keep_records(context, self.worker, &self.desired.provider_status()).await?;
         }
         let (shoot, garden) = (&context.shoot, &context.controller.garden);
-        if self.has_moved {
+        let is_to_write = self.is_to_write(&live, drift.as_ref());
+        if self.has_moved && is_to_write {
+            context.ensure_still_current().await?;
             live.moved_replicas = bring_back(shoot.client(), garden, &self.inputs, &self.desired.plan, &live).await?;
+            context.ensure_still_current().await?;
+        } else if is_to_write {
+            context.ensure_current().await?;
         }
         if self.is_hibernated {
-            mark_machines(shoot, &live.machines).await?;
-        }
-        if self.is_to_write(&live, drift.as_ref()) {
-            match self.has_moved {
-                true => context.ensure_still_current().await?,
-                false => context.ensure_current().await?,
-            }
+            mark_machines(context, &live.machines).await?;
         }
         let (Applied { live, errors, writes }, rolls) =
             apply_to_live(context, &self.desired, drift, live, self.now).await?;
         let rolls = rolls.into_iter().filter(|roll| roll.is_written(&live.deployments)).collect();
         // Machines of what is not here yet would be taken for orphans and deleted at the cloud.
         if self.has_moved && self.desired.is_complete() && errors.is_empty() {
-            start_after_restore(shoot, self.inputs.shoot).await?;
+            start_after_restore(context, self.inputs.shoot).await?;
         }
         Ok(Written { live, errors, writes, rolls })
     }

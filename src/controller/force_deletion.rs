@@ -6,18 +6,24 @@ use serde_json::json;
 
 use crate::cluster::PARALLEL_REQUESTS;
 use crate::cluster::machine_writes::MachineApis;
-use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::controller::error::ReconcileError;
+use crate::controller::reconcile_context::ReconcileContext;
 use crate::worker::live_machine::{FORCE_DELETION_LABEL, LiveMachine};
 
 /// Marks all machines that are not marked yet, side by side.
 ///
 /// # Errors
-/// When one can't be marked; the others are, all the same.
-pub(crate) async fn mark_machines(shoot: &ShootNamespace, machines: &[LiveMachine]) -> Result<(), ReconcileError> {
-    let apis = shoot.apis();
+/// When one can't be marked; the others are, all the same. [`ReconcileError::Overtaken`] where the Worker was changed meanwhile.
+pub(crate) async fn mark_machines(
+    context: &ReconcileContext<'_>,
+    machines: &[LiveMachine],
+) -> Result<(), ReconcileError> {
+    let apis = context.shoot.apis();
     let unmarked = machines.iter().filter(|machine| !machine.is_marked_for_force_deletion);
     let patches: Vec<_> = unmarked.map(|machine| mark(&apis, &machine.member.name)).collect();
+    if !patches.is_empty() {
+        context.ensure_still_current().await?;
+    }
     let mut results = stream::iter(patches).buffer_unordered(PARALLEL_REQUESTS);
     let mut outcome = Ok(());
     while let Some(result) = results.next().await {

@@ -15,6 +15,7 @@ use crate::cluster::error::ReadError;
 use crate::cluster::machine_reads::MACHINE_CONTROLLER_MANAGER;
 use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::controller::error::ReconcileError;
+use crate::controller::reconcile_context::ReconcileContext;
 use crate::worker::orphans::MachineController;
 use crate::worker::outcome::until;
 use crate::worker::progress::Stuck;
@@ -36,13 +37,14 @@ pub(crate) async fn stop(shoot: &ShootNamespace, version: &str) -> Result<(), Re
 /// hibernated shoot, and nothing where it runs already.
 ///
 /// # Errors
-/// When its Deployment can't be read or scaled.
-pub(crate) async fn start_after_restore(namespace: &ShootNamespace, shoot: &Shoot) -> Result<(), ReconcileError> {
+/// When its Deployment can't be read or scaled, or [`ReconcileError::Overtaken`] where the Worker was changed meanwhile.
+pub(crate) async fn start_after_restore(context: &ReconcileContext<'_>, shoot: &Shoot) -> Result<(), ReconcileError> {
     let is_hibernated = shoot.is_hibernation_wanted() && shoot.status.is_hibernated;
-    if is_hibernated || namespace.machine_controller().await? == MachineController::Running {
+    if is_hibernated || context.shoot.machine_controller().await? == MachineController::Running {
         return Ok(());
     }
-    scale(namespace, &json!({"spec": {"replicas": 1}})).await
+    context.ensure_still_current().await?;
+    scale(&context.shoot, &json!({"spec": {"replicas": 1}})).await
 }
 
 async fn scale(shoot: &ShootNamespace, patch: &Value) -> Result<(), ReconcileError> {
@@ -120,31 +122,37 @@ fn is_due(created: Timestamp, stuck: &Stuck) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controller::test_support::{controller, lines, refusal};
+    use crate::controller::test_support::{controller, lines, reconcile_of, refusal, worker, worker_in};
     use crate::provider::azure::Azure;
+    use crate::worker::request::Operation;
 
     const READ: &str = "GET machine-controller-manager";
+    const LOOKED: &str = "GET w";
     const SCALED: &str = "PATCH scale";
 
     /// What is asked after a shoot has moved here, where machine-controller-manager has so many replicas.
     async fn asked(shoot: Value, replicas: u32) -> Vec<String> {
         let deployment = json!({"metadata": {}, "spec": {"replicas": replicas, "selector": {}, "template": {}}});
-        let (controller, asked) = controller(None, move |_, _| (200, deployment.clone()));
+        let (controller, asked) = controller(None, move |line, _| match line {
+            LOOKED => (200, worker(&json!({}), 7)),
+            _ => (200, deployment.clone()),
+        });
         let shoot: Shoot = serde_json::from_str(&shoot.to_string()).unwrap();
-        start_after_restore(&controller.shoot_namespace("shoot--p--s", &Azure), &shoot).await.unwrap();
+        let context = reconcile_of(&controller, &worker_in("ns"), &Azure, Operation::Restore);
+        start_after_restore(&context, &shoot).await.unwrap();
         lines(&asked)
     }
 
     #[tokio::test]
     async fn it_is_started_for_what_has_moved_unless_it_runs_or_the_shoot_sleeps() {
         let asleep = json!({"hibernation": {"enabled": true}});
-        assert_eq!(asked(json!({}), 0).await, [READ, SCALED]);
+        assert_eq!(asked(json!({}), 0).await, [READ, LOOKED, SCALED]);
         assert_eq!(asked(json!({}), 1).await, [READ]);
         assert!(asked(json!({"spec": asleep, "status": {"isHibernated": true}}), 0).await.is_empty());
         let falls_asleep = json!({"spec": asleep});
-        assert_eq!(asked(falls_asleep, 0).await, [READ, SCALED], "it has machines that are to go");
+        assert_eq!(asked(falls_asleep, 0).await, [READ, LOOKED, SCALED], "it has machines that are to go");
         let wakes_up = json!({"status": {"isHibernated": true}});
-        assert_eq!(asked(wakes_up, 0).await, [READ, SCALED]);
+        assert_eq!(asked(wakes_up, 0).await, [READ, LOOKED, SCALED]);
     }
 
     #[tokio::test]

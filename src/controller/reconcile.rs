@@ -148,6 +148,7 @@ mod tests {
     use super::*;
     use crate::controller::test_seed::{CONTROLLER, NAMESPACE, Objects, Seed, WORKER, kept_machines};
     use crate::controller::test_support::{shown, watched};
+    use crate::worker::request::FINALIZER;
 
     #[tokio::test(start_paused = true)]
     async fn what_was_changed_before_a_request_and_is_shown_after_it_begins_an_operation() {
@@ -175,6 +176,26 @@ mod tests {
         }
     }
 
+    /// What a controller may be shown of a Worker's machines while it is shown no more of the Worker itself.
+    const STALE: [(&str, Operation, fn(&Seed)); 8] = [
+        ("nothing is there", Operation::Reconcile, |seed| {
+            ["machine", "secrets/shoot"].iter().for_each(|prefix| seed.remove(prefix));
+        }),
+        ("machines are to be marked", Operation::Reconcile, Seed::hibernate),
+        ("a machine set is abandoned", Operation::Reconcile, |seed| {
+            let class = json!({"kind": "MachineClass", "name": "old"});
+            let spec = json!({"class": class, "replicas": 0, "template": {"spec": {"class": class}}});
+            seed.put("machinesets/old", json!({"metadata": {"name": "old", "labels": {"name": "gone"}}, "spec": spec}));
+        }),
+        ("machines are to be brought back", Operation::Restore, |_| ()),
+        ("everything is there", Operation::Delete, |_| ()),
+        ("classes are missing", Operation::Delete, |seed| seed.remove("machineclasses/")),
+        ("machine sets and machines are left", Operation::Delete, |seed| seed.remove("machinedeployments/")),
+        ("classes are left", Operation::Delete, |seed| {
+            ["machinedeployments/", "machinesets/", "machines/"].iter().for_each(|prefix| seed.remove(prefix));
+        }),
+    ];
+
     /// What is written for a Worker in the middle of this operation after that has happened to it, which no watch has shown, and to its
     /// machines; and whether the Worker is still known.
     async fn written_for_a_stale(
@@ -182,9 +203,17 @@ mod tests {
         happened: fn(&Seed),
         machines: fn(&Seed),
     ) -> (Vec<String>, bool) {
-        let (seed, context) = Seed::settled().await;
+        let (seed, context) = match operation {
+            Operation::Restore => Seed::moved(&kept_machines()),
+            _ => Seed::settled().await,
+        };
         match operation {
             Operation::Delete => seed.delete(context.clock.now()),
+            Operation::Restore => {
+                let begun = json!({"type": "Restore", "state": "Processing"});
+                let metadata = json!({"annotations": null, "finalizers": [FINALIZER]});
+                seed.merge(WORKER, json!({"metadata": metadata, "status": {"lastOperation": begun}}));
+            }
             _ => seed.merge(WORKER, json!({"status": {"lastOperation": {"state": "Processing"}}})),
         }
         let stale = seed.worker();
@@ -206,12 +235,11 @@ mod tests {
         let changed = |seed: &Seed| seed.merge(WORKER, json!({"metadata": {"annotations": {"somebody": "else"}}}));
         let gone = |seed: &Seed| seed.remove(WORKER);
         let made_anew = |seed: &Seed| seed.merge(WORKER, json!({"metadata": {"uid": "another"}}));
-        let all_gone = |seed: &Seed| ["machine", "secrets/shoot"].into_iter().for_each(|prefix| seed.remove(prefix));
-        let without_classes = |seed: &Seed| seed.remove("machineclasses/");
         for (happened, stays) in [(changed as fn(&Seed), true), (gone, false), (made_anew, false)] {
-            assert_eq!(written_for_a_stale(Operation::Reconcile, happened, all_gone).await, (vec![], stays));
-            assert_eq!(written_for_a_stale(Operation::Delete, happened, |_| ()).await, (vec![], stays));
-            assert_eq!(written_for_a_stale(Operation::Delete, happened, without_classes).await, (vec![], stays));
+            for (what, operation, machines) in STALE {
+                let written = written_for_a_stale(operation, happened, machines).await;
+                assert_eq!(written, (vec![], stays), "{operation:?}, {what}");
+            }
         }
     }
 
