@@ -176,8 +176,11 @@ mod tests {
         }
     }
 
+    /// What is shown, in the middle of which operation, and how that comes about.
+    type Shown = (&'static str, Operation, fn(&Seed));
+
     /// What a controller may be shown of a Worker's machines while it is shown no more of the Worker itself.
-    const STALE: [(&str, Operation, fn(&Seed)); 8] = [
+    const STALE: [Shown; 8] = [
         ("nothing is there", Operation::Reconcile, |seed| {
             ["machine", "secrets/shoot"].iter().for_each(|prefix| seed.remove(prefix));
         }),
