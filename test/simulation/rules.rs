@@ -21,8 +21,6 @@ use crate::wanted::{Wanted, machine_images, wanted};
 
 /// How long ago a Worker may have stood that somebody still writes for: a request, its tries, and a reconcile around them.
 pub(crate) const ON_ITS_WAY: SignedDuration = SignedDuration::from_secs(150);
-/// How long a write is on its way that nothing holds up.
-const JUST_SENT: SignedDuration = SignedDuration::from_secs(1);
 /// What holds a Worker until everything of it has gone.
 pub(crate) const FINALIZER: &str = "extensions.gardener.cloud/worker";
 /// The label of a deployment that has its pool.
@@ -218,7 +216,7 @@ impl Rules {
             }
             "MachineClass" | "Secret" => self.class_or_secret(change, before, after),
             "Worker" => self.worker(change.author, before, after),
-            "Deployment" => self.machine_controller(change.at, before, after),
+            "Deployment" => self.machine_controller(before, after),
             "Event" | "Lease" | "Pod" => {}
             "MachineSet" | "Machine" => self.machine_object(change, before),
             other => self.found.push(format!("{other} {} is written", change.name)),
@@ -480,7 +478,7 @@ impl Rules {
 
     /// machine-controller-manager may not run before all machines of a moved shoot are back, or it makes others; and not stop while
     /// there are machines, or for a shoot that is not to be hibernated.
-    fn machine_controller(&mut self, at: Timestamp, before: Option<&Value>, after: Option<&Value>) {
+    fn machine_controller(&mut self, before: Option<&Value>, after: Option<&Value>) {
         let replicas =
             |object: Option<&Value>| object.and_then(|object| object["spec"]["replicas"].as_i64()).unwrap_or_default();
         let missing: Vec<_> = self.moved.iter().filter(|key| !self.now.contains_key(*key)).collect();
@@ -494,8 +492,7 @@ impl Rules {
         if machines > 0 {
             self.found.push(format!("machine-controller-manager is stopped while there are {machines} machines"));
         }
-        // Its Deployment does not change when a shoot is to wake up, so nothing tells a write that has been sent just before.
-        if !self.is_asked(|asked| asked.hibernates && asked.until.is_none_or(|until| until + JUST_SENT >= at)) {
+        if !self.asked.last().is_some_and(|asked| asked.hibernates) {
             self.found
                 .push("machine-controller-manager is stopped for a shoot that is not to be hibernated".to_owned());
         }
