@@ -1,5 +1,5 @@
-//! What fuzz targets (`fuzz/`) reach of rooms that are private: one function for each decoder. It is there only where cargo-fuzz
-//! builds, which sets the cfg `fuzzing`.
+//! What fuzz targets (`fuzz/`) reach of rooms that are private: one function for each decoder. It is there only with the feature
+//! `fuzzing`, which they ask for.
 
 use std::sync::LazyLock;
 

@@ -39,7 +39,7 @@
 //! * [`admission`]: webhooks of the garden;
 //! * [`sidecar`]: the webhook of a seed that completes machine-controller-manager;
 //! * [`cli`]: what a person types;
-//! * `fuzzing`: what fuzz targets reach of private rooms, only where they are built;
+//! * `fuzzing`: what fuzz targets reach of private rooms, only with that feature;
 //! * `simulation`: the controller with an API server of a test, only with that feature.
 
 //!
@@ -61,7 +61,8 @@ pub(crate) mod controller;
 pub mod diagnose;
 #[doc(hidden)]
 pub mod explain;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
 pub mod fuzzing;
 pub(crate) mod image_controller;
 #[doc(hidden)]
