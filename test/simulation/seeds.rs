@@ -39,20 +39,20 @@ const STRIDE: u64 = 10_000_000_000;
 
 /// Each theme with how many of its lives a run has; its seeds begin at its place in this table, times [`STRIDE`].
 const THEMES: [(Theme, u64); 14] = [
-    (Theme::Everything, 2_000),
-    (Theme::DeletedInTrouble, 400),
-    (Theme::Shards, 200),
-    (Theme::KindsListedAnew, 200),
-    (Theme::LetGoByHand, 200),
-    (Theme::ScaledFirst, 250),
-    (Theme::MovedHibernated, 200),
-    (Theme::Recreated, 150),
-    (Theme::BootScriptsReplaced, 150),
-    (Theme::Suspended, 150),
-    (Theme::ServerGroups, 150),
-    (Theme::ScaleSets, 150),
-    (Theme::ImagesChanged, 150),
-    (Theme::UpdatedInPlace, 150),
+    (Theme::Everything, 700),
+    (Theme::DeletedInTrouble, 100),
+    (Theme::Shards, 100),
+    (Theme::KindsListedAnew, 100),
+    (Theme::LetGoByHand, 100),
+    (Theme::ScaledFirst, 100),
+    (Theme::MovedHibernated, 100),
+    (Theme::Recreated, 100),
+    (Theme::BootScriptsReplaced, 100),
+    (Theme::Suspended, 100),
+    (Theme::ServerGroups, 100),
+    (Theme::ScaleSets, 100),
+    (Theme::ImagesChanged, 100),
+    (Theme::UpdatedInPlace, 100),
 ];
 
 /// Later ones that have broken a rule once, and run with them.
@@ -91,6 +91,7 @@ const ONCE_BROKEN: &[u64] = &[
     70_000_003_714,
     70_000_002_927,
     120_000_004_160,
+    50_000_000_241,
 ];
 
 impl Theme {
