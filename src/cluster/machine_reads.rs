@@ -140,18 +140,15 @@ async fn list<T: Cached>(client: &Client, namespace: &str) -> Result<ObjectTexts
     Ok(ObjectTexts { kind, version, items })
 }
 
-/// The version of machine-controller-manager's Deployment; `None` where it is not meant to run.
+/// The Deployment of machine-controller-manager; `None` where there is none.
 ///
 /// # Errors
 /// When it can't be read.
-pub(crate) async fn running_machine_controller(client: &Client, namespace: &str) -> Result<Option<String>, ReadError> {
+pub(crate) async fn machine_controller(client: &Client, namespace: &str) -> Result<Option<Deployment>, ReadError> {
     let api: Api<Deployment> = Api::namespaced(client.clone(), namespace);
-    let deployment = api
-        .get_opt(MACHINE_CONTROLLER_MANAGER)
+    api.get_opt(MACHINE_CONTROLLER_MANAGER)
         .await
-        .map_err(api_error(format!("Deployment {MACHINE_CONTROLLER_MANAGER:?}")))?;
-    let running = deployment.filter(|deployment| deployment.replicas() > 0);
-    Ok(running.map(|deployment| deployment.metadata.resource_version.unwrap_or_default()))
+        .map_err(api_error(format!("Deployment {MACHINE_CONTROLLER_MANAGER:?}")))
 }
 
 #[cfg(test)]

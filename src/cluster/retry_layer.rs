@@ -41,6 +41,10 @@ pub(crate) const ANSWER_DEADLINE: Duration = Duration::from_secs(30);
 /// The largest answer that is read.
 const LARGEST_ANSWER: usize = 256 << 20;
 
+/// An extension of requests that are not tried again: what they are decided from may not hold any more by then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SentOnce;
+
 /// No whole answer has come in this time.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("no answer of the API server within {0:?}")]
@@ -222,8 +226,11 @@ where
     answer.await
 }
 
-/// The request once more; `None` when its body can't be had twice.
+/// The request once more; `None` when its body can't be had twice, or it is to be sent once.
 fn copy(request: &Request<Body>) -> Option<Request<Body>> {
+    if request.extensions().get::<SentOnce>().is_some() {
+        return None;
+    }
     let mut copy = Request::new(request.body().try_clone()?);
     *copy.method_mut() = request.method().clone();
     *copy.uri_mut() = request.uri().clone();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kube::Client;
 
+use crate::api::deployment::Deployment;
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
 use crate::cluster::cache::SeedCache;
@@ -152,18 +153,19 @@ impl ShootNamespace {
     /// # Errors
     /// When its Deployment can't be read.
     pub(crate) async fn machine_controller(&self) -> Result<MachineController, ReadError> {
-        Ok(match self.running_machine_controller().await? {
-            Some(_) => MachineController::Running,
-            None => MachineController::Stopped,
+        let deployment = self.machine_controller_deployment().await?;
+        Ok(match deployment.is_some_and(|deployment| deployment.replicas() > 0) {
+            true => MachineController::Running,
+            false => MachineController::Stopped,
         })
     }
 
-    /// The version of machine-controller-manager's Deployment; `None` where it is not meant to run.
+    /// The Deployment of machine-controller-manager; `None` where there is none.
     ///
     /// # Errors
     /// When it can't be read.
-    pub(crate) async fn running_machine_controller(&self) -> Result<Option<String>, ReadError> {
-        machine_reads::running_machine_controller(&self.client, &self.namespace).await
+    pub(crate) async fn machine_controller_deployment(&self) -> Result<Option<Deployment>, ReadError> {
+        machine_reads::machine_controller(&self.client, &self.namespace).await
     }
 
     /// The APIs that machine objects are written through.

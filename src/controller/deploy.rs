@@ -17,6 +17,7 @@ use jiff::Timestamp;
 
 use crate::api::gardener::{Shoot, Worker};
 use crate::cloud::dependency::{DependencyRequest, DependencyState};
+use crate::cluster::error::ReadError;
 use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::controller::apply::{Applied, ApplyError, apply_to_live};
 use crate::controller::clean_up::clean_up;
@@ -42,7 +43,7 @@ use crate::worker::progress::{Hibernation, Progress, Stuck, progress};
 use crate::worker::published::{Published, deadline, deadline_from, has_failed, is_publication_due, published_at};
 use crate::worker::reconcile_outcome::ReconcileOutcome;
 use crate::worker::reconcile_state::ReconcileEvent;
-use crate::worker::request::{Operation, requested_at};
+use crate::worker::request::{Operation, is_moving, requested_at};
 use crate::worker::rolls::Roll;
 use crate::worker::rolls_as_planned::rolls_as_planned;
 
@@ -242,7 +243,7 @@ impl Deploy<'_> {
         let (restarted, requeue_after) = restart_if_stuck(shoot, &progress.untaken(), self.now).await;
         let is_done = progress.is_ready() && pending_deletion.is_empty() && is_written && self.desired.is_complete();
         if hibernation == Hibernation::InProgress && is_done {
-            self.stop_machine_controller(shoot, &mut written.live, &mut progress).await?;
+            self.stop_machine_controller(context, &mut written.live, &mut progress).await?;
         }
         Ok((written, Followed { progress, pending_deletion, restarted, requeue_after }))
     }
@@ -251,20 +252,23 @@ impl Deploy<'_> {
     /// is deleted: this is judged by what is there after the Deployment was read that is scaled. Client.
     async fn stop_machine_controller(
         &self,
-        shoot: &ShootNamespace,
+        context: &ReconcileContext<'_>,
         live: &mut MachineObjects,
         progress: &mut Progress,
     ) -> Result<(), ReconcileError> {
-        let Some(version) = shoot.running_machine_controller().await? else { return Ok(()) };
+        let shoot = &context.shoot;
+        let running = shoot.machine_controller_deployment().await?.filter(|deployment| deployment.replicas() > 0);
+        let Some(version) = running.and_then(|deployment| deployment.metadata.resource_version) else { return Ok(()) };
         *live = shoot.read_users_of_classes(take(&mut live.deployments)).await?;
         *progress = self::progress(&self.desired.plan, shoot.name(), live, Hibernation::InProgress);
         // Last, because it tells of a deletion, for which the Deployment need not change.
-        let cluster = shoot.cluster(true).await?;
-        let shoot_now = cluster.as_ref().and_then(|cluster| cluster.spec.shoot.as_ref());
-        if progress.is_ready() && shoot_now.is_some_and(Shoot::stops_machine_controller) {
-            machine_controller_manager::stop(shoot, &version).await?;
+        if !progress.is_ready() || !stops_machine_controller(shoot).await? {
+            return Ok(());
         }
-        Ok(())
+        let stopped = machine_controller_manager::stop(shoot, &version).await;
+        // Also where nobody has answered: it may have been done.
+        undo_late_stop(context).await?;
+        stopped
     }
 
     /// What the outcome is decided from.
@@ -323,6 +327,28 @@ impl Deploy<'_> {
     }
 }
 
+/// Whether the shoot is to sleep, as the Cluster says now. Client.
+async fn stops_machine_controller(shoot: &ShootNamespace) -> Result<bool, ReadError> {
+    let cluster = shoot.cluster(true).await?;
+    let shoot = cluster.as_ref().and_then(|cluster| cluster.spec.shoot.as_ref());
+    Ok(shoot.is_some_and(Shoot::stops_machine_controller))
+}
+
+/// Its Deployment does not change when the shoot is to wake up or to be deleted, so that may have been asked for while the stop was on its
+/// way: gardenlet has looked before, and nobody else would start it. Client.
+async fn undo_late_stop(context: &ReconcileContext<'_>) -> Result<(), ReconcileError> {
+    let shoot = &context.shoot;
+    if stops_machine_controller(shoot).await? {
+        return Ok(());
+    }
+    // What a shoot that moves has of machines is elsewhere, or not all back.
+    let worker = context.writer().read().await?;
+    if worker.is_some_and(|worker| !is_moving(&worker)) {
+        machine_controller_manager::start_stopped(shoot).await?;
+    }
+    Err(ReconcileError::Overtaken)
+}
+
 fn earliest(times: impl IntoIterator<Item = Option<Duration>>) -> Option<Duration> {
     times.into_iter().flatten().min()
 }
@@ -334,7 +360,7 @@ mod tests {
 
     use crate::controller::queue::Requeue;
     use crate::controller::rate_limit::RECONCILES;
-    use crate::controller::test_seed::{CLUSTER, CONTROLLER, DEPLOYMENT, Seed, WORKER};
+    use crate::controller::test_seed::{CLUSTER, CONTROLLER, DEPLOYMENT, Objects, Seed, WORKER};
     use crate::process::endpoints::MetricsText;
     use crate::worker::published::seconds;
 
@@ -493,6 +519,53 @@ mod tests {
         });
         seed.reconcile(&context).await.unwrap();
         assert_eq!(replicas_of_controller(&seed), 1, "the shoot wakes up");
+    }
+
+    /// How many replicas machine-controller-manager has where this happens while the stop of it for a hibernated shoot is on its way.
+    async fn replicas_after_late_stop(happens: impl FnOnce(&mut Objects) + Send + 'static) -> i64 {
+        let (seed, context) = Seed::settled().await;
+        seed.hibernate();
+        seed.request("reconcile");
+        seed.reconcile(&context).await.unwrap();
+        seed.machines_come();
+        seed.when(&format!("PATCH {CONTROLLER}/scale"), happens);
+        let requeue = seed.reconcile(&context).await.unwrap();
+        let replicas = replicas_of_controller(&seed);
+        assert_eq!(seed.state(), if requeue == Requeue::OnEvent { "Succeeded" } else { "Processing" }, "{replicas}");
+        replicas
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn machine_controller_manager_is_started_again_where_it_was_stopped_too_late() {
+        fn merge(objects: &mut Objects, name: &str, patch: &serde_json::Value) {
+            json_patch::merge(objects.get_mut(name).unwrap(), patch);
+        }
+        fn wakes_up(objects: &mut Objects) {
+            merge(objects, CLUSTER, &json!({"spec": {"shoot": {"spec": {"hibernation": {"enabled": false}}}}}));
+        }
+        assert_eq!(replicas_after_late_stop(|_| ()).await, 0, "it is to sleep");
+        assert_eq!(replicas_after_late_stop(wakes_up).await, 1);
+        let is_asked = |objects: &mut Objects| {
+            wakes_up(objects);
+            let requested = json!({"gardener.cloud/operation": "reconcile"});
+            merge(objects, WORKER, &json!({"metadata": {"annotations": requested, "resourceVersion": "1000"}}));
+        };
+        assert_eq!(replicas_after_late_stop(is_asked).await, 1, "the Worker is another one than was read");
+        let is_deleted = |objects: &mut Objects| {
+            merge(objects, CLUSTER, &json!({"spec": {"shoot": {"metadata": {"deletionTimestamp": LONG_AGO}}}}));
+        };
+        assert_eq!(replicas_after_late_stop(is_deleted).await, 1);
+        let is_moving = |objects: &mut Objects| {
+            wakes_up(objects);
+            let requested = json!({"gardener.cloud/operation": "migrate"});
+            merge(objects, WORKER, &json!({"metadata": {"annotations": requested}}));
+        };
+        assert_eq!(replicas_after_late_stop(is_moving).await, 0, "its machines are elsewhere");
+        let is_another = |objects: &mut Objects| {
+            wakes_up(objects);
+            merge(objects, WORKER, &json!({"metadata": {"uid": "another"}}));
+        };
+        assert_eq!(replicas_after_late_stop(is_another).await, 0, "this may be a Worker whose machines are not back");
     }
 
     #[tokio::test(start_paused = true)]

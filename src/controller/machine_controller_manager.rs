@@ -4,8 +4,10 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, DeleteParams, ListParams, PartialObjectMeta, Patch, PatchParams, Preconditions};
+use kube::Resource;
+use kube::api::{Api, DeleteParams, ListParams, PartialObjectMeta, Patch, PatchParams, Preconditions, Request};
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
@@ -13,6 +15,7 @@ use crate::api::deployment::Deployment;
 use crate::api::gardener::Shoot;
 use crate::cluster::error::ReadError;
 use crate::cluster::machine_reads::MACHINE_CONTROLLER_MANAGER;
+use crate::cluster::retry_layer::SentOnce;
 use crate::cluster::shoot_namespace::ShootNamespace;
 use crate::controller::error::ReconcileError;
 use crate::controller::reconcile_context::ReconcileContext;
@@ -25,12 +28,30 @@ const PODS: &str = "role=machine-controller-manager";
 /// How long it may leave a new machine class without a machine set.
 pub(crate) const MACHINE_SET_DEADLINE: SignedDuration = SignedDuration::from_mins(2);
 
-/// Stops it where its Deployment still has this version: whoever started it meanwhile needs it.
+/// Stops it where its Deployment still has this version: whoever started it meanwhile needs it. This is sent once: what it is decided from
+/// may not hold any more when it is tried again.
 ///
 /// # Errors
 /// When its Deployment can't be scaled, also because it has another version.
 pub(crate) async fn stop(shoot: &ShootNamespace, version: &str) -> Result<(), ReconcileError> {
-    scale(shoot, &json!({"metadata": {"resourceVersion": version}, "spec": {"replicas": 0}})).await
+    scale(shoot, &of_version(version, 0), Tries::One).await
+}
+
+/// Starts it where it is stopped, in the version that is read now.
+///
+/// # Errors
+/// When its Deployment can't be read, or can't be scaled, but for a version that it does not have any more.
+pub(crate) async fn start_stopped(shoot: &ShootNamespace) -> Result<(), ReconcileError> {
+    let deployment = shoot.machine_controller_deployment().await?.filter(|deployment| deployment.replicas() == 0);
+    let Some(version) = deployment.and_then(|deployment| deployment.metadata.resource_version) else { return Ok(()) };
+    match scale(shoot, &of_version(&version, 1), Tries::Some).await {
+        Err(error) if error.is_outdated() => Ok(()),
+        scaled => scaled,
+    }
+}
+
+fn of_version(version: &str, replicas: u32) -> Value {
+    json!({"metadata": {"resourceVersion": version}, "spec": {"replicas": replicas}})
 }
 
 /// Starts machine-controller-manager, which gardenlet leaves at zero replicas until the machines are back. Not for a
@@ -44,24 +65,41 @@ pub(crate) async fn start_after_restore(context: &ReconcileContext<'_>, shoot: &
         return Ok(());
     }
     context.ensure_still_current().await?;
-    scale(&context.shoot, &json!({"spec": {"replicas": 1}})).await
+    scale(&context.shoot, &json!({"spec": {"replicas": 1}}), Tries::Some).await
 }
 
-async fn scale(shoot: &ShootNamespace, patch: &Value) -> Result<(), ReconcileError> {
-    let api: Api<Deployment> = Api::namespaced(shoot.client().clone(), shoot.name());
-    match api.patch_scale(MACHINE_CONTROLLER_MANAGER, &PatchParams::default(), &Patch::Merge(patch)).await {
+/// How often a request is sent that nobody answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tries {
+    One,
+    Some,
+}
+
+async fn scale(shoot: &ShootNamespace, patch: &Value, tries: Tries) -> Result<(), ReconcileError> {
+    let requests = Request::new(Deployment::url_path(&(), Some(shoot.name())));
+    let patch = Patch::Merge(patch);
+    let scaled = async {
+        let mut request = requests
+            .patch_subresource("scale", MACHINE_CONTROLLER_MANAGER, &PatchParams::default(), &patch)
+            .map_err(kube::Error::BuildRequest)?;
+        if tries == Tries::One {
+            request.extensions_mut().insert(SentOnce);
+        }
+        shoot.client().request::<Scale>(request).await
+    };
+    match scaled.await {
         Ok(scaled) => {
             let replicas = scaled.spec.and_then(|spec| spec.replicas).unwrap_or_default();
             info!(replicas, "machine-controller-manager is scaled");
+            Ok(())
         }
         // Without the Deployment there is nothing to scale.
-        Err(kube::Error::Api(status)) if status.code == 404 => {}
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         Err(source) => {
             let what = format!("the scale of Deployment {MACHINE_CONTROLLER_MANAGER:?}");
-            return Err(ReconcileError::Write { what, source: source.into() });
+            Err(ReconcileError::Write { what, source: source.into() })
         }
     }
-    Ok(())
 }
 
 /// Starts it anew where a change has had its time and nothing was done about it, once for each change. Returns the change
@@ -164,6 +202,48 @@ mod tests {
             let patch = json!({"metadata": {"resourceVersion": "5"}, "spec": {"replicas": 0}});
             assert_eq!(*asked.lock().unwrap(), [(SCALED.to_owned(), patch)], "of that version only");
         }
+    }
+
+    /// What is asked of a Deployment with so many replicas where it is to be started because it was stopped, and whether that is fine.
+    async fn started(replicas: u32, refused: Option<(u16, &'static str)>) -> (Vec<(String, Value)>, bool) {
+        let metadata = json!({"resourceVersion": "6"});
+        let deployment = json!({"metadata": metadata, "spec": {"replicas": replicas, "selector": {}, "template": {}}});
+        let (controller, asked) = controller(None, move |line, _| match (line, refused) {
+            (SCALED, Some((code, reason))) => refusal(code, reason),
+            _ => (200, deployment.clone()),
+        });
+        let started = start_stopped(&controller.shoot_namespace("ns", &Azure)).await;
+        let asked = asked.lock().unwrap().clone();
+        (asked, started.is_ok())
+    }
+
+    #[tokio::test]
+    async fn what_was_stopped_is_started_in_the_version_that_was_read() {
+        let (asked, is_fine) = started(0, None).await;
+        let patch = json!({"metadata": {"resourceVersion": "6"}, "spec": {"replicas": 1}});
+        assert!(is_fine);
+        assert_eq!(asked[1..], [(SCALED.to_owned(), patch)]);
+        let (asked, is_fine) = started(1, None).await;
+        assert_eq!((asked.len(), is_fine), (1, true), "it runs: {asked:?}");
+        for (code, reason, expected) in [(404, "NotFound", true), (409, "Conflict", true), (403, "Forbidden", false)] {
+            assert_eq!(started(0, Some((code, reason))).await.1, expected, "{reason}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stop_is_sent_once_and_a_start_until_it_is_answered() {
+        let tries = async |wanted: u32| {
+            let (controller, asked) = controller(None, |line, _| match line {
+                SCALED => refusal(503, "ServiceUnavailable"),
+                _ => (200, json!({"metadata": {"resourceVersion": "6"}, "spec": {"replicas": 0}})),
+            });
+            let shoot = controller.shoot_namespace("ns", &Azure);
+            let scaled = if wanted == 0 { stop(&shoot, "5").await } else { start_stopped(&shoot).await };
+            assert!(scaled.is_err());
+            lines(&asked).iter().filter(|line| *line == SCALED).count()
+        };
+        assert_eq!(tries(0).await, 1);
+        assert!(tries(1).await > 1);
     }
 
     #[test]

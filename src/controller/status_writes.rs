@@ -43,7 +43,7 @@ pub(crate) enum OfVersion {
     Any,
 }
 
-/// Writes one Worker.
+/// Writes one Worker, and reads what a write has to go by.
 pub(crate) struct WorkerWriter<'a> {
     controller: &'a ControllerContext,
     worker: &'a Identity,
@@ -66,6 +66,12 @@ impl<'a> WorkerWriter<'a> {
             return Ok(false);
         };
         Ok(metadata.resource_version.as_deref() == Some(&*self.worker.version.to_string()))
+    }
+
+    /// The Worker as it is now; `None` where it is gone.
+    pub(crate) async fn read(&self) -> Result<Option<Worker>, ReconcileError> {
+        let read = self.api.get_opt(&self.worker.name).await.map_err(ReconcileError::of_worker)?;
+        Ok(read.filter(|worker| worker.metadata.uid.as_deref() == Some(&self.worker.uid)))
     }
 
     /// Answers a request that found everything as wanted, and removes it.

@@ -319,15 +319,9 @@ impl State {
     }
 
     fn patch(&mut self, name: &str, patch: &Value) -> (u16, Value) {
-        if let Some(name) = name.strip_suffix("/scale") {
-            self.write(name, |object| {
-                json_patch::merge(object, patch);
-                Ok(())
-            });
-            return (200, json!({"metadata": {}, "spec": patch["spec"]}));
-        }
-        let name = name.strip_suffix("/status").unwrap_or(name);
-        self.write(name, |object| {
+        let scaled = name.strip_suffix("/scale");
+        let name = scaled.or_else(|| name.strip_suffix("/status")).unwrap_or(name);
+        let (code, answer) = self.write(name, |object| {
             if patch.is_array() {
                 let patch: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
                 return json_patch::patch(object, &patch).map_err(|_| refusal(422, "Invalid"));
@@ -338,7 +332,13 @@ impl State {
             }
             json_patch::merge(object, patch);
             Ok(())
-        })
+        });
+        if scaled.is_some() && code == 200 {
+            let version = &answer["metadata"]["resourceVersion"];
+            let spec = json!({"replicas": answer["spec"]["replicas"]});
+            return (200, json!({"metadata": {"resourceVersion": version}, "spec": spec}));
+        }
+        (code, answer)
     }
 
     fn write(&mut self, name: &str, change: impl FnOnce(&mut Value) -> Result<(), (u16, Value)>) -> (u16, Value) {

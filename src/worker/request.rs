@@ -164,6 +164,16 @@ pub fn trigger(worker: &Worker) -> Trigger {
     }
 }
 
+/// Whether the control plane is on its way from one seed to another, as what is asked for or what was begun last says.
+#[must_use]
+pub(crate) fn is_moving(worker: &Worker) -> bool {
+    let is_begun = worker.status.last_operation.as_ref().is_some_and(|last| {
+        let is_last = |operation: Operation| last.operation_type == operation.as_str();
+        is_last(Operation::Migrate) || is_last(Operation::Restore) && last.state != "Succeeded"
+    });
+    is_begun || matches!(requested_operation(worker), Some("migrate" | "restore" | "wait-for-state"))
+}
+
 fn makes_machines(operation: Operation) -> bool {
     !matches!(operation, Operation::Delete | Operation::Migrate)
 }
@@ -342,6 +352,24 @@ mod tests {
             (json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), json!({}), Decision::Nothing),
         ] {
             assert_eq!(decide(&worker(metadata.clone(), status.clone()), NOW), expected, "{metadata} {status}");
+        }
+    }
+
+    #[test]
+    fn a_control_plane_moves_from_the_request_to_leave_until_everything_is_restored() {
+        let annotated = |operation: &str| json!({"annotations": {OPERATION_ANNOTATION: operation}});
+        for (metadata, status, moves) in [
+            (annotated("migrate"), last("Reconcile", "Succeeded"), true),
+            (json!({}), last("Migrate", "Processing"), true),
+            (json!({}), last("Migrate", "Succeeded"), true),
+            (annotated("wait-for-state"), json!({}), true),
+            (annotated("restore"), json!({}), true),
+            (json!({}), last("Restore", "Error"), true),
+            (json!({}), last("Restore", "Succeeded"), false),
+            (annotated("reconcile"), last("Reconcile", "Succeeded"), false),
+            (json!({}), json!({}), false),
+        ] {
+            assert_eq!(is_moving(&worker(metadata.clone(), status.clone())), moves, "{metadata} {status}");
         }
     }
 

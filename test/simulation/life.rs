@@ -4,6 +4,7 @@ mod boot_scripts;
 mod deletion;
 mod end;
 mod images;
+mod late_stop;
 mod moves;
 mod recreation;
 
@@ -208,9 +209,11 @@ impl Life {
             | Theme::Recreated
             | Theme::BootScriptsReplaced
             | Theme::Suspended => false,
-            Theme::ServerGroups | Theme::ScaleSets | Theme::ImagesChanged | Theme::UpdatedInPlace => {
-                seed.is_multiple_of(4)
-            }
+            Theme::ServerGroups
+            | Theme::ScaleSets
+            | Theme::ImagesChanged
+            | Theme::UpdatedInPlace
+            | Theme::StoppedLate => seed.is_multiple_of(4),
         };
         let gardenlet = Gardenlet::new(Actor::new(&network, "gardenlet", NAMESPACE), Arc::clone(&now));
         // With it the lives of other themes would not be those that once broke rules.
@@ -275,6 +278,9 @@ impl Life {
         if self.theme == Theme::MovedHibernated {
             self.misfortune().await;
             self.move_hibernated().await;
+        }
+        if self.theme == Theme::StoppedLate {
+            self.stop_late().await;
         }
         // An API server of Gardener deletes no shoot that is moving.
         if self.is_deleted_in_trouble && !self.gardenlet.is_moving() {
@@ -557,7 +563,7 @@ impl Life {
 
     fn ended(self, wants_trace: bool) -> Ended {
         let store = self.network.server.store();
-        let mut found = violations(&store.log, self.kind != Controllers::Two);
+        let mut found = violations(&store.log, self.kind != Controllers::Two, &self.network.trace);
         found.extend(self.network.violations());
         found.extend(self.found.iter().cloned());
         if self.kind == Controllers::Shards {

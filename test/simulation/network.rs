@@ -87,6 +87,8 @@ pub(crate) struct Network {
     suspended: Arc<Mutex<BTreeMap<&'static str, Vec<Waker>>>>,
     /// Counts how often all watches were cut.
     cuts: Signal,
+    /// Counts stops of machine-controller-manager that were sent.
+    stops: Signal,
     unnoticed: Arc<Mutex<Unnoticed>>,
     /// Rules that were broken at clouds.
     found: Arc<Mutex<Vec<String>>>,
@@ -106,7 +108,8 @@ const NOTICED_AFTER: Duration = Duration::from_secs(30);
 impl Network {
     pub(crate) fn new(server: ApiServer, trace: Trace, random: Random) -> Self {
         let (faults, cut_off, suspended, unnoticed, found) = Default::default();
-        Self { server, trace, random, faults, cut_off, suspended, cuts: Signal::default(), unnoticed, found }
+        let (cuts, stops) = Default::default();
+        Self { server, trace, random, faults, cut_off, suspended, cuts, stops, unnoticed, found }
     }
 
     /// A connection of its own for whoever this is.
@@ -122,6 +125,11 @@ impl Network {
     /// All watches end.
     pub(crate) fn cut_watches(&self) {
         self.cuts.count();
+    }
+
+    /// Waits for stops of machine-controller-manager that are sent from now on: they arrive a moment later.
+    pub(crate) fn stops(&self) -> Listener {
+        self.stops.listen()
     }
 
     /// Whether anybody answers to that one.
@@ -221,6 +229,9 @@ impl Network {
         }
         let request = read(request).await?;
         let (fate, [outward, back]) = self.fate(author, request.method == "DELETE");
+        if request.path.ends_with("/scale") && request.body.ends_with(br#"{"replicas":0}}"#) {
+            self.stops.count();
+        }
         sleep(outward).await;
         let path =
             if request.query.is_empty() { request.path.clone() } else { format!("{}?{}", request.path, request.query) };

@@ -1,6 +1,8 @@
 //! What must hold at every moment, checked over everything that was written in a life, in its order. What the controller writes has to
 //! have a cause: a version of the Worker that stood within the last minutes, because a write may have been on its way for so long.
 
+mod machine_controller;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -17,7 +19,9 @@ use crate::dependency::{of_class, recorded};
 use crate::gardenlet::FORCED;
 use crate::machines::in_place;
 use crate::sharder::{DRAIN, SHARD};
+use crate::trace::Trace;
 use crate::wanted::{Wanted, machine_images, wanted};
+use machine_controller::LateStop;
 
 /// How long ago a Worker may have stood that somebody still writes for: a request, its tries, and a reconcile around them.
 pub(crate) const ON_ITS_WAY: SignedDuration = SignedDuration::from_secs(150);
@@ -72,16 +76,21 @@ struct Rules {
     let_go: Option<Timestamp>,
     /// When machine-controller-manager has begun to run; nothing while it does not.
     runs_since: Option<Timestamp>,
+    /// It was stopped too late: whoever has done that has to start it again.
+    stopped_late: Option<LateStop>,
+    not_started_again: Vec<LateStop>,
     /// Which controller has written a machine deployment last.
     writers: BTreeMap<String, &'static str>,
     found: Vec<String>,
 }
 
 /// Every way in which a rule was broken. `is_alone`: only one controller believes that it leads.
-pub(crate) fn violations(log: &[Change], is_alone: bool) -> Vec<String> {
+pub(crate) fn violations(log: &[Change], is_alone: bool, trace: &Trace) -> Vec<String> {
     let mut rules = Rules::new(is_alone);
     log.iter().for_each(|change| rules.follow(change));
-    rules.found
+    let mut found = rules.found;
+    found.extend(rules.not_started_again.iter().filter_map(|stop| stop.found(trace)));
+    found
 }
 
 fn is_controller(author: &str) -> bool {
@@ -99,6 +108,8 @@ impl Rules {
             made: BTreeSet::new(),
             let_go: None,
             runs_since: None,
+            stopped_late: None,
+            not_started_again: Vec::new(),
             writers: BTreeMap::new(),
             found: Vec::new(),
         }
@@ -115,6 +126,7 @@ impl Rules {
             self.let_go = Some(change.at);
         }
         let after = (!change.is_gone).then_some(&change.after.value);
+        self.started_again(change.at);
         if is_controller(change.author) {
             let count = self.found.len();
             self.check(change, before, after);
@@ -139,6 +151,7 @@ impl Rules {
         if change.kind == &DEPLOYMENT {
             let runs = !change.is_gone && change.after.value["spec"]["replicas"] != 0;
             self.runs_since = runs.then(|| self.runs_since.unwrap_or(change.at));
+            self.stopped_late = self.stopped_late.filter(|_| !runs && !change.is_gone);
         }
         if [&WORKER, &CLUSTER].contains(&change.kind) {
             self.ask(change);
@@ -216,7 +229,7 @@ impl Rules {
             }
             "MachineClass" | "Secret" => self.class_or_secret(change, before, after),
             "Worker" => self.worker(change.author, before, after),
-            "Deployment" => self.machine_controller(before, after),
+            "Deployment" => self.machine_controller(change, before, after),
             "Event" | "Lease" | "Pod" => {}
             "MachineSet" | "Machine" => self.machine_object(change, before),
             other => self.found.push(format!("{other} {} is written", change.name)),
@@ -474,32 +487,6 @@ impl Rules {
         };
         let left = self.now.iter().filter(|((kind, _), object)| is_one(kind, object));
         left.map(|((kind, name), _)| format!("{kind} {name}")).collect()
-    }
-
-    /// machine-controller-manager may not run before all machines of a moved shoot are back, or it makes others; and not stop while
-    /// there are machines, or for a shoot that is not to be hibernated.
-    fn machine_controller(&mut self, before: Option<&Value>, after: Option<&Value>) {
-        let replicas =
-            |object: Option<&Value>| object.and_then(|object| object["spec"]["replicas"].as_i64()).unwrap_or_default();
-        let missing: Vec<_> = self.moved.iter().filter(|key| !self.now.contains_key(*key)).collect();
-        if replicas(before) == 0 && replicas(after) > 0 && !missing.is_empty() {
-            self.found.push(format!("{} starts before {missing:?} are back", DEPLOYMENT.kind));
-        }
-        let machines = self.of(&MACHINE).count();
-        if replicas(before) == 0 || replicas(after) > 0 {
-            return;
-        }
-        if machines > 0 {
-            self.found.push(format!("machine-controller-manager is stopped while there are {machines} machines"));
-        }
-        if !self.asked.last().is_some_and(|asked| asked.hibernates) {
-            self.found
-                .push("machine-controller-manager is stopped for a shoot that is not to be hibernated".to_owned());
-        }
-        // It may run already when the deletion is asked for, so nothing tells a write that is on its way.
-        if !self.is_asked(|asked| !asked.shoot_is_deleted) {
-            self.found.push("machine-controller-manager is stopped for a shoot that is deleted".to_owned());
-        }
     }
 
     /// Machine objects come only when the Worker is held, or they would be forgotten with it.

@@ -60,6 +60,21 @@ impl Trace {
         lines.iter().filter(|line| matches!(line.what, What::Request { .. })).count()
     }
 
+    /// Whether something was sent by one within that time after a write, all of it was answered, and nothing has happened to the process.
+    pub(crate) fn is_answered(&self, who: &str, revision: u64, within: Duration) -> bool {
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = lines.iter().skip_while(|line| !matches!(line.what, What::Wrote(wrote) if wrote == revision));
+        let end = after.clone().next().map(|line| line.at + within);
+        let own = after.filter(|line| line.who == who).take_while(|line| end.is_some_and(|end| line.at <= end));
+        let answers = own.filter_map(|line| match &line.what {
+            What::Request { fate, .. } => Some(fate.parse::<u16>().is_ok() || fate.ends_with("(the first of two)")),
+            What::Note(_) => Some(false),
+            What::Wrote(_) => None,
+        });
+        let answers: Vec<bool> = answers.collect();
+        !answers.is_empty() && answers.iter().all(|is_answered| *is_answered)
+    }
+
     /// All of it in words, with what each write has changed.
     pub(crate) fn text(&self, log: &[Change]) -> String {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,0 +1,82 @@
+//! When machine-controller-manager may be started and stopped.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::{Asked, Rules};
+use crate::api_server::kinds::{DEPLOYMENT, MACHINE};
+use crate::api_server::store::Change;
+use crate::trace::Trace;
+
+/// How long ago the shoot may have been asked to wake up, or to go, where the stop of it was on its way. Its Deployment need not change
+/// for that, so nothing tells a write that has been sent. The answer to the last read and that write take up to 0.7 s each.
+const SENT_BEFORE: SignedDuration = SignedDuration::from_millis(1_500);
+/// How long it may stand still then: each of four requests and its answer take up to 1.4 s.
+const STARTED_WITHIN: SignedDuration = SignedDuration::from_secs(10);
+
+/// A stop of it that came too late.
+#[derive(Clone, Copy)]
+pub(super) struct LateStop {
+    at: Timestamp,
+    author: &'static str,
+    revision: u64,
+}
+
+impl LateStop {
+    /// What is wrong with it. One whose answers are lost, or who is killed, can't know that it was too late: gardenlet starts
+    /// machine-controller-manager with its next try.
+    pub(super) fn found(&self, trace: &Trace) -> Option<String> {
+        let Self { at, author, revision } = self;
+        let is_answered = trace.is_answered(author, *revision, STARTED_WITHIN.unsigned_abs());
+        is_answered.then(|| {
+            format!("#{revision} by {author}: machine-controller-manager, stopped at {at}, is not started again")
+        })
+    }
+}
+
+impl Asked {
+    fn sleeps(&self) -> bool {
+        self.hibernates && !self.shoot_is_deleted
+    }
+}
+
+impl Rules {
+    /// It may not run before all machines of a moved shoot are back, or it makes others; and not stop while there are machines, or for a
+    /// shoot that is not to be hibernated. Whoever has sent that a moment too early starts it again.
+    pub(super) fn machine_controller(&mut self, change: &Change, before: Option<&Value>, after: Option<&Value>) {
+        let replicas =
+            |object: Option<&Value>| object.and_then(|object| object["spec"]["replicas"].as_i64()).unwrap_or_default();
+        let missing: Vec<_> = self.moved.iter().filter(|key| !self.now.contains_key(*key)).collect();
+        if replicas(before) == 0 && replicas(after) > 0 && !missing.is_empty() {
+            self.found.push(format!("{} starts before {missing:?} are back", DEPLOYMENT.kind));
+        }
+        let machines = self.of(&MACHINE).count();
+        if replicas(before) == 0 || replicas(after) > 0 {
+            return;
+        }
+        if machines > 0 {
+            self.found.push(format!("machine-controller-manager is stopped while there are {machines} machines"));
+        }
+        let slept = |asked: &Asked| asked.sleeps() && asked.until.is_some_and(|until| until + SENT_BEFORE >= change.at);
+        if self.asked.last().is_some_and(Asked::sleeps) {
+            return;
+        }
+        if self.is_asked(slept) {
+            self.stopped_late = Some(LateStop { at: change.at, author: change.author, revision: change.revision });
+        } else {
+            self.found
+                .push("machine-controller-manager is stopped for a shoot that is not to be hibernated".to_owned());
+        }
+    }
+
+    /// What was stopped too late is started again soon, but for a shoot that moves, also where only the status has that.
+    pub(super) fn started_again(&mut self, now: Timestamp) {
+        let is_in_status =
+            |last: &Value| last["type"] == "Migrate" || last["type"] == "Restore" && last["state"] != "Succeeded";
+        let moves = |asked: &Asked| asked.moves || is_in_status(&asked.worker.value["status"]["lastOperation"]);
+        if self.asked.last().is_some_and(moves) {
+            self.stopped_late = None;
+        }
+        self.not_started_again.extend(self.stopped_late.take_if(|stop| stop.at + STARTED_WITHIN < now));
+    }
+}
