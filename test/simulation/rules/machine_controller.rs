@@ -35,7 +35,7 @@ impl LateStop {
 }
 
 impl Asked {
-    fn sleeps(&self) -> bool {
+    fn stays_hibernated(&self) -> bool {
         self.hibernates && !self.shoot_is_deleted
     }
 }
@@ -57,8 +57,10 @@ impl Rules {
         if machines > 0 {
             self.found.push(format!("machine-controller-manager is stopped while there are {machines} machines"));
         }
-        let slept = |asked: &Asked| asked.sleeps() && asked.until.is_some_and(|until| until + SENT_BEFORE >= change.at);
-        if self.asked.last().is_some_and(Asked::sleeps) {
+        let slept = |asked: &Asked| {
+            asked.stays_hibernated() && asked.until.is_some_and(|until| until + SENT_BEFORE >= change.at)
+        };
+        if self.asked.last().is_some_and(Asked::stays_hibernated) {
             return;
         }
         if self.is_asked(slept) {
