@@ -52,7 +52,7 @@ pub(super) fn judge(
         rolls: live.is_some_and(LiveDeployment::has_had_another_class)
             || owned.sets.iter().any(|set| !is_of_class(set, wanted)),
         desired: object.spec.replicas,
-        present: status.replicas,
+        present: status.replicas.max(left(owned, hibernation)),
         // Until the last change is seen, the status counts machines of the template before it.
         updated: if phase == Phase::Unobserved { 0 } else { status.updated_replicas },
         available: status.available_replicas,
@@ -76,12 +76,9 @@ fn phase(
     let status = &live.status;
     let is_observed = status.observed_generation >= live.metadata.generation.unwrap_or_default();
     // A machine-controller-manager that is scaled down sees no change and takes back no failure. One that runs may be about to make
-    // machines until it has seen the change; then its count is right.
-    let is_empty = status.replicas == 0;
-    if is_empty
-        && (hibernation == Hibernation::InProgress && is_observed
-            || hibernation == Hibernation::Done && owned.machines.is_empty())
-    {
+    // machines until it has seen the change; then its count is right, but for machines on their way out.
+    let is_empty = status.replicas == 0 && left(owned, hibernation) == 0;
+    if is_empty && (hibernation == Hibernation::Done || hibernation == Hibernation::InProgress && is_observed) {
         return Phase::Ready;
     }
     // What is told of an older generation, failed machines too, says nothing of the wish as it is now.
@@ -130,6 +127,17 @@ fn by_hand(wanted: &WantedDeployment, owned: &Owned<'_>) -> ByHand {
     let is_of_old_set = |machine: &&&LiveMachine| old.iter().any(|set| machine.member.is_owned_by(&set.member.name));
     let selected = owned.machines.iter().filter(|machine| machine.is_selected).filter(is_of_old_set).count();
     ByHand { old: old.iter().map(|set| set.replicas).sum(), selected: i32::try_from(selected).unwrap_or(i32::MAX) }
+}
+
+/// Machines that a hibernation waits for, whatever the status of the deployment counts: it has none of a machine set that has gone, and a
+/// machine-controller-manager that is stopped would never delete them.
+fn left(owned: &Owned<'_>, hibernation: Hibernation) -> i32 {
+    let is_left = |machine: &&&LiveMachine| match hibernation {
+        Hibernation::NotWanted => false,
+        Hibernation::InProgress => machine.is_being_deleted,
+        Hibernation::Done => true,
+    };
+    i32::try_from(owned.machines.iter().filter(is_left).count()).unwrap_or(i32::MAX)
 }
 
 /// What machine-controller-manager reports as wrong with a deployment: generation and conditions, not machines.
@@ -270,14 +278,20 @@ mod tests {
     #[test]
     fn a_sleeping_shoot_is_ready_without_machines() {
         let hibernated = Hibernation::InProgress;
+        let progress = |document: &Value, machines: &[LiveMachine], hibernation: Hibernation| {
+            judged(&wanted_deployment(), document, &[set("old", "old-class", 0)], machines, hibernation)
+        };
         let phase = |document: &Value, machines: &[LiveMachine], hibernation: Hibernation| {
-            let wanted = wanted_deployment();
-            judged(&wanted, document, &[set("old", "old-class", 0)], machines, hibernation).phase
+            progress(document, machines, hibernation).phase
         };
         let empty = with([("/status/replicas", json!(0))]);
         assert_eq!(phase(&healthy(), &[], hibernated), Phase::Pending);
         assert_eq!(phase(&empty, &[], hibernated), Phase::Ready, "and needs no machine set of the wanted class");
-        assert_eq!(phase(&empty, &[machine("old", None)], Hibernation::Done), Phase::Pending, "a machine is left");
+        let leaving = LiveMachine { is_being_deleted: true, ..machine("old", None) };
+        for (left, hibernation) in [(machine("old", None), Hibernation::Done), (leaving, hibernated)] {
+            let progress = progress(&empty, &[left], hibernation);
+            assert_eq!((progress.phase, progress.present), (Phase::Pending, 1), "a machine is left: {hibernation:?}");
+        }
         let unobserved = with([("/status/replicas", json!(0)), ("/metadata/generation", json!(3))]);
         assert_eq!(phase(&unobserved, &[], hibernated), Phase::Unobserved, "it may be about to make machines");
         assert_eq!(phase(&unobserved, &[], Hibernation::Done), Phase::Ready, "nobody observes it");
