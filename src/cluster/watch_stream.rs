@@ -26,6 +26,11 @@ const DOUBTS: Duration = Duration::from_secs(5);
 /// Seconds after which the API server ends a watch, which then goes on. A watch that has lost its other end without a word is
 /// given up a little later.
 const WATCH: u32 = 120;
+/// A list that was not complete after so long was ended with its watch, whose time begins a little before it is answered.
+const SLOW_LIST: Duration = Duration::from_secs(100);
+/// The same as [`WATCH`], of a watch that begins with a list for which that was not enough: what an API server gives a watch that names
+/// no time (`--min-request-timeout`).
+const WATCH_WITH_SLOW_LIST: u32 = 1_800;
 
 /// What a watch of all objects of a kind shows, for ever. `resumed` is called whenever it has begun; it lists everything anew when that is
 /// in doubt.
@@ -39,8 +44,9 @@ pub(crate) fn endless<K>(
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
-    let api = Api::<K>::all_with(telling(client, resumed), kind);
-    listing_anew(watching(api, config), is_in_doubt).backoff(Pause::default()).boxed()
+    let api = |seconds| Api::<K>::all_with(telling(client, seconds, resumed.clone()), kind);
+    let watch = watching([WATCH, WATCH_WITH_SLOW_LIST].map(api), config);
+    listing_anew(watch, is_in_doubt).backoff(Pause::default()).boxed()
 }
 
 /// How a watch gets what is there when it begins.
@@ -48,13 +54,15 @@ where
 enum InitialList {
     /// As events, one after the other: nothing is in memory as a whole.
     Streamed,
+    /// The same, from an API server that needs longer for it than a watch lasts.
+    StreamedSlowly,
     /// In pages, from an API server that does not stream lists.
     Paged,
 }
 
-/// Begins to watch, each time anew.
+/// Begins to watch, each time anew, with the second of these where a list is slow.
 fn watching<K>(
-    api: Api<K>,
+    [api, slow]: [Api<K>; 2],
     config: watcher::Config,
 ) -> impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>
 where
@@ -62,9 +70,10 @@ where
 {
     let paged = config.page_size(PAGE).timeout(WATCH);
     move |initial_list| {
-        let config = match initial_list {
-            InitialList::Streamed => paged.clone().streaming_lists(),
-            InitialList::Paged => paged.clone(),
+        let (api, config) = match initial_list {
+            InitialList::Streamed => (&api, paged.clone().streaming_lists()),
+            InitialList::StreamedSlowly => (&slow, paged.clone().streaming_lists()),
+            InitialList::Paged => (&api, paged.clone()),
         };
         watcher(api.clone(), config).boxed()
     }
@@ -77,19 +86,15 @@ fn refuses_to_stream(error: &watcher::Error) -> bool {
 }
 
 /// kube lists everything anew when a watch ends because it is too far behind, but not when it can't even begin: then it would
-/// ask for the same for ever. Nor does it know that something is in doubt, that an API server does not stream lists, or that
-/// a streamed list has stopped halfway.
+/// ask for the same for ever. Nor does it know that something is in doubt, that an API server does not stream lists, that a streamed
+/// list has stopped halfway, or that it takes longer than a watch lasts, so that none would ever end.
 fn listing_anew<K: 'static>(
     watch: impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>,
     is_in_doubt: impl Fn() -> bool,
 ) -> impl Stream<Item = watcher::Result<Event<K>>> {
     let streamed = InitialList::Streamed;
-    let watching = Watching {
-        events: watch(streamed),
-        initial_list: streamed,
-        listing_since: None,
-        check_at: Instant::now() + DOUBTS,
-    };
+    let watching =
+        Watching { events: watch(streamed), initial_list: streamed, list: None, check_at: Instant::now() + DOUBTS };
     stream::unfold((watching, watch, is_in_doubt), async |(mut watching, watch, is_in_doubt)| {
         let event = loop {
             let Ok(event) = timeout_at(watching.check_at, watching.events.next()).await else {
@@ -97,20 +102,19 @@ fn listing_anew<K: 'static>(
                 continue;
             };
             let event = event?;
-            if watching.initial_list == InitialList::Streamed && event.as_ref().is_err_and(refuses_to_stream) {
+            if watching.initial_list != InitialList::Paged && event.as_ref().is_err_and(refuses_to_stream) {
                 debug!("the API server does not stream lists; they are read in pages");
-                watching.initial_list = InitialList::Paged;
-                watching.events = watch(InitialList::Paged);
-                continue;
+                watching.begin(InitialList::Paged, &watch);
+            } else if watching.is_list_too_slow(&event) {
+                warn!(seconds = WATCH, "a list was not complete when its watch ended; it is given more time");
+                watching.begin(InitialList::StreamedSlowly, &watch);
+            } else {
+                break event;
             }
-            break event;
         };
-        watching.listing_since = match &event {
-            Ok(Event::Init | Event::InitApply(_)) => Some(Instant::now()),
-            _ => None,
-        };
+        watching.list = List::after(watching.list, &event);
         if matches!(&event, Err(watcher::Error::WatchStartFailed(kube::Error::Api(status))) if status.code == 410) {
-            watching.events = watch(watching.initial_list);
+            watching.begin(watching.initial_list, &watch);
         }
         if watching.check_at <= Instant::now() {
             watching.check(&watch, &is_in_doubt);
@@ -123,13 +127,47 @@ fn listing_anew<K: 'static>(
 struct Watching<K> {
     events: BoxStream<'static, watcher::Result<Event<K>>>,
     initial_list: InitialList,
-    /// When the last object of a list came that is not complete yet.
-    listing_since: Option<Instant>,
+    list: Option<List>,
     /// When is looked next whether something is in doubt.
     check_at: Instant,
 }
 
+/// A list that is not complete yet.
+#[derive(Clone, Copy)]
+struct List {
+    began: Instant,
+    /// When its last object came.
+    latest: Instant,
+}
+
+impl List {
+    fn after<K>(before: Option<Self>, event: &watcher::Result<Event<K>>) -> Option<Self> {
+        let now = Instant::now();
+        match event {
+            Ok(Event::Init) => Some(Self { began: now, latest: now }),
+            Ok(Event::InitApply(_)) => Some(Self { began: before.map_or(now, |list| list.began), latest: now }),
+            _ => None,
+        }
+    }
+}
+
 impl<K> Watching<K> {
+    fn begin(
+        &mut self,
+        initial_list: InitialList,
+        watch: impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>,
+    ) {
+        (self.initial_list, self.list, self.events) = (initial_list, None, watch(initial_list));
+    }
+
+    /// Whether the list begins anew because it was not complete when its watch ended.
+    fn is_list_too_slow(&self, event: &watcher::Result<Event<K>>) -> bool {
+        let has_taken = self.list.map(|list| list.began.elapsed());
+        self.initial_list == InitialList::Streamed
+            && matches!(event, Ok(Event::Init))
+            && has_taken.is_some_and(|time| time >= SLOW_LIST)
+    }
+
     /// Begins anew where nothing else would help.
     fn check(
         &mut self,
@@ -138,8 +176,8 @@ impl<K> Watching<K> {
     ) {
         self.check_at = Instant::now() + DOUBTS;
         // Requests for pages have deadlines of their own.
-        let is_streamed = self.initial_list == InitialList::Streamed;
-        let has_stopped = is_streamed && self.listing_since.is_some_and(|since| since.elapsed() > ANSWER_DEADLINE);
+        let is_streamed = self.initial_list != InitialList::Paged;
+        let has_stopped = is_streamed && self.list.is_some_and(|list| list.latest.elapsed() > ANSWER_DEADLINE);
         if has_stopped {
             warn!("a list has stopped before its end; everything is listed anew");
         } else if is_in_doubt() {
@@ -147,8 +185,7 @@ impl<K> Watching<K> {
         } else {
             return;
         }
-        self.listing_since = None;
-        self.events = watch(self.initial_list);
+        self.begin(self.initial_list, watch);
     }
 }
 
@@ -223,8 +260,8 @@ mod tests {
             let body = if is_watch && status == 200 { AnswerBody::from_stream(pieces) } else { text_of(pieces) };
             future::ok::<_, kube::Error>(Response::builder().status(status).body(body).unwrap())
         });
-        let api = Api::<Secret>::all(telling(&kube::Client::new(service, "default"), || {}));
-        let events = listing_anew(watching(api, watcher::Config::default()), || false);
+        let client = kube::Client::new(service, "default");
+        let events = endless::<Secret>(&client, &(), watcher::Config::default(), || {}, || false);
         let first: Vec<_> = events.take(3).map(|event| event.unwrap().to_string()).collect().await;
         let asked = asked.lock().unwrap().clone();
         (first, asked)
@@ -242,6 +279,47 @@ mod tests {
             assert!(asked.iter().all(|query| !query.contains("resourceVersion=0")), "not of any age: {asked:?}");
             assert_eq!(asked.len(), if streams { 1 } else { 2 }, "{asked:?}");
         }
+    }
+
+    fn event(kind: &str, name: &str, annotations: &serde_json::Value) -> String {
+        let metadata = json!({"name": name, "resourceVersion": "7", "annotations": annotations});
+        let object = json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata});
+        format!("{}\n", json!({"type": kind, "object": object}))
+    }
+
+    /// After how many seconds a list is complete of which an API server streams an object a second, and how long each watch was to last.
+    async fn complete_after(objects: u32) -> (u64, Vec<u64>) {
+        let asked = Arc::<Mutex<Vec<u64>>>::default();
+        let seen = Arc::clone(&asked);
+        let service = service_fn(move |request: Request<Body>| {
+            let mut parameters = request.uri().query().unwrap_or_default().split('&');
+            let seconds = parameters.find_map(|parameter| parameter.strip_prefix("timeoutSeconds=")).unwrap();
+            let seconds: u64 = seconds.parse().unwrap();
+            seen.lock().unwrap().push(seconds);
+            let end = event("BOOKMARK", "", &json!({"k8s.io/initial-events-end": "true"}));
+            let list = (0..objects).map(|number| event("ADDED", &format!("s{number}"), &json!({}))).chain([end]);
+            let slowly = stream::iter(list).then(async |piece| {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Ok::<_, kube::Error>(piece)
+            });
+            let ended = Box::pin(tokio::time::sleep(Duration::from_secs(seconds)));
+            let body = AnswerBody::from_stream(slowly.chain(stream::pending()).take_until(ended));
+            future::ok::<_, kube::Error>(Response::new(body))
+        });
+        let client = kube::Client::new(service, "default");
+        let began = Instant::now();
+        let events = endless::<Secret>(&client, &(), watcher::Config::default(), || {}, || false);
+        let is_complete = |event: &watcher::Result<Event<Secret>>| future::ready(matches!(event, Ok(Event::InitDone)));
+        let mut complete = Box::pin(events.filter(is_complete));
+        tokio::time::timeout(Duration::from_secs(7_200), complete.next()).await.expect("each wait ends");
+        let asked = asked.lock().unwrap().clone();
+        (began.elapsed().as_secs(), asked)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_list_that_takes_longer_than_a_watch_is_complete_all_the_same() {
+        assert_eq!(complete_after(100).await, (101, vec![120]));
+        assert_eq!(complete_after(500).await, (621, vec![120, 120, 1_800]), "kube has begun anew by then");
     }
 
     type Events = Vec<watcher::Result<Event<Secret>>>;
@@ -270,7 +348,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn everything_is_listed_anew_only_where_nothing_else_helps() {
-        use InitialList::{Paged, Streamed};
+        use InitialList::{Paged, Streamed, StreamedSlowly};
         let listed = || vec![Ok(Event::Init), Ok(Event::InitDone)];
         assert_eq!(begun(|_| listed(), || false).await, [Streamed], "a quiet watch is left alone");
         let long_ago = |number| if number == 0 { vec![refused(410)] } else { listed() };
@@ -280,6 +358,15 @@ mod tests {
         assert_eq!(begun(stops, || false).await, [Streamed; 2], "a streamed list has stopped");
         let in_pages = |number| if number == 0 { vec![refused(422)] } else { vec![Ok(Event::Init)] };
         assert_eq!(begun(in_pages, || false).await, [Streamed, Paged], "pages have deadlines of their own");
+        let cut_after = |seconds: usize| {
+            move |number| {
+                let objects = (0..seconds).map(|_| Ok(Event::InitApply(Secret::default())));
+                let cut = [Ok(Event::Init)].into_iter().chain(objects).chain([Ok(Event::Init), Ok(Event::InitDone)]);
+                if number == 0 { cut.collect() } else { listed() }
+            }
+        };
+        assert_eq!(begun(cut_after(80), || false).await, [Streamed], "kube begins the list again by itself");
+        assert_eq!(begun(cut_after(130), || false).await, [Streamed, StreamedSlowly], "it was too slow for a watch");
         assert!(begun(|_| listed(), || true).await.len() > 2, "in doubt");
         // However much it shows, it is looked at.
         let busy = |_| (0..300).map(|_| Ok(Event::Apply(Secret::default()))).collect();
