@@ -13,7 +13,7 @@
 //! * An answer to a question that was asked later beats everything that is remembered: a deletion that was answered and not
 //!   done, and versions from before a backup was restored.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -97,7 +97,7 @@ impl<T: Kept> Store<T> {
     pub(crate) fn begin_relist(&self) {
         let mut state = self.state();
         let (began, undone) = (state.time, Vec::new());
-        state.list = Some(List { began, seen: HashSet::new(), own_deletions_seen: HashSet::new(), undone });
+        state.list = Some(List { began, seen: HashMap::new(), own_deletions_seen: HashSet::new(), undone });
     }
 
     /// An object of this list, which is read unless that version of it is known. Tells whether that is a change.
@@ -105,7 +105,7 @@ impl<T: Kept> Store<T> {
         let mut state = self.state();
         let deleted = state.own_deletions.get(&identity.uid).map(|deletion| deletion.time);
         let Some(list) = &mut state.list else { return state.put(identity, read, Source::Watch) };
-        list.seen.insert((identity.namespace.clone(), identity.name.clone()));
+        list.seen.entry(identity.namespace.clone()).or_default().insert(identity.name.clone());
         match deleted {
             Some(deleted) if deleted > list.began => drop(list.own_deletions_seen.insert(identity.uid.clone())),
             Some(_) => list.undone.push(identity.namespace.clone()),
@@ -115,20 +115,23 @@ impl<T: Kept> Store<T> {
         state.put(identity, read, source)
     }
 
-    /// The list is complete: what was not in it is gone, unless this process has written it meanwhile.
-    pub(crate) fn end_relist(&self) -> Relisted<T> {
+    /// The list is complete: what was not in it is gone, unless an answer has shown it meanwhile.
+    pub(crate) fn end_relist(&self, now: Instant) -> Relisted<T> {
         let mut state = self.state();
         let Some(list) = state.list.take() else { return Relisted::default() };
         let List { began, seen, own_deletions_seen, mut undone } = list;
         undone.append(&mut state.undone);
         state.shows_anew(began);
-        let (mut reduced, mut gone) = (Vec::new(), Vec::new());
+        let (mut reduced, mut gone, mut unlisted) = (Vec::new(), Vec::new(), BTreeMap::new());
         state.namespaces.retain(|namespace, entries| {
-            let before = gone.len();
+            let (before, listed) = (gone.len(), seen.get(namespace));
             entries.retain(|name, entry| {
-                let stays = entry.heard > began || seen.contains(&(namespace.clone(), name.clone()));
+                let is_listed = listed.is_some_and(|names| names.contains(name));
+                let stays = is_listed || entry.heard > began;
                 if !stays {
                     gone.push((entry.uid.clone(), Arc::clone(&entry.object)));
+                } else if !is_listed {
+                    unlisted.insert(entry.uid.clone(), now);
                 }
                 stays
             });
@@ -137,6 +140,7 @@ impl<T: Kept> Store<T> {
             }
             !entries.is_empty()
         });
+        state.unlisted = unlisted;
         gone.iter().for_each(|(uid, _)| state.note_gone(uid));
         let unseen = state.own_deletions.iter().filter(|(uid, _)| !own_deletions_seen.contains(*uid));
         reduced.extend(unseen.map(|(_, own_deletions)| own_deletions.namespace.clone()));
@@ -175,13 +179,15 @@ impl<T: Kept> Store<T> {
         }
     }
 
-    /// Whether a watch should have shown by now that something is gone which this process has deleted, or somebody who has asked for
-    /// something else was shown that it is there: everything has to be listed anew.
+    /// Whether everything has to be listed anew: a watch should have shown by now that something is gone which this process has deleted,
+    /// or what became of something that a list had not, or somebody who has asked for something else was shown what was deleted.
     #[must_use]
-    pub(crate) fn doubts_a_deletion(&self, now: Instant) -> bool {
+    pub(crate) fn is_in_doubt(&self, now: Instant) -> bool {
         let state = self.state();
-        let is_late = |deletion: &OwnDeletion| now.saturating_duration_since(deletion.at) >= CONFIRMATION;
-        !state.undone.is_empty() || state.own_deletions.values().any(is_late)
+        let is_late = |since: &Instant| now.saturating_duration_since(*since) >= CONFIRMATION;
+        !state.undone.is_empty()
+            || state.own_deletions.values().any(|deletion| is_late(&deletion.at))
+            || state.unlisted.values().any(is_late)
     }
 
     /// The API server is about to be asked for objects, or to write one.
@@ -379,10 +385,10 @@ mod tests {
         store.read().of_write(object("a", "u", 5), || 5);
         store.begin_relist();
         assert!(store.relist(object("a", "u", 5), || 5), "4 may have been a request");
-        store.end_relist();
+        store.end_relist(Instant::now());
         store.begin_relist();
         assert!(!store.relist(object("a", "u", 5), || 5), "it was shown");
-        store.end_relist();
+        store.end_relist(Instant::now());
     }
 
     #[test]
@@ -436,7 +442,7 @@ mod tests {
         store.read().of_namespace("ns", 10, vec![(object("b", "b", 9), || 9)]);
         assert!(!store.relist(object("a", "u", 3), || 3), "the watch begins with what was before");
         assert!(store.relist(object("b", "b", 8), || 8), "that is there still, and shown for the first time");
-        store.end_relist();
+        store.end_relist(Instant::now());
         assert_eq!(names(&store), [("b".to_owned(), 9)]);
         assert!(!store.event(object("a", "u", 4), || 4), "it shows what came next");
         store.event_deleted(&object("a", "u", 5));
@@ -452,7 +458,7 @@ mod tests {
         assert!(!store.state().remembers_no_list());
         store.begin_relist();
         assert!(store.relist(object("a", "u", 3), || 3), "asked for later: a backup was restored");
-        store.end_relist();
+        store.end_relist(Instant::now());
         assert!(store.event(object("c", "c", 4), || 4));
         assert!(store.state().remembers_no_list());
     }
@@ -508,7 +514,7 @@ mod tests {
         assert!(!store.relist(object("a", "a", 1), || 1), "no a change");
         assert!(store.relist(object("b", "b", 9), || 9));
         store.read().of_write(object("d", "d", 10), || 10);
-        assert_eq!(store.end_relist().reduced, ["ns"], "it has lost c");
+        assert_eq!(store.end_relist(Instant::now()).reduced, ["ns"], "it has lost c");
         assert!(store.is_fresh());
         let expected = [("a", 1), ("b", 9), ("d", 10)].map(|(name, version)| (name.to_owned(), version));
         assert_eq!(names(&store), expected, "d was written after the list began");
@@ -526,11 +532,11 @@ mod tests {
         store.begin_relist();
         store.own_deletion("ns", "b", "b", Instant::now());
         store.relist(object("c", "c", 1), || 1);
-        assert_eq!(store.end_relist().reduced, ["ns", "ns"], "a and b; no event will tell of them");
+        assert_eq!(store.end_relist(Instant::now()).reduced, ["ns", "ns"], "a and b; no event will tell of them");
         store.begin_relist();
         store.own_deletion("ns", "c", "c", Instant::now());
         store.relist(object("c", "c", 1), || 1);
-        assert_eq!(store.end_relist().reduced, [""; 0], "an event will tell of c");
+        assert_eq!(store.end_relist(Instant::now()).reduced, [""; 0], "an event will tell of c");
         assert_eq!(names(&store), []);
     }
 
@@ -547,15 +553,15 @@ mod tests {
         begin();
         store.read().of_namespace("ns", 7, vec![(object("a", "u", 5), || 5)]);
         assert_eq!(names(&store), [("a".to_owned(), 5)], "asked later: it is there");
-        assert!(store.doubts_a_deletion(Instant::now()), "whoever has asked may have decided already what has to go");
+        assert!(store.is_in_doubt(Instant::now()), "whoever has asked may have decided already what has to go");
         store.begin_relist();
         store.relist(object("a", "u", 5), || 5);
-        assert_eq!(store.end_relist().undone, ["ns"]);
-        assert!(!store.doubts_a_deletion(Instant::now()), "once");
+        assert_eq!(store.end_relist(Instant::now()).undone, ["ns"]);
+        assert!(!store.is_in_doubt(Instant::now()), "once");
         begin();
         store.begin_relist();
         assert!(store.relist(object("a", "u", 5), || 5), "whoever has deleted it has to know");
-        assert_eq!(store.end_relist().undone, ["ns"]);
+        assert_eq!(store.end_relist(Instant::now()).undone, ["ns"]);
         assert_eq!(names(&store), [("a".to_owned(), 5)]);
         begin();
         store.read().of_write(object("a", "u", 6), || 6);
@@ -566,14 +572,50 @@ mod tests {
         assert_eq!(names(&store), [], "written before it was deleted");
     }
 
+    /// A list that begins while a write or a read is under way may be older than its answer, or newer: then it has not what has gone between.
+    #[test]
+    fn what_a_list_has_not_is_in_doubt_until_a_watch_shows_it() {
+        type Answer = fn(Read<'_, u64>);
+        let answers: [Answer; 2] = [
+            |write| write.of_write(object("a", "u", 6), || 6),
+            |read| read.of_namespace("ns", 6, vec![(object("a", "u", 5), || 5)]),
+        ];
+        for answer in answers {
+            let listed = || {
+                let (store, start) = (Store::default(), Instant::now());
+                store.event(object("a", "u", 5), || 5);
+                let asked = store.read();
+                store.begin_relist();
+                answer(asked);
+                assert_eq!(store.end_relist(start).reduced, [""; 0], "it may have been made after the list");
+                assert!(store.get("ns", "a").is_some() && !store.is_in_doubt(start));
+                assert!(store.is_in_doubt(start + CONFIRMATION));
+                (store, start + CONFIRMATION)
+            };
+            let (store, late) = listed();
+            store.begin_relist();
+            assert_eq!(store.end_relist(late).reduced, ["ns"], "it had gone");
+            assert_eq!((names(&store), store.is_in_doubt(late + CONFIRMATION)), (Vec::new(), false));
+            let (store, late) = listed();
+            store.event(object("a", "u", 7), || 7);
+            assert!(!store.is_in_doubt(late), "it is there");
+            let (store, late) = listed();
+            store.event_deleted(&object("a", "u", 7));
+            assert!(!store.is_in_doubt(late), "it is gone");
+            let (store, late) = listed();
+            store.read().of_write(object("a", "v", 8), || 8);
+            assert!(!store.is_in_doubt(late), "it was made anew");
+        }
+    }
+
     #[test]
     fn a_deletion_is_in_doubt_when_no_watch_confirms_it() {
         let (store, start) = (Store::default(), Instant::now());
         store.event(object("a", "u", 5), || 5);
         store.own_deletion("ns", "a", "u", start);
-        assert!(!store.doubts_a_deletion(start) && store.doubts_a_deletion(start + CONFIRMATION));
+        assert!(!store.is_in_doubt(start) && store.is_in_doubt(start + CONFIRMATION));
         store.event_deleted(&object("a", "u", 7));
-        assert!(!store.doubts_a_deletion(start + CONFIRMATION), "it is gone");
+        assert!(!store.is_in_doubt(start + CONFIRMATION), "it is gone");
     }
 
     /// etcd was restored: versions are lower than before, and what was made since the backup is not there.
@@ -593,7 +635,7 @@ mod tests {
         let store = remembering();
         store.begin_relist();
         assert!(store.relist(object("a", "a", 40), || 40), "a change");
-        assert_eq!(store.end_relist().reduced, ["ns"], "b is gone");
+        assert_eq!(store.end_relist(Instant::now()).reduced, ["ns"], "b is gone");
         assert_eq!(names(&store), [("a".to_owned(), 40)]);
     }
 
@@ -617,7 +659,7 @@ mod tests {
         store.begin_relist();
         store.mark_resumed();
         assert!(!store.is_fresh(), "not before the list is complete");
-        drop(store.end_relist());
+        drop(store.end_relist(Instant::now()));
         store.mark_stale();
         assert!(!store.is_fresh());
         store.mark_resumed();

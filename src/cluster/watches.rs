@@ -101,7 +101,7 @@ pub(crate) async fn follow_all<K, T>(
 {
     let (resumed, doubted) = (Arc::clone(&store), Arc::clone(&store));
     let kind = ApiResource::erase::<K>(&());
-    let is_in_doubt = move || doubted.doubts_a_deletion(Instant::now());
+    let is_in_doubt = move || doubted.is_in_doubt(Instant::now());
     let config = watcher::Config::default();
     let mut events = pin!(endless::<Trimmed>(client, &kind, config, move || resumed.mark_resumed(), is_in_doubt));
     while let Some(event) = events.next().await {
@@ -232,7 +232,7 @@ impl Start<'_> {
         T: Kept + Send + Sync + 'static,
     {
         let (resumed, doubted) = (Arc::clone(self.cache), Arc::clone(self.cache));
-        let is_in_doubt = move || store(&doubted).doubts_a_deletion(Instant::now());
+        let is_in_doubt = move || store(&doubted).is_in_doubt(Instant::now());
         endless(self.client, kind, config, move || store(&resumed).mark_resumed(), is_in_doubt)
     }
 
@@ -289,7 +289,7 @@ fn put<K, T: Kept, R: FnOnce() -> T>(
         None => store.mark_stale(),
         Some(Event::Init) => store.begin_relist(),
         Some(Event::InitApply(object)) => shown(object, Store::relist),
-        Some(Event::InitDone) => return store.end_relist(),
+        Some(Event::InitDone) => return store.end_relist(Instant::now()),
         Some(Event::Apply(object)) => shown(object, Store::event),
         Some(Event::Delete(object)) => {
             if let Some((identity, _)) = identify(object) {

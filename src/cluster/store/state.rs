@@ -1,6 +1,6 @@
 //! What a store remembers of objects, and which of two versions counts.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
 use std::sync::Arc;
 
@@ -15,6 +15,9 @@ pub(super) struct State<T> {
     pub(super) own_deletions: BTreeMap<String, OwnDeletion>,
     /// Namespaces in which a read has shown something that this process had deleted before: it was answered and not done.
     pub(super) undone: Vec<String>,
+    /// Uids of what has stayed although the last list of the watch had it not, and since when: an answer that came during that list has
+    /// shown it, which may be newer than the list, or older. The watch shows it soon, or it has gone.
+    pub(super) unlisted: BTreeMap<String, Instant>,
     /// Reads that are under way, by the time at which they began.
     pub(super) reads: BTreeMap<u64, usize>,
     /// Uids of what has gone since the oldest of these reads began, with the time.
@@ -32,7 +35,8 @@ pub(super) struct State<T> {
 
 pub(super) struct List {
     pub(super) began: u64,
-    pub(super) seen: HashSet<(String, String)>,
+    /// Names of what it has, by namespace.
+    pub(super) seen: HashMap<String, HashSet<String>>,
     /// Uids of what this process has deleted since and the list still has: the watch will show that it goes.
     pub(super) own_deletions_seen: HashSet<String>,
     /// Namespaces of what this process had deleted before, and the list still has: it was answered and not done.
@@ -96,6 +100,7 @@ impl<T> Default for State<T> {
             namespaces: BTreeMap::new(),
             own_deletions: BTreeMap::new(),
             undone: Vec::new(),
+            unlisted: BTreeMap::new(),
             reads: BTreeMap::new(),
             gone: BTreeMap::new(),
             listed: BTreeMap::new(),
@@ -140,6 +145,7 @@ impl<T: Kept> State<T> {
             Source::Read(_) | Source::Write => false,
         };
         if source.is_watch() {
+            self.unlisted.remove(&uid);
             shown = shown.max(version);
             own.retain(|own| *own > shown);
         } else if matches!(source, Source::Write) && shown < version {
@@ -158,7 +164,12 @@ impl<T: Kept> State<T> {
             }
             // Made anew under the same name, and newer than this.
             Some(known) if known.version >= version && !goes_back => {}
-            _ => drop(entries.insert(name, Entry { uid, version, object: Arc::new(read()), shown, own, heard })),
+            _ => {
+                let entry = Entry { uid, version, object: Arc::new(read()), shown, own, heard };
+                if let Some(before) = entries.insert(name, entry) {
+                    self.unlisted.remove(&before.uid);
+                }
+            }
         }
         is_change
     }
@@ -195,6 +206,7 @@ impl<T: Kept> State<T> {
 
     /// An object of that uid is gone for good.
     pub(super) fn note_gone(&mut self, uid: &str) {
+        self.unlisted.remove(uid);
         if !self.reads.is_empty() {
             self.time += 1;
             self.gone.insert(uid.to_owned(), self.time);
