@@ -3,8 +3,7 @@
 //! sign: from then on the API server sends what was missed and what comes.
 //!
 //! A watch that begins with a streamed list goes on with nothing: it shows everything when the list has ended. kube asks for a
-//! list that any API server may have had at any time; here it is the newest, because deletions are believed by it. Such a
-//! watch may be given more time, as the list is part of it.
+//! list that any API server may have had at any time; here it is the newest, because deletions are believed by it.
 //!
 //! A watch that ends as soon as it has begun has shown nothing. kube would begin it again without a pause; here it has failed.
 
@@ -28,15 +27,15 @@ const SHORTEST: Duration = Duration::from_secs(1);
 #[error("the watch ended right after its start")]
 struct EndedAtOnce;
 
-/// A client that calls `begun` whenever the API server begins to answer a watch. One that begins with a streamed list ends after `seconds`.
-pub(crate) fn telling(client: &Client, seconds: u32, begun: impl Fn() + Clone + Send + 'static) -> Client {
+/// A client that calls `begun` whenever the API server begins to answer a watch.
+pub(crate) fn telling(client: &Client, begun: impl Fn() + Clone + Send + 'static) -> Client {
     let namespace = client.default_namespace().to_owned();
     let client = client.clone();
     let service = service_fn(move |mut request: Request<Body>| {
         let (client, begun) = (client.clone(), begun.clone());
         async move {
             let is_watch = ApiRequest::of(request.method(), request.uri()).is_some_and(|asked| asked.verb == "watch");
-            let newest = is_watch.then(|| newest_list(request.uri(), seconds)).flatten();
+            let newest = is_watch.then(|| newest_list(request.uri())).flatten();
             let begins_with_list = newest.is_some();
             if let Some(uri) = newest {
                 *request.uri_mut() = uri;
@@ -54,16 +53,12 @@ pub(crate) fn telling(client: &Client, seconds: u32, begun: impl Fn() + Clone + 
     Client::new(service, namespace)
 }
 
-/// The same request for the newest list and for so many seconds, if it is one that begins with a streamed list.
-fn newest_list(uri: &Uri, seconds: u32) -> Option<Uri> {
+/// The same request for the newest list, if it is one that begins with a streamed list.
+fn newest_list(uri: &Uri) -> Option<Uri> {
     let query = uri.query().filter(|query| query.split('&').any(|parameter| parameter == "sendInitialEvents=true"))?;
-    let parameters = query.split('&').filter_map(|parameter| match parameter.split_once('=') {
-        Some(("resourceVersion", _)) => None,
-        Some(("timeoutSeconds", _)) => Some(format!("timeoutSeconds={seconds}")),
-        _ => Some(parameter.to_owned()),
-    });
+    let kept = query.split('&').filter(|parameter| !parameter.starts_with("resourceVersion="));
     let mut parts = uri.clone().into_parts();
-    let query = parameters.collect::<Vec<_>>().join("&");
+    let query = kept.collect::<Vec<_>>().join("&");
     parts.path_and_query = Some(format!("{}?{query}", uri.path()).parse().ok()?);
     Uri::from_parts(parts).ok()
 }
@@ -100,7 +95,7 @@ mod tests {
         });
         let begun = Arc::<AtomicUsize>::default();
         let count = Arc::clone(&begun);
-        let client = telling(&Client::new(service, "default"), 120, move || {
+        let client = telling(&Client::new(service, "default"), move || {
             count.fetch_add(1, Ordering::Relaxed);
         });
         (Api::all(client), begun)
@@ -143,7 +138,7 @@ mod tests {
                 let pieces = stream::once(ended).filter_map(|_| future::ready(None::<Result<&[u8], kube::Error>>));
                 future::ok::<_, kube::Error>(Response::new(AnswerBody::from_stream(pieces)))
             });
-            let api = Api::<Secret>::all(telling(&Client::new(service, "default"), 120, || {}));
+            let api = Api::<Secret>::all(telling(&Client::new(service, "default"), || {}));
             let events = api.watch(&WatchParams::default(), "0").await.unwrap();
             tokio::time::advance(shown_nothing_for).await;
             end.send(()).unwrap();

@@ -26,11 +26,9 @@ const DOUBTS: Duration = Duration::from_secs(5);
 /// Seconds after which the API server ends a watch, which then goes on. A watch that has lost its other end without a word is
 /// given up a little later.
 const WATCH: u32 = 120;
-/// A list that was not complete after so long was ended with its watch, whose time begins a little before it is answered.
-const SLOW_LIST: Duration = Duration::from_secs(100);
-/// The same as [`WATCH`], of a watch that begins with a list for which that was not enough: what an API server gives a watch that names
-/// no time (`--min-request-timeout`).
-const WATCH_WITH_SLOW_LIST: u32 = 1_800;
+/// A streamed list that has gone on for so long when it is cut would be cut again: with its watch, which an API server that has much to
+/// do ends before all is sent, or by a proxy.
+const SLOW_LIST: Duration = Duration::from_secs(10);
 
 /// What a watch of all objects of a kind shows, for ever. `resumed` is called whenever it has begun; it lists everything anew when that is
 /// in doubt.
@@ -44,9 +42,8 @@ pub(crate) fn endless<K>(
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
-    let api = |seconds| Api::<K>::all_with(telling(client, seconds, resumed.clone()), kind);
-    let watch = watching([WATCH, WATCH_WITH_SLOW_LIST].map(api), config);
-    listing_anew(watch, is_in_doubt).backoff(Pause::default()).boxed()
+    let api = Api::<K>::all_with(telling(client, resumed), kind);
+    listing_anew(watching(api, config), is_in_doubt).backoff(Pause::default()).boxed()
 }
 
 /// How a watch gets what is there when it begins.
@@ -54,15 +51,13 @@ where
 enum InitialList {
     /// As events, one after the other: nothing is in memory as a whole.
     Streamed,
-    /// The same, from an API server that needs longer for it than a watch lasts.
-    StreamedSlowly,
-    /// In pages, from an API server that does not stream lists.
+    /// In pages, each with an answer of its own, from an API server that does not stream lists or needs too long for one.
     Paged,
 }
 
-/// Begins to watch, each time anew, with the second of these where a list is slow.
+/// Begins to watch, each time anew.
 fn watching<K>(
-    [api, slow]: [Api<K>; 2],
+    api: Api<K>,
     config: watcher::Config,
 ) -> impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>
 where
@@ -70,10 +65,9 @@ where
 {
     let paged = config.page_size(PAGE).timeout(WATCH);
     move |initial_list| {
-        let (api, config) = match initial_list {
-            InitialList::Streamed => (&api, paged.clone().streaming_lists()),
-            InitialList::StreamedSlowly => (&slow, paged.clone().streaming_lists()),
-            InitialList::Paged => (&api, paged.clone()),
+        let config = match initial_list {
+            InitialList::Streamed => paged.clone().streaming_lists(),
+            InitialList::Paged => paged.clone(),
         };
         watcher(api.clone(), config).boxed()
     }
@@ -87,7 +81,7 @@ fn refuses_to_stream(error: &watcher::Error) -> bool {
 
 /// kube lists everything anew when a watch ends because it is too far behind, but not when it can't even begin: then it would
 /// ask for the same for ever. Nor does it know that something is in doubt, that an API server does not stream lists, that a streamed
-/// list has stopped halfway, or that it takes longer than a watch lasts, so that none would ever end.
+/// list has stopped halfway, or that it takes so long that each would be cut.
 fn listing_anew<K: 'static>(
     watch: impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>,
     is_in_doubt: impl Fn() -> bool,
@@ -102,17 +96,19 @@ fn listing_anew<K: 'static>(
                 continue;
             };
             let event = event?;
-            if watching.initial_list != InitialList::Paged && event.as_ref().is_err_and(refuses_to_stream) {
+            if watching.initial_list == InitialList::Streamed && event.as_ref().is_err_and(refuses_to_stream) {
                 debug!("the API server does not stream lists; they are read in pages");
                 watching.begin(InitialList::Paged, &watch);
-            } else if watching.is_list_too_slow(&event) {
-                warn!(seconds = WATCH, "a list was not complete when its watch ended; it is given more time");
-                watching.begin(InitialList::StreamedSlowly, &watch);
             } else {
                 break event;
             }
         };
+        let is_slow = watching.is_slow_list_cut(&event);
         watching.list = List::after(watching.list, &event);
+        if is_slow {
+            warn!("a list was cut before it was complete; it is read in pages");
+            watching.begin(InitialList::Paged, &watch);
+        }
         if matches!(&event, Err(watcher::Error::WatchStartFailed(kube::Error::Api(status))) if status.code == 410) {
             watching.begin(watching.initial_list, &watch);
         }
@@ -160,12 +156,11 @@ impl<K> Watching<K> {
         (self.initial_list, self.list, self.events) = (initial_list, None, watch(initial_list));
     }
 
-    /// Whether the list begins anew because it was not complete when its watch ended.
-    fn is_list_too_slow(&self, event: &watcher::Result<Event<K>>) -> bool {
-        let has_taken = self.list.map(|list| list.began.elapsed());
+    /// Whether a streamed list fails or begins anew that had gone on for long.
+    fn is_slow_list_cut(&self, event: &watcher::Result<Event<K>>) -> bool {
         self.initial_list == InitialList::Streamed
-            && matches!(event, Ok(Event::Init))
-            && has_taken.is_some_and(|time| time >= SLOW_LIST)
+            && matches!(event, Ok(Event::Init) | Err(_))
+            && self.list.is_some_and(|list| list.began.elapsed() >= SLOW_LIST)
     }
 
     /// Begins anew where nothing else would help.
@@ -176,12 +171,12 @@ impl<K> Watching<K> {
     ) {
         self.check_at = Instant::now() + DOUBTS;
         // Requests for pages have deadlines of their own.
-        let is_streamed = self.initial_list != InitialList::Paged;
+        let is_streamed = self.initial_list == InitialList::Streamed;
         let has_stopped = is_streamed && self.list.is_some_and(|list| list.latest.elapsed() > ANSWER_DEADLINE);
         if has_stopped {
             warn!("a list has stopped before its end; everything is listed anew");
         } else if is_in_doubt() {
-            warn!("no watch shows that something is gone that was deleted; everything is listed anew");
+            warn!("no watch shows what became of an object; everything is listed anew");
         } else {
             return;
         }
@@ -287,23 +282,36 @@ mod tests {
         format!("{}\n", json!({"type": kind, "object": object}))
     }
 
-    /// After how many seconds a list is complete of which an API server streams an object a second, and how long each watch was to last.
-    async fn complete_after(objects: u32) -> (u64, Vec<u64>) {
-        let asked = Arc::<Mutex<Vec<u64>>>::default();
+    /// How an API server is asked for a list of which it streams an object a second, until all is shown, and after how many seconds that
+    /// is; a proxy may cut each answer.
+    async fn complete_after(objects: u32, proxy: Option<u64>) -> (u64, Vec<&'static str>) {
+        let asked = Arc::<Mutex<Vec<&str>>>::default();
         let seen = Arc::clone(&asked);
         let service = service_fn(move |request: Request<Body>| {
-            let mut parameters = request.uri().query().unwrap_or_default().split('&');
-            let seconds = parameters.find_map(|parameter| parameter.strip_prefix("timeoutSeconds=")).unwrap();
-            let seconds: u64 = seconds.parse().unwrap();
-            seen.lock().unwrap().push(seconds);
-            let end = event("BOOKMARK", "", &json!({"k8s.io/initial-events-end": "true"}));
-            let list = (0..objects).map(|number| event("ADDED", &format!("s{number}"), &json!({}))).chain([end]);
-            let slowly = stream::iter(list).then(async |piece| {
-                tokio::time::sleep(Duration::from_secs(1)).await;
-                Ok::<_, kube::Error>(piece)
-            });
-            let ended = Box::pin(tokio::time::sleep(Duration::from_secs(seconds)));
-            let body = AnswerBody::from_stream(slowly.chain(stream::pending()).take_until(ended));
+            let query = request.uri().query().unwrap_or_default();
+            let seconds = query.split('&').find_map(|parameter| parameter.strip_prefix("timeoutSeconds="));
+            let body = if query.contains("sendInitialEvents=true") {
+                seen.lock().unwrap().push("stream");
+                let end = event("BOOKMARK", "", &json!({"k8s.io/initial-events-end": "true"}));
+                let list = (0..objects).map(|number| event("ADDED", &format!("s{number}"), &json!({}))).chain([end]);
+                let slowly = stream::iter(list).then(async |piece| {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    Ok(piece)
+                });
+                let ended = tokio::time::sleep(Duration::from_secs(proxy.unwrap_or(seconds.unwrap().parse().unwrap())));
+                let cut = proxy.map(|_| Err(std::io::Error::other("the proxy has ended it")));
+                AnswerBody::from_stream(
+                    slowly.chain(stream::pending()).take_until(Box::pin(ended)).chain(stream::iter(cut)),
+                )
+            } else if query.contains("watch=true") {
+                AnswerBody::from_stream(stream::pending::<std::io::Result<String>>())
+            } else {
+                seen.lock().unwrap().push("page");
+                let is_last = query.contains("continue=next");
+                let next = if is_last { "" } else { "next" };
+                let list = json!({"metadata": {"resourceVersion": "7", "continue": next}, "items": []});
+                AnswerBody::from(list.to_string())
+            };
             future::ok::<_, kube::Error>(Response::new(body))
         });
         let client = kube::Client::new(service, "default");
@@ -317,9 +325,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_list_that_takes_longer_than_a_watch_is_complete_all_the_same() {
-        assert_eq!(complete_after(100).await, (101, vec![120]));
-        assert_eq!(complete_after(500).await, (621, vec![120, 120, 1_800]), "kube has begun anew by then");
+    async fn a_list_that_is_always_cut_is_complete_all_the_same() {
+        assert_eq!(complete_after(100, None).await, (101, vec!["stream"]));
+        let begun_anew_by_kube = vec!["stream", "stream", "page", "page"];
+        assert_eq!(complete_after(500, None).await, (120, begun_anew_by_kube), "longer than a watch lasts");
+        assert_eq!(complete_after(100, Some(50)).await, (50, vec!["stream", "page", "page"]), "a proxy ends it");
     }
 
     type Events = Vec<watcher::Result<Event<Secret>>>;
@@ -348,7 +358,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn everything_is_listed_anew_only_where_nothing_else_helps() {
-        use InitialList::{Paged, Streamed, StreamedSlowly};
+        use InitialList::{Paged, Streamed};
         let listed = || vec![Ok(Event::Init), Ok(Event::InitDone)];
         assert_eq!(begun(|_| listed(), || false).await, [Streamed], "a quiet watch is left alone");
         let long_ago = |number| if number == 0 { vec![refused(410)] } else { listed() };
@@ -365,8 +375,8 @@ mod tests {
                 if number == 0 { cut.collect() } else { listed() }
             }
         };
-        assert_eq!(begun(cut_after(80), || false).await, [Streamed], "kube begins the list again by itself");
-        assert_eq!(begun(cut_after(130), || false).await, [Streamed, StreamedSlowly], "it was too slow for a watch");
+        assert_eq!(begun(cut_after(5), || false).await, [Streamed], "kube begins the list again by itself");
+        assert_eq!(begun(cut_after(60), || false).await, [Streamed, Paged], "it would be cut again");
         assert!(begun(|_| listed(), || true).await.len() > 2, "in doubt");
         // However much it shows, it is looked at.
         let busy = |_| (0..300).map(|_| Ok(Event::Apply(Secret::default()))).collect();
