@@ -36,10 +36,20 @@ fn machine_controller_manager(facts: &Facts<'_>) -> Option<Finding> {
         });
     };
     if deployment.replicas() == 0 {
-        let step = "See whether the API server of the shoot can be reached: dependency-watchdog scales \
-                    machine-controller-manager to zero while it can't.";
-        let is_expected = facts.is_hibernated() || facts.deployments.is_empty();
-        return (!is_expected).then(|| found("is scaled to zero: nothing happens to machines").next(step));
+        let step = if facts.is_hibernated() {
+            format!(
+                "Let it delete the machines that are left: kubectl -n {} scale deployment {MACHINE_CONTROLLER_MANAGER} \
+                 --replicas=1. The next request to the Worker stops it again. Or wake the shoot up.",
+                facts.namespace()
+            )
+        } else {
+            "See whether the API server of the shoot can be reached: dependency-watchdog scales machine-controller-manager to \
+             zero while it can't."
+                .to_owned()
+        };
+        let has_nothing_to_do =
+            if facts.is_hibernated() { facts.machines.is_empty() } else { facts.deployments.is_empty() };
+        return (!has_nothing_to_do).then(|| found("is scaled to zero: nothing happens to machines").next(step));
     }
     let mut conditions = deployment.status.conditions.iter();
     let unmet = conditions.find(|condition| {

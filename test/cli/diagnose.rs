@@ -114,6 +114,20 @@ fn missing_prerequisites_are_reported() {
     });
     let shown = diagnose(&scaled, "table").stdout;
     assert!(shown.contains("scaled to zero") && shown.contains("dependency-watchdog"), "{shown}");
+    let hibernated = |kinds: &[&str]| {
+        with(kinds, |items| {
+            items.iter_mut().find(|item| item["kind"] == "Deployment").unwrap()["spec"]["replicas"] = json!(0);
+            items.push(json!({
+                "apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Cluster", "metadata": {"name": NAMESPACE},
+                "spec": {"shoot": {"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "metadata": {"name": "prod"},
+                    "spec": {"hibernation": {"enabled": true}}}},
+            }));
+        })
+    };
+    let left = diagnose(&hibernated(&["Worker", "Machine", "Deployment"]), "table").stdout;
+    assert!(left.contains("scaled to zero") && left.contains("--replicas=1"), "{left}");
+    let empty = diagnose(&hibernated(&["Worker", "MachineDeployment", "Deployment"]), "table").stdout;
+    assert!(!empty.contains("scaled to zero"), "{empty}");
     let without_credentials = with(&["Worker"], |items| {
         items.push(json!({"kind": "Secret", "metadata": {"name": "another", "namespace": NAMESPACE}}));
     });
