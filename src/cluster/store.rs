@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::cluster::identity::Identity;
-use crate::cluster::store::state::{List, OwnDeletion, Source, State};
+use crate::cluster::store::state::{Asked, List, OwnDeletion, Source, State};
 
 /// A watch shows within this time that what this process has deleted is gone; else the deletion is in doubt.
 const CONFIRMATION: Duration = Duration::from_secs(15);
@@ -48,7 +48,7 @@ impl<T> Default for Store<T> {
 /// A request that is under way: a read, or a write of one object.
 pub(crate) struct Read<'a, T> {
     store: &'a Store<T>,
-    began: u64,
+    asked: Asked,
 }
 
 /// What a complete list has shown to be gone.
@@ -196,7 +196,7 @@ impl<T: Kept> Store<T> {
         let mut state = self.state();
         let began = state.time;
         *state.reads.entry(began).or_default() += 1;
-        Read { store: self, began }
+        Read { store: self, asked: Asked { time: began, at: Instant::now() } }
     }
 
     /// The objects of a namespace, in the order of their names.
@@ -247,7 +247,7 @@ impl<T: Kept> Read<'_, T> {
         let mut gone = Vec::new();
         if let Some(entries) = state.namespaces.get_mut(namespace) {
             entries.retain(|name, entry| {
-                let is_newer = entry.version > version && entry.heard > self.began;
+                let is_newer = entry.version > version && entry.heard > self.asked.time;
                 let stays = is_newer || listed.contains(name.as_str());
                 if !stays {
                     gone.push(entry.uid.clone());
@@ -257,8 +257,8 @@ impl<T: Kept> Read<'_, T> {
         }
         gone.iter().for_each(|uid| state.note_gone(uid));
         for (identity, read) in objects {
-            if state.gone.get(&identity.uid).is_none_or(|time| *time <= self.began) {
-                state.put(identity, read, Source::Read(self.began));
+            if state.gone.get(&identity.uid).is_none_or(|time| *time <= self.asked.time) {
+                state.put(identity, read, Source::Read(self.asked));
             }
         }
         state.is_listed(namespace, version);
@@ -271,11 +271,11 @@ impl<T: Kept> Read<'_, T> {
     /// it meanwhile.
     pub(crate) fn of_write(self, identity: Identity, read: impl FnOnce() -> T) {
         let mut state = self.store.state();
-        if state.own_deletions.get(&identity.uid).is_some_and(|deletion| deletion.time <= self.began) {
+        if state.own_deletions.get(&identity.uid).is_some_and(|deletion| deletion.time <= self.asked.time) {
             state.own_deletions.remove(&identity.uid);
         }
-        if state.gone.get(&identity.uid).is_none_or(|time| *time <= self.began) {
-            state.put(identity, read, Source::Write);
+        if state.gone.get(&identity.uid).is_none_or(|time| *time <= self.asked.time) {
+            state.put(identity, read, Source::Write(self.asked));
         }
     }
 }
@@ -283,10 +283,10 @@ impl<T: Kept> Read<'_, T> {
 impl<T> Drop for Read<'_, T> {
     fn drop(&mut self) {
         let mut state = self.store.state();
-        if let Some(reads) = state.reads.get_mut(&self.began) {
+        if let Some(reads) = state.reads.get_mut(&self.asked.time) {
             *reads -= 1;
             if *reads == 0 {
-                state.reads.remove(&self.began);
+                state.reads.remove(&self.asked.time);
             }
         }
         match state.reads.first_key_value().map(|(began, _)| *began) {
@@ -580,22 +580,36 @@ mod tests {
             |write| write.of_write(object("a", "u", 6), || 6),
             |read| read.of_namespace("ns", 6, vec![(object("a", "u", 5), || 5)]),
         ];
-        for answer in answers {
+        for (answer, is_after_the_list) in answers.into_iter().flat_map(|answer| [(answer, true), (answer, false)]) {
             let listed = || {
-                let (store, start) = (Store::default(), Instant::now());
-                store.event(object("a", "u", 5), || 5);
+                let store = Store::default();
                 let asked = store.read();
                 store.begin_relist();
-                answer(asked);
-                assert_eq!(store.end_relist(start).reduced, [""; 0], "it may have been made after the list");
-                assert!(store.get("ns", "a").is_some() && !store.is_in_doubt(start));
-                assert!(store.is_in_doubt(start + CONFIRMATION));
-                (store, start + CONFIRMATION)
+                if is_after_the_list {
+                    store.end_relist(Instant::now());
+                    answer(asked);
+                } else {
+                    answer(asked);
+                    assert_eq!(
+                        store.end_relist(Instant::now()).reduced,
+                        [""; 0],
+                        "it may have been made after the list"
+                    );
+                }
+                let now = Instant::now();
+                assert!(store.get("ns", "a").is_some() && !store.is_in_doubt(now));
+                assert!(store.is_in_doubt(now + CONFIRMATION));
+                (store, now + CONFIRMATION)
             };
             let (store, late) = listed();
             store.begin_relist();
             assert_eq!(store.end_relist(late).reduced, ["ns"], "it had gone");
             assert_eq!((names(&store), store.is_in_doubt(late + CONFIRMATION)), (Vec::new(), false));
+            let (store, late) = listed();
+            store.begin_relist();
+            store.relist(object("a", "u", 7), || 7);
+            store.end_relist(late);
+            assert!(!store.is_in_doubt(late + CONFIRMATION), "the next list has it");
             let (store, late) = listed();
             store.event(object("a", "u", 7), || 7);
             assert!(!store.is_in_doubt(late), "it is there");
@@ -603,9 +617,18 @@ mod tests {
             store.event_deleted(&object("a", "u", 7));
             assert!(!store.is_in_doubt(late), "it is gone");
             let (store, late) = listed();
-            store.read().of_write(object("a", "v", 8), || 8);
+            store.read().of_namespace("ns", 8, nothing());
+            assert!(!store.is_in_doubt(late), "a later answer has it not");
+            let (store, late) = listed();
+            store.event(object("a", "v", 8), || 8);
             assert!(!store.is_in_doubt(late), "it was made anew");
         }
+        let store = Store::default();
+        store.begin_relist();
+        store.relist(object("b", "w", 3), || 3);
+        store.end_relist(Instant::now());
+        store.read().of_write(object("a", "u", 6), || 6);
+        assert!(!store.is_in_doubt(Instant::now() + CONFIRMATION), "it was asked for after the list");
     }
 
     #[test]

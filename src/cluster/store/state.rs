@@ -15,8 +15,8 @@ pub(super) struct State<T> {
     pub(super) own_deletions: BTreeMap<String, OwnDeletion>,
     /// Namespaces in which a read has shown something that this process had deleted before: it was answered and not done.
     pub(super) undone: Vec<String>,
-    /// Uids of what has stayed although the last list of the watch had it not, and since when: an answer that came during that list has
-    /// shown it, which may be newer than the list, or older. The watch shows it soon, or it has gone.
+    /// Uids of what is there although the last list of the watch had it not, and since when: an answer has shown it that was asked for before
+    /// that list, or came during it, so it may be newer than the list, or older. The watch shows it soon, or it has gone.
     pub(super) unlisted: BTreeMap<String, Instant>,
     /// Reads that are under way, by the time at which they began.
     pub(super) reads: BTreeMap<u64, usize>,
@@ -30,6 +30,8 @@ pub(super) struct State<T> {
     pub(super) time: u64,
     /// The list of a watch that has begun anew.
     pub(super) list: Option<List>,
+    /// When the last one that is complete was asked for.
+    list_asked: Option<u64>,
     pub(super) is_fresh: bool,
 }
 
@@ -68,24 +70,39 @@ pub(super) struct Entry<T> {
     pub(super) heard: u64,
 }
 
+/// When a read or a write was asked for, here and by the clock.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub(super) time: u64,
+    pub(super) at: Instant,
+}
+
 /// Where an object comes from.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     Watch,
     /// The answer to a list of a watch that was asked for at that time.
     List(u64),
-    /// The answer to a read that was asked for at that time.
-    Read(u64),
+    /// The answer to a read.
+    Read(Asked),
     /// Written by this process.
-    Write,
+    Write(Asked),
 }
 
 impl Source {
     /// Whether it was asked for at that time or later, and the answer shows everything that was so then.
     fn is_answer_since(self, time: u64) -> bool {
         match self {
-            Self::List(asked) | Self::Read(asked) => time <= asked,
-            Self::Watch | Self::Write => false,
+            Self::List(asked) | Self::Read(Asked { time: asked, .. }) => time <= asked,
+            Self::Watch | Self::Write(_) => false,
+        }
+    }
+
+    /// When it was asked for, if everything was listed since.
+    fn asked_before(self, list: Option<u64>) -> Option<Instant> {
+        match self {
+            Self::Read(asked) | Self::Write(asked) => list.filter(|list| asked.time <= *list).map(|_| asked.at),
+            Self::Watch | Self::List(_) => None,
         }
     }
 
@@ -107,6 +124,7 @@ impl<T> Default for State<T> {
             shown: 0,
             time: 0,
             list: None,
+            list_asked: None,
             is_fresh: false,
         }
     }
@@ -115,20 +133,10 @@ impl<T> Default for State<T> {
 impl<T: Kept> State<T> {
     /// Puts an object where nothing newer is known; one that is known in that version is not read again. Tells whether it is a change.
     pub(super) fn put(&mut self, identity: Identity, read: impl FnOnce() -> T, source: Source) -> bool {
-        if source.is_watch() && self.had_gone(&identity, source) {
+        if source.is_watch() && self.had_gone(&identity, source) || self.stays_deleted(&identity, source) {
             return false;
         }
         let Identity { namespace, name, uid, version } = identity;
-        match self.own_deletions.get(&uid) {
-            Some(deletion) if source.is_answer_since(deletion.time) => {
-                self.own_deletions.remove(&uid);
-                if matches!(source, Source::Read(_)) {
-                    self.undone.push(namespace.clone());
-                }
-            }
-            Some(_) => return false,
-            None => {}
-        }
         self.time += 1;
         let heard = self.time;
         let entries = self.namespaces.entry(namespace).or_default();
@@ -142,19 +150,19 @@ impl<T: Kept> State<T> {
             Source::Watch => shown < version && !own.contains(&version),
             // It shows an own write alone, and not what others did before it and nobody has read.
             Source::List(_) => shown < version,
-            Source::Read(_) | Source::Write => false,
+            Source::Read(_) | Source::Write(_) => false,
         };
         if source.is_watch() {
             self.unlisted.remove(&uid);
             shown = shown.max(version);
             own.retain(|own| *own > shown);
-        } else if matches!(source, Source::Write) && shown < version {
+        } else if matches!(source, Source::Write(_)) && shown < version {
             own.push(version);
         }
         match entries.get_mut(&name) {
             Some(known) if known.uid == uid && known.version == version && !goes_back => {
                 // A watch may show it before the write is answered.
-                if T::WRITTEN_DIFFERS && !matches!(source, Source::Write) {
+                if T::WRITTEN_DIFFERS && !matches!(source, Source::Write(_)) {
                     known.object = Arc::new(read());
                 }
                 (known.shown, known.own, known.heard) = (shown, own, heard);
@@ -165,6 +173,9 @@ impl<T: Kept> State<T> {
             // Made anew under the same name, and newer than this.
             Some(known) if known.version >= version && !goes_back => {}
             _ => {
+                if let Some(at) = source.asked_before(self.list_asked) {
+                    self.unlisted.insert(uid.clone(), at);
+                }
                 let entry = Entry { uid, version, object: Arc::new(read()), shown, own, heard };
                 if let Some(before) = entries.insert(name, entry) {
                     self.unlisted.remove(&before.uid);
@@ -179,6 +190,20 @@ impl<T: Kept> State<T> {
         self.time += 1;
         if version > self.shown {
             self.listed.insert(namespace.to_owned(), Listed { version, time: self.time });
+        }
+    }
+
+    /// Whether this process has deleted an object, and no answer to a later question has it.
+    fn stays_deleted(&mut self, Identity { namespace, uid, .. }: &Identity, source: Source) -> bool {
+        match self.own_deletions.get(uid) {
+            Some(deletion) if source.is_answer_since(deletion.time) => {
+                self.own_deletions.remove(uid);
+                if matches!(source, Source::Read(_)) {
+                    self.undone.push(namespace.clone());
+                }
+                false
+            }
+            deletion => deletion.is_some(),
         }
     }
 
@@ -201,6 +226,7 @@ impl<T: Kept> State<T> {
     /// The watch begins anew with a list that was asked for at that time. Versions may be those of a backup that was restored.
     pub(super) fn shows_anew(&mut self, asked: u64) {
         self.shown = 0;
+        self.list_asked = Some(asked);
         self.listed.retain(|_, listed| listed.time > asked);
     }
 
