@@ -1,7 +1,7 @@
 //! Objects of one kind, each as a watch has shown it, as this process has written it or as it has read it, whichever is
 //! newer. Versions of all objects come from one counter of the API server, so "newer" needs no clock.
 //!
-//! Four rules keep it true:
+//! Five rules keep it true:
 //!
 //! * What was read is put here later than the API server said it. What has gone in between must not come back by it: no
 //!   watch would ever tell again that it is gone. So removals are remembered as long as a read is under way.
@@ -12,6 +12,7 @@
 //!   shows until it has caught up.
 //! * An answer to a question that was asked later beats everything that is remembered: a deletion that was answered and not
 //!   done, and versions from before a backup was restored.
+//! * What a list has not, and the answer to an earlier question shows, may have gone before the list. It is in doubt until the watch shows it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +23,7 @@ use tokio::time::Instant;
 use crate::cluster::identity::Identity;
 use crate::cluster::store::state::{Asked, List, OwnDeletion, Source, State};
 
-/// A watch shows within this time that what this process has deleted is gone; else the deletion is in doubt.
+/// A watch shows within this time that what this process has deleted is gone, or what a list had not is there; else everything is listed anew.
 const CONFIRMATION: Duration = Duration::from_secs(15);
 
 mod state;
@@ -623,6 +624,13 @@ mod tests {
             store.event(object("a", "v", 8), || 8);
             assert!(!store.is_in_doubt(late), "it was made anew");
         }
+        let (store, now) = (Store::default(), Instant::now());
+        let (first, second) = (store.read(), store.read());
+        store.begin_relist();
+        first.of_write(object("a", "u", 6), || 6);
+        store.end_relist(now);
+        second.of_write(object("a", "u", 7), || 7);
+        assert!(store.is_in_doubt(now + CONFIRMATION), "both were asked for before the list");
         let store = Store::default();
         store.begin_relist();
         store.relist(object("b", "w", 3), || 3);

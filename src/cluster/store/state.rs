@@ -173,13 +173,15 @@ impl<T: Kept> State<T> {
             // Made anew under the same name, and newer than this.
             Some(known) if known.version >= version && !goes_back => {}
             _ => {
-                if let Some(at) = source.asked_before(self.list_asked) {
-                    self.unlisted.insert(uid.clone(), at);
-                }
+                // A newer version of what is in doubt settles nothing.
+                let is_new = entries.get(&name).is_none_or(|known| known.uid != uid);
+                let asked = source.asked_before(self.list_asked).filter(|_| is_new);
+                let unlisted = asked.map(|at| (uid.clone(), at));
                 let entry = Entry { uid, version, object: Arc::new(read()), shown, own, heard };
-                if let Some(before) = entries.insert(name, entry) {
+                if let Some(before) = entries.insert(name, entry).filter(|_| is_new) {
                     self.unlisted.remove(&before.uid);
                 }
+                self.unlisted.extend(unlisted);
             }
         }
         is_change
