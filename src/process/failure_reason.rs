@@ -11,8 +11,12 @@ use crate::api::bounded_text::{escaped, shortened};
 
 /// Most bytes of what an API server says, which may hold what somebody else has written, such as a webhook.
 const MOST_OF_ANSWER: usize = 8 * 1024;
+/// Most bytes of an answer that is no object of Kubernetes, such as the page of a proxy.
+const MOST_OF_PAGE: usize = 256;
 /// What an API server says for want of a reason.
 const NO_REASON: &str = "Unknown";
+/// The reason that the client makes up for such an answer.
+const NO_OBJECT: &str = "Failed to parse error data";
 
 /// The error and its causes, each said once.
 pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
@@ -37,9 +41,13 @@ pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
 }
 
 fn answer(Status { code, reason, message, .. }: &Status) -> String {
-    let reason = if reason.is_empty() || reason == NO_REASON { String::new() } else { format!(" {reason}") };
+    let most = if reason == NO_OBJECT { MOST_OF_PAGE } else { MOST_OF_ANSWER };
+    let reason = match reason.as_str() {
+        "" | NO_REASON | NO_OBJECT => String::new(),
+        reason => format!(" {reason}"),
+    };
     let message = if message.is_empty() { String::new() } else { format!(": {message}") };
-    shortened(&escaped(&format!("the API server answers {code}{reason}{message}")), MOST_OF_ANSWER)
+    shortened(&escaped(&format!("the API server answers {code}{reason}{message}")), most)
 }
 
 #[cfg(test)]
@@ -67,6 +75,13 @@ mod tests {
         assert_eq!(of(&listed), format!("Workers can't be listed: {said}"));
         assert_eq!(reason(&refused(500, "Unknown", "not now")), "the API server answers 500: not now");
         assert_eq!(reason(&refused(503, "", "")), "the API server answers 503");
+    }
+
+    #[test]
+    fn a_page_of_a_proxy_is_said_in_short_and_not_in_the_words_of_the_client() {
+        let page = |text: &str| reason(&refused(502, "Failed to parse error data", text));
+        assert_eq!(page("<h1>Bad Gateway</h1>"), "the API server answers 502: <h1>Bad Gateway</h1>");
+        assert!(page(&"a".repeat(100_000)).len() <= MOST_OF_PAGE);
     }
 
     #[test]
