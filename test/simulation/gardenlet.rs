@@ -29,6 +29,9 @@ const TIMESTAMP: &str = "gardener.cloud/timestamp";
 /// The annotation of a Shoot that goes whatever is left of it.
 pub(crate) const FORCED: &str = "confirmation.gardener.cloud/force-deletion";
 
+/// What a shoot that moves has here of its machines.
+const MACHINE_OBJECTS: [&Kind; 4] = [&MACHINE_DEPLOYMENT, &MACHINE_SET, &MACHINE, &MACHINE_CLASS];
+
 /// gardenlet at work.
 pub(crate) struct Gardenlet {
     actor: Actor,
@@ -222,21 +225,30 @@ impl Gardenlet {
         self.actor.change(&DEPLOYMENT, machines::NAME, |deployment| deployment["spec"]["replicas"] = json!(replicas));
     }
 
-    /// Takes everything away after a migration and makes it anew, as on another seed, with what was kept of the machines. Nothing
-    /// where the Worker is held by somebody.
-    pub(crate) fn move_over(&self) -> bool {
-        let Some(moved) = self.actor.get(&WORKER, WORKER_NAME) else { return false };
+    /// Nobody holds the objects of machines any more, and what is left is to delete them, a while later. Returns what is kept of them.
+    pub(crate) fn let_machines_go(&self) -> Value {
         let kept = self.kept_machines();
         self.scale_machine_controller(0);
-        for kind in [&MACHINE_DEPLOYMENT, &MACHINE_SET, &MACHINE, &MACHINE_CLASS] {
+        for kind in MACHINE_OBJECTS {
+            self.actor.list(kind).iter().for_each(|object| self.let_go(kind, &object.value));
+        }
+        kept
+    }
+
+    /// Takes everything away after a migration and makes it anew, as on another seed, with what was kept of the machines, or
+    /// what is there of them now. Nothing where the Worker is held by somebody.
+    pub(crate) fn move_over(&self, kept: Option<Value>) -> bool {
+        let Some(moved) = self.actor.get(&WORKER, WORKER_NAME) else { return false };
+        let kept = kept.unwrap_or_else(|| self.kept_machines());
+        self.scale_machine_controller(0);
+        for kind in MACHINE_OBJECTS {
             self.actor.list(kind).iter().for_each(|object| self.take_away(kind, &object.value));
         }
         for secret in self.actor.list(&SECRET) {
             if secret.value["metadata"]["labels"]["gardener.cloud/purpose"] == "machineclass" {
                 self.take_away(&SECRET, &secret.value);
             } else {
-                self.actor
-                    .change(&SECRET, name_of(&secret.value), |secret| secret["metadata"]["finalizers"] = Value::Null);
+                self.let_go(&SECRET, &secret.value);
             }
         }
         self.actor.delete(&WORKER, WORKER_NAME);
@@ -257,8 +269,12 @@ impl Gardenlet {
         true
     }
 
-    fn take_away(&self, kind: &'static Kind, object: &Value) {
+    fn let_go(&self, kind: &'static Kind, object: &Value) {
         self.actor.change(kind, name_of(object), |object| object["metadata"]["finalizers"] = Value::Null);
+    }
+
+    fn take_away(&self, kind: &'static Kind, object: &Value) {
+        self.let_go(kind, object);
         self.actor.delete(kind, name_of(object));
     }
 

@@ -46,6 +46,8 @@ const OPERATION_TIMEOUT: Duration = Duration::from_secs(240);
 /// After everything works again, what was asked for is done within this time: a machine takes a minute, and a machine-controller-manager
 /// that is stuck has two. After ten minutes each Worker that waits is looked at again; what only that mends is a defect.
 const CALM: Duration = Duration::from_secs(540);
+/// Milliseconds that a slow request and its answer take each, at most.
+const SLOW: u64 = 700;
 /// Milliseconds that a late watch is behind, at most.
 const LATE: u64 = 5_000;
 /// Seconds that a process is suspended, at most: longer than its lease.
@@ -175,10 +177,12 @@ impl Life {
         };
         let theme = Theme::of(seed);
         let kind = match theme {
-            Theme::Shards => Controllers::Shards,
+            Theme::Shards | Theme::MovedLate => Controllers::Shards,
             Theme::Suspended => SUSPENDABLE[usize::try_from(seed).unwrap_or_default() % SUSPENDABLE.len()],
             // What each of two that believe to be alone has been told by a cloud is not what the other has.
-            Theme::ServerGroups | Theme::ScaleSets if kind == Controllers::Two => Controllers::Shards,
+            Theme::ServerGroups | Theme::ScaleSets | Theme::DeletionsUndone if kind == Controllers::Two => {
+                Controllers::Shards
+            }
             _ => kind,
         };
         let (names, arguments): (&[&'static str], _) = match kind {
@@ -194,7 +198,7 @@ impl Life {
             controllers.extend(SHARDS.map(|(name, arguments)| Controller::new(&network, name, arguments, &now)));
         }
         let dependencies: Dependencies = match theme {
-            Theme::ServerGroups => Some(Arc::new(OpenStack::new())),
+            Theme::ServerGroups | Theme::DeletionsUndone => Some(Arc::new(OpenStack::new())),
             Theme::ScaleSets => Some(Arc::new(Azure::new(&random))),
             _ => None,
         };
@@ -208,22 +212,30 @@ impl Life {
             | Theme::ScaledFirst
             | Theme::Recreated
             | Theme::BootScriptsReplaced
+            | Theme::MovedLate
             | Theme::Suspended => false,
             Theme::ServerGroups
             | Theme::ScaleSets
+            | Theme::DeletionsUndone
             | Theme::ImagesChanged
             | Theme::UpdatedInPlace
             | Theme::StoppedLate => seed.is_multiple_of(4),
         };
         let gardenlet = Gardenlet::new(Actor::new(&network, "gardenlet", NAMESPACE), Arc::clone(&now));
         // With it the lives of other themes would not be those that once broke rules.
-        let gardenlet = if theme == Theme::MovedHibernated { gardenlet.mirroring_hibernation() } else { gardenlet };
+        let may_move_hibernated = matches!(theme, Theme::MovedHibernated | Theme::MovedLate);
+        let gardenlet = if may_move_hibernated { gardenlet.mirroring_hibernation() } else { gardenlet };
         let provider = random.one_of(&CLOUDS).copied().unwrap_or("aws");
         let provider = dependencies.as_ref().map_or(provider, |dependency| dependency.provider());
         let most_zones = *random.one_of(&[1, 1, 1, 1, 1, 2, 3]).unwrap_or(&1);
         Self {
             cloud: Cloud::new(random.clone()),
-            faults: if theme == Theme::ScaledFirst { Faults { lag: LATE, ..faults(&random) } } else { faults(&random) },
+            faults: match theme {
+                Theme::ScaledFirst => Faults { lag: LATE, ..faults(&random) },
+                Theme::MovedLate => Faults { way: SLOW, lag: LATE, ..faults(&random) },
+                Theme::DeletionsUndone => Faults { lies: 500, ..faults(&random) },
+                _ => faults(&random),
+            },
             random,
             network,
             now,
@@ -282,6 +294,9 @@ impl Life {
         if self.theme == Theme::StoppedLate {
             self.stop_late().await;
         }
+        if self.theme == Theme::MovedLate {
+            self.move_late().await;
+        }
         // An API server of Gardener deletes no shoot that is moving.
         if self.is_deleted_in_trouble && !self.gardenlet.is_moving() {
             self.delete_in_trouble().await;
@@ -300,7 +315,9 @@ impl Life {
         self.steps.push("create");
         let mut documents = Documents::of(self.provider);
         let mut pools = self.pools();
-        pools.truncate(*self.random.one_of(&[1, 1, 1, 1, 1, 1, 1, 2, 2, 4]).unwrap_or(&1));
+        let most = *self.random.one_of(&[1, 1, 1, 1, 1, 1, 1, 2, 2, 4]).unwrap_or(&1);
+        // With those of two pools and the credentials there are so many Secrets that their versions are asked for.
+        pools.truncate(if self.theme == Theme::BootScriptsReplaced { most.max(2) } else { most });
         documents.worker["spec"]["pools"] = Value::Array(pools);
         if let Some(dependency) = &self.dependencies {
             dependency.prepare(&mut documents, &self.random);
@@ -579,7 +596,7 @@ impl Life {
 fn faults(random: &Random) -> Faults {
     let rate = |rates: &[u64]| if random.happens(350) { random.one_of(rates).copied().unwrap_or_default() } else { 0 };
     Faults {
-        way: *random.one_of(&[2, 20, 100, 700]).unwrap_or(&20),
+        way: *random.one_of(&[2, 20, 100, SLOW]).unwrap_or(&20),
         lag: *random.one_of(&[2, 50, 500, LATE]).unwrap_or(&50),
         lost_requests: rate(&[10, 50, 200]),
         lost_answers: rate(&[10, 50, 200]),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, poll_fn};
 use std::mem;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -83,6 +84,8 @@ pub(crate) struct Network {
     faults: Arc<Mutex<Faults>>,
     /// Whose requests get no answers.
     cut_off: Arc<Mutex<BTreeSet<&'static str>>>,
+    /// Whether nobody may read Secrets.
+    are_secrets_closed: Arc<AtomicBool>,
     /// Whose process is suspended, with what waits for it to go on.
     suspended: Arc<Mutex<BTreeMap<&'static str, Vec<Waker>>>>,
     /// Counts how often all watches were cut.
@@ -107,9 +110,9 @@ const NOTICED_AFTER: Duration = Duration::from_secs(30);
 
 impl Network {
     pub(crate) fn new(server: ApiServer, trace: Trace, random: Random) -> Self {
-        let (faults, cut_off, suspended, unnoticed, found) = Default::default();
+        let (faults, cut_off, are_secrets_closed, suspended, unnoticed, found) = Default::default();
         let (cuts, stops) = Default::default();
-        Self { server, trace, random, faults, cut_off, suspended, cuts, stops, unnoticed, found }
+        Self { server, trace, random, faults, cut_off, are_secrets_closed, suspended, cuts, stops, unnoticed, found }
     }
 
     /// A connection of its own for whoever this is.
@@ -140,6 +143,17 @@ impl Network {
         } else {
             cut_off.remove(author)
         };
+    }
+
+    /// Whether reads of Secrets are refused, as while an authorizer knows nobody.
+    pub(crate) fn close_secrets(&self, are_closed: bool) {
+        let by = if are_closed { "nobody" } else { "controllers" };
+        self.trace.note("world", format!("Secrets can be read by {by}"));
+        self.are_secrets_closed.store(are_closed, Ordering::Relaxed);
+    }
+
+    fn is_closed(&self, request: &Request) -> bool {
+        self.are_secrets_closed.load(Ordering::Relaxed) && request.method == "GET" && request.path.contains("/secrets")
     }
 
     /// From now on nothing of that process goes on; what it has sent is on its way. It may have to end when it goes on, before it can doubt
@@ -229,6 +243,7 @@ impl Network {
         }
         let request = read(request).await?;
         let (fate, [outward, back]) = self.fate(author, request.method == "DELETE");
+        let fate = if self.is_closed(&request) { Fate::Refused(403) } else { fate };
         if request.path.ends_with("/scale") && request.body.ends_with(br#"{"replicas":0}}"#) {
             self.stops.count();
         }

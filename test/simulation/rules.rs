@@ -29,8 +29,16 @@ pub(crate) const ON_ITS_WAY: SignedDuration = SignedDuration::from_secs(150);
 pub(crate) const FINALIZER: &str = "extensions.gardener.cloud/worker";
 /// The label of a deployment that has its pool.
 const POOL: &str = "worker.gardener.cloud/pool";
-/// What texts for people must not hold: how the client prints its errors.
-const RAW: &[&str] = &["ApiError", "ServiceError", "HyperError", "Status {", "Some("];
+/// What texts for people must not hold: how the client prints its errors, and a page that counts as "not found" of Kubernetes.
+const RAW: &[&str] = &[
+    "ApiError",
+    "ServiceError",
+    "HyperError",
+    "Status {",
+    "Some(",
+    "Failed to parse",
+    "API server answers 404: <html",
+];
 
 /// What a Worker and its Cluster asked for from a moment on.
 #[derive(Clone)]

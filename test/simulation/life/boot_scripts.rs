@@ -8,6 +8,9 @@ use crate::actor::name_of;
 use crate::api_server::kinds::SECRET;
 use crate::wanted::boot_scripts;
 
+/// Of a thousand times, so often nobody can read Secrets when other boot scripts are asked for.
+const CLOSED: u64 = 300;
+
 impl Life {
     /// gardenlet replaces one or all of them, and asks.
     pub(super) async fn replace_boot_scripts(&mut self) {
@@ -20,8 +23,15 @@ impl Life {
             }
         }
         sleep(self.random.millis(0, 200)).await;
+        let are_closed = self.random.happens(CLOSED);
+        if are_closed {
+            self.network.close_secrets(true);
+        }
         self.gardenlet.request("other boot scripts", |_| {});
         sleep(self.random.millis(0, 5_000)).await;
+        if are_closed {
+            self.network.close_secrets(false);
+        }
     }
 
     /// Each class has the boot script that its pool has now.

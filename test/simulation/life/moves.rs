@@ -32,6 +32,16 @@ impl Life {
         }
     }
 
+    /// The shoot moves there and back, each time as soon as it is settled.
+    pub(super) async fn move_late(&mut self) {
+        for _ in 0..2 {
+            let is_settled = self.gardenlet.wait(OPERATION_TIMEOUT).await.is_none();
+            if is_settled && !self.gardenlet.is_moving() {
+                self.move_over().await;
+            }
+        }
+    }
+
     /// Whether the shoot may move although what was asked for is not done. Machines of a pool that goes just then don't come back, as with
     /// the Go extension.
     pub(super) fn moves_in_between(&self) -> bool {
@@ -43,10 +53,15 @@ impl Life {
         if !self.migrated().await {
             return;
         }
+        let mut kept = None;
+        if self.theme == Theme::MovedLate {
+            kept = Some(self.gardenlet.let_machines_go());
+            sleep(self.random.millis(0, 1_000)).await;
+        }
         // Where gardenlet takes them away, nobody else may still work for the shoot.
         let mut moved = false;
         for _ in 0..20 {
-            moved = self.gardenlet.move_over();
+            moved = self.gardenlet.move_over(kept.take());
             if moved {
                 break;
             }
