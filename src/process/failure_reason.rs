@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_a_proxy_is_said_in_short_and_not_in_the_words_of_the_client() {
+    fn a_page_of_a_proxy_is_shortened_and_has_no_words_of_the_client() {
         let page = |text: &str| reason(&refused(502, "Failed to parse error data", text));
         assert_eq!(page("<h1>Bad Gateway</h1>"), "the API server answers 502: <h1>Bad Gateway</h1>");
         assert!(page(&"a".repeat(100_000)).len() <= MOST_OF_PAGE);
