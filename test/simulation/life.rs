@@ -180,9 +180,7 @@ impl Life {
             Theme::Shards | Theme::MovedLate => Controllers::Shards,
             Theme::Suspended => SUSPENDABLE[usize::try_from(seed).unwrap_or_default() % SUSPENDABLE.len()],
             // What each of two that believe to be alone has been told by a cloud is not what the other has.
-            Theme::ServerGroups | Theme::ScaleSets | Theme::DeletionsUndone if kind == Controllers::Two => {
-                Controllers::Shards
-            }
+            Theme::ServerGroups | Theme::ScaleSets if kind == Controllers::Two => Controllers::Shards,
             _ => kind,
         };
         let (names, arguments): (&[&'static str], _) = match kind {
@@ -198,7 +196,7 @@ impl Life {
             controllers.extend(SHARDS.map(|(name, arguments)| Controller::new(&network, name, arguments, &now)));
         }
         let dependencies: Dependencies = match theme {
-            Theme::ServerGroups | Theme::DeletionsUndone => Some(Arc::new(OpenStack::new())),
+            Theme::ServerGroups => Some(Arc::new(OpenStack::new())),
             Theme::ScaleSets => Some(Arc::new(Azure::new(&random))),
             _ => None,
         };
@@ -216,7 +214,6 @@ impl Life {
             | Theme::Suspended => false,
             Theme::ServerGroups
             | Theme::ScaleSets
-            | Theme::DeletionsUndone
             | Theme::ImagesChanged
             | Theme::UpdatedInPlace
             | Theme::StoppedLate => seed.is_multiple_of(4),
@@ -233,7 +230,6 @@ impl Life {
             faults: match theme {
                 Theme::ScaledFirst => Faults { lag: LATE, ..faults(&random) },
                 Theme::MovedLate => Faults { way: SLOW, lag: LATE, ..faults(&random) },
-                Theme::DeletionsUndone => Faults { lies: 500, ..faults(&random) },
                 _ => faults(&random),
             },
             random,

@@ -36,15 +36,13 @@ pub(crate) enum Theme {
     StoppedLate,
     /// The shoot moves while watches are late, and what lets its machines go comes before what deletes them.
     MovedLate,
-    /// Pools depend on server groups at OpenStack, and every other deletion is answered and not done.
-    DeletionsUndone,
 }
 
 /// Seeds from one theme to the next.
 const STRIDE: u64 = 10_000_000_000;
 
 /// Each theme with how many of its lives a run has; its seeds begin at its place in this table, times [`STRIDE`].
-const THEMES: [(Theme, u64); 17] = [
+const THEMES: [(Theme, u64); 16] = [
     (Theme::Everything, 600),
     (Theme::DeletedInTrouble, 100),
     (Theme::Shards, 100),
@@ -61,7 +59,6 @@ const THEMES: [(Theme, u64); 17] = [
     (Theme::UpdatedInPlace, 100),
     (Theme::StoppedLate, 100),
     (Theme::MovedLate, 50),
-    (Theme::DeletionsUndone, 50),
 ];
 
 /// Later ones that have broken a rule once, and run with them.
