@@ -1,18 +1,22 @@
 //! Faults that were found and mended, put back one at a time (`defects/*.patch`): seeds have to find each of them again. A patch can say
-//! in a line `Seeds: FIRST..END` which lives meet what its defect needs.
+//! in a line `Seeds: FIRST..END` which lives meet what its defect needs, or in a line `Unit tests: FILTER` which tests notice it, where no
+//! life shows it any more.
 //!
 //!     cargo test --test simulation each_defect_is_found -- --ignored --nocapture
 //!     DEFECT=late_answer cargo test --test simulation each_defect_is_found -- --ignored --nocapture
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use anyhow::{Context as _, Result, ensure};
 use test_support::repository;
 
 use crate::BREAKS;
+
+/// Ends the line of a unit test that fails.
+const FAILS: &str = " ... FAILED";
 
 /// Seconds within which seeds have to find a defect.
 fn most() -> String {
@@ -66,17 +70,41 @@ fn copy(to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The seeds that a patch names.
-fn seeds(patch: &Path) -> Result<Option<String>> {
-    let text = fs::read_to_string(patch)?;
-    Ok(text.lines().find_map(|line| line.strip_prefix("Seeds: ")).map(str::to_owned))
+/// What finds a defect.
+enum Finder {
+    /// Lives: the first of all ranges, or those of the seeds that the patch names.
+    Lives(Option<String>),
+    UnitTests(String),
 }
 
-/// What lives of the copy print.
-fn lives(tree: &Path, seeds: Option<&str>, more: &[&str]) -> Result<String> {
+impl Finder {
+    fn of(patch: &Path) -> Result<Self> {
+        let text = fs::read_to_string(patch)?;
+        let named = |what: &str| text.lines().find_map(|line| line.strip_prefix(what)).map(str::to_owned);
+        Ok(named("Unit tests: ").map_or_else(|| Self::Lives(named("Seeds: ")), Self::UnitTests))
+    }
+
+    /// Builds the copy, and finds the defect in it: the line of the output that names it, and after how long. `None` where it is not found.
+    fn find(&self, tree: &Path) -> Result<(Option<String>, Duration)> {
+        let (target, seeds) = match self {
+            Self::Lives(seeds) => (["--test", "simulation"].as_slice(), seeds.as_deref()),
+            Self::UnitTests(_) => (["--lib"].as_slice(), None),
+        };
+        cargo_test(tree, seeds, &[target, &["--no-run"]].concat())?;
+        let began = Instant::now();
+        let (printed, line) = match self {
+            Self::Lives(_) => (cargo_test(tree, seeds, &[target, &["lives", "--", "--nocapture"]].concat())?, BREAKS),
+            Self::UnitTests(filter) => (cargo_test(tree, seeds, &[target, &[filter]].concat())?, FAILS),
+        };
+        Ok((printed.lines().find(|printed| printed.contains(line)).map(str::to_owned), began.elapsed()))
+    }
+}
+
+/// What a test of the copy prints, which fails or not.
+fn cargo_test(tree: &Path, seeds: Option<&str>, more: &[&str]) -> Result<String> {
     let mut cargo = Command::new(env!("CARGO"));
     let cargo = cargo
-        .args(["test", "--locked", "-p", "gardener-extension-worker", "--test", "simulation"])
+        .args(["test", "--locked", "-p", "gardener-extension-worker"])
         .args(more)
         .envs(seeds.map(|seeds| ("SEEDS", seeds)))
         .env("UNTIL_VIOLATION", most())
@@ -86,7 +114,8 @@ fn lives(tree: &Path, seeds: Option<&str>, more: &[&str]) -> Result<String> {
         .output()?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let printed = text(&cargo.stdout);
-    ensure!(cargo.status.success() || printed.contains(BREAKS), "{printed}{}", text(&cargo.stderr));
+    let found = [BREAKS, FAILS].iter().any(|line| printed.contains(line));
+    ensure!(cargo.status.success() || found, "{printed}{}", text(&cargo.stderr));
     Ok(printed)
 }
 
@@ -103,13 +132,9 @@ fn each_defect_is_found() -> Result<()> {
     for (name, patch) in patches()? {
         copy(&tree)?;
         apply(&tree, &[], &patch)?;
-        let seeds = seeds(&patch)?;
-        lives(&tree, None, &["--no-run"])?;
-        let began = Instant::now();
-        let printed = lives(&tree, seeds.as_deref(), &["lives", "--", "--nocapture"])?;
-        match printed.lines().find(|line| line.contains(BREAKS)) {
-            Some(found) => println!("{name}: {:.0} s: {found}", began.elapsed().as_secs_f64()),
-            None => missed.push(name),
+        match Finder::of(&patch)?.find(&tree)? {
+            (Some(found), after) => println!("{name}: {:.0} s: {found}", after.as_secs_f64()),
+            (None, _) => missed.push(name),
         }
     }
     ensure!(missed.is_empty(), "not found within {} s: {missed:?}", most());

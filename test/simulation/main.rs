@@ -8,7 +8,7 @@
 //!   └──► controllers ─► network ─────────► api_server ─► log ─► rules
 //! ```
 //!
-//!     cargo test --test simulation                       2,035 lives
+//!     cargo test --test simulation                       some 2,000 lives
 //!     SEEDS=100000 cargo test --test simulation lives    so many; SEEDS=5000..9000 those
 //!     SEEDS=10000000000..10000002000 …                   those of one theme (seeds.rs)
 //!     SEED=4711 cargo test --test simulation lives       one, with everything that happens in it
