@@ -115,8 +115,9 @@ impl Landscape {
 
     async fn ready(&self, controller: Controller) -> Result<Controller> {
         eventually(LATEST, "the controller is ready", async || {
-            let (status, text) = controller.ask("GET", "/readyz", "").await?;
-            ensure!(status == 200, "{text}");
+            // Before it has its lease it is ready to stand by.
+            let (_, text) = controller.ask("GET", "/readyz", "").await?;
+            ensure!(text == "ready\n", "{text}");
             Ok(())
         })
         .await?;

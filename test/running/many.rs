@@ -69,7 +69,7 @@ async fn four_shards_share_the_largest_landscape() -> Result<()> {
     let landscape = largest().await?;
     let shards = &SHARDS[..4];
     landscape.divide(shards).await?;
-    // Four that list everything at once ask too much of one API server (docs/performance.md).
+    // Four that list everything at once take three times as long together (docs/performance.md).
     let starts = shards.iter().map(|shard| start(&landscape, landscape.start_shard(shard), 500.0));
     let controllers: Vec<Controller> = stream::iter(starts).buffered(number("AT_ONCE", 1)?).try_collect().await?;
     let lag = one_percent_rolls(&landscape, &controllers).await?;
