@@ -54,7 +54,7 @@ impl Readiness {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).remove(&need);
     }
 
-    /// Another process leads: this one fills no cache, and is ready to take over as soon as the kinds are served.
+    /// This process has not got its lease: it fills no cache, and is ready to take over as soon as the kinds are served.
     pub(crate) fn set_standing_by(&self, standing_by: bool) {
         *self.standing_by.lock().unwrap_or_else(PoisonError::into_inner) = standing_by;
     }
@@ -69,7 +69,7 @@ impl Readiness {
             .map(|(need, text)| format!("{}: {text}\n", need.as_str()))
             .collect();
         match (lines.is_empty(), standing_by) {
-            (true, true) => Ok("ready: standing by, another process leads\n".to_owned()),
+            (true, true) => Ok("ready: standing by until this process has its lease\n".to_owned()),
             (true, false) => Ok("ready\n".to_owned()),
             (false, _) => Err(lines.concat()),
         }
@@ -89,7 +89,8 @@ mod tests {
         readiness.has(Need::Kinds);
         assert!(readiness.report().is_err(), "caches are empty");
         readiness.set_standing_by(true);
-        assert!(readiness.report().unwrap().contains("standing by"));
+        // Also before it has asked for its lease for the first time, when nobody may lead.
+        assert_eq!(readiness.report().unwrap(), "ready: standing by until this process has its lease\n");
         readiness.set_standing_by(false);
         readiness.has(Need::Caches);
         assert_eq!(readiness.report().unwrap(), "ready\n");
