@@ -39,6 +39,8 @@ pub(crate) struct Gardenlet {
     /// When the bounds of machine deployments were published before the last request: they have to be published later.
     published: Cell<Option<i64>>,
     ignores_publication: Cell<bool>,
+    /// Whether the shoot is to move away from here, and has not yet.
+    migrates: Cell<bool>,
     /// Whether the shoot has moved here, and its machines were not back when somebody last looked.
     restores: Cell<bool>,
     mirrors_hibernation: bool,
@@ -51,6 +53,7 @@ impl Gardenlet {
             now,
             published: Cell::default(),
             ignores_publication: Cell::default(),
+            migrates: Cell::default(),
             restores: Cell::default(),
             mirrors_hibernation: false,
         }
@@ -90,8 +93,8 @@ impl Gardenlet {
         worker["metadata"]["annotations"][TIMESTAMP] = json!((self.now)().to_string());
     }
 
-    /// Asks for a reconcile of the Worker as `change` makes it; once more for its restoration where that has not ended well: an API
-    /// server of Gardener takes no change of the shoot until then.
+    /// Asks for a reconcile of the Worker as `change` makes it; once more for its migration or its restoration where that has not ended
+    /// well: an API server of Gardener takes no change of the shoot until then.
     pub(crate) fn request(&self, why: &str, change: impl FnOnce(&mut Value)) {
         self.mirror_hibernation();
         self.ask(why, change);
@@ -99,7 +102,11 @@ impl Gardenlet {
 
     fn ask(&self, why: &str, change: impl FnOnce(&mut Value)) {
         self.actor.note(format!("asks: {why}"));
-        let operation = if self.is_restoring() { "restore" } else { "reconcile" };
+        let operation = match () {
+            () if self.is_migrating() => "migrate",
+            () if self.is_restoring() => "restore",
+            () => "reconcile",
+        };
         // machine-controller-manager would make machines for those that are not back.
         if !self.is_hibernated() && operation == "reconcile" {
             self.scale_machine_controller(1);
@@ -120,10 +127,14 @@ impl Gardenlet {
         self.restores.get()
     }
 
+    /// Whether the shoot is to move away from here, and has not yet.
+    pub(crate) fn is_migrating(&self) -> bool {
+        self.migrates.get()
+    }
+
     /// Whether the shoot is on its way from one seed to another.
     pub(crate) fn is_moving(&self) -> bool {
-        let worker = self.actor.get(&WORKER, WORKER_NAME);
-        self.is_restoring() || worker.is_some_and(|worker| worker.value["status"]["lastOperation"]["type"] == "Migrate")
+        self.is_migrating() || self.is_restoring()
     }
 
     /// What is asked for now.
@@ -179,8 +190,10 @@ impl Gardenlet {
         self.actor.delete(&WORKER, WORKER_NAME);
     }
 
+    /// Asks for a migration, as often as it takes: only the move ends it.
     pub(crate) fn migrate(&self) {
         self.mirror_hibernation();
+        self.migrates.set(true);
         self.actor.note("asks: migrate");
         self.actor.change(&WORKER, WORKER_NAME, |worker| self.asked(worker, "migrate"));
     }
@@ -265,6 +278,7 @@ impl Gardenlet {
             worker["status"] = json!({"state": kept, "providerStatus": moved["status"]["providerStatus"]});
         });
         self.actor.change(&WORKER, WORKER_NAME, |worker| self.asked(worker, "restore"));
+        self.migrates.set(false);
         self.restores.set(true);
         true
     }

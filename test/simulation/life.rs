@@ -489,7 +489,7 @@ impl Life {
         let wait = if self.random.happens(850) { OPERATION_TIMEOUT } else { self.random.millis(0, 5_000) };
         let missing = self.gardenlet.wait(wait).await;
         let is_settled = missing.is_none();
-        if self.theme == Theme::BootScriptsReplaced && !self.gardenlet.is_restoring() {
+        if self.theme == Theme::BootScriptsReplaced && !self.gardenlet.is_moving() {
             // Of two that both believe that they lead, one may go on with what the other has begun, and with what it has read before.
             if is_settled && self.kind != Controllers::Two {
                 self.check_boot_scripts();
@@ -510,6 +510,7 @@ impl Life {
         let stays_as_it_is = self.is_hibernated && self.theme != Theme::MovedHibernated;
         let step = self.random.below(if stays_as_it_is { 6 } else { 9 });
         match step {
+            _ if self.gardenlet.is_migrating() => self.move_over().await,
             _ if self.gardenlet.is_restoring() => {
                 self.steps.push("restore again");
                 self.gardenlet.request("the restoration", |_| {});

@@ -41,6 +41,10 @@ impl Life {
             self.bring_images_back();
         }
         self.is_edited |= self.theme == Theme::ImagesChanged;
+        self.end_move().await;
+        if self.gardenlet.is_migrating() {
+            return;
+        }
         if self.is_to_ask() || self.random.happens(500) {
             sleep(self.random.millis(0, 20_000)).await;
             self.gardenlet.request("as it shall be", |_| {});

@@ -21,6 +21,9 @@ impl Life {
             return;
         }
         self.move_over().await;
+        if self.gardenlet.is_migrating() {
+            return;
+        }
         self.misfortune().await;
         if self.random.happens(400) && self.gardenlet.wait(OPERATION_TIMEOUT).await.is_none() {
             self.steps.push("pools");
@@ -70,12 +73,22 @@ impl Life {
         self.steps.push(if moved { "restore" } else { "stays" });
     }
 
+    /// A shoot that is not away when all is calm goes now.
+    pub(super) async fn end_move(&mut self) {
+        if self.gardenlet.is_migrating() && self.is_done().await {
+            self.move_over().await;
+            if self.gardenlet.is_migrating() {
+                self.found.push("the shoot does not move although all is calm".to_owned());
+            }
+        }
+    }
+
     /// Whether the Worker is let go for a migration, for good.
     async fn migrated(&self) -> bool {
         for _ in 0..5 {
             self.gardenlet.migrate();
             if self.gardenlet.wait(OPERATION_TIMEOUT).await.is_some() {
-                return false;
+                continue;
             }
             if self.kind != Controllers::Two {
                 return true;
