@@ -7,6 +7,8 @@ mod images;
 mod late_stop;
 mod moves;
 mod recreation;
+mod requests;
+mod troubles;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,7 +30,7 @@ use crate::controllers::Controller;
 use crate::dependency::Dependencies;
 use crate::documents::{CLOUDS, Documents, NAMESPACE};
 use crate::gardenlet::Gardenlet;
-use crate::machines::{MachineControllerManager, in_place};
+use crate::machines::MachineControllerManager;
 use crate::network::{Faults, Network};
 use crate::openstack::OpenStack;
 use crate::random::Random;
@@ -38,6 +40,7 @@ use crate::sharder::{self, Sharder, of_another_shard};
 use crate::trace::Trace;
 use crate::{machines, people};
 use images::Images;
+use troubles::{LATE, SLOW, faults};
 
 /// When each life begins.
 const BEGIN: i64 = 1_790_000_000;
@@ -46,12 +49,6 @@ const OPERATION_TIMEOUT: Duration = Duration::from_secs(240);
 /// After everything works again, what was asked for is done within this time: a machine takes a minute, and a machine-controller-manager
 /// that is stuck has two. After ten minutes each Worker that waits is looked at again; what only that mends is a defect.
 const CALM: Duration = Duration::from_secs(540);
-/// Milliseconds that a slow request and its answer take each, at most.
-const SLOW: u64 = 700;
-/// Milliseconds that a late watch is behind, at most.
-const LATE: u64 = 5_000;
-/// Seconds that a process is suspended, at most: longer than its lease.
-const SUSPENDED: u64 = 60;
 /// One of so many deletions in trouble is forced.
 const ONE_FORCED_OF: u64 = 8;
 /// Writes after the last machine, at most, until everything is listed anew.
@@ -341,21 +338,6 @@ impl Life {
         }
     }
 
-    /// gardenlet asks for other bounds right after the autoscaler has gone by those before.
-    async fn outrun(&mut self) {
-        self.gardenlet.wait(OPERATION_TIMEOUT).await;
-        people::scale(&self.actor("autoscaler"), &self.random, &self.is_scaled_late);
-        self.network.is_to_be_noticed();
-        sleep(self.random.millis(0, 1_000)).await;
-        self.set_bounds(1 + self.random.below(2));
-    }
-
-    fn turn_hibernation(&mut self) {
-        self.is_hibernated = !self.is_hibernated;
-        self.steps.push(if self.is_hibernated { "hibernate" } else { "wake up" });
-        self.gardenlet.hibernate(self.is_hibernated);
-    }
-
     /// Whether gardenlet has to ask again for what it has asked for. Of two that both believe that they are alone, one may begin what the
     /// other goes on with: only the write fence keeps that from happening. Nobody then knows that bounds are to be published anew;
     /// gardenlet waits in vain, and asks again.
@@ -399,182 +381,6 @@ impl Life {
         self.surroundings.spawn(people::collect_garbage(self.actor("garbage"), self.random.clone()));
     }
 
-    /// Who is there for a while.
-    fn disturb(&mut self) {
-        self.is_rebalanced.store(true, Ordering::Relaxed);
-        if self.random.happens(400) {
-            self.disturbances.spawn(people::autoscale(
-                self.actor("autoscaler"),
-                self.random.clone(),
-                Arc::clone(&self.is_scaled_late),
-            ));
-        }
-        if self.random.happens(200) {
-            self.is_edited = true;
-            self.disturbances.spawn(people::edit(self.actor("person"), self.random.clone()));
-        }
-        if self.theme == Theme::UpdatedInPlace {
-            self.disturbances.spawn(in_place::select(self.actor("person"), self.random.clone()));
-        }
-        let (network, cloud, random) = (self.network.clone(), self.cloud.clone(), self.random.clone());
-        let overlooks = if random.happens(200) { 200 } else { 0 };
-        let is_bad = random.happens(200);
-        self.disturbances.spawn(async move {
-            loop {
-                cloud.set(is_bad && random.happens(300), is_bad && random.happens(300), overlooks);
-                sleep(random.millis(1_000, 60_000)).await;
-                match random.below(4) {
-                    0 => network.cut_watches(),
-                    1 => network.server.compact(),
-                    2 => {
-                        network.server.compact();
-                        network.cut_watches();
-                    }
-                    _ => {}
-                }
-            }
-        });
-    }
-
-    /// Something happens to a controller, perhaps in a while.
-    async fn misfortune(&mut self) {
-        if self.disturbances.is_empty() || self.random.happens(300) {
-            return;
-        }
-        sleep(self.random.millis(0, 4_000)).await;
-        let index = usize::try_from(self.random.below(self.controllers.len() as u64)).unwrap_or_default();
-        let Some(controller) = self.controllers.get_mut(index) else { return };
-        if self.theme == Theme::Suspended && self.random.happens(700) {
-            controller.suspend(self.random.millis(1_000, SUSPENDED * 1_000)).await;
-            return;
-        }
-        let misfortune = match self.random.below(4) {
-            // The sharder goes by the clocks of shards, which must not differ much.
-            2 if self.kind == Controllers::Shards => 0,
-            misfortune => misfortune,
-        };
-        if self.kind == Controllers::Two && (self.is_clock_wrong || misfortune == 2) {
-            self.gardenlet.ignore_publication();
-        }
-        match misfortune {
-            0 | 1 => {
-                // In the middle of a few writes.
-                for _ in 0..self.random.below(6) {
-                    let mut writes = self.network.server.writes();
-                    writes.mark_seen();
-                    let _ = tokio::time::timeout(Duration::from_secs(3), writes.changed()).await;
-                }
-                controller.kill();
-                sleep(self.random.millis(100, 8_000)).await;
-                controller.start();
-            }
-            2 => {
-                let ahead = i64::try_from(self.random.below(60)).unwrap_or_default() - 30;
-                controller.set_ahead(ahead * 1000);
-                self.is_clock_wrong = true;
-                self.network.trace.note(controller.author, format!("its clock is {ahead} s ahead"));
-            }
-            _ => {
-                self.network.trace.note(controller.author, "is cut off");
-                self.network.set_cut_off(controller.author, true);
-                sleep(self.random.millis(1_000, 50_000)).await;
-                self.network.set_cut_off(controller.author, false);
-                self.network.trace.note(controller.author, "is not cut off any more");
-            }
-        }
-    }
-
-    /// gardenlet asks for something, and waits or does not.
-    async fn step(&mut self) {
-        let wait = if self.random.happens(850) { OPERATION_TIMEOUT } else { self.random.millis(0, 5_000) };
-        let missing = self.gardenlet.wait(wait).await;
-        let is_settled = missing.is_none();
-        if self.theme == Theme::BootScriptsReplaced && !self.gardenlet.is_moving() {
-            // Of two that both believe that they lead, one may go on with what the other has begun, and with what it has read before.
-            if is_settled && self.kind != Controllers::Two {
-                self.check_boot_scripts();
-            }
-            self.replace_boot_scripts().await;
-        }
-        if self.theme == Theme::ImagesChanged {
-            self.change_images(is_settled).await;
-        }
-        if let Some(dependency) = &self.dependencies
-            && !self.gardenlet.is_moving()
-            && self.random.happens(400)
-        {
-            self.steps.push("dependencies");
-            dependency.change(&self.gardenlet, &self.random);
-            return;
-        }
-        let stays_as_it_is = self.is_hibernated && self.theme != Theme::MovedHibernated;
-        let step = self.random.below(if stays_as_it_is { 6 } else { 9 });
-        match step {
-            _ if self.gardenlet.is_migrating() => self.move_over().await,
-            _ if self.gardenlet.is_restoring() => {
-                self.steps.push("restore again");
-                self.gardenlet.request("the restoration", |_| {});
-            }
-            0 => {
-                self.steps.push("confirm");
-                self.gardenlet.request("nothing new", |_| {});
-            }
-            1 | 2 => self.roll(),
-            3 => self.set_bounds(self.random.below(3)),
-            4 | 5 => {
-                // What the operation before has sent may still stop machine-controller-manager; gardenlet asks again then.
-                self.is_edited |= !is_settled;
-                self.turn_hibernation();
-            }
-            6 => {
-                self.steps.push("pools");
-                self.change_pools();
-            }
-            7 => {
-                self.steps.push("labels");
-                let label = self.random.below(10).to_string();
-                self.gardenlet
-                    .request("another label", |worker| worker["spec"]["pools"][0]["labels"]["sim"] = json!(label));
-            }
-            // Only one seed after the other has the shoot.
-            _ if is_settled || self.moves_in_between() => {
-                self.move_over().await;
-            }
-            _ => {}
-        }
-    }
-
-    fn set_bounds(&mut self, more: u64) {
-        self.steps.push("bounds");
-        self.gardenlet.request("other bounds", |worker| set_bounds(worker, more));
-    }
-
-    fn roll(&mut self) {
-        self.steps.push("roll");
-        self.image = 1 - self.image;
-        let version = Documents::images(self.provider)[self.image];
-        self.gardenlet.request("another image", |worker| {
-            let pool = &mut worker["spec"]["pools"][0];
-            let name = pool["name"].as_str().unwrap_or_default().to_owned();
-            pool["machineImage"]["version"] = json!(version);
-            pool["nodeAgentSecretName"] = json!(format!("gardener-node-agent-{name}-for-{version}"));
-        });
-    }
-
-    /// A pool goes, or comes.
-    fn change_pools(&self) {
-        let all = self.pools();
-        let more = usize::try_from(1 + self.random.below(all.len() as u64 - 1)).unwrap_or(1);
-        self.gardenlet.request("pools come or go", |worker| {
-            let Some(pools) = worker["spec"]["pools"].as_array_mut() else { return };
-            if pools.len() > 1 {
-                pools.truncate(1);
-            } else {
-                pools.extend(all.into_iter().skip(1).take(more));
-            }
-        });
-    }
-
     fn ended(self, wants_trace: bool) -> Ended {
         let store = self.network.server.store();
         let mut found = violations(&store.log, self.kind != Controllers::Two, &self.network.trace);
@@ -589,31 +395,7 @@ impl Life {
     }
 }
 
-/// What goes wrong in a life: some of all, so that each is also met without the others.
-fn faults(random: &Random) -> Faults {
-    let rate = |rates: &[u64]| if random.happens(350) { random.one_of(rates).copied().unwrap_or_default() } else { 0 };
-    Faults {
-        way: *random.one_of(&[2, 20, 100, SLOW]).unwrap_or(&20),
-        lag: *random.one_of(&[2, 50, 500, LATE]).unwrap_or(&50),
-        lost_requests: rate(&[10, 50, 200]),
-        lost_answers: rate(&[10, 50, 200]),
-        silences: rate(&[3, 10, 30]),
-        refusals: rate(&[10, 100, 300]),
-        foreign: rate(&[10, 50, 150]),
-        doubled: rate(&[20, 100]),
-        lies: rate(&[100, 300]),
-        cuts: rate(&[10, 100, 300]),
-    }
-}
-
 fn some_kinds(seed: u64) -> &'static [&'static Kind] {
     let index = usize::try_from(seed / (2 * MOST_WRITES)).unwrap_or_default() % LISTED_ANEW.len();
     LISTED_ANEW[index]
-}
-
-fn set_bounds(worker: &mut Value, more: u64) {
-    for pool in worker["spec"]["pools"].as_array_mut().into_iter().flatten() {
-        let zones = pool["zones"].as_array().map_or(1, Vec::len) as u64;
-        [pool["minimum"], pool["maximum"]] = [zones * (1 + more.min(1)), zones * (2 + more)].map(Value::from);
-    }
 }

@@ -1,6 +1,7 @@
 //! What must hold at every moment, checked over everything that was written in a life, in its order. What the controller writes has to
 //! have a cause: a version of the Worker that stood within the last minutes, because a write may have been on its way for so long.
 
+mod leftovers;
 mod machine_controller;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,10 +18,10 @@ use crate::api_server::kinds::{
 use crate::api_server::store::{Change, Object};
 use crate::dependency::{of_class, recorded};
 use crate::gardenlet::FORCED;
-use crate::machines::in_place;
 use crate::sharder::{DRAIN, SHARD};
 use crate::trace::Trace;
 use crate::wanted::{Wanted, machine_images, wanted};
+pub(crate) use leftovers::leftovers;
 use machine_controller::LateStop;
 
 /// How long ago a Worker may have stood that somebody still writes for: a request, its tries, and a reconcile around them.
@@ -505,79 +506,6 @@ impl Rules {
             self.found.push(format!("{what} comes without the Worker's finalizer"));
         }
     }
-}
-
-/// What is wrong with what there is when all is said to be done.
-pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
-    let mut rules = Rules::new(true);
-    log.iter().for_each(|change| rules.keep(change));
-    if rules.of(&WORKER).next().is_none() {
-        return rules
-            .machine_objects()
-            .into_iter()
-            .map(|left| format!("{left} is left, and its Worker is gone"))
-            .collect();
-    }
-    let Some(asked) = rules.asked.last() else { return Vec::new() };
-    let mut found: Vec<String> =
-        asked.wanted.unplanned.iter().map(|pool| format!("pool {pool} can't be planned at the end")).collect();
-    for (name, wanted) in asked.wanted.deployments.iter() {
-        let secret = rules.get(&MACHINE_CLASS, &wanted.class).map(|class| &class["secretRef"]["name"]);
-        if !secret.and_then(Value::as_str).and_then(|name| rules.get(&SECRET, name)).is_some_and(is_of_class) {
-            found.push(format!("MachineClass {} or its Secret is missing at the end", wanted.class));
-        }
-        match rules.get(&MACHINE_DEPLOYMENT, name) {
-            None => found.push(format!("MachineDeployment {name} is missing at the end")),
-            Some(live) if class_of(live) != wanted.class => {
-                found.push(format!(
-                    "MachineDeployment {name} has class {} at the end, not {}",
-                    class_of(live),
-                    wanted.class
-                ));
-            }
-            Some(live) => {
-                let (replicas, machines) =
-                    (live["spec"]["replicas"].as_i64().unwrap_or_default(), machines_of(&rules, name));
-                let is_right = if asked.hibernates {
-                    replicas == 0
-                } else {
-                    (wanted.minimum..=wanted.maximum).contains(&replicas)
-                };
-                if !is_right || machines != replicas {
-                    found.push(format!(
-                        "MachineDeployment {name} has {replicas} replicas and {machines} machines at the end"
-                    ));
-                }
-            }
-        }
-    }
-    let runs = rules.of(&DEPLOYMENT).any(|manager| manager.value["spec"]["replicas"] != 0);
-    let mut classes: Vec<&str> = asked.wanted.deployments.values().map(|wanted| wanted.class.as_str()).collect();
-    // One that is updated where it is needs the class that it was made with, and its set has one until it has left it.
-    let in_place = |object: &&Arc<Object>| {
-        rules.get(&MACHINE_DEPLOYMENT, of_deployment(&object.value)).is_some_and(in_place::is_in_place)
-    };
-    let machines = rules.of(&MACHINE).filter(in_place);
-    classes.extend(machines.filter_map(|machine| machine.value["spec"]["class"]["name"].as_str()));
-    let sets = rules.of(&MACHINE_SET).filter(in_place).filter(|set| set.value["status"]["replicas"] != 0);
-    classes.extend(sets.map(|set| class_of(&set.value)));
-    for ((kind, name), object) in &rules.now {
-        // machine-controller-manager holds it, and does not run.
-        let is_held = is_vanishing(&object.value) && !runs;
-        let is_wanted = is_held
-            || match *kind {
-                "MachineDeployment" => asked.wants(name),
-                "MachineClass" => classes.contains(&name.as_str()),
-                "Secret" if is_of_class(&object.value) => classes.contains(&name.as_str()),
-                // What has an owner goes with it.
-                "MachineSet" if !is_owned(&object.value) => asked.wants(of_deployment(&object.value)),
-                _ => true,
-            };
-        if !is_wanted {
-            found.push(format!("{kind} {name} is left, and nobody wants it"));
-        }
-    }
-    found
 }
 
 fn machines_of(rules: &Rules, deployment: &str) -> i64 {
