@@ -123,6 +123,8 @@ async fn remove_dependencies(
 ) -> Result<ReconcileResult, ReconcileError> {
     let Some(cloud) = context.cloud() else { return Ok(result(ReconcileOutcome::Succeeded, None)) };
     let secrets = context.shoot.credentials(worker).await?;
+    // The one who has this name by now may need them.
+    context.ensure_still_current().await?;
     Ok(match cloud.remove(worker, cluster, &secrets).await? {
         CleanUp::Done(records) => {
             if let Some(records) = records {

@@ -59,6 +59,7 @@ pub(crate) async fn clean_up_cloud(
             let (outcome, again) = waiting(UNTIL_GONE.to_owned());
             return Ok((outcome, again.map(|again| again.min(CLASSES_CHANGED))));
         }
+        context.ensure_still_current().await?;
         state = cloud.clean_up(inputs, UsedByClasses::Read(used)).await?;
     }
     Ok(match state {
@@ -98,7 +99,7 @@ mod tests {
     use crate::cloud::dependency::{Cloud, DependencyRequest, DependencyState};
     use crate::controller::context::ControllerContext;
     use crate::controller::queue::Requeue;
-    use crate::controller::test_seed::{NAMESPACE, Seed, WORKER};
+    use crate::controller::test_seed::{NAMESPACE, Objects, Seed, WORKER};
     use crate::controller::test_support::reconcile_of;
     use crate::provider::WorkerError;
     use crate::provider::gcp::Gcp;
@@ -138,6 +139,7 @@ mod tests {
             _: Option<&'a Cluster>,
             _: &'a Secrets,
         ) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
+            self.used.lock().unwrap().push(Vec::new());
             async { Ok((self.removal)()) }.boxed()
         }
 
@@ -185,6 +187,12 @@ mod tests {
         assert_eq!(first["status"]["lastOperation"]["state"], "Processing");
     }
 
+    /// What happens to a Worker.
+    const CHANGED: fn(&mut Objects) = |objects| {
+        let metadata = &mut objects.get_mut(WORKER).unwrap()["metadata"];
+        (metadata["resourceVersion"], metadata["annotations"]) = (json!("1000"), json!({"somebody": "else"}));
+    };
+
     #[tokio::test(start_paused = true)]
     async fn what_nobody_needs_goes_from_the_cloud_but_not_what_a_class_refers_to() {
         let (seed, _) = Seed::settled().await;
@@ -206,16 +214,34 @@ mod tests {
         let deadline = Timestamp::UNIX_EPOCH + Duration::from_secs(60);
         let mut clean_up = async |seen: &[&str], now: Timestamp| {
             let seen = seen.iter().map(|id| (*id).to_owned()).collect();
-            clean_up_cloud(&mut reconcile, &inputs, &mut published, seen, deadline, now).await.unwrap()
+            clean_up_cloud(&mut reconcile, &inputs, &mut published, seen, deadline, now).await
         };
-        let (outcome, again) = clean_up(&["unneeded"], Timestamp::UNIX_EPOCH).await;
+        let (outcome, again) = clean_up(&["unneeded"], Timestamp::UNIX_EPOCH).await.unwrap();
         assert!(matches!(outcome, ReconcileOutcome::Waiting(..)), "{outcome:?}");
         assert_eq!(again, Some(CLASSES_CHANGED));
-        let (outcome, again) = clean_up(&["unneeded"], deadline).await;
+        let (outcome, again) = clean_up(&["unneeded"], deadline).await.unwrap();
         assert!(matches!(outcome, ReconcileOutcome::Failed(_)) && again.is_none(), "the wait ends: {outcome:?}");
         assert!(used.lock().unwrap().is_empty(), "classes are others than the reconcile has seen");
-        assert_eq!(clean_up(&["used"], deadline).await, (ReconcileOutcome::Succeeded, None));
+        assert_eq!(clean_up(&["used"], deadline).await.unwrap(), (ReconcileOutcome::Succeeded, None));
         assert_eq!(*used.lock().unwrap(), [["used"]]);
+        seed.when("GET machines", CHANGED);
+        assert!(matches!(clean_up(&["used"], deadline).await, Err(ReconcileError::Overtaken)));
+        assert_eq!(used.lock().unwrap().len(), 1, "the Worker has become another one");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_goes_from_the_cloud_for_a_deleted_worker_that_has_become_another_one() {
+        for (happens, goes) in [(None, 1), (Some(CHANGED), 0)] {
+            let (seed, _) = Seed::settled().await;
+            let (context, used) = dependent(&seed, false, || CleanUp::Done(None));
+            seed.delete(context.clock.now());
+            ["machine", "secrets/shoot"].into_iter().for_each(|prefix| seed.remove(prefix));
+            if let Some(happens) = happens {
+                seed.when("GET machines", happens);
+            }
+            let requeue = seed.reconcile(&context).await.unwrap();
+            assert_eq!((used.lock().unwrap().len(), seed.get(WORKER).is_some()), (goes, goes == 0), "{requeue:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
