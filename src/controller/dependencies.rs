@@ -99,7 +99,7 @@ mod tests {
     use crate::cloud::dependency::{Cloud, DependencyRequest, DependencyState};
     use crate::controller::context::ControllerContext;
     use crate::controller::queue::Requeue;
-    use crate::controller::test_seed::{NAMESPACE, Objects, Seed, WORKER};
+    use crate::controller::test_seed::{CHANGED, NAMESPACE, Seed, WORKER};
     use crate::controller::test_support::reconcile_of;
     use crate::provider::WorkerError;
     use crate::provider::gcp::Gcp;
@@ -186,12 +186,6 @@ mod tests {
         let (_, first) = asked.iter().find(|(line, _)| line.starts_with("PATCH")).unwrap();
         assert_eq!(first["status"]["lastOperation"]["state"], "Processing");
     }
-
-    /// What happens to a Worker.
-    const CHANGED: fn(&mut Objects) = |objects| {
-        let metadata = &mut objects.get_mut(WORKER).unwrap()["metadata"];
-        (metadata["resourceVersion"], metadata["annotations"]) = (json!("1000"), json!({"somebody": "else"}));
-    };
 
     #[tokio::test(start_paused = true)]
     async fn what_nobody_needs_goes_from_the_cloud_but_not_what_a_class_refers_to() {

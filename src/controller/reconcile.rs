@@ -146,7 +146,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::controller::test_seed::{CONTROLLER, NAMESPACE, Objects, Seed, WORKER, kept_machines};
+    use crate::controller::test_seed::{CHANGED, CONTROLLER, NAMESPACE, Objects, Seed, WORKER, kept_machines};
     use crate::controller::test_support::{shown, watched};
     use crate::worker::request::FINALIZER;
 
@@ -246,11 +246,7 @@ mod tests {
         }
     }
 
-    /// What may happen to a Worker.
-    const CHANGED: fn(&mut Objects) = |objects| {
-        let metadata = &mut objects.get_mut(WORKER).unwrap()["metadata"];
-        (metadata["resourceVersion"], metadata["annotations"]) = (json!("1000"), json!({"somebody": "else"}));
-    };
+    /// What else may happen to a Worker.
     const GONE: fn(&mut Objects) = |objects| assert!(objects.remove(WORKER).is_some());
     const MADE_ANEW: fn(&mut Objects) = |objects| {
         objects.get_mut(WORKER).unwrap()["metadata"]["uid"] = json!("another");

@@ -35,6 +35,12 @@ pub(crate) const CONTROLLER: &str = "deployments/machine-controller-manager";
 
 /// What an API server has, by the plural of its kind and its name.
 pub(crate) type Objects = BTreeMap<String, Value>;
+
+/// Somebody changes the Worker, which no watch has shown.
+pub(crate) const CHANGED: fn(&mut Objects) = |objects| {
+    let metadata = &mut objects.get_mut(WORKER).unwrap()["metadata"];
+    (metadata["resourceVersion"], metadata["annotations"]) = (json!("1000"), json!({"somebody": "else"}));
+};
 type Change = Box<dyn FnOnce(&mut Objects) + Send>;
 type Refusal = Box<dyn FnMut(&str, &Value) -> Option<(u16, &'static str)> + Send>;
 

@@ -102,10 +102,12 @@ impl Gardenlet {
 
     fn ask(&self, why: &str, change: impl FnOnce(&mut Value)) {
         self.actor.note(format!("asks: {why}"));
-        let operation = match () {
-            () if self.is_migrating() => "migrate",
-            () if self.is_restoring() => "restore",
-            () => "reconcile",
+        let operation = if self.is_migrating() {
+            "migrate"
+        } else if self.is_restoring() {
+            "restore"
+        } else {
+            "reconcile"
         };
         // machine-controller-manager would make machines for those that are not back.
         if !self.is_hibernated() && operation == "reconcile" {
