@@ -15,8 +15,15 @@ use test_support::cluster::{ADMIN, ControlPlane, Process, Program, eventually};
 use test_support::shoot::SOON;
 use test_support::{http, program};
 
+/// Who applies what an operator would.
+const OPERATOR: &str = "operator";
+
 /// Applies an object as `kubectl apply --server-side --validate=strict` does. Returns what is stored.
 pub(crate) async fn apply(client: &Client, object: &Value) -> Result<Value> {
+    apply_as(OPERATOR, client, object).await
+}
+
+async fn apply_as(applier: &str, client: &Client, object: &Value) -> Result<Value> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let (kind, name) = (text(&object["kind"]), text(&object["metadata"]["name"]));
     let applied = async {
@@ -32,7 +39,7 @@ pub(crate) async fn apply(client: &Client, object: &Value) -> Result<Value> {
             discovery::Scope::Cluster => Api::all_with(client.clone(), &resource),
             discovery::Scope::Namespaced => namespaced(client, object, &resource),
         };
-        let parameters = PatchParams::apply("operator").validation_strict();
+        let parameters = PatchParams::apply(applier).validation_strict();
         let stored: DynamicObject = api.patch(&name, &parameters, &Patch::Apply(object)).await?;
         anyhow::Ok(serde_json::to_value(stored)?)
     };
@@ -44,10 +51,11 @@ fn namespaced(client: &Client, object: &Value, resource: &ApiResource) -> Api<Dy
     Api::namespaced_with(client.clone(), namespace, resource)
 }
 
-/// Applies all objects that a chart renders.
-pub(crate) async fn apply_all(client: &Client, rendered: &Rendered) -> Result<()> {
+/// Installs what a chart renders, into a namespace. Objects of the whole cluster have one name wherever a chart is installed, so
+/// a second namespace would take the permissions of the first away; the API server refuses that, as the first has applied them.
+pub(crate) async fn install(client: &Client, rendered: &Rendered, namespace: &str) -> Result<()> {
     for object in &rendered.objects {
-        apply(client, object).await?;
+        apply_as(&format!("{OPERATOR}-{namespace}"), client, object).await?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::chart::{Chart, merge, render};
-use crate::installed::{self, apply, apply_all, ready, user};
+use crate::installed::{self, apply, install, ready, user};
 use crate::permissions::{allowed, ensure_exact};
 use test_support::cluster::{ADMIN, ControlPlane, Program, eventually, free_ports, install_files};
 use test_support::garden::{self, Garden};
@@ -42,8 +42,8 @@ async fn the_roles_of_the_webhooks_allow_what_is_needed_and_nothing_else() -> Re
     );
     let runtime = render(Chart::AdmissionRuntime, &values, &namespace).await?;
     let application = render(Chart::AdmissionApplication, &values, &namespace).await?;
-    apply_all(&client, &runtime).await?;
-    apply_all(&client, &application).await?;
+    install(&client, &runtime, &namespace).await?;
+    install(&client, &application, &namespace).await?;
     let audit = control_plane.audit().await?;
     let mark = audit.mark().await?;
 
@@ -94,7 +94,7 @@ async fn the_role_of_the_sidecar_allows_what_is_needed_and_nothing_else() -> Res
         }),
     );
     let rendered = render(Chart::Worker, &values, &namespace).await?;
-    apply_all(&client, &rendered).await?;
+    install(&client, &rendered, &namespace).await?;
     let audit = control_plane.audit().await?;
     let mark = audit.mark().await?;
     // No Service leads anywhere here; and a certificate shall not outlive the test.

@@ -10,7 +10,7 @@ use kube::Client;
 use serde_json::{Value, json};
 
 use crate::chart::{Chart, merge, render};
-use crate::installed::{self, apply, apply_all};
+use crate::installed::{self, apply, install};
 use test_support::cluster::{ADMIN, ControlPlane, eventually, install_files};
 
 const SHOOT: &str = "shoot--p--s";
@@ -195,7 +195,7 @@ async fn service_accounts_reach_only_what_their_programs_need() -> Result<()> {
             let mut given = chart.needed();
             merge(&mut given, values);
             merge(&mut given, &json!({"admissionPolicy": {"enabled": enabled}}));
-            apply_all(&client, &render(*chart, &given, &namespace).await?).await?;
+            install(&client, &render(*chart, &given, &namespace).await?, &namespace).await?;
         }
         for (account, attempts) in [
             (controller, of_the_controller()),

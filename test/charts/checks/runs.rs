@@ -17,9 +17,9 @@ use serde_json::{Value, json};
 
 use super::alerts::ensure_documented;
 use crate::chart::{Chart, merge, render};
-use crate::installed::{self, apply, apply_all, ready, user};
+use crate::installed::{self, apply, install, ready, user};
 use crate::permissions::{allowed, ensure_exact, ensure_not_refused};
-use test_support::cluster::{self, ADMIN, ControlPlane, eventually, free_ports, install_files};
+use test_support::cluster::{ADMIN, ControlPlane, eventually, free_ports, install_files};
 use test_support::http;
 use test_support::shoot::{Kind, SOON, Shoot, pool, set_image};
 
@@ -34,7 +34,7 @@ const RARELY_NEEDED: [(&str, &str, &str); 3] = [
 
 #[tokio::test]
 async fn the_program_understands_every_setting() -> Result<()> {
-    let control_plane = cluster::shared().await?;
+    let control_plane = ControlPlane::start().await?;
     let client = control_plane.client(ADMIN).await?;
     let namespace = control_plane.namespace("everything").await?;
     let [metrics, health] = free_ports()?;
@@ -43,10 +43,10 @@ async fn the_program_understands_every_setting() -> Result<()> {
     merge(&mut values, &json!({"ports": {"metrics": metrics, "health": health}, "shadow": true}));
     let rendered = render(Chart::Worker, &values, &namespace).await?;
     install_others(&client).await?;
-    apply_all(&client, &rendered).await?;
+    install(&client, &rendered, &namespace).await?;
     let audit = control_plane.audit().await?;
     let mark = audit.mark().await?;
-    let program = installed::start(control_plane, &rendered, "-worker", |program| program).await?;
+    let program = installed::start(&control_plane, &rendered, "-worker", |program| program).await?;
     ready(&program, health).await?;
     // It is a shadow: reading is all that its role allows.
     ensure_not_refused(&audit.requests(&user(&namespace, "gardener-extension-worker"), mark).await?)
@@ -67,7 +67,7 @@ async fn the_role_allows_what_is_needed_and_nothing_else() -> Result<()> {
     merge(&mut values, &json!({"ports": {"metrics": metrics, "health": health}}));
     let rendered = render(Chart::Worker, &values, &namespace).await?;
     install_others(&client).await?;
-    apply_all(&client, &rendered).await?;
+    install(&client, &rendered, &namespace).await?;
     let account = user(&namespace, "gardener-extension-worker");
     let audit = control_plane.audit().await?;
     let mark = audit.mark().await?;
@@ -119,7 +119,7 @@ fn asked_by_the_takeover_check(control_plane: &ControlPlane, account: &str, name
 /// Its lease is named after its pod. That shards need nothing else than a leader does is in test/running/shards.rs.
 #[tokio::test]
 async fn the_role_of_a_shard_allows_its_lease_and_that_of_leaders() -> Result<()> {
-    let control_plane = cluster::shared().await?;
+    let control_plane = ControlPlane::start().await?;
     let namespace = control_plane.namespace("shard").await?;
     let [metrics, health] = free_ports()?;
     let mut values = Chart::Worker.needed();
@@ -131,11 +131,11 @@ async fn the_role_of_a_shard_allows_its_lease_and_that_of_leaders() -> Result<()
     let rendered = render(Chart::Worker, &values, &namespace).await?;
     let client = control_plane.client(ADMIN).await?;
     install_others(&client).await?;
-    apply_all(&client, &rendered).await?;
+    install(&client, &rendered, &namespace).await?;
     let account = user(&namespace, "gardener-extension-worker");
     let (audit, leases) = (control_plane.audit().await?, Api::<Lease>::namespaced(client, &namespace));
     let mark = audit.mark().await?;
-    let program = installed::start(control_plane, &rendered, "-worker", |program| program).await?;
+    let program = installed::start(&control_plane, &rendered, "-worker", |program| program).await?;
     ready(&program, health).await?;
     let of_ring = ListParams::default().labels("alpha.sharding.timebertt.dev/controllerring=workers");
     let renewed = async || {
