@@ -15,8 +15,10 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 use tracing::{debug, warn};
 
+use crate::api::bounded_text::shortened;
 use crate::cluster::retry_layer::ANSWER_DEADLINE;
 use crate::cluster::watch_start::telling;
+use crate::process::failure_reason::reason;
 use crate::process::jitter::random_half;
 
 /// Objects in one page of a list: Secrets are large, and a page is in memory as a whole.
@@ -29,6 +31,8 @@ const WATCH: u32 = 120;
 /// A streamed list that has gone on for so long when it is cut would be cut again: with its watch, which an API server that has much to
 /// do ends before all is sent, or by a proxy.
 const SLOW_LIST: Duration = Duration::from_secs(10);
+/// Most bytes of the text about a failure.
+const MOST_OF_FAILURE: usize = 512;
 
 /// What a watch of all objects of a kind shows, for ever. `resumed` is called whenever it has begun; it lists everything anew when that is
 /// in doubt.
@@ -43,7 +47,49 @@ where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
     let api = Api::<K>::all_with(telling(client, resumed), kind);
-    listing_anew(watching(api, config), is_in_doubt).backoff(Pause::default()).boxed()
+    let (kind, mut refused) = (K::kind(kind).into_owned(), None);
+    let events = listing_anew(watching(api, config), is_in_doubt).backoff(Pause::default());
+    events.inspect(move |event| log_failure(&kind, event, &mut refused)).boxed()
+}
+
+/// Why a watch has failed, for people; in few words, as it may be what an API server says.
+pub(crate) fn failure(error: &watcher::Error) -> String {
+    let text = match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => reason(error),
+        watcher::Error::WatchError(status) => reason(&kube::Error::Api(status.clone())),
+        watcher::Error::NoResourceVersion => reason(error),
+    };
+    shortened(&text, MOST_OF_FAILURE)
+}
+
+/// Writes a failure to the log. Most are over in a moment; what is forbidden stays so until somebody does something. Of that is
+/// warned, once for as long as the answer is the same: it is asked for every second.
+fn log_failure<K>(kind: &str, event: &watcher::Result<Event<K>>, refused: &mut Option<String>) {
+    match event {
+        Ok(Event::Init) => {}
+        Ok(_) => *refused = None,
+        Err(error) if is_forbidden(error) => {
+            let answer = Some(failure(error));
+            if *refused != answer {
+                warn!(kind, reason = answer, "a watch is not allowed");
+                *refused = answer;
+            }
+        }
+        Err(error) => debug!(kind, %error, "a watch has failed"),
+    }
+}
+
+fn is_forbidden(error: &watcher::Error) -> bool {
+    let status = match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status) => status,
+        _ => return false,
+    };
+    matches!(status.code, 401 | 403)
 }
 
 /// How a watch gets what is there when it begins.

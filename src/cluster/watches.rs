@@ -10,7 +10,7 @@
 //!
 //! An echo of what this process has written is no change: whoever wrote it knows the answer.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,6 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
-use tracing::debug;
 
 use crate::api::gardener::{Cluster, Worker};
 use crate::cluster::CREDENTIALS;
@@ -37,7 +36,7 @@ use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::{Cached, DeploymentText};
 use crate::cluster::store::{Kept, Relisted, Store};
 use crate::cluster::trimmed::Trimmed;
-use crate::cluster::watch_stream::endless;
+use crate::cluster::watch_stream::{endless, failure};
 use crate::process::shard::Shard;
 use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machine_objects::Digested;
@@ -105,7 +104,7 @@ pub(crate) async fn follow_all<K, T>(
     let config = watcher::Config::default();
     let mut events = pin!(endless::<Trimmed>(client, &kind, config, move || resumed.mark_resumed(), is_in_doubt));
     while let Some(event) = events.next().await {
-        let event = event.inspect_err(|error| debug!(%error, "a watch has failed")).ok();
+        let event = event.ok();
         let is_complete = matches!(event, Some(Event::InitDone));
         let identify = |object: Trimmed| {
             let kept = kept(&object.identity, object.text.get())?;
@@ -118,19 +117,31 @@ pub(crate) async fn follow_all<K, T>(
     }
 }
 
-/// Kinds of which not everything was shown yet. Clones are the same.
+/// Kinds of which not everything was shown yet, and why the watch of each failed the last time. Clones are the same.
 #[derive(Clone, Default)]
-pub(crate) struct Missing(Arc<Mutex<BTreeSet<&'static str>>>);
+pub(crate) struct Missing(Arc<Mutex<BTreeMap<&'static str, Option<String>>>>);
 
 impl Missing {
-    fn kinds(&self) -> MutexGuard<'_, BTreeSet<&'static str>> {
+    fn kinds(&self) -> MutexGuard<'_, BTreeMap<&'static str, Option<String>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn has_failed(&self, kind: &'static str, error: &watcher::Error) {
+        if let Some(latest) = self.kinds().get_mut(kind) {
+            *latest = Some(failure(error));
+        }
     }
 }
 
+/// One failure stands for all: what keeps one watch from its start mostly does so for each.
 impl fmt::Display for Missing {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.kinds().iter().copied().collect::<Vec<_>>().join(", "))
+        let kinds = self.kinds();
+        formatter.write_str(&kinds.keys().copied().collect::<Vec<_>>().join(", "))?;
+        match kinds.values().flatten().next() {
+            Some(failure) => write!(formatter, "; {failure}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -247,7 +258,7 @@ impl Start<'_> {
         self.filled.push(receiver);
         let mut filled = Some(filled);
         let missing = self.missing.clone();
-        missing.kinds().insert(kind);
+        missing.kinds().insert(kind, None);
         self.tasks.spawn(async move {
             let mut events = pin!(events);
             while let Some(event) = events.next().await {
@@ -255,7 +266,7 @@ impl Start<'_> {
                 match event {
                     Ok(event) => take(Some(event)),
                     Err(error) => {
-                        debug!(%error, "a watch has failed");
+                        missing.has_failed(kind, &error);
                         take(None);
                     }
                 }
@@ -303,12 +314,16 @@ fn put<K, T: Kept, R: FnOnce() -> T>(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
+    use axum::body::Body as AnswerBody;
+    use axum::http::Response;
     use serde_json::json;
 
     use super::*;
-    use crate::cluster::test_support::{ApiServer, document, streamed};
+    use crate::cluster::test_support::{ApiServer, document, logged, refusal, streamed};
     use crate::provider::Providers;
 
     const LONG: Duration = Duration::from_secs(30);
@@ -409,10 +424,46 @@ mod tests {
         assert_eq!(*changes.lock().unwrap(), [false, true], "once for what has changed, and once for the whole");
     }
 
-    #[test]
-    fn a_log_names_the_watches_that_are_missing() {
-        let missing = Missing::default();
-        missing.kinds().extend(["Worker", "Machine"]);
-        assert_eq!(missing.to_string(), "Machine, Worker");
+    #[tokio::test(start_paused = true)]
+    async fn what_is_missing_is_named_with_the_reason() {
+        let server = ApiServer::new(|asked| match asked.last() {
+            "machines" => refusal(403, "Forbidden"),
+            "workers" => refusal(503, "ServiceUnavailable"),
+            kind => streamed(&[object(kind)]),
+        });
+        let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
+        let watching = async {
+            let watches = Watches::start(&server.client, &cache, None);
+            let filled = tokio::time::timeout(LONG, watches.filled.clone()).await;
+            assert!(filled.is_err(), "all is there");
+            watches.missing.to_string()
+        };
+        assert_eq!(watching.await, "Machine, Worker; the API server answers 403 Forbidden");
+    }
+
+    /// What is logged in half a minute in which the API server gives these answers to one watch after the other.
+    async fn logged_of_watches(answer: impl Fn(usize) -> Response<AnswerBody> + Send + Sync + 'static) -> Vec<String> {
+        let count = AtomicUsize::new(0);
+        let server = ApiServer::new(move |_| answer(count.fetch_add(1, Ordering::Relaxed)));
+        let store = Arc::<Store<()>>::default();
+        let following = follow_all::<Secret, _>(&server.client, store, |_, _| Some(()), || {});
+        let (_, log) = logged(tokio::time::timeout(LONG, following)).await;
+        let ours = log.lines().filter_map(|line| line.split_once("gardener_extension_worker::"));
+        ours.map(|(_, text)| text.to_owned()).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_is_not_allowed_is_logged_once_for_each_reason() {
+        let forbidden = |reason: &str| {
+            let reason = format!("the API server answers {reason}");
+            format!("cluster::watch_stream: a watch is not allowed kind=\"Secret\" reason={reason:?}")
+        };
+        assert_eq!(logged_of_watches(|_| refusal(403, "Forbidden")).await, [forbidden("403 Forbidden")]);
+        let both = logged_of_watches(|count| match count {
+            0..3 => refusal(403, "Forbidden"),
+            _ => refusal(401, "Unauthorized"),
+        });
+        assert_eq!(both.await, ["403 Forbidden", "401 Unauthorized"].map(forbidden));
+        assert_eq!(logged_of_watches(|_| refusal(503, "ServiceUnavailable")).await, [""; 0]);
     }
 }

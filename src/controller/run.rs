@@ -1,9 +1,12 @@
 //! The controller at work: changes that watches show lead to requests of the queue, and the queue reconciles Workers. Clouds
 //! ask for a Worker when something that it waits for has ended.
 
+use std::fmt::Display;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use kube::ResourceExt;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
@@ -43,16 +46,13 @@ pub(crate) async fn run(
     readiness: &Readiness,
     mut stopped: watch::Receiver<bool>,
 ) {
-    readiness.misses(Need::Caches, "the caches are not synced yet");
     let Watches { changes, filled, missing, tasks } =
         Watches::start(&context.client, &context.cache, context.shard.as_ref());
+    let watched = report_caches(filled, &missing, readiness).shared();
     tokio::select! {
         biased;
-        () = filled.clone() => readiness.has(Need::Caches),
-        () = tokio::time::sleep(WATCHES_DEADLINE) => {
-            warn!(%missing, "not all watches are synced yet");
-            readiness.misses(Need::Caches, format!("the caches are not synced yet: {missing}"));
-        }
+        () = watched.clone() => {}
+        () = tokio::time::sleep(WATCHES_DEADLINE) => warn!(%missing, "not all watches are synced yet"),
         _ = stopped.wait_for(|stopped| *stopped) => return,
     }
     let until_stopped = async move {
@@ -62,10 +62,6 @@ pub(crate) async fn run(
     let weighed = Arc::clone(&context);
     let weight = move |worker: &WorkerName| machine_deployments(worker, &weighed);
     let work = queue::run(queued, slots, weight, until_stopped, |worker| reconcile_named(worker, Arc::clone(&context)));
-    let watched = async {
-        filled.await;
-        readiness.has(Need::Caches);
-    };
     tokio::select! {
         biased;
         () = work => {}
@@ -73,6 +69,19 @@ pub(crate) async fn run(
         () = dry_run::log_summaries(&context), if context.is_dry_run => {}
     }
     drop(tasks);
+}
+
+/// Keeps up to date what is missing in the caches, and why, until nothing is.
+async fn report_caches(filled: impl Future<Output = ()>, missing: &impl Display, readiness: &Readiness) {
+    let mut filled = pin!(filled);
+    let mut often = tokio::time::interval(WATCHES_DEADLINE);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut filled => return readiness.has(Need::Caches),
+            _ = often.tick() => readiness.misses(Need::Caches, format!("the caches are not synced yet: {missing}")),
+        }
+    }
 }
 
 /// Asks for the Workers that changes are about.
@@ -182,9 +191,9 @@ fn on_error(guarded: &Guarded<Worker>, error: &ReconcileError, context: &Control
 mod tests {
     use std::collections::BTreeMap;
     use std::mem;
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use futures::FutureExt;
     use futures::future::BoxFuture;
     use serde_json::{Value, json};
 
@@ -225,6 +234,37 @@ mod tests {
         assert_eq!(*asked.lock().unwrap(), [("PATCH w".to_owned(), acknowledgement)]);
         assert!(context.cache.workers.get("ns", "w").is_none());
         assert!(!context.memory.of("u", |memory| memory.has_overlooked), "forgotten");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_missing_in_the_caches_is_as_it_is_now() {
+        let readiness = Readiness::waiting_for([Need::Caches]);
+        let missing = |text: &str| Err(format!("caches: the caches are not synced yet: {text}\n"));
+        let (fill, filled) = tokio::sync::oneshot::channel::<()>();
+        let reported = Reported(Mutex::new("Machine, Worker"));
+        let looking = async {
+            let mut seen = Vec::new();
+            for now in ["Machine, Worker", "Worker; refused"] {
+                *reported.0.lock().unwrap() = now;
+                tokio::time::sleep(WATCHES_DEADLINE + Duration::from_millis(1)).await;
+                seen.push(readiness.report());
+            }
+            fill.send(()).unwrap();
+            seen
+        };
+        let filled = async { filled.await.unwrap() };
+        let ((), seen) = tokio::join!(report_caches(filled, &reported, &readiness), looking);
+        assert_eq!(seen, ["Machine, Worker", "Worker; refused"].map(missing));
+        assert_eq!(readiness.report().as_deref(), Ok("ready\n"));
+    }
+
+    /// What is missing, as the test wants it.
+    struct Reported(Mutex<&'static str>);
+
+    impl Display for Reported {
+        fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            formatter.write_str(*self.0.lock().unwrap())
+        }
     }
 
     #[tokio::test]

@@ -25,8 +25,8 @@ impl LogLevel {
         // of its own faults.
         match self {
             Self::Error => "error",
-            Self::Info => "info,kube_runtime=warn",
-            Self::Debug => "info,kube_runtime=warn,gardener_extension_worker=debug",
+            Self::Info => "info,kube_runtime=error",
+            Self::Debug => "info,kube_runtime=error,gardener_extension_worker=debug",
         }
     }
 }

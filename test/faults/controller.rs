@@ -59,7 +59,7 @@ impl Controller {
 
     fn run(&mut self) -> Result<()> {
         let log = match self.chatter {
-            Chatter::Usual => "info,kube_runtime=warn",
+            Chatter::Usual => "info,kube_runtime=error",
             Chatter::Debug => program::DEBUG_LOG,
         };
         let kubeconfig = json!({

@@ -11,6 +11,7 @@ use flate2::write::GzEncoder;
 use gardener_extension_worker::worker::class_inputs::{ANNOTATION, History};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -114,6 +115,43 @@ fn asked_by_the_takeover_check(control_plane: &ControlPlane, account: &str, name
     let permissions = &report["permissions"];
     ensure!(permissions["missing"] == json!([]), "missing: {permissions}");
     permissions["asked"].as_u64().with_context(|| format!("no permissions in {report}"))
+}
+
+/// As when the chart is installed a second time, elsewhere: its binding names the service account of the last.
+#[tokio::test]
+async fn a_program_whose_role_is_bound_to_another_says_so_until_it_is_bound_again() -> Result<()> {
+    let control_plane = ControlPlane::start().await?;
+    let client = control_plane.client(ADMIN).await?;
+    let namespace = control_plane.namespace("extension-worker").await?;
+    let [metrics, health] = free_ports()?;
+    let mut values = Chart::Worker.needed();
+    merge(&mut values, &json!({"ports": {"metrics": metrics, "health": health}}));
+    let rendered = render(Chart::Worker, &values, &namespace).await?;
+    install_others(&client).await?;
+    install(&client, &rendered, &namespace).await?;
+    let bindings = Api::<ClusterRoleBinding>::all(client);
+    let bind = async |namespace: &str| {
+        let subject = json!({"kind": "ServiceAccount", "name": "gardener-extension-worker", "namespace": namespace});
+        let bound = Patch::Merge(json!({"subjects": [subject]}));
+        bindings.patch("gardener-extension-worker", &PatchParams::default(), &bound).await
+    };
+    bind("elsewhere").await?;
+    let program = installed::start(&control_plane, &rendered, "-worker", |program| program).await?;
+    eventually(SOON, "/readyz says what is not allowed", async || {
+        let (status, answer) = http::get(health, "/readyz").await?;
+        let refusal = "the API server answers 403 Forbidden: clusters.extensions.gardener.cloud is forbidden";
+        ensure!(status == 503 && answer.contains(refusal), "{status} {answer}");
+        Ok(())
+    })
+    .await?;
+    bind(&namespace).await?;
+    ready(&program, health).await?;
+    // Watches begin again once a second.
+    let log = std::fs::read_to_string(program.log())?;
+    let refused = log.lines().filter(|line| line.contains("403")).count();
+    let warned = log.lines().filter(|line| line.contains("a watch is not allowed")).count();
+    ensure!(warned == 8 && refused <= warned + 1, "once for each watch, and for what is missing: {log}");
+    program.stop(Duration::from_secs(5)).await
 }
 
 /// Its lease is named after its pod. That shards need nothing else than a leader does is in test/running/shards.rs.
