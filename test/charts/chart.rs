@@ -121,6 +121,9 @@ impl Chart {
                 sets.push(("nothing optional", with(nothing)));
                 sets.push(("a closed network", with(json!({"network": {"toPublicNetworks": false}}))));
                 sets.push(("shadow", with(json!({"shadow": true}))));
+                let mut shadow_of_everything = self.everything();
+                merge(&mut shadow_of_everything, &json!({"shadow": true}));
+                sets.push(("shadow of everything", shadow_of_everything));
                 sets.push(("shards", with(json!({"sharding": {"ring": "workers"}, "replicaCount": 4}))));
                 let images = json!({"azure": "registry.example.org/sidecar:v1"});
                 sets.push(("images", with(json!({"images": {"enabled": true}}))));

@@ -75,6 +75,31 @@ async fn an_api_server_takes_every_object() -> Result<()> {
     Ok(())
 }
 
+/// Where that is not so, the API server refuses everything that a policy is about, whoever asks.
+#[tokio::test]
+async fn policies_come_with_the_kinds_that_they_refer_to() -> Result<()> {
+    let mut found = 0;
+    for chart in Chart::ALL {
+        for (name, values) in chart.value_sets() {
+            let objects = render(chart, &values, "extension").await?.objects;
+            let of_kind = |kind: &'static str| objects.iter().filter(move |object| object["kind"] == kind);
+            for policy in of_kind("ValidatingAdmissionPolicy") {
+                let wanted = &policy["spec"]["paramKind"];
+                let Some(wanted_kind) = wanted["kind"].as_str() else { continue };
+                let is_defined = of_kind("CustomResourceDefinition").any(|definition| {
+                    let group = definition["spec"]["group"].as_str().unwrap_or_default();
+                    definition["spec"]["names"]["kind"] == wanted_kind
+                        && wanted["apiVersion"].as_str().is_some_and(|version| version.starts_with(group))
+                });
+                ensure!(is_defined, "{chart:?} with {name}: {} has no {wanted_kind}", policy["metadata"]["name"]);
+                found += 1;
+            }
+        }
+    }
+    ensure!(found >= 6, "{found} policies");
+    Ok(())
+}
+
 /// A recommendation between bounds that both are given: above what a node has, a pod is not scheduled again.
 #[tokio::test]
 async fn autoscalers_have_a_lower_and_an_upper_bound() -> Result<()> {
