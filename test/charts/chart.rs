@@ -55,7 +55,7 @@ impl Chart {
                     "versionForecast": true,
                 },
                 "images": {
-                    "enabled": true, "sources": [{"configMapName": "amis", "region": "eu-central-1"}, {"configMapName": "release"}],
+                    "enabled": true, "sources": [{"configMapName": "amis", "region": "RegionOne"}, {"configMapName": "release"}],
                     "intervalSeconds": 60, "machineTemplates": true, "admissionPolicies": true,
                 },
                 "disableControllers": ["heartbeat"],
@@ -69,7 +69,7 @@ impl Chart {
                 "ports": {"metrics": 9090, "health": 9091},
                 "leaderElection": {"leaseSeconds": 30},
                 "heartbeat": {"renewIntervalSeconds": 20},
-                "gardener": {"version": "v1.149.3", "seed": {"name": "one"}},
+                "gardener": {"version": "v1.149.3", "seed": {"name": "one"}}, "usablePorts": [10000, 10001],
                 "network": {"toPublicNetworks": true, "toPrivateNetworks": true},
                 "metrics": {
                     "serviceMonitor": {"enabled": true, "labels": {"prometheus": "seed"}, "interval": "1m"},
@@ -86,10 +86,11 @@ impl Chart {
                     "enabled": true, "namespace": "extension-worker", "serviceAccount": {"name": "a", "namespace": "b"},
                 }},
                 "certificate": {"secretName": "certificate"},
-                "metrics": {"prometheusRule": {
+                "metrics": {"serviceMonitor": {"enabled": true, "labels": {"prometheus": "garden"}}, "prometheusRule": {
                     "enabled": true, "labels": {"prometheus": "garden"}, "runbookUrl": "https://docs.example.org/runbooks",
                 }},
                 "ports": {"webhook": 9443, "metrics": 9090, "health": 9091},
+                "imagePolicies": {"enabled": true},
             }),
             Self::AdmissionApplication => json!({
                 "profileWarnings": true, "imagePolicies": {"enabled": true},
@@ -127,6 +128,8 @@ impl Chart {
                 sets.push(("shards", with(json!({"sharding": {"ring": "workers"}, "replicaCount": 4}))));
                 let images = json!({"azure": "registry.example.org/sidecar:v1"});
                 sets.push(("images", with(json!({"images": {"enabled": true}}))));
+                let only = json!({"images": {"enabled": true}, "disableControllers": ["worker"]});
+                sets.push(("images only", with(only)));
                 sets.push(("sidecar", with(json!({"sidecarWebhook": {"enabled": true, "images": images}}))));
             }
             Self::AdmissionRuntime => sets.push(("nothing optional", with(nothing))),

@@ -46,7 +46,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $_ := set $arguments "image-interval-seconds" $values.images.intervalSeconds }}
 {{- $_ := set $arguments "image-machine-templates" $values.images.machineTemplates }}
 {{- $sources := list }}
+{{- $named := list }}
 {{- range $values.images.sources }}
+{{- if has .configMapName $named }}{{ fail (printf "images.sources names the ConfigMap %s twice" .configMapName) }}{{ end }}
+{{- $named = append $named .configMapName }}
 {{- $path := printf "/etc/images/%s" .configMapName }}
 {{- $sources = append $sources (ternary (printf "%s=%s" (default "" .region) $path) $path (not (empty .region))) }}
 {{- end }}

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::chart::{Chart, merge, render};
 use crate::installed::{self, apply, user};
-use crate::permissions::{allowed, ensure_exact};
+use crate::permissions::{allowed, ensure_exact, ensure_not_refused};
 use test_support::cluster::{ADMIN, ControlPlane, eventually};
 use test_support::shoot::SOON;
 
@@ -33,6 +33,8 @@ async fn the_role_for_images_allows_what_is_needed_and_nothing_else() -> Result<
     let namespace = control_plane.namespace("extension-worker").await?;
     let mut values = Chart::Worker.needed();
     merge(&mut values, &json!({"images": {"enabled": true, "machineTemplates": true, "intervalSeconds": 1}}));
+    // As on a management cluster without Gardener: nothing else is allowed then.
+    merge(&mut values, &json!({"disableControllers": ["worker"]}));
     let rendered = render(Chart::Worker, &values, &namespace).await?;
     let others = ["VerticalPodAutoscaler"];
     for object in rendered.objects.iter().filter(|object| !others.iter().any(|kind| object["kind"] == *kind)) {
@@ -70,9 +72,13 @@ async fn the_role_for_images_allows_what_is_needed_and_nothing_else() -> Result<
     images_become(&client, &["ami-00000002"]).await?;
     program.stop(Duration::from_secs(10)).await?;
 
+    let role = allowed(std::slice::from_ref(rendered.one("ClusterRole", "-worker")?))?;
+    let others = role.into_iter().filter(|(resource, _)| !resource.ends_with("/events")).collect::<Vec<_>>();
+    ensure!(others == [("extensions.gardener.cloud/workers".to_owned(), "list".to_owned())], "{others:?}");
     let own: Vec<Value> =
         rendered.objects.into_iter().filter(|object| object["metadata"]["name"] == format!("{NAME}-images")).collect();
     let requests = audit.requests(&user(&namespace, NAME), mark).await?;
+    ensure_not_refused(&requests)?;
     let requests: Vec<_> =
         requests.into_iter().filter(|request| GROUPS.iter().any(|group| request.uri.contains(group))).collect();
     ensure_exact(&allowed(&own)?, &requests, &RARELY_NEEDED)
@@ -116,8 +122,9 @@ fn named_images(namespace: &str) -> Vec<(&'static str, Value, Option<&'static st
     };
     let machine = &["spec", "template", "spec"];
     let profile = |entry: Value| {
+        let versions = if entry.is_null() { entry } else { json!([entry]) };
         let provider_config = json!({"apiVersion": "aws.provider.extensions.gardener.cloud/v1alpha1", "kind": "CloudProfileConfig",
-            "machineImages": [{"name": "gardenlinux", "versions": [entry]}]});
+            "machineImages": [{"name": "gardenlinux", "versions": versions}]});
         json!({"apiVersion": "core.gardener.cloud/v1beta1", "kind": "CloudProfile", "metadata": {"name": "aws"},
             "spec": {"type": "aws", "providerConfig": provider_config}})
     };
@@ -169,6 +176,20 @@ fn named_images(namespace: &str) -> Vec<(&'static str, Value, Option<&'static st
             profile(json!({"version": "1.0.0", "capabilityFlavors": [{"regions": region("ami-00000009")}]})),
             Some(image),
         ),
+        // As Go writes lists that are empty.
+        (
+            "a profile with null for what it has not",
+            profile(json!({"version": "1.0.0", "regions": region("ami-00000001"), "capabilityFlavors": null})),
+            None,
+        ),
+        (
+            "a profile with another image beside null",
+            profile(
+                json!({"version": "1.0.0", "regions": null, "capabilityFlavors": [{"regions": region("ami-00000009")}]}),
+            ),
+            Some(image),
+        ),
+        ("a profile without versions", profile(Value::Null), None),
     ]
 }
 
@@ -195,6 +216,10 @@ async fn images_that_a_policy_does_not_allow_are_refused_with_its_name() -> Resu
             .await?
             .map_or(Ok(()), |refusal| Err(anyhow::anyhow!("{what} without a policy: {refusal}")))?;
     }
+    let of_others = [others("imagelookups", lookup()), others("machineimages", machine_image())];
+    for (_, object) in &of_others {
+        apply(&client, object).await?;
+    }
     apply(
         &client,
         &json!({"apiVersion": "images.gardener-extension-worker/v1alpha1", "kind": "ImageAdmissionPolicy",
@@ -215,6 +240,38 @@ async fn images_that_a_policy_does_not_allow_are_refused_with_its_name() -> Resu
         })
         .await?;
     }
+    // What was there before can be labelled, and let go; it can't go further.
+    let more = json!(["999999999999", "888888888888"]);
+    for ((plural, _), wider) in of_others.iter().zip([json!({"owners": more}), json!({"owner": "888888888888"})]) {
+        let label = json!({"metadata": {"labels": {"a": "b"}, "finalizers": null}});
+        change(&client, plural, &label).await?;
+        let refusal = change(&client, plural, &json!({ "spec": wider })).await.err().context("not refused")?;
+        ensure!(format!("{refusal:#}").contains("ImageAdmissionPolicy only-ours"), "{refusal:#}");
+    }
+    Ok(())
+}
+
+/// An object with images that the policy will not allow, under this name.
+fn others(plural: &'static str, mut object: Value) -> (&'static str, Value) {
+    object["metadata"] = json!({"name": "of-others", "finalizers": ["example.org/held"]});
+    let owner = json!("999999999999");
+    match plural {
+        "imagelookups" => object["spec"]["owners"] = json!([owner]),
+        _ => object["spec"]["owner"] = owner,
+    }
+    (plural, object)
+}
+
+fn machine_image() -> Value {
+    json!({"apiVersion": "images.gardener-extension-worker/v1alpha1", "kind": "MachineImage", "spec": {
+        "provider": "aws", "image": "ubuntu", "version": "24.4.13402", "reference": {"ami": "ami-00000009"}}})
+}
+
+/// Changes the object of others.
+async fn change(client: &Client, plural: &str, change: &Value) -> Result<()> {
+    let path = format!("/apis/images.gardener-extension-worker/v1alpha1/{plural}/of-others");
+    let request = axum::http::Request::patch(path).header("content-type", "application/merge-patch+json");
+    client.request_text(request.body(change.to_string().into_bytes())?).await?;
     Ok(())
 }
 

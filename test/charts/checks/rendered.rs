@@ -100,6 +100,56 @@ async fn policies_come_with_the_kinds_that_they_refer_to() -> Result<()> {
     Ok(())
 }
 
+/// An alert for what nobody scrapes fires for ever.
+#[tokio::test]
+async fn what_has_metrics_is_scraped_where_monitors_are_made() -> Result<()> {
+    for chart in [Chart::Worker, Chart::AdmissionRuntime] {
+        let objects = render(chart, &chart.everything(), "extension").await?.objects;
+        let of_kind = |kind: &'static str| objects.iter().filter(move |object| object["kind"] == kind);
+        for service in of_kind("Service") {
+            let labels = service["metadata"]["labels"].as_object().context("a Service has labels")?;
+            let selects = |monitor: &Value| {
+                let wanted = monitor["spec"]["selector"]["matchLabels"].as_object();
+                wanted.is_some_and(|wanted| wanted.iter().all(|(name, value)| labels.get(name) == Some(value)))
+            };
+            let monitors = of_kind("ServiceMonitor").filter(|monitor| selects(monitor)).count();
+            ensure!(monitors == 1, "{chart:?}: {monitors} monitors select {}", service["metadata"]["name"]);
+        }
+    }
+    Ok(())
+}
+
+/// Gardener's webhook for high availability sets two replicas where nothing else is said.
+#[tokio::test]
+async fn gardener_leaves_the_replicas_as_they_are() -> Result<()> {
+    for chart in [Chart::Worker, Chart::AdmissionRuntime] {
+        let mut values = chart.everything();
+        merge(&mut values, &json!({"replicaCount": 4}));
+        for object in render(chart, &values, "extension").await?.objects {
+            let metadata = &object["metadata"];
+            if !metadata["labels"]["high-availability-config.resources.gardener.cloud/type"].is_null() {
+                let wanted = &metadata["annotations"]["high-availability-config.resources.gardener.cloud/replicas"];
+                ensure!(wanted.as_str() == Some(&object["spec"]["replicas"].to_string()), "{metadata}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Network policies of the seed let only those pods through that have the label.
+#[tokio::test]
+async fn who_counts_nodes_reaches_the_api_servers_of_shoots() -> Result<()> {
+    const LABEL: &str = "networking.resources.gardener.cloud/to-all-shoots-kube-apiserver-tcp-443";
+    for (health_check, shadow, reaches) in [(false, false, false), (true, false, true), (true, true, false)] {
+        let mut values = Chart::Worker.needed();
+        merge(&mut values, &json!({"workers": {"healthCheck": health_check}, "shadow": shadow}));
+        let rendered = render(Chart::Worker, &values, "extension").await?;
+        let labels = &rendered.one("Deployment", "-worker")?["spec"]["template"]["metadata"]["labels"];
+        ensure!((labels[LABEL] == "allowed") == reaches, "{health_check}, {shadow}: {labels}");
+    }
+    Ok(())
+}
+
 /// A recommendation between bounds that both are given: above what a node has, a pod is not scheduled again.
 #[tokio::test]
 async fn autoscalers_have_a_lower_and_an_upper_bound() -> Result<()> {

@@ -93,6 +93,7 @@ async fn wrong_values_are_refused_with_their_place() -> Result<()> {
         (json!({"sidecarWebhook": {"images": {"azure": ""}}}), "/sidecarWebhook/images/azure"),
         (json!({"images": {"intervalSeconds": 0}}), "/images/intervalSeconds"),
         (json!({"images": {"sources": [{"region": "eu-central-1"}]}}), "/images/sources/0"),
+        (json!({"images": {"enabled": true, "sources": [{"configMapName": "a"}, {"configMapName": "a"}]}}), "a twice"),
         (json!({"metrics": {"serviceMonitor": {"interval": "often"}}}), "/metrics/serviceMonitor/interval"),
     ];
     for (change, place) in wrong {
@@ -118,6 +119,37 @@ async fn wrong_values_are_refused_with_their_place() -> Result<()> {
             let text = refusal(chart, &values).await?;
             ensure!(text.contains(words), "{values}: {text}");
         }
+    }
+    Ok(())
+}
+
+/// gardener-operator gives all values of an admission to both of its charts.
+#[tokio::test]
+async fn the_charts_of_the_webhooks_take_each_others_values() -> Result<()> {
+    let mut values = Chart::AdmissionApplication.everything();
+    values.as_object_mut().context("values are an object")?.remove("values");
+    merge(&mut values, &Chart::AdmissionRuntime.everything());
+    for chart in [Chart::AdmissionRuntime, Chart::AdmissionApplication] {
+        render(chart, &values, "extension").await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn namespaces_of_workers_are_those_that_are_named() -> Result<()> {
+    for (labels, namespaces) in [
+        (json!({}), vec![("gardener.cloud/role", "shoot")]),
+        (json!({"kubernetes.io/metadata.name": "kube-system"}), vec![("kubernetes.io/metadata.name", "kube-system")]),
+    ] {
+        let mut values = Chart::Worker.needed();
+        merge(&mut values, &json!({"admissionPolicy": {"namespaceLabels": labels}}));
+        let rendered = render(Chart::Worker, &values, "extension").await?;
+        let policy =
+            rendered.one("ValidatingAdmissionPolicy", "-scale")?["spec"]["validations"][0]["expression"].clone();
+        let wanted = namespaces
+            .iter()
+            .map(|(label, value)| format!("variables.namespaceLabels[?'{label}'].orValue('') == '{value}'"));
+        ensure!(policy == wanted.collect::<Vec<_>>().join(" && "), "{policy}");
     }
     Ok(())
 }
