@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use super::exit::Exit;
-use super::terminal::{complain, print};
+use super::terminal::{complain_in_lines, print};
 use super::{Arguments, configuration_file};
 use crate::cloud::{CloudArguments, CloudFactory, azure, openstack};
 use crate::provider::Providers;
@@ -66,7 +66,7 @@ impl Program {
                 text = text.replace(of_library, plain);
             }
             if refusal.use_stderr() {
-                complain(text.trim_end());
+                complain_in_lines(text.trim_end());
                 return Exit::Usage.into();
             }
             // Nothing is left to do when stdout is closed.

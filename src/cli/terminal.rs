@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::api::bounded_text::is_deceptive;
 use crate::process::output;
-pub(super) use crate::process::output::{complain, print};
+pub(super) use crate::process::output::{complain, complain_in_lines, print};
 
 /// Width of what is not written to a terminal: a log stays readable.
 const WIDTH_OF_A_LOG: usize = 120;

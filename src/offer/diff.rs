@@ -13,9 +13,11 @@ use super::lint::{Finding, Settings, Severity, lint};
 use super::offered::{Offer, OfferedVersion};
 use super::profile::{Profile, ProfileError};
 use super::resolution::Resolution;
+use crate::api::gardener::ProfileSpec;
 use crate::capabilities::Classification;
 use crate::provider::Providers;
 use crate::provider::explanation::ImageName;
+use crate::versions::catalog::{ListedVersion, VersionCatalog};
 
 /// Name and version of the schema. A new member does not change it; another meaning does.
 pub const SCHEMA: &str = "cloudprofile-diff/v1";
@@ -30,6 +32,14 @@ pub struct ProfileDiff {
     pub machine_types: NamesDiff,
     /// Image versions that one side does not have, or that change their stage.
     pub versions: Vec<VersionChange>,
+    /// Kubernetes versions that one side does not have, or that change their stage.
+    pub kubernetes: Vec<KubernetesChange>,
+    /// Names of the regions.
+    pub regions: NamesDiff,
+    /// Zones of regions that both sides have, as `region/zone`.
+    pub zones: NamesDiff,
+    /// Names of the volume types that can be used.
+    pub volume_types: NamesDiff,
     /// Combinations of machine types and image versions that differ; those that take something away first.
     pub combinations: Vec<CombinationChange>,
     /// What Gardener or the provider refuses of NEW, and did not of OLD.
@@ -59,6 +69,25 @@ pub struct VersionChange {
     pub before: Option<Stage>,
     /// Its stage in NEW, if it has it.
     pub after: Option<Stage>,
+}
+
+/// A Kubernetes version that differs.
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KubernetesChange {
+    /// The version.
+    pub version: String,
+    /// Its stage in OLD, if it has it.
+    pub before: Option<Stage>,
+    /// Its stage in NEW, if it has it.
+    pub after: Option<Stage>,
+}
+
+impl KubernetesChange {
+    /// Whether it can't be chosen any more, or has to be left.
+    fn is_taken_away(&self) -> bool {
+        self.after.as_ref().is_none_or(|stage| !stage.classification.is_active())
+    }
 }
 
 /// What stage a version is in, and until when it can be used.
@@ -111,10 +140,17 @@ impl ProfileDiff {
     /// Whether nothing differs that anybody notices.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.machine_types == NamesDiff::default()
+        self.names().iter().all(|names| **names == NamesDiff::default())
             && self.versions.is_empty()
+            && self.kubernetes.is_empty()
             && self.combinations.is_empty()
             && self.refused.is_empty()
+    }
+
+    /// What only one side has.
+    #[must_use]
+    pub fn names(&self) -> [&NamesDiff; 4] {
+        [&self.machine_types, &self.regions, &self.zones, &self.volume_types]
     }
 
     /// Whether something is taken away, or goes another way under the same name.
@@ -122,7 +158,8 @@ impl ProfileDiff {
     pub fn is_hazardous(&self) -> bool {
         let removes_version = self.versions.iter().any(|version| version.after.is_none());
         removes_version
-            || !self.machine_types.removed.is_empty()
+            || self.kubernetes.iter().any(KubernetesChange::is_taken_away)
+            || self.names().iter().any(|names| !names.removed.is_empty())
             || !self.refused.is_empty()
             || self.combinations.iter().any(|combination| combination.effect != Effect::Appears)
     }
@@ -134,14 +171,23 @@ impl ProfileDiff {
 /// When one of them can't be read.
 pub fn diff(old: &Value, new: &Value, settings: Settings, providers: Providers) -> Result<ProfileDiff, ProfileError> {
     let refused = refused(old, new, settings, providers)?;
-    let offer =
-        |document: &Value| Ok::<Offer, ProfileError>(Profile::read(document.clone(), providers)?.offer(settings.now));
-    let (before, after) = (offer(old)?, offer(new)?);
+    let (old, new) = (Profile::read(old.clone(), providers)?, Profile::read(new.clone(), providers)?);
+    let [before, after] = [&old, &new].map(|profile| profile.offer(settings.now));
+    let (old, new) = (&old.spec, &new.spec);
     let check = compare(&Resolution::of(&before), &Resolution::of(&after));
     Ok(ProfileDiff {
         schema: SCHEMA,
-        machine_types: machine_types(&before, &after),
+        machine_types: names(&before, &after, |offer| {
+            offer.machine_types.iter().filter(|known| known.usable).map(|known| known.name.clone()).collect()
+        }),
         versions: versions(&before, &after),
+        kubernetes: kubernetes(old, new, settings.now),
+        regions: names(old, new, |spec| spec.regions.iter().map(|region| region.name.clone()).collect()),
+        zones: zones(old, new),
+        volume_types: names(old, new, |spec| {
+            let usable = spec.volume_types.iter().filter(|known| known.usable != Some(false));
+            usable.map(|known| known.name.clone()).collect()
+        }),
         compared: check.questions,
         combinations: combinations(check.differences),
         refused,
@@ -161,10 +207,33 @@ fn refused(old: &Value, new: &Value, settings: Settings, providers: Providers) -
     Ok(errors(new)?.into_iter().filter(|finding| !known.contains(&said(finding))).collect())
 }
 
-fn machine_types(before: &Offer, after: &Offer) -> NamesDiff {
-    let names = |offer: &Offer| -> BTreeSet<String> {
-        offer.machine_types.iter().filter(|known| known.usable).map(|known| known.name.clone()).collect()
+/// Kubernetes versions that differ, in the order of OLD; new ones come last.
+fn kubernetes(old: &ProfileSpec, new: &ProfileSpec, now: Timestamp) -> Vec<KubernetesChange> {
+    let [before, after] = [old, new].map(|spec| VersionCatalog::new("", spec).kubernetes);
+    let stage = |versions: &[ListedVersion<'_>], version: &str| {
+        let listed = versions.iter().find(|listed| listed.text == version)?;
+        Some(Stage { classification: listed.at(now), expires: listed.expires() })
     };
+    let mut known = BTreeSet::new();
+    let versions = before.iter().chain(&after).map(|listed| listed.text).filter(|version| known.insert(*version));
+    let change = |version: &str| {
+        let (before, after) = (stage(&before, version), stage(&after, version));
+        (before != after).then(|| KubernetesChange { version: version.to_owned(), before, after })
+    };
+    versions.filter_map(change).collect()
+}
+
+/// Zones of a region that comes or goes say nothing more.
+fn zones(old: &ProfileSpec, new: &ProfileSpec) -> NamesDiff {
+    let is_in = |spec: &ProfileSpec, name: &str| spec.regions.iter().any(|region| region.name == name);
+    names(old, new, |spec| {
+        let regions = spec.regions.iter().filter(|region| is_in(old, &region.name) && is_in(new, &region.name));
+        regions.flat_map(|region| region.zones.iter().map(|zone| format!("{}/{}", region.name, zone.name))).collect()
+    })
+}
+
+/// What only one of them has.
+fn names<T>(before: &T, after: &T, names: impl Fn(&T) -> BTreeSet<String>) -> NamesDiff {
     let (before, after) = (names(before), names(after));
     NamesDiff {
         added: after.difference(&before).cloned().collect(),

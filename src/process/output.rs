@@ -20,10 +20,24 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Says what is wrong, on stderr.
+/// Says in one line what is wrong, on stderr. What comes from outside can't begin another one, which the runner of a pipeline could
+/// take for a command of its own.
 pub(crate) fn complain(text: &str) {
+    complain_in_lines(&in_one_line(text));
+}
+
+/// Says something in lines of ours, on stderr: what comes from outside has no line breaks there.
+pub(crate) fn complain_in_lines(text: &str) {
     // Nothing is left to do when stderr is closed.
-    let _ = LogWriter.write_all(format!("{text}\n").as_bytes());
+    let _ = write_to_stderr(&format!("{text}\n"));
+}
+
+fn write_to_stderr(text: &str) -> io::Result<()> {
+    anstream::stderr().lock().write_all(escaped(text).as_bytes())
+}
+
+fn in_one_line(text: &str) -> String {
+    text.replace('\n', "\\n")
 }
 
 /// Shows how far long work is, on stderr: on a terminal in one line that is written again and again and is empty at the end,
@@ -56,7 +70,7 @@ pub(crate) struct LogWriter;
 
 impl Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        anstream::stderr().lock().write_all(escaped(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        write_to_stderr(&line_of_log(&String::from_utf8_lossy(bytes)))?;
         Ok(bytes.len())
     }
 
@@ -70,6 +84,14 @@ impl MakeWriter<'_> for LogWriter {
 
     fn make_writer(&self) -> Self {
         *self
+    }
+}
+
+/// What is logged at once is one line.
+fn line_of_log(text: &str) -> String {
+    match text.strip_suffix('\n') {
+        Some(line) => in_one_line(line) + "\n",
+        None => in_one_line(text),
     }
 }
 
@@ -109,6 +131,13 @@ fn harmless(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_wrong_and_what_is_logged_is_one_line() {
+        assert_eq!(in_one_line("w\n::warning::x\r\n: no"), "w\\n::warning::x\r\\n: no");
+        assert_eq!(line_of_log("WARN failed error=a\nINFO all is well\n"), "WARN failed error=a\\nINFO all is well\n");
+        assert_eq!(line_of_log("a part"), "a part");
+    }
 
     #[test]
     fn only_styles_and_line_ends_are_written_as_they_are() {

@@ -16,6 +16,7 @@ use super::window::EffectiveWindow;
 
 /// The first wake-up that can be in a window; at its very begin the controller would not come back.
 const EARLIEST: SignedDuration = SignedDuration::from_secs(1);
+const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 /// What is said where the random minute decides over more than a day.
 const BY_CHANCE: &str = "Chance decides: a version enters another stage within the window, and the way depends on the minute in \
@@ -130,34 +131,64 @@ pub fn forecast(
     garden: &Garden,
     [from, until]: [Timestamp; 2],
 ) -> Forecast {
-    let history = |offset: SignedDuration| {
+    let history = |offset: SignedDuration, from: Timestamp, until: Timestamp| {
         let mut history = History::start(state.clone(), catalog, garden.clone(), offset, from);
         history.advance(until);
         history
     };
-    let early = history(EARLIEST);
+    let early = history(EARLIEST, from, until);
     let (window, pools) = (*early.window(), &state.shoot.spec.provider.workers);
-    let Forecast { mut steps, stuck, mut findings, .. } = Forecast::of(&early, pools, catalog);
+    let mut forecast = Forecast::of(&early, pools, catalog);
     // Where within the window the controller wakes up matters only if a stage begins there: then a late one is a day ahead.
     if catalog.changes().iter().any(|change| (from..until).contains(change) && window.contains(*change)) {
-        let late = history(window.length() - EARLIEST);
-        let mut others = late.steps.iter().filter_map(|step| step_of(step, &window, pools));
-        for step in &mut steps {
-            match others.next() {
-                Some(other) if other.moves == step.moves => {
-                    (step.time, step.latest) = (step.time.min(other.time), step.time.max(other.time));
+        let late = window.length() - EARLIEST;
+        // Within a window it may still be to come.
+        let late_from = if window.contains(from) { from.max(window.begin_of(from) + late) } else { from };
+        // What an early one does on the first day that is left out, a late one may do on the last.
+        let until_next = until + DAY;
+        let [early, late] = [(EARLIEST, from), (late, late_from)].map(|(offset, from)| {
+            let history = history(offset, from, until_next);
+            history.steps.iter().filter_map(|step| step_of(step, &window, pools)).collect()
+        });
+        let (mut steps, by_chance_from) = of_either(early, late);
+        steps.retain(|step| step.time < until);
+        forecast.steps = steps;
+        if by_chance_from.is_some_and(|from| from < until) {
+            forecast.findings.push(BY_CHANCE.to_owned());
+        }
+    }
+    forecast
+}
+
+/// What happens whenever the controller wakes up, each with the first and the last window that it can be; and from which on the way
+/// depends on that.
+fn of_either(early: Vec<ForecastStep>, late: Vec<ForecastStep>) -> (Vec<ForecastStep>, Option<Timestamp>) {
+    let mut steps = Vec::new();
+    let (mut early, mut late) = (early.into_iter(), late.into_iter());
+    loop {
+        match (early.next(), late.next()) {
+            (None, None) => return (steps, None),
+            (Some(step), Some(other)) if step.moves == other.moves => {
+                let (time, latest) = (step.time.min(other.time), step.time.max(other.time));
+                steps.push(ForecastStep { time, latest, ..step });
+            }
+            (step, other) => {
+                let from = [&step, &other].into_iter().flatten().map(|step| step.time).min();
+                let is_early = step.is_some();
+                steps.extend(step.or(other));
+                if is_early {
+                    steps.extend(early)
+                } else {
+                    steps.extend(late)
                 }
-                _ => {
-                    findings.push(BY_CHANCE.to_owned());
-                    break;
-                }
+                return (steps, from);
             }
         }
     }
-    Forecast { window, steps, stuck, findings }
 }
 
-/// What the first window does that begins at a moment or later, and the shoot behind it.
+/// What the first window does that begins at a moment or later, and the shoot behind it. Where that depends on the minute, it is what
+/// touches more.
 #[must_use]
 pub fn next_window(
     state: &MaintainedShoot,
@@ -174,11 +205,21 @@ pub fn next_window(
         History::start(state.clone(), catalog, garden.clone(), EARLIEST, moment)
     });
     let pools = &state.shoot.spec.provider.workers;
-    let mut forecast = Forecast::of(&early, pools, catalog);
-    if forecast.steps != Forecast::of(&late, pools, catalog).steps {
-        forecast.findings.push(BY_CHANCE.to_owned());
+    let [of_early, of_late] = [&early, &late].map(|history| Forecast::of(history, pools, catalog));
+    if of_early.steps == of_late.steps {
+        return (of_early, early.state);
     }
-    (forecast, early.state)
+    // Who asks wants to hear of what can happen at most.
+    let is_late = touched(&of_late) > touched(&of_early);
+    let (mut forecast, state) = if is_late { (of_late, late.state) } else { (of_early, early.state) };
+    forecast.findings.push(BY_CHANCE.to_owned());
+    (forecast, state)
+}
+
+/// How many pools have their nodes touched, and how much changes at all.
+fn touched(forecast: &Forecast) -> [usize; 2] {
+    let sum = |of: fn(&ForecastStep) -> usize| forecast.steps.iter().map(of).sum();
+    [sum(|step| step.nodes.len()), sum(|step| step.moves.len())]
 }
 
 fn step_of(step: &Step, window: &EffectiveWindow, pools: &[VersionedPool]) -> Option<ForecastStep> {

@@ -164,6 +164,8 @@ fn a_lock_is_written_as_a_whole_or_not_at_all() {
         |lock: &str, more: &[&str]| images(&folder, &[&["update", "--lock", lock], &SOURCE[..], more].concat(), "");
     let path = folder.path().join("example/images/images.lock");
     let before = std::fs::read_to_string(&path).unwrap();
+    let missing = update("nosuch.lock", &["--dry-run"]);
+    assert!(missing.code == 3 && missing.stderr.contains("nosuch.lock"), "{missing:?}");
     assert_eq!(update("example/images/images.lock", &["--dry-run"]).code, 1);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "a dry run writes nothing");
     // A folder in the place of the file: what was written beside it is taken away again.

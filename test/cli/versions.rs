@@ -124,3 +124,150 @@ fn thousands_of_versions_are_forecast() {
     let shown = outcome(command(&["forecast", "-", "--at", "2026-02-01"]), &format!("{shoots}\n---\n{profile}"));
     assert_eq!((shown.code, shown.stderr.as_str()), (5, ""), "{}", shown.stdout);
 }
+
+const PROFILE: &str = "example/versions/cloudprofile.yaml";
+
+/// A Shoot whose window is from 22:00 to 23:00 UTC, with an image that expires within it on the first of May.
+fn expiring_in_its_window() -> String {
+    let profile = std::fs::read_to_string(PROFILE).unwrap();
+    let shoot = std::fs::read_to_string("example/versions/shoots.yaml").unwrap();
+    let shoot =
+        shoot.split("---").nth(1).unwrap().replace("010000+0000", "220000+0000").replace("020000+0000", "230000+0000");
+    let shoot = shoot.replace("{version: 1.33.6}", "{version: 1.34.2}");
+    format!("{shoot}\n---\n{}", profile.replace("2026-06-15T00:00:00Z", "2026-05-01T22:20:00Z").replace(
+        "version: 15.6.20250601\n",
+        "version: 15.7.20260101\n      architectures: [amd64]\n      cri: [{name: containerd}]\n    - version: 15.6.20250601\n",
+    ))
+}
+
+#[test]
+fn a_date_within_the_window_takes_effect_on_either_day_however_the_question_is_cut() {
+    let input = expiring_in_its_window();
+    for (span, moves) in [
+        (["2026-05-01", "2026-06-01"], true),
+        (["2026-05-01", "2026-05-02"], true),
+        (["2026-05-01", "2026-05-02T22:00:00Z"], true),
+        (["2026-05-01T22:10:00Z", "2026-06-01"], true),
+        (["2026-04-30", "2026-05-01"], false),
+        (["2026-05-01", "2026-05-01T22:20:00Z"], false),
+    ] {
+        let shown = outcome(command(&["forecast", "-", "--at", span[0], "--until", span[1]]), &input);
+        assert_eq!(shown.code, if moves { 5 } else { 0 }, "{span:?}: {shown:?}");
+        assert_eq!(shown.stdout.contains("2026-05-01 or 2026-05-02"), moves, "{span:?}: {}", shown.stdout);
+        assert!(!shown.stdout.contains("Chance decides"), "{span:?}: {}", shown.stdout);
+    }
+    let tomorrow = outcome(command(&["forecast", "-", "--at", "2026-05-01T22:50:00Z"]), &input);
+    assert!(tomorrow.stdout.contains("2026-05-02") && !tomorrow.stdout.contains("2026-05-01"), "{}", tomorrow.stdout);
+}
+
+/// A Cluster of a Shoot, with the copy of a profile.
+fn cluster(shoot: &str, profile: &str) -> serde_json::Value {
+    let read = |text: &str| gardener_extension_worker::api::gotext::yaml::documents(text).unwrap().remove(0);
+    let (shoot, profile) = (read(shoot), read(profile));
+    let name = format!("shoot--{}", shoot["metadata"]["name"].as_str().unwrap());
+    serde_json::json!({
+        "apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Cluster", "metadata": {"name": name},
+        "spec": {"shoot": shoot, "cloudProfile": profile},
+    })
+}
+
+#[test]
+fn the_profile_in_a_cluster_is_that_of_its_shoot() {
+    let profile = std::fs::read_to_string(PROFILE).unwrap();
+    let shoots = std::fs::read_to_string("example/versions/shoots.yaml").unwrap();
+    let careful = shoots.split("---").nth(1).unwrap();
+    let mine =
+        careful.replace("name: careful", "name: mine").replace("kind: CloudProfile", "kind: NamespacedCloudProfile");
+    let sooner = profile.replace(
+        "{version: 1592.9.0, architectures: [amd64, arm64], cri: [{name: containerd}]}",
+        "{version: 1592.9.0, architectures: [amd64, arm64], cri: [{name: containerd}], expirationDate: \"2026-02-10T00:00:00Z\"}",
+    );
+    assert_ne!(sooner, profile);
+    let forecast = |documents: &[&str]| {
+        outcome(command(&["forecast", "-", "--at", "2026-02-01", "-o", "json"]), &documents.join("\n---\n"))
+    };
+    let steps = |shown: &crate::binary::Outcome| -> Vec<(String, usize)> {
+        let document = shown.json();
+        let shoots = document["shoots"].as_array().unwrap().iter();
+        let of = |shoot: &serde_json::Value| {
+            (shoot["shoot"].as_str().unwrap().to_owned(), shoot["steps"].as_array().unwrap().len())
+        };
+        shoots.map(of).collect()
+    };
+    let (first, second) = (cluster(careful, &profile).to_string(), cluster(&mine, &sooner).to_string());
+    let alone = steps(&forecast(&[&first]));
+    for documents in [[&first[..], &second], [&second[..], &first]] {
+        let both = forecast(&documents);
+        assert_eq!(both.stderr, "", "the copy of a NamespacedCloudProfile is called a CloudProfile");
+        let both = steps(&both);
+        assert_eq!(both.len(), 2, "{both:?}");
+        assert!(both.contains(&alone[0]), "{both:?} instead of {alone:?}");
+        assert!(both.contains(&("garden-farm/mine".to_owned(), alone[0].1 + 1)), "{both:?}");
+    }
+    // One that is given as itself counts, and a Shoot beside its Cluster is one Shoot.
+    let given = forecast(&[&second, &first, &sooner, careful]);
+    let of_sooner = steps(&forecast(&[careful, &sooner]));
+    assert!(steps(&given).contains(&of_sooner[0]) && steps(&given).len() == 2, "{:?}", steps(&given));
+
+    let versions = outcome(
+        command(&["cloudprofile", "versions", "-", "-o", "json", "--at", "2026-02-01"]),
+        &[&*first, &second].join("\n---\n"),
+    );
+    let listed = versions.json();
+    let listed: Vec<(&str, u64)> = listed["profiles"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|profile| {
+            let shoots =
+                profile["versions"].as_array().unwrap().iter().map(|version| version["shoots"].as_u64().unwrap()).max();
+            (profile["profile"].as_str().unwrap(), shoots.unwrap())
+        })
+        .collect();
+    assert_eq!(listed, [("az", 1), ("garden-farm/az", 1)]);
+}
+
+#[test]
+fn versions_that_a_manifest_leaves_open_are_used() {
+    let shoots = std::fs::read_to_string("example/versions/shoots.yaml").unwrap();
+    let open = shoots.split("---").nth(1).unwrap().replace("{version: 1.33.6}", "{version: \"1.33\"}");
+    let open = open.replace("{name: suse-chost, version: 15.6.20250601}", "{name: suse-chost}");
+    let file = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
+    std::fs::write(file.path(), open).unwrap();
+    let path = file.path().to_str().unwrap();
+    let shown = outcome(command(&["cloudprofile", "versions", PROFILE, "--shoots", path, "--at", "2026-02-01"]), "");
+    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{shown:?}");
+    for version in ["1.33.6", "15.6.20250601"] {
+        let line = shown.stdout.lines().find(|line| line.contains(version)).unwrap();
+        assert!(line.contains("no: 1 shoot uses it"), "{line}");
+    }
+}
+
+#[test]
+fn a_namespaced_profile_without_its_parent_is_what_its_status_says() {
+    let profile = std::fs::read_to_string(PROFILE).unwrap();
+    let spec = &gardener_extension_worker::api::gotext::yaml::documents(&profile).unwrap()[0]["spec"];
+    let own = serde_json::json!({
+        "apiVersion": "core.gardener.cloud/v1beta1", "kind": "NamespacedCloudProfile",
+        "metadata": {"name": "az", "namespace": "garden-farm"},
+        "spec": {"parent": {"kind": "CloudProfile", "name": "parent"}}, "status": {"cloudProfileSpec": spec},
+    });
+    let own = own.to_string();
+    let versions = outcome(command(&["cloudprofile", "versions", "-"]), &own);
+    assert_eq!((versions.code, versions.stderr.as_str()), (0, ""), "{versions:?}");
+    assert!(versions.stdout.starts_with("garden-farm/az\n"), "{}", versions.stdout);
+    let shoots = std::fs::read_to_string("example/versions/shoots.yaml").unwrap();
+    let shoot = shoots.split("---").nth(1).unwrap().replace("kind: CloudProfile", "kind: NamespacedCloudProfile");
+    let forecast = outcome(command(&["forecast", "-", "--at", "2026-02-01"]), &format!("{shoot}\n---\n{own}"));
+    assert_eq!((forecast.code, forecast.stderr.as_str()), (5, ""), "{forecast:?}");
+}
+
+#[test]
+fn what_is_said_of_a_hostile_name_is_one_line() {
+    let shoots = std::fs::read_to_string("example/versions/shoots.yaml").unwrap();
+    let shoot = shoots.split("---").next().unwrap().replace("name: web", "name: \"w\\n::warning::x\\nall is well\"");
+    let shown = outcome(command(&["forecast", "-"]), &shoot);
+    assert_eq!(shown.code, 3);
+    assert_eq!(shown.stderr.lines().count(), 1, "{}", shown.stderr);
+    assert!(shown.stderr.contains(r"garden-farm/w\n::warning::x\nall is well"), "{}", shown.stderr);
+}

@@ -15,7 +15,9 @@ use crate::cli::preview::words::counted;
 use crate::cli::table::{Cell, Table, paragraph, some};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, json, one_of, print, width};
 use crate::cloud_profile::validation::FeatureGates;
-use crate::offer::diff::{CombinationChange, Effect, ProfileDiff, Stage, VersionChange, diff};
+use crate::offer::diff::{
+    CombinationChange, Effect, KubernetesChange, NamesDiff, ProfileDiff, Stage, VersionChange, diff,
+};
 use crate::offer::lint::Settings;
 use crate::provider::Providers;
 use crate::provider::explanation::ImageName;
@@ -87,9 +89,9 @@ fn sections(diff: &ProfileDiff) -> Vec<Section> {
         let changes = diff.combinations.iter().filter(|change| change.effect == effect);
         Section { title, headings: COMBINATION, style, rows: combinations(changes) }
     };
-    let names = |title, style, names: &[String]| {
+    let names = |heading, title, style, names: &[String]| {
         let rows = names.iter().map(|name| [name.clone(), String::new(), String::new(), String::new()]).collect();
-        Section { title, headings: ["MACHINE TYPE", "", "", ""], style, rows }
+        Section { title, headings: [heading, "", "", ""], style, rows }
     };
     let refused = diff
         .refused
@@ -109,14 +111,26 @@ fn sections(diff: &ProfileDiff) -> Vec<Section> {
             CAREFUL,
         ),
         of_effect(Effect::OtherMachine, "The same image, another machine: its capabilities differ", CAREFUL),
-        names("Machine types that are gone", BAD, &diff.machine_types.removed),
-        names("New machine types", GOOD, &diff.machine_types.added),
+        names("MACHINE TYPE", "Machine types that are gone", BAD, &diff.machine_types.removed),
+        names("REGION", "Regions that are gone", BAD, &diff.regions.removed),
+        names("ZONE", "Zones that are gone", BAD, &diff.zones.removed),
+        names("VOLUME TYPE", "Volume types that are gone", BAD, &diff.volume_types.removed),
+        names("MACHINE TYPE", "New machine types", GOOD, &diff.machine_types.added),
+        names("REGION", "New regions", GOOD, &diff.regions.added),
+        names("ZONE", "New zones", GOOD, &diff.zones.added),
+        names("VOLUME TYPE", "New volume types", GOOD, &diff.volume_types.added),
         of_effect(Effect::Appears, "Can be had now", GOOD),
         Section {
             title: "Image versions",
             headings: ["IMAGE", "", "BEFORE", "NOW"],
             style: HEADING,
             rows: diff.versions.iter().map(version).collect(),
+        },
+        Section {
+            title: "Kubernetes versions",
+            headings: ["VERSION", "", "BEFORE", "NOW"],
+            style: HEADING,
+            rows: diff.kubernetes.iter().map(kubernetes).collect(),
         },
     ];
     sections.into_iter().filter(|section| !section.rows.is_empty()).collect()
@@ -154,14 +168,23 @@ fn combination(changes: &[&CombinationChange]) -> Option<[String; 4]> {
 }
 
 fn version(change: &VersionChange) -> [String; 4] {
-    let stage = |stage: &Option<Stage>| match stage {
+    let VersionChange { image, version, before, after } = change;
+    [format!("{image} {version}"), String::new(), stage(before.as_ref()), stage(after.as_ref())]
+}
+
+fn kubernetes(change: &KubernetesChange) -> [String; 4] {
+    let KubernetesChange { version, before, after } = change;
+    [version.clone(), String::new(), stage(before.as_ref()), stage(after.as_ref())]
+}
+
+fn stage(stage: Option<&Stage>) -> String {
+    match stage {
         None => "-".to_owned(),
         Some(Stage { classification, expires: None }) => classification.word().to_owned(),
         Some(Stage { classification, expires: Some(expires) }) => {
             format!("{} until {}", classification.word(), expires.strftime("%F"))
         }
-    };
-    [format!("{} {}", change.image, change.version), String::new(), stage(&change.before), stage(&change.after)]
+    }
 }
 
 /// What there is, in one line.
@@ -170,6 +193,7 @@ fn total(diff: &ProfileDiff) -> String {
         let of_effect = diff.combinations.iter().filter(|change| change.effect == effect);
         of_effect.map(|change| change.machine_types.len() as u64).sum::<u64>()
     };
+    let of_names = |names: &NamesDiff| (names.added.len() + names.removed.len()) as u64;
     let parts = [
         (diff.refused.len() as u64, "error is new", "errors are new"),
         (count(Effect::Vanishes), "combination vanishes", "combinations vanish"),
@@ -177,16 +201,22 @@ fn total(diff: &ProfileDiff) -> String {
         (count(Effect::OtherMachine), "combination gets another machine", "combinations get another machine"),
         (count(Effect::Appears), "combination appears", "combinations appear"),
         (diff.versions.len() as u64, "image version differs", "image versions differ"),
+        (diff.kubernetes.len() as u64, "Kubernetes version differs", "Kubernetes versions differ"),
+        (of_names(&diff.machine_types), "machine type comes or goes", "machine types come or go"),
+        (of_names(&diff.regions), "region comes or goes", "regions come or go"),
+        (of_names(&diff.zones), "zone comes or goes", "zones come or go"),
+        (of_names(&diff.volume_types), "volume type comes or goes", "volume types come or go"),
     ];
     let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
     let parts: Vec<String> =
         parts.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many })).collect();
     let compared = counted(diff.compared as u64, "combination");
-    match (parts.is_empty(), diff.is_empty()) {
-        (true, true) => format!("Nothing differs for anybody; {compared} compared."),
-        (true, false) => format!("Machine types come or go; {compared} compared."),
-        (false, _) => format!("{}; {compared} compared.", parts.join(", ")),
+    if parts.is_empty() {
+        return format!(
+            "No difference in images, machine types, Kubernetes versions, regions, zones and volume types; {compared} compared."
+        );
     }
+    format!("{}; {compared} compared.", parts.join(", "))
 }
 
 /// For people.

@@ -11,7 +11,7 @@ use crate::api::gardener::{NamespacedCloudProfile, ProfileSpec, VersionedShoot};
 use crate::api::gotext::version::Version;
 use crate::capabilities::Classification;
 use crate::cli::exit::{self, Exit};
-use crate::cli::forecast::garden_files::GardenFiles;
+use crate::cli::forecast::garden_files::{GardenFiles, ProfileKey, complete};
 use crate::cli::forecast::moment;
 use crate::cli::table::{Cell, Table};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, complain, json, one_of, print, width};
@@ -75,18 +75,15 @@ struct Next {
 
 pub(super) fn run(arguments: &VersionsArguments) -> anyhow::Result<Exit> {
     let mut files = GardenFiles::read(&arguments.files)?;
-    let profiles: Vec<String> = files.profiles().map(|(name, _)| name.to_owned()).collect();
-    files.join(GardenFiles::read_some(&arguments.shoots, "Shoot", |found| !found.shoots.is_empty())?);
-    if profiles.is_empty() && files.errors.is_empty() {
+    let asked = files.own_profiles();
+    files.join(GardenFiles::read_some(&arguments.shoots, "Shoot", |found| !found.shoots().is_empty())?);
+    if asked.is_empty() && files.errors.is_empty() {
         files.errors.push("no CloudProfile found".to_owned());
     }
     files.errors.iter().for_each(|error| complain(error));
     let now = arguments.at.unwrap_or_else(Timestamp::now);
-    let listed: Vec<ProfileVersions> = files
-        .profiles()
-        .filter(|(name, _)| profiles.iter().any(|asked| asked == name))
-        .map(|(name, spec)| versions(name, spec, &files, now))
-        .collect();
+    let profiles = files.replaced_by(&GardenFiles::default());
+    let listed: Vec<ProfileVersions> = asked.iter().filter_map(|key| versions(key, &profiles, &files, now)).collect();
     match arguments.output {
         OutputFormat::Json => {
             print(&json(&serde_json::json!({"schema": "cloudprofile-versions/v1", "at": now, "profiles": listed}))?)?;
@@ -99,10 +96,24 @@ pub(super) fn run(arguments: &VersionsArguments) -> anyhow::Result<Exit> {
 /// Who uses which version: shoots by name, and how many pools.
 type Uses<'a> = BTreeMap<(Option<&'a str>, &'a str), (BTreeSet<String>, usize)>;
 
-fn versions(name: &str, spec: &ProfileSpec, files: &GardenFiles, now: Timestamp) -> ProfileVersions {
+fn versions(
+    key: &ProfileKey,
+    profiles: &BTreeMap<ProfileKey, ProfileSpec>,
+    files: &GardenFiles,
+    now: Timestamp,
+) -> Option<ProfileVersions> {
+    let (name, spec) = (key.reference.as_str(), profiles.get(key)?);
     let children = children(name, files.namespaced());
-    let shoots: Vec<&VersionedShoot> =
-        files.shoots.iter().map(|(_, state)| &state.shoot).filter(|shoot| uses(shoot, name, &children)).collect();
+    let mut shoots = Vec::new();
+    for given in files.shoots() {
+        let own = given.profile(profiles);
+        if own.is_some_and(|(own, _)| own == key) || uses(&given.state.shoot, name, &children) {
+            let mut shoot = given.state.shoot.clone();
+            // A version that is left open is the one that it would get. What it can't get, it does not use.
+            let _ = complete(&mut shoot, own.map_or(spec, |(_, own)| own), now);
+            shoots.push(shoot);
+        }
+    }
     let used = used(&shoots);
     let catalog = VersionCatalog::new(name, spec);
     let mut versions = Vec::new();
@@ -116,11 +127,11 @@ fn versions(name: &str, spec: &ProfileSpec, files: &GardenFiles, now: Timestamp)
             versions.push(version_use(Some(&image.image.name), &version.listed, &used, &children, kept, now));
         }
     }
-    ProfileVersions { profile: name.to_owned(), versions }
+    Some(ProfileVersions { profile: name.to_owned(), versions })
 }
 
-fn used<'a>(shoots: &[&'a VersionedShoot]) -> Uses<'a> {
-    let mut used: Uses<'a> = BTreeMap::new();
+fn used(shoots: &[VersionedShoot]) -> Uses<'_> {
+    let mut used: Uses<'_> = BTreeMap::new();
     for shoot in shoots {
         let control_plane = shoot.spec.kubernetes.version.as_deref().unwrap_or_default();
         used.entry((None, control_plane)).or_default().0.insert(shoot.title());

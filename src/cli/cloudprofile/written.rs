@@ -4,7 +4,7 @@ use anstyle::Style;
 
 use crate::cli::preview::words::counted;
 use crate::cli::table::{paragraph, some};
-use crate::cli::terminal::complain;
+use crate::cli::terminal::complain_in_lines;
 use crate::offer::equivalence::{Answer, Difference, EquivalenceCheck, Lost};
 
 const INDENT: usize = 2;
@@ -14,7 +14,7 @@ const LISTED: usize = 20;
 
 /// Says something on stderr, where it does not come between the lines of the profile.
 pub(super) fn say(text: &str, indent: usize, width: usize) {
-    complain(paragraph(text, Style::new(), indent, width).trim_end_matches('\n'));
+    complain_in_lines(paragraph(text, Style::new(), indent, width).trim_end_matches('\n'));
 }
 
 /// Says what was compared, and whether there are exceptions that are listed.

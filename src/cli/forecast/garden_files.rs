@@ -1,6 +1,7 @@
 //! Shoots, their profiles and bindings of credentials, from files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -24,15 +25,49 @@ use crate::versions::shoot_defaults::{
 /// A profile as a Shoot names it: a CloudProfile by its name, a NamespacedCloudProfile as `namespace/name`.
 pub(in crate::cli) type Reference = String;
 
+/// One of the profiles that are known.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::cli) struct ProfileKey {
+    /// How Shoots name it.
+    pub(in crate::cli) reference: Reference,
+    /// Which one, where it is not given as itself: Clusters have copies, and not all need be of the same age.
+    copy: Option<u64>,
+}
+
+/// A Shoot of the files.
+pub(in crate::cli) struct GivenShoot {
+    /// The file.
+    pub(in crate::cli) source: String,
+    pub(in crate::cli) state: MaintainedShoot,
+    /// The copy of its profile, if it is the one of a Cluster.
+    copy: Option<u64>,
+}
+
+impl GivenShoot {
+    /// Its profile: as itself, else the copy in its Cluster, else that of another Cluster.
+    pub(in crate::cli) fn profile<'p, T>(
+        &self,
+        profiles: &'p BTreeMap<ProfileKey, T>,
+    ) -> Option<(&'p ProfileKey, &'p T)> {
+        let key = |copy| ProfileKey { reference: reference(&self.state.shoot), copy };
+        let of_its_cluster = || profiles.get_key_value(&key(Some(self.copy?)));
+        let any = || profiles.range(key(Some(0))..=key(Some(u64::MAX))).next_back();
+        profiles.get_key_value(&key(None)).or_else(of_its_cluster).or_else(any)
+    }
+}
+
 /// What the files have.
 #[derive(Default)]
 pub(in crate::cli) struct GardenFiles {
-    /// Shoots with the file that each is from.
-    pub(in crate::cli) shoots: Vec<(String, MaintainedShoot)>,
     /// What could not be read.
     pub(in crate::cli) errors: Vec<String>,
+    shoots: Vec<GivenShoot>,
     profiles: BTreeMap<String, ProfileSpec>,
+    /// Copies of profiles in Clusters.
+    copies: BTreeMap<ProfileKey, ProfileSpec>,
     namespaced: Vec<NamespacedCloudProfile>,
+    /// Merged profiles of those whose parent had not been given before.
+    merged: BTreeMap<Reference, ProfileSpec>,
     bindings: Vec<Value>,
 }
 
@@ -66,29 +101,31 @@ impl GardenFiles {
 
     /// Whether it has a CloudProfile or a NamespacedCloudProfile.
     pub(in crate::cli) fn has_profiles(&self) -> bool {
-        !self.profiles.is_empty() || !self.namespaced.is_empty()
+        !self.profiles.is_empty() || !self.namespaced.is_empty() || !self.copies.is_empty()
+    }
+
+    /// The Shoots. Of one that is given as itself, the copy in its Cluster does not count.
+    pub(in crate::cli) fn shoots(&self) -> Vec<&GivenShoot> {
+        let of_garden = self.shoots.iter().filter(|shoot| shoot.copy.is_none());
+        let of_garden: BTreeSet<String> = of_garden.map(|shoot| shoot.state.shoot.title()).collect();
+        let counts = |shoot: &&GivenShoot| shoot.copy.is_none() || !of_garden.contains(&shoot.state.shoot.title());
+        self.shoots.iter().filter(counts).collect()
     }
 
     /// Adds what an object has; `path` says where it is from.
     pub(super) fn add(&mut self, path: &Path, object: &Value) {
         let source = path.display();
         let result = match object["kind"].as_str() {
-            Some("Shoot") => MaintainedShoot::read(object, true)
-                .map(|shoot| self.shoots.push((source.to_string(), shoot)))
-                .map_err(|error| error.to_string()),
-            Some("CloudProfile") => profile(object).map(|profile: ProfileObject| self.add_profile(profile)),
-            Some("NamespacedCloudProfile") => profile(object).map(|profile| self.namespaced.push(profile)),
+            Some("Shoot") => self.add_shoot(&source.to_string(), object, None),
+            Some("CloudProfile") => profile(object).map(|ProfileObject { metadata, spec }| {
+                self.profiles.insert(metadata.name.unwrap_or_default(), with_defaults(spec));
+            }),
+            Some("NamespacedCloudProfile") => profile(object).map(|profile| self.add_namespaced(profile, object)),
             Some("SecretBinding" | "CredentialsBinding") => {
                 self.bindings.push(object.clone());
                 Ok(())
             }
-            // The extensions' copy of both, in a seed.
-            Some("Cluster") => {
-                for member in ["cloudProfile", "shoot"] {
-                    self.add(path, &object["spec"][member]);
-                }
-                Ok(())
-            }
+            Some("Cluster") => self.add_cluster(&source.to_string(), &object["spec"]),
             _ => Ok(()),
         };
         if let Err(error) = result {
@@ -97,22 +134,58 @@ impl GardenFiles {
         }
     }
 
-    fn add_profile(&mut self, profile: ProfileObject) {
-        let mut spec = profile.spec;
-        apply_defaults(&mut spec);
-        self.profiles.insert(profile.metadata.name.unwrap_or_default(), spec);
+    fn add_shoot(&mut self, source: &str, shoot: &Value, copy: Option<u64>) -> Result<(), String> {
+        let state = MaintainedShoot::read(shoot, true).map_err(|error| error.to_string())?;
+        self.shoots.push(GivenShoot { source: source.to_owned(), state, copy });
+        Ok(())
     }
 
-    /// The same with what other files say anew.
-    pub(in crate::cli) fn replaced_by(&self, other: &Self) -> BTreeMap<Reference, ProfileSpec> {
-        let profiles = self.profiles.iter().chain(&other.profiles).map(|(name, spec)| (name.clone(), spec.clone()));
-        let mut all: BTreeMap<Reference, ProfileSpec> = profiles.collect();
+    fn add_namespaced(&mut self, child: NamespacedCloudProfile, object: &Value) {
+        let merged = &object["status"]["cloudProfileSpec"];
+        if !self.profiles.contains_key(&child.spec.parent.name)
+            && merged.is_object()
+            && let Ok(spec) = decode_lenient(&to_go_json(merged))
+        {
+            self.merged.insert(reference_of(&child), with_defaults(spec));
+        }
+        self.namespaced.push(child);
+    }
+
+    /// The copies of a Shoot and its profile that extensions get, in a seed. That of a NamespacedCloudProfile is merged, and called a
+    /// CloudProfile; only the Shoot tells what it is.
+    fn add_cluster(&mut self, source: &str, spec: &Value) -> Result<(), String> {
+        let [shoot, copied] = ["shoot", "cloudProfile"].map(|member| &spec[member]);
+        let mut copy = None;
+        if copied.is_object() {
+            let ProfileObject { metadata, spec } = profile(copied)?;
+            let named = if shoot.is_object() {
+                MaintainedShoot::read(shoot, true).ok().map(|state| reference(&state.shoot))
+            } else {
+                None
+            };
+            let mut hasher = DefaultHasher::new();
+            copied["spec"].to_string().hash(&mut hasher);
+            copy = Some(hasher.finish());
+            let key = ProfileKey { reference: named.unwrap_or_else(|| metadata.name.unwrap_or_default()), copy };
+            self.copies.entry(key).or_insert_with(|| with_defaults(spec));
+        }
+        if shoot.is_object() { self.add_shoot(source, shoot, copy.or(Some(0))) } else { Ok(()) }
+    }
+
+    /// The profiles, with what other files say anew.
+    pub(in crate::cli) fn replaced_by(&self, other: &Self) -> BTreeMap<ProfileKey, ProfileSpec> {
+        let given = |reference: &Reference| ProfileKey { reference: reference.clone(), copy: None };
+        let copies = self.copies.iter().map(|(key, spec)| (key.clone(), spec.clone()));
+        let mut all: BTreeMap<ProfileKey, ProfileSpec> = copies.collect();
+        // A copy that is given as the changed profile is meant for everybody.
+        let changed = other.copies.iter().map(|(key, spec)| (&key.reference, spec));
+        let merged = self.merged.iter().chain(&other.merged);
+        let profiles = merged.chain(&self.profiles).chain(changed).chain(&other.profiles);
+        all.extend(profiles.map(|(reference, spec)| (given(reference), spec.clone())));
         for child in self.namespaced.iter().chain(&other.namespaced) {
-            let [namespace, name] =
-                [&child.metadata.namespace, &child.metadata.name].map(|text| text.as_deref().unwrap_or_default());
-            if let Some(parent) = all.get(&child.spec.parent.name) {
+            if let Some(parent) = all.get(&given(&child.spec.parent.name)) {
                 let merged = merge(parent.clone(), child.spec.clone());
-                all.insert(format!("{namespace}/{name}"), merged);
+                all.insert(given(&reference_of(child)), merged);
             }
         }
         all
@@ -120,17 +193,28 @@ impl GardenFiles {
 
     /// Adds what further files have.
     pub(in crate::cli) fn join(&mut self, other: Self) {
-        let Self { shoots, errors, profiles, namespaced, bindings } = other;
+        let Self { shoots, errors, profiles, copies, namespaced, merged, bindings } = other;
         self.shoots.extend(shoots);
         self.errors.extend(errors);
         self.profiles.extend(profiles);
+        self.copies.extend(copies);
         self.namespaced.extend(namespaced);
+        self.merged.extend(merged);
         self.bindings.extend(bindings);
     }
 
-    /// CloudProfiles by name.
-    pub(in crate::cli) fn profiles(&self) -> impl Iterator<Item = (&str, &ProfileSpec)> {
-        self.profiles.iter().map(|(name, spec)| (name.as_str(), spec))
+    /// What stands for itself: CloudProfiles and their copies, and NamespacedCloudProfiles whose parent is not given.
+    pub(in crate::cli) fn own_profiles(&self) -> Vec<ProfileKey> {
+        let is_given = |key: &ProfileKey| key.copy.is_some() && self.profiles.contains_key(&key.reference);
+        let copies = self.copies.keys().filter(|key| !is_given(key)).cloned();
+        let names = self.profiles.keys().chain(self.merged.keys().filter(|name| !self.has_parent(name)));
+        let given = names.map(|name| ProfileKey { reference: name.clone(), copy: None });
+        given.chain(copies).collect()
+    }
+
+    fn has_parent(&self, name: &str) -> bool {
+        let child = self.namespaced.iter().find(|child| reference_of(child) == name);
+        child.is_some_and(|child| self.profiles.contains_key(&child.spec.parent.name))
     }
 
     /// NamespacedCloudProfiles.
@@ -142,6 +226,17 @@ impl GardenFiles {
     pub(in crate::cli) fn bindings(&self) -> Option<Vec<Value>> {
         (!self.bindings.is_empty()).then(|| self.bindings.clone())
     }
+}
+
+fn with_defaults(mut spec: ProfileSpec) -> ProfileSpec {
+    apply_defaults(&mut spec);
+    spec
+}
+
+fn reference_of(child: &NamespacedCloudProfile) -> Reference {
+    let [namespace, name] =
+        [&child.metadata.namespace, &child.metadata.name].map(|text| text.as_deref().unwrap_or_default());
+    format!("{namespace}/{name}")
 }
 
 /// A profile in which every time is one: a version whose end can't be read would seem to have none.

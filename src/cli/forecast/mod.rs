@@ -19,7 +19,7 @@ use crate::versions::catalog::VersionCatalog;
 use crate::versions::forecast::{Forecast, forecast};
 use crate::versions::garden::Garden;
 use crate::versions::maintenance::MaintainedShoot;
-use garden_files::{GardenFiles, Reference, complete, reference};
+use garden_files::{GardenFiles, GivenShoot, ProfileKey, Reference, complete, reference};
 use summary::Summary;
 
 mod document;
@@ -169,23 +169,25 @@ fn report(files: &GardenFiles, changed: &GardenFiles, span: [Timestamp; 2], argu
     let old = files.replaced_by(&GardenFiles::default());
     let new = if is_comparison { files.replaced_by(changed) } else { BTreeMap::new() };
     let [old, new] = [&old, &new].map(catalogs);
+    let shoots = files.shoots();
     let garden = Garden { bindings: files.bindings(), is_nginx_ingress_disabled: false, validates: true };
     let mut report = Report {
         from: span[0],
         until: span[1],
         shoots: Vec::new(),
-        versions: lives(if is_comparison { &new } else { &old }, &files.shoots),
-        all: files.shoots.len(),
+        versions: lives(if is_comparison { &new } else { &old }, &shoots),
+        all: shoots.len(),
         errors: [&files.errors[..], &changed.errors].concat(),
         is_comparison,
         is_strict: arguments.strict,
     };
-    let progress = Progress::new("shoots", files.shoots.len());
-    let forecasts = in_parallel(&files.shoots, |(source, state)| {
+    let progress = Progress::new("shoots", shoots.len());
+    let forecasts = in_parallel(&shoots, |given| {
+        let GivenShoot { source, state, .. } = given;
         let profile = reference(&state.shoot);
-        let of = |catalogs: &BTreeMap<&str, VersionCatalog<'_>>| {
-            let catalog =
-                catalogs.get(profile.as_str()).ok_or_else(|| format!("CloudProfile {profile:?} is not given"))?;
+        let of = |catalogs: &BTreeMap<ProfileKey, VersionCatalog<'_>>| {
+            let (_, catalog) =
+                given.profile(catalogs).ok_or_else(|| format!("CloudProfile {profile:?} is not given"))?;
             one(state, catalog, &garden, span)
         };
         let forecast = of(&old).and_then(|old| match is_comparison {
@@ -211,21 +213,22 @@ fn report(files: &GardenFiles, changed: &GardenFiles, span: [Timestamp; 2], argu
     report
 }
 
-fn catalogs(profiles: &BTreeMap<Reference, ProfileSpec>) -> BTreeMap<&str, VersionCatalog<'_>> {
-    profiles.iter().map(|(name, spec)| (name.as_str(), VersionCatalog::new(name, spec))).collect()
+fn catalogs(profiles: &BTreeMap<ProfileKey, ProfileSpec>) -> BTreeMap<ProfileKey, VersionCatalog<'_>> {
+    profiles.iter().map(|(key, spec)| (key.clone(), VersionCatalog::new(&key.reference, spec))).collect()
 }
 
-fn lives(catalogs: &BTreeMap<&str, VersionCatalog<'_>>, shoots: &[(String, MaintainedShoot)]) -> Vec<VersionLife> {
-    let named: BTreeSet<Reference> = shoots.iter().map(|(_, state)| reference(&state.shoot)).collect();
+fn lives(catalogs: &BTreeMap<ProfileKey, VersionCatalog<'_>>, shoots: &[&GivenShoot]) -> Vec<VersionLife> {
+    let used: BTreeSet<&ProfileKey> =
+        shoots.iter().filter_map(|shoot| shoot.profile(catalogs)).map(|(key, _)| key).collect();
     let mut lives = Vec::new();
-    for (profile, catalog) in catalogs.iter().filter(|(profile, _)| named.contains(**profile)) {
+    for (profile, catalog) in catalogs.iter().filter(|(profile, _)| used.contains(profile)) {
         let images = catalog
             .images
             .iter()
             .flat_map(|image| image.versions.iter().map(|version| (image.image.name.as_str(), &version.listed)));
         let all = catalog.kubernetes.iter().map(|listed| ("Kubernetes", listed)).chain(images);
         lives.extend(all.map(|(what, listed)| VersionLife {
-            profile: (*profile).to_owned(),
+            profile: profile.reference.clone(),
             what: what.to_owned(),
             version: listed.text.to_owned(),
             stages: listed.stages().collect(),

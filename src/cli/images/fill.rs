@@ -10,8 +10,8 @@ use super::input::{CatalogueArguments, lock, profiles};
 use crate::capabilities::Classification;
 use crate::cli::cloudprofile::diff::text;
 use crate::cli::exit::{self, Exit, wrong_usage};
-use crate::cli::table::some;
-use crate::cli::terminal::{OutputFormat, complain, json, one_of, print, width, yaml};
+use crate::cli::table::{printable, some};
+use crate::cli::terminal::{OutputFormat, complain, complain_in_lines, json, one_of, print, width, yaml};
 use crate::images::fill::{FillError, FillSettings, Filled, fill};
 use crate::images::lock::Lock;
 use crate::provider::Providers;
@@ -85,7 +85,7 @@ pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Re
     for file in profiles(&arguments.files)? {
         let filled = fill(&file.document, &lock, &settings, providers);
         if let Err(FillError::AnotherImage(diff)) = &filled {
-            complain(text(diff, width()).trim_end());
+            complain_in_lines(text(diff, width()).trim_end());
         }
         all.push((file.source.clone(), filled.context(file.source)?));
     }
@@ -117,7 +117,7 @@ fn document(source: &str, filled: &Filled) -> Value {
 
 /// Says what was filled in, and what is missing.
 fn report(source: &str, filled: &Filled) {
-    complain(&format!("{source}: {}", text(&filled.diff, width()).trim_end()));
+    complain_in_lines(&format!("{}: {}", printable(source), text(&filled.diff, width()).trim_end()));
     for (flavor, regions) in &filled.missing {
         complain(&format!("{source}: {flavor} has no image in {}", some(regions, NAMED)));
     }

@@ -70,26 +70,30 @@ enum Policy {
 }
 
 pub(super) fn lock(arguments: &LockArguments) -> anyhow::Result<Exit> {
-    changed(&arguments.catalogue, &arguments.target, |lock, known| lock.add(&known.resolved(), known.policy.now))
+    let LockArguments { catalogue, target } = arguments;
+    changed(catalogue, target, true, |lock, known| lock.add(&known.resolved(), known.policy.now))
 }
 
 pub(super) fn update(arguments: &UpdateArguments) -> anyhow::Result<Exit> {
-    let policy = match arguments.policy {
+    let UpdateArguments { catalogue, target, policy, image } = arguments;
+    let policy = match policy {
         Policy::All => UpdatePolicy::All,
         Policy::Security => UpdatePolicy::Security,
     };
-    changed(&arguments.catalogue, &arguments.target, |lock, known| {
-        lock.update(&known.resolved(), &known.catalogue, policy, arguments.image.as_deref(), known.policy.now)
+    // What is locked moves: without a lock there is nothing that could.
+    changed(catalogue, target, false, |lock, known| {
+        lock.update(&known.resolved(), &known.catalogue, policy, image.as_deref(), known.policy.now)
     })
 }
 
 fn changed(
     catalogue: &CatalogueArguments,
     target: &Target,
+    may_be_new: bool,
     change: impl FnOnce(&mut Lock, &Known) -> Vec<Change>,
 ) -> anyhow::Result<Exit> {
     let known = catalogue.read_images()?;
-    let mut lock = input::lock(&target.lock, true)?;
+    let mut lock = input::lock(&target.lock, may_be_new)?;
     let changes = change(&mut lock, &known);
     if !changes.is_empty() && !target.dry_run {
         write_lock(&target.lock, &lock)?;

@@ -208,9 +208,10 @@ impl<'a> Lint<'a> {
         gaps.into_iter().map(|((minor, _), _)| *minor).collect()
     }
 
+    /// At the very moment it is still to come: a stage counts strictly after its begin.
     pub(super) fn is_soon(&self, expires: Timestamp) -> bool {
         let left = expires.duration_since(self.settings.now);
-        left > SignedDuration::ZERO && left <= self.settings.soon
+        left >= SignedDuration::ZERO && left <= self.settings.soon
     }
 
     /// `It expires on 2027-03-31. Then`, for a sentence that goes on.

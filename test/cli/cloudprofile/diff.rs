@@ -35,7 +35,7 @@ fn the_exit_code_is_4_when_something_is_removed() {
     let profile = example("azure");
     let same = diff(&profile, &[]);
     assert_eq!(same.code, 0, "{same:?}");
-    assert!(same.stdout.starts_with("Nothing differs for anybody; 18 combinations compared."), "{same:?}");
+    assert!(same.stdout.starts_with("No difference in images, machine types, Kubernetes versions, regions, zones and volume types; 18 combinations"), "{same:?}");
     let comment = replaced(&profile, &[("# A CloudProfile", "# Another CloudProfile")]);
     assert_eq!(diff(&comment, &[]).code, 0);
     let stage = replaced(&profile, &[("classification: preview", "classification: supported")]);
@@ -43,6 +43,24 @@ fn the_exit_code_is_4_when_something_is_removed() {
     let refused = diff(&replaced(&profile, &[("cpu: \"16\"", "cpu: sixteen")]), &["-o", "json"]);
     assert_eq!(refused.code, 4, "{refused:?}");
     assert_eq!(refused.json()["refused"].as_array().unwrap().len(), 1, "{refused:?}");
+}
+
+#[test]
+fn what_shoots_choose_besides_images_is_compared() {
+    let profile = example("azure");
+    for (code, from, to, expected) in [
+        (4, "version: 1.33.6", "version: 1.33.7", "Kubernetes versions"),
+        (4, "2027-06-30T23:59:59Z", "2020-06-30T23:59:59Z", "expired until 2020-06-30"),
+        (1, "version: 1.33.6", "version: 1.33.6\n      classification: deprecated", "deprecated until 2027-06-30"),
+        (4, "name: northeurope", "name: norwayeast", "Regions that are gone"),
+        (4, ", {name: \"3\"}]", "]", "Zones that are gone"),
+        (1, ", {name: \"3\"}]", ", {name: \"3\"}, {name: \"4\"}]", "New zones"),
+        (4, "class: premium}", "class: premium, usable: false}", "Volume types that are gone"),
+    ] {
+        let shown = diff(&replaced(&profile, &[(from, to)]), &[]);
+        assert_eq!(shown.code, code, "{to}: {shown:?}");
+        assert!(shown.stdout.contains(expected), "{to}: {}", shown.stdout);
+    }
 }
 
 #[test]

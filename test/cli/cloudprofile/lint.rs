@@ -137,6 +137,23 @@ fn findings_lead_to_the_line() {
     assert_eq!(line("expires-soon"), "- version: 1592.9.0");
 }
 
+/// A version has not expired at the very moment of its date, and is not forgotten then.
+#[test]
+fn each_day_around_its_end_something_is_said_of_a_version() {
+    let text = std::fs::read_to_string("example/versions/cloudprofile-expiring.yaml").unwrap();
+    for (at, expected) in [
+        ("2026-03-31", "expires-soon"),
+        ("2026-04-01", "expires-soon"),
+        ("2026-04-01T00:00:01Z", "expired"),
+        ("2026-04-30", "kubernetes-expires-soon"),
+        ("2026-05-01", "kubernetes-expires-soon"),
+    ] {
+        let shown = outcome(command(&["cloudprofile", "lint", "-", "--at", at, "-o", "json"]), &text).json();
+        let findings = shown["profiles"][0]["findings"].as_array().unwrap();
+        assert!(findings.iter().any(|finding| finding["rule"] == expected), "{at}: {findings:?}");
+    }
+}
+
 #[test]
 fn code_scanning_gets_sarif() {
     let document = lint(&defective(), &["-o", "sarif"]).json();
