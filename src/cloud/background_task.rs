@@ -1,8 +1,10 @@
 //! Something that is done behind the scenes, and what is known of it meanwhile.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::join_all;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -63,7 +65,10 @@ impl<T: Clone + Send + Sync + 'static> BackgroundTask<T> {
         let report = Arc::new(Report(sender));
         let work = work(Arc::clone(&report));
         let task = async move {
-            let result = work.await;
+            // One that has panicked has failed, and is tried again like any other.
+            let result = AssertUnwindSafe(work).catch_unwind().await;
+            let result =
+                result.unwrap_or_else(|_| Err(DependencyFailure::without_code("the task ended without a result")));
             let _ = report.0.send(TaskState::Ended(result, Instant::now()));
             tell();
         };
@@ -72,16 +77,7 @@ impl<T: Clone + Send + Sync + 'static> BackgroundTask<T> {
 
     /// How it stands now.
     pub(in crate::cloud) fn state(&self) -> TaskState<T> {
-        let state = self.state.borrow().clone();
-        match state {
-            TaskState::Running(_)
-                if self.task.is_finished() && matches!(*self.state.borrow(), TaskState::Running(_)) =>
-            {
-                let failure = DependencyFailure::without_code("the task ended without a result");
-                TaskState::Ended(Err(failure), Instant::now())
-            }
-            state => state,
-        }
+        self.state.borrow().clone()
     }
 
     /// Whether it still goes on.
@@ -131,4 +127,25 @@ pub(in crate::cloud) async fn settle<T: Clone + Send + Sync>(
         let _ = task.wait_for(|state| matches!(state, TaskState::Ended(..))).await;
     });
     let _ = tokio::time::timeout(moment, join_all(ends)).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_panics_has_failed_once_and_is_due_again() {
+        let is_told = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&is_told);
+        let task: BackgroundTask<()> =
+            BackgroundTask::begin(|_| async { panic!("in a test") }, move || told.store(true, Ordering::Relaxed));
+        task.watch().wait_for(|state| matches!(state, TaskState::Ended(..))).await.unwrap();
+        tokio::task::yield_now().await;
+        assert!(is_told.load(Ordering::Relaxed), "its Worker is reconciled");
+        tokio::time::advance(RETRIES.0).await;
+        let TaskState::Ended(Err(_), since) = task.state() else { panic!("it has not failed") };
+        assert_eq!(due(since, 0), None, "it is time");
+    }
 }

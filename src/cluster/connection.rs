@@ -46,6 +46,11 @@ pub(crate) struct Access {
 /// # Errors
 /// When the certificates or the name of the server in the configuration can't be used.
 pub(crate) fn connection(config: &Config) -> anyhow::Result<Client<HttpsConnector<HttpConnector>, Body>> {
+    // Without it the API server would be asked past the proxy, or never be reached.
+    anyhow::ensure!(
+        config.proxy_url.is_none(),
+        "the kubeconfig has a proxy-url, and API servers are reached directly only"
+    );
     let tls = config.rustls_client_config().context("no TLS for the seed")?;
     let mut builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     if let Some(name) = config.tls_server_name.clone() {
@@ -67,4 +72,17 @@ pub(crate) fn connection(config: &Config) -> anyhow::Result<Client<HttpsConnecto
         .http2_keep_alive_interval(ARE_YOU_THERE)
         .http2_keep_alive_timeout(SIGN_OF_LIFE)
         .build(connector))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_of_the_kubeconfig_is_not_passed_by() {
+        let mut config = Config::new("https://seed.example.org".parse().unwrap());
+        assert!(connection(&config).is_ok());
+        config.proxy_url = Some("http://proxy.example.org:3128".parse().unwrap());
+        assert!(connection(&config).unwrap_err().to_string().contains("proxy-url"));
+    }
 }

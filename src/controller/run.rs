@@ -10,6 +10,7 @@ use futures::FutureExt;
 use kube::ResourceExt;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{Instrument, info_span, warn};
 
@@ -39,21 +40,25 @@ const WATCHES_DEADLINE: Duration = Duration::from_secs(3);
 pub(crate) type Requests = UnboundedSender<WorkerName>;
 
 /// Follows the Workers of a seed until it is told to stop.
+///
+/// # Errors
+/// When a watch has ended, of which nothing would be seen any more.
 pub(crate) async fn run(
     context: Arc<ControllerContext>,
     (requests, queued): (Requests, UnboundedReceiver<WorkerName>),
     slots: usize,
     readiness: &Readiness,
     mut stopped: watch::Receiver<bool>,
-) {
-    let Watches { changes, filled, missing, tasks } =
+) -> anyhow::Result<()> {
+    let Watches { changes, filled, missing, mut tasks } =
         Watches::start(&context.client, &context.cache, context.shard.as_ref());
     let watched = report_caches(filled, &missing, readiness).shared();
     tokio::select! {
         biased;
         () = watched.clone() => {}
         () = tokio::time::sleep(WATCHES_DEADLINE) => warn!(%missing, "not all watches are synced yet"),
-        _ = stopped.wait_for(|stopped| *stopped) => return,
+        _ = stopped.wait_for(|stopped| *stopped) => return Ok(()),
+        lost = watch_lost(&mut tasks) => return Err(lost),
     }
     let until_stopped = async move {
         // Without a sender there is nobody left to run for.
@@ -64,11 +69,19 @@ pub(crate) async fn run(
     let work = queue::run(queued, slots, weight, until_stopped, |worker| reconcile_named(worker, Arc::clone(&context)));
     tokio::select! {
         biased;
-        () = work => {}
-        () = async { tokio::join!(pass_on(changes, &context, requests), watched); } => {}
-        () = dry_run::log_summaries(&context), if context.is_dry_run => {}
+        () = work => Ok(()),
+        () = async { tokio::join!(pass_on(changes, &context, requests), watched); } => Ok(()),
+        () = dry_run::log_summaries(&context), if context.is_dry_run => Ok(()),
+        lost = watch_lost(&mut tasks) => Err(lost),
     }
-    drop(tasks);
+}
+
+/// Waits until one of the watches has ended, which none does by itself.
+async fn watch_lost(watches: &mut JoinSet<()>) -> anyhow::Error {
+    match watches.join_next().await {
+        Some(Err(panic)) => anyhow::anyhow!("a watch has ended: {panic}"),
+        Some(Ok(())) | None => anyhow::anyhow!("a watch has ended"),
+    }
 }
 
 /// Keeps up to date what is missing in the caches, and why, until nothing is.
@@ -128,7 +141,11 @@ async fn reconcile_named(name: WorkerName, context: Arc<ControllerContext>) -> R
     let Some(worker) = context.cache.workers.get(&name.namespace, &name.name) else { return Requeue::OnEvent };
     let span = info_span!("worker", namespace = name.namespace, name = name.name);
     let requeue = reconcile_as_shard(&worker, &context).instrument(span).await;
-    let is_gone = || context.cache.workers.get(&name.namespace, &name.name).is_none();
+    // Another one may have the name by now.
+    let is_gone = || {
+        let now = context.cache.workers.get(&name.namespace, &name.name);
+        now.is_none_or(|now| now.uid() != worker.uid())
+    };
     let requeue = requeue.unwrap_or_else(|error| on_error(&worker, &error, &context));
     if is_gone() {
         // It went, or became another shard's, while it was reconciled.
@@ -190,6 +207,7 @@ fn on_error(guarded: &Guarded<Worker>, error: &ReconcileError, context: &Control
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::future::pending;
     use std::mem;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -291,6 +309,33 @@ mod tests {
             assert_eq!(asked, if is_of_another { vec![] } else { vec![name()] });
             assert_eq!(context.memory.of("u", |memory| memory.has_overlooked), has_overlooked);
         }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_kept_of_a_worker_whose_name_another_one_has() {
+        let (context, _) = controller(None, |line, known| {
+            if line.starts_with("GET") {
+                let mut other = worker(&json!({}), 9);
+                other["metadata"]["uid"] = json!("v");
+                let other: Guarded<Worker> = serde_json::from_value(other).unwrap();
+                known.workers.write().of_write(Identity::of(&other).unwrap(), || other);
+            }
+            refusal(404, "NotFound")
+        });
+        shown(worker(&json!({}), 7), &context);
+        let before = context.cache.workers.get("ns", "w").unwrap();
+        assert_eq!(reconcile_named(name(), Arc::clone(&context)).await, Requeue::OnEvent);
+        assert_eq!(context.cache.workers.get("ns", "w").unwrap().uid(), "v", "as the test wants it");
+        assert!(is_after(on_error(&before, &refused(403), &context), 1..2), "as if it had never failed");
+    }
+
+    #[tokio::test]
+    async fn a_watch_that_panics_ends_the_process() {
+        let mut watches = JoinSet::new();
+        watches.spawn(pending());
+        watches.spawn(async { panic!("in a test") });
+        let lost = watch_lost(&mut watches).await.to_string();
+        assert!(lost.starts_with("a watch has ended: ") && lost.contains("in a test"), "{lost}");
     }
 
     /// A cloud at which something goes on for each Worker, or nothing.

@@ -311,8 +311,7 @@ async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>)
         shard: shard.clone(),
     });
     let slots = arguments.worker_max_concurrent_reconciles.into();
-    controller::run::run(context, (requests, queued), slots, readiness, stopped).await;
-    Ok(())
+    controller::run::run(context, (requests, queued), slots, readiness, stopped).await
 }
 
 /// Requeues the Worker for which a background task has ended.

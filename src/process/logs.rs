@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
 use clap::ValueEnum;
-use tracing_subscriber::filter::Filtered;
 use tracing_subscriber::layer::{Identity, Layered, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
@@ -38,17 +37,16 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// How lines look.
+/// Lines in one of the formats.
 type Lines = Box<dyn Layer<Registry> + Send + Sync>;
 /// Lines and nothing else.
-type OnlyLines =
-    Layered<Filtered<reload::Layer<Lines, Registry>, reload::Layer<EnvFilter, Registry>, Registry>, Registry>;
+type OnlyLines = Layered<Vec<Lines>, Registry>;
 
 /// Changes level and format of the running process.
 #[derive(Clone)]
 pub(crate) struct LogSwitch {
-    filter: reload::Handle<EnvFilter, Registry>,
-    lines: reload::Handle<Lines, Registry>,
+    /// What is logged as text, and as JSON: in one of them something, in the other nothing.
+    filters: [reload::Handle<EnvFilter, Registry>; 2],
     now: Arc<Mutex<(String, LogFormat)>>,
 }
 
@@ -60,12 +58,24 @@ fn filter(directives: &str) -> anyhow::Result<EnvFilter> {
     Ok(filter.add_directive(NO_ANSWERS.parse()?))
 }
 
-fn lines(format: LogFormat) -> Lines {
+/// The lines of a format, where they are `shown`. Each format keeps the fields of open spans in its own way, and can't write one that
+/// was opened while another one was in its place. So both are there all the time.
+fn lines(
+    format: LogFormat,
+    shown: LogFormat,
+    directives: &str,
+) -> anyhow::Result<(Lines, reload::Handle<EnvFilter, Registry>)> {
+    let (filter, handle) = reload::Layer::new(filter_of(format, shown, directives)?);
     let lines = fmt::layer().with_writer(LogWriter);
-    match format {
-        LogFormat::Text => lines.boxed(),
-        LogFormat::Json => lines.json().flatten_event(true).boxed(),
-    }
+    let lines = match format {
+        LogFormat::Text => lines.with_filter(filter).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).with_filter(filter).boxed(),
+    };
+    Ok((lines, handle))
+}
+
+fn filter_of(format: LogFormat, shown: LogFormat, directives: &str) -> anyhow::Result<EnvFilter> {
+    if format == shown { filter(directives) } else { Ok(EnvFilter::new("off")) }
 }
 
 /// Begins to log. `RUST_LOG` has finer directives than the level, and goes before it.
@@ -82,12 +92,15 @@ pub(crate) fn begin_beside(
     let from_environment = std::env::var("RUST_LOG").ok();
     let usable = |directives: &String| !directives.trim().is_empty() && filter(directives).is_ok();
     let directives = from_environment.filter(usable).unwrap_or_else(|| level.directives().to_owned());
-    let (filter, filter_handle) = reload::Layer::new(filter(&directives)?);
-    let (lines, lines_handle) = reload::Layer::new(lines(format));
-    let lines = lines.with_filter(filter);
+    let (lines, switch) = switchable(directives, format)?;
     tracing_subscriber::registry().with(lines).with(beside).try_init().context("logging is initialized already")?;
-    let now = Arc::new(Mutex::new((directives, format)));
-    Ok(LogSwitch { filter: filter_handle, lines: lines_handle, now })
+    Ok(switch)
+}
+
+fn switchable(directives: String, format: LogFormat) -> anyhow::Result<(Vec<Lines>, LogSwitch)> {
+    let (text, of_text) = lines(LogFormat::Text, format, &directives)?;
+    let (json, of_json) = lines(LogFormat::Json, format, &directives)?;
+    Ok((vec![text, json], LogSwitch { filters: [of_text, of_json], now: Arc::new(Mutex::new((directives, format))) }))
 }
 
 impl LogSwitch {
@@ -114,9 +127,33 @@ impl LogSwitch {
                 directives = word.to_owned();
             }
         }
-        self.filter.reload(filter(&directives)?).context("the log level can't be changed")?;
-        self.lines.reload(lines(format)).context("the log format can't be changed")?;
+        // What can't be read changes neither of them.
+        let filters =
+            [filter_of(LogFormat::Text, format, &directives)?, filter_of(LogFormat::Json, format, &directives)?];
+        for (handle, filter) in self.filters.iter().zip(filters) {
+            handle.reload(filter).context("the log can't be changed")?;
+        }
         *now = (directives, format);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_span_that_was_opened_before_a_change_of_the_format_is_logged_after_it() {
+        let (lines, switch) = switchable("info".to_owned(), LogFormat::Text).unwrap();
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
+            let _open = tracing::info_span!("worker", name = "w").entered();
+            for wanted in ["json", "text", "json"] {
+                switch.change(wanted).unwrap();
+                tracing::info!("in another format");
+                assert_eq!(switch.directives(), format!("info {wanted}"));
+            }
+            assert!(switch.change("text info=what=ever").is_err());
+            assert_eq!(switch.directives(), "info json", "nothing has changed");
+        });
     }
 }
