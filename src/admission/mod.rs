@@ -48,6 +48,7 @@ use garden_shoots::GardenShoots;
 use reviewers::{CLOUD_PROFILES, GardenReviewer, NAMESPACED_CLOUD_PROFILES, SHOOTS};
 use webhooks::{MUTATE, VALIDATE, webhooks};
 
+use crate::cluster::config_files::ConfigFiles;
 use crate::cluster::seed;
 use crate::provider::Providers;
 use crate::webhook::{self, Reviewer, Served, WebhookKind, WebhookMetrics};
@@ -67,6 +68,11 @@ async fn served(arguments: &AdmissionArguments, providers: Providers) -> anyhow:
     if let Some(unknown) = wanted.iter().find(|wanted| !known.contains(wanted)) {
         anyhow::bail!("--provider-type {unknown}: there are {}", known.join(", "));
     }
+    let files = arguments.webhooks.cluster.files();
+    let files = match &arguments.garden_kubeconfig {
+        None => files,
+        Some(garden) => files.and(ConfigFiles::of(Some(garden))),
+    };
     let cluster = arguments.webhooks.cluster.client().await?;
     let garden = match &arguments.garden_kubeconfig {
         None => cluster.clone(),
@@ -87,5 +93,5 @@ async fn served(arguments: &AdmissionArguments, providers: Providers) -> anyhow:
         };
         (path.to_owned(), Arc::new(reviewer) as Arc<dyn Reviewer>)
     });
-    Ok(Served { cluster, asking: garden, webhooks, routes: routes.into() })
+    Ok(Served { cluster, asking: garden, files, webhooks, routes: routes.into() })
 }

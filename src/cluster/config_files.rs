@@ -17,14 +17,25 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(15);
 pub(crate) struct ConfigFiles(Vec<(PathBuf, Vec<u8>)>);
 
 impl ConfigFiles {
-    /// Those of a kubeconfig, or of the pod.
+    /// Those of a kubeconfig; without one, those that the environment names, or of the pod.
     pub(crate) fn of(kubeconfig: Option<&Path>) -> Self {
-        let Some(kubeconfig) = kubeconfig else { return Self::as_they_are([PathBuf::from(CA_OF_SERVICE_ACCOUNT)]) };
-        // What can't be read has no client either, which says why.
-        let clusters = Kubeconfig::read_from(kubeconfig).map(|kubeconfig| kubeconfig.clusters).unwrap_or_default();
-        let authorities = clusters.into_iter().filter_map(|named| named.cluster?.certificate_authority);
-        let folder = kubeconfig.parent().unwrap_or(Path::new("."));
-        Self::as_they_are(authorities.map(|file| folder.join(file)).chain([kubeconfig.to_owned()]))
+        let named = std::env::var_os("KUBECONFIG").filter(|paths| kubeconfig.is_none() && !paths.is_empty());
+        let named: Vec<PathBuf> = named.iter().flat_map(std::env::split_paths).collect();
+        Self::of_kubeconfigs(kubeconfig.into_iter().chain(named.iter().map(PathBuf::as_path)))
+    }
+
+    fn of_kubeconfigs<'p>(kubeconfigs: impl Iterator<Item = &'p Path>) -> Self {
+        let mut paths: Vec<PathBuf> = kubeconfigs.flat_map(mentioned).collect();
+        if paths.is_empty() {
+            paths.push(PathBuf::from(CA_OF_SERVICE_ACCOUNT));
+        }
+        Self::as_they_are(paths)
+    }
+
+    /// These and those of another cluster.
+    #[must_use]
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self([self.0, other.0].concat())
     }
 
     fn as_they_are(paths: impl IntoIterator<Item = PathBuf>) -> Self {
@@ -52,6 +63,16 @@ impl ConfigFiles {
     }
 }
 
+/// A kubeconfig, and the files that it names. What can't be read has no client either, which says why.
+fn mentioned(kubeconfig: &Path) -> Vec<PathBuf> {
+    let Kubeconfig { clusters, auth_infos, .. } = Kubeconfig::read_from(kubeconfig).unwrap_or_default();
+    let authorities = clusters.into_iter().filter_map(|named| named.cluster?.certificate_authority);
+    let users = auth_infos.into_iter().filter_map(|named| named.auth_info);
+    let of_users = users.flat_map(|user| [user.client_certificate, user.client_key]).flatten();
+    let folder = kubeconfig.parent().unwrap_or(Path::new("."));
+    authorities.chain(of_users).map(|file| folder.join(file)).chain([kubeconfig.to_owned()]).collect()
+}
+
 fn digest(path: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok().map(|content| Sha256::digest(content).to_vec())
 }
@@ -68,9 +89,12 @@ mod tests {
     async fn a_process_ends_when_a_file_has_another_content() {
         let folder = tempfile::tempdir().unwrap();
         let [kubeconfig, authority] = ["kubeconfig", "ca.crt"].map(|name| folder.path().join(name));
-        let text = "clusters: [{name: c, cluster: {server: \"https://192.0.2.1\", certificate-authority: ca.crt}}]\n";
+        let text = "clusters: [{name: c, cluster: {server: \"https://192.0.2.1\", certificate-authority: ca.crt}}]\n\
+                    users: [{name: u, user: {client-certificate: user.crt, client-key: user.key}}]\n";
         write(&kubeconfig, text).unwrap();
         write(&authority, "old").unwrap();
+        let [certificate, key] = ["user.crt", "user.key"].map(|name| folder.path().join(name));
+        [&certificate, &key].into_iter().for_each(|file| write(file, "old").unwrap());
         let files = ConfigFiles::of(Some(&kubeconfig));
         let ended = async || {
             let changed = timeout(Duration::from_secs(60), files.until_changed()).await;
@@ -85,8 +109,15 @@ mod tests {
         let reason = ended().await.unwrap();
         assert!(reason.starts_with(&format!("{} has changed", authority.display())), "{reason}");
         write(&authority, "old").unwrap();
+        for file in [certificate, key] {
+            write(&file, "new").unwrap();
+            assert!(ended().await.unwrap().starts_with(&file.display().to_string()));
+            write(&file, "old").unwrap();
+        }
+        let of_both = ConfigFiles(Vec::new()).and(ConfigFiles::of(Some(&kubeconfig)));
         write(&kubeconfig, format!("{text}# another one\n")).unwrap();
         let reason = ended().await.unwrap();
         assert!(reason.starts_with(&format!("{} has changed", kubeconfig.display())), "{reason}");
+        assert_eq!(of_both.until_changed().await.to_string(), reason);
     }
 }

@@ -39,6 +39,7 @@ pub fn run(arguments: SidecarArguments, providers: Providers) -> ExitCode {
 
 async fn served(arguments: &SidecarArguments, providers: Providers) -> anyhow::Result<Served> {
     let sidecars = sidecars(arguments, providers)?;
+    let files = arguments.webhooks.cluster.files();
     let cluster = arguments.webhooks.cluster.client().await?;
     let webhooks = sidecars.iter().map(|sidecar| (WebhookKind::Mutating, webhook(&sidecar.provider_type))).collect();
     let routes: Routes = sidecars
@@ -48,7 +49,7 @@ async fn served(arguments: &SidecarArguments, providers: Providers) -> anyhow::R
             (path, Arc::new(Injector { sidecar, client: cluster.clone() }) as Arc<dyn Reviewer>)
         })
         .collect();
-    Ok(Served { asking: cluster.clone(), cluster, webhooks, routes })
+    Ok(Served { asking: cluster.clone(), cluster, files, webhooks, routes })
 }
 
 /// One sidecar for each image, of a provider that there is.

@@ -21,6 +21,7 @@ use super::{
     CaBundle, CertificateAuthority, CertificateFiles, LiveCertificate, Registration, Routes, Webhook, WebhookArguments,
     WebhookKind, WebhookMetrics, publish, serve,
 };
+use crate::cluster::config_files::ConfigFiles;
 use crate::process::endpoints::{self, Operations};
 use crate::process::failure_reason::reason;
 use crate::process::http_server::listen;
@@ -41,6 +42,8 @@ pub(crate) struct Served {
     pub(crate) cluster: Client,
     /// The cluster whose API server asks.
     pub(crate) asking: Client,
+    /// The files that say how to reach them, as they were before.
+    pub(crate) files: ConfigFiles,
     pub(crate) webhooks: Vec<(WebhookKind, Webhook)>,
     pub(crate) routes: Routes,
 }
@@ -86,7 +89,7 @@ async fn until_stopped(
     let listener = listen(arguments.webhook_config_server_port).context("--webhook-config-server-port")?;
     info!(address = %listener.local_addr().context("no address")?, "listening");
 
-    let Served { cluster, asking, webhooks, routes } = served.await?;
+    let Served { cluster, asking, files, webhooks, routes } = served.await?;
     let live = LiveCertificate::default();
     let registration = registration(arguments, name, webhooks, &asking).await?;
     let upkeep = Upkeep { registration, asking, live: live.clone(), readiness, metrics: metrics.clone() };
@@ -98,6 +101,7 @@ async fn until_stopped(
         result = &mut server => return result,
         error = &mut servers => Err(error),
         error = &mut upkeep => Err(error),
+        error = files.until_changed() => Err(error),
         signal = &mut stop => {
             info!(signal, "stopping");
             Ok(())

@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::program::{self, Admission};
+use test_support::cluster::CONTROLLER;
 use test_support::garden_objects::{azure_profile, namespaced_profile, review};
 use test_support::https::Connection;
+use test_support::shoot::SOON;
 
 #[tokio::test]
 async fn a_review_ends_in_time_when_the_garden_does_not_answer() -> Result<()> {
@@ -54,4 +56,26 @@ async fn a_review_ends_in_time_when_the_garden_does_not_answer() -> Result<()> {
     ensure!(quick.0["allowed"] == true, "{quick:?}");
     ensure!(hurried.0["status"]["code"] == 504 && hurried.1 < Duration::from_secs(2), "{hurried:?}");
     admission.stop().await
+}
+
+/// A client has read it once: with the CA of before it would reach nobody, and reviews that ask the garden would be denied.
+#[tokio::test]
+async fn a_process_ends_when_the_kubeconfig_of_the_garden_changes() -> Result<()> {
+    let (control_plane, _) = program::shared().await?;
+    let kubeconfig = control_plane.folder().join("rotated-garden.kubeconfig");
+    std::fs::copy(control_plane.kubeconfig_file(CONTROLLER)?, &kubeconfig)?;
+    let admission = Admission::start(control_plane, "rotated-garden", |program| {
+        program
+            .flag("garden-kubeconfig", &kubeconfig)
+            .flag("webhook-config-name", "rotated-garden")
+            .arg("--webhook-config-unmanaged")
+    })
+    .await?;
+    admission.ready().await?;
+    let content = std::fs::read_to_string(&kubeconfig)?;
+    std::fs::write(&kubeconfig, format!("{content}\n"))?;
+    let status = admission.process().wait(SOON).await?;
+    let log = admission.process().last_lines(5);
+    ensure!(!status.success() && log.contains("rotated-garden.kubeconfig has changed"), "{status}\n{log}");
+    Ok(())
 }
