@@ -22,7 +22,12 @@ const KEPT: usize = 8 * 1024 * 1024;
 
 /// What is known of Secrets.
 #[derive(Default)]
-pub(crate) struct SecretCache(Mutex<BTreeMap<Reference, ReadSecret>>);
+pub(crate) struct SecretCache {
+    known: Mutex<BTreeMap<Reference, ReadSecret>>,
+    /// What each Worker has referred to at last, by its uid: boot scripts get other names again and again, and nobody asks for those of
+    /// before any more.
+    of_workers: Mutex<BTreeMap<String, BTreeSet<Reference>>>,
+}
 
 type Reference = (String, String);
 
@@ -68,7 +73,7 @@ impl SecretCache {
     /// # Errors
     /// When one can't be read.
     pub(crate) async fn read(&self, client: &Client, worker: &Worker) -> Result<Secrets, ReadError> {
-        let references = references(worker);
+        let references = self.referred(worker, references(worker));
         let namespaces: BTreeSet<&String> = references.iter().map(|(namespace, _)| namespace).collect();
         // Nothing counts as known before its version is: this operation may learn none, and go on with the next reconcile.
         let known = self.take(&references);
@@ -84,7 +89,7 @@ impl SecretCache {
     /// # Errors
     /// When one can't be read.
     pub(crate) async fn read_unknown(&self, client: &Client, worker: &Worker) -> Result<Secrets, ReadError> {
-        self.complete(client, references(worker)).await
+        self.complete(client, self.referred(worker, references(worker))).await
     }
 
     /// Only the credentials, as they are now.
@@ -92,7 +97,7 @@ impl SecretCache {
     /// # Errors
     /// When they can't be read.
     pub(crate) async fn read_credentials(&self, client: &Client, worker: &Worker) -> Result<Secrets, ReadError> {
-        let references = credentials(worker).into_iter().collect();
+        let references = self.referred(worker, credentials(worker).into_iter().collect());
         self.forget_all(&references);
         self.complete(client, references).await
     }
@@ -115,9 +120,18 @@ impl SecretCache {
         self.forget_all(secrets.references());
     }
 
-    /// A Worker is gone.
-    pub(crate) fn forget_worker(&self, worker: &Worker) {
-        self.forget_all(&references(worker));
+    /// The Worker with this uid is gone.
+    pub(crate) fn forget_worker(&self, uid: &str) {
+        let references = self.of_workers().remove(uid);
+        self.forget_all(references.iter().flatten());
+    }
+
+    /// What a Worker refers to now; what it referred to before is forgotten.
+    fn referred(&self, worker: &Worker, references: BTreeSet<Reference>) -> BTreeSet<Reference> {
+        let uid = worker.metadata.uid.clone().unwrap_or_default();
+        let before = self.of_workers().insert(uid, references.clone());
+        self.forget_all(before.iter().flatten().filter(|reference| !references.contains(*reference)));
+        references
     }
 
     /// What was read before is known; when a read fails, nothing of it is, so that the next one asks anew.
@@ -159,7 +173,11 @@ impl SecretCache {
     }
 
     fn known(&self) -> MutexGuard<'_, BTreeMap<Reference, ReadSecret>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of_workers(&self) -> MutexGuard<'_, BTreeMap<String, BTreeSet<Reference>>> {
+        self.of_workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -321,8 +339,28 @@ mod tests {
         assert_eq!(read().await.1, 0, "from one operation to the next");
         cache.forget(&secrets);
         assert_eq!(read().await.1, 2, "they are not what they are taken for");
-        cache.forget_worker(&worker);
+        cache.forget_worker("");
         assert_eq!(read().await.1, 2, "the Worker was made anew");
+    }
+
+    #[tokio::test]
+    async fn boot_scripts_that_have_other_names_now_are_not_kept() {
+        let (_, server) = api_server(&["a", "b", "c", "d", CREDENTIALS]);
+        let cache = SecretCache::default();
+        let of = |uid: &str, scripts: &[&str]| {
+            let mut worker = worker("ns", scripts);
+            worker.metadata.uid = Some(uid.to_owned());
+            worker
+        };
+        let known = || cache.known().keys().map(|(_, name)| name.clone()).collect::<Vec<_>>();
+        cache.read(&server.client, &of("u", &["a", "b"])).await.unwrap();
+        cache.read(&server.client, &of("v", &["d"])).await.unwrap();
+        cache.read(&server.client, &of("u", &["b", "c"])).await.unwrap();
+        assert_eq!(known(), ["b", "c", CREDENTIALS, "d"]);
+        cache.forget_worker("u");
+        assert_eq!(known(), ["d"], "credentials are read again, which costs a request");
+        cache.forget_worker("v");
+        assert!(known().is_empty() && cache.of_workers().is_empty());
     }
 
     #[tokio::test]

@@ -73,8 +73,8 @@ impl ControllerContext {
             if let Some(cloud) = self.clouds.for_worker_type(&worker.spec.worker_type) {
                 cloud.forget(uid);
             }
-            self.cache.secrets.forget_worker(&worker);
         }
+        self.cache.secrets.forget_worker(uid);
         self.cache.clusters.forget(namespace);
         self.metrics.forget(namespace);
     }
