@@ -69,10 +69,10 @@ impl ControllerContext {
         if let Some(counts) = &self.node_counts {
             counts.forget(uid);
         }
-        if let Ok(worker) = worker.object() {
-            if let Some(cloud) = self.clouds.for_worker_type(&worker.spec.worker_type) {
-                cloud.forget(uid);
-            }
+        if let Ok(worker) = worker.object()
+            && let Some(cloud) = self.clouds.for_worker_type(&worker.spec.worker_type)
+        {
+            cloud.forget(uid);
         }
         self.cache.secrets.forget_worker(uid);
         self.cache.clusters.forget(namespace);
