@@ -263,7 +263,7 @@ fn a_namespaced_profile_without_its_parent_is_what_its_status_says() {
 }
 
 #[test]
-fn what_is_said_of_a_hostile_name_is_one_line() {
+fn an_error_with_a_hostile_name_is_one_line() {
     let shoots = std::fs::read_to_string("example/versions/shoots.yaml").unwrap();
     let shoot = shoots.split("---").next().unwrap().replace("name: web", "name: \"w\\n::warning::x\\nall is well\"");
     let shown = outcome(command(&["forecast", "-"]), &shoot);

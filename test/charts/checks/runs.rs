@@ -119,7 +119,7 @@ fn asked_by_the_takeover_check(control_plane: &ControlPlane, account: &str, name
 
 /// As when the chart is installed a second time, elsewhere: its binding names the service account of the last.
 #[tokio::test]
-async fn a_program_whose_role_is_bound_to_another_says_so_until_it_is_bound_again() -> Result<()> {
+async fn a_program_whose_role_is_bound_to_another_is_unready_with_the_reason() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     let client = control_plane.client(ADMIN).await?;
     let namespace = control_plane.namespace("extension-worker").await?;

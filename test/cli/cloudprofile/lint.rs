@@ -139,7 +139,7 @@ fn findings_lead_to_the_line() {
 
 /// A version has not expired at the very moment of its date, and is not forgotten then.
 #[test]
-fn each_day_around_its_end_something_is_said_of_a_version() {
+fn a_version_is_found_each_day_around_its_end() {
     let text = std::fs::read_to_string("example/versions/cloudprofile-expiring.yaml").unwrap();
     for (at, expected) in [
         ("2026-03-31", "expires-soon"),
