@@ -196,6 +196,10 @@ fn diff_prints_what_is_described() {
     let new = aws
         .replace("ami-0a11aaaa00000004", "ami-0a11aaaa00000099")
         .replace("2027-03-31", "2027-05-31")
+        .replace("2027-06-30", "2027-08-31")
+        .replace("- name: eu-central-1\n    zones", "- name: eu-central-9\n    zones")
+        .replace("{name: eu-west-1c}", "{name: eu-west-1d}")
+        .replace("{name: gp3", "{name: gp4")
         .replace("{name: m7i.xlarge, cpu: \"4\"", "{name: m7i.larger, cpu: four");
     std::fs::write(&file, new).unwrap();
     let arguments = ["cloudprofile", "diff", "-", file.to_str().unwrap(), "-o", "json"];

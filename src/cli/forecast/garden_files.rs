@@ -116,7 +116,8 @@ impl GardenFiles {
     pub(super) fn add(&mut self, path: &Path, object: &Value) {
         let source = path.display();
         let result = match object["kind"].as_str() {
-            Some("Shoot") => self.add_shoot(&source.to_string(), object, None),
+            Some("Shoot") => read_shoot(object)
+                .map(|state| self.shoots.push(GivenShoot { source: source.to_string(), state, copy: None })),
             Some("CloudProfile") => profile(object).map(|ProfileObject { metadata, spec }| {
                 self.profiles.insert(metadata.name.unwrap_or_default(), with_defaults(spec));
             }),
@@ -134,12 +135,6 @@ impl GardenFiles {
         }
     }
 
-    fn add_shoot(&mut self, source: &str, shoot: &Value, copy: Option<u64>) -> Result<(), String> {
-        let state = MaintainedShoot::read(shoot, true).map_err(|error| error.to_string())?;
-        self.shoots.push(GivenShoot { source: source.to_owned(), state, copy });
-        Ok(())
-    }
-
     fn add_namespaced(&mut self, child: NamespacedCloudProfile, object: &Value) {
         let merged = &object["status"]["cloudProfileSpec"];
         if !self.profiles.contains_key(&child.spec.parent.name)
@@ -154,22 +149,25 @@ impl GardenFiles {
     /// The copies of a Shoot and its profile that extensions get, in a seed. That of a NamespacedCloudProfile is merged, and called a
     /// CloudProfile; only the Shoot tells what it is.
     fn add_cluster(&mut self, source: &str, spec: &Value) -> Result<(), String> {
-        let [shoot, copied] = ["shoot", "cloudProfile"].map(|member| &spec[member]);
-        let mut copy = None;
-        if copied.is_object() {
+        let [shoot, copied] =
+            ["shoot", "cloudProfile"].map(|member| Some(&spec[member]).filter(|copy| copy.is_object()));
+        let shoot = shoot.map(read_shoot);
+        // One without a profile is a copy as well.
+        let mut copy = 0;
+        if let Some(copied) = copied {
             let ProfileObject { metadata, spec } = profile(copied)?;
-            let named = if shoot.is_object() {
-                MaintainedShoot::read(shoot, true).ok().map(|state| reference(&state.shoot))
-            } else {
-                None
-            };
+            let named = shoot.as_ref().and_then(|shoot| shoot.as_ref().ok()).map(|state| reference(&state.shoot));
             let mut hasher = DefaultHasher::new();
             copied["spec"].to_string().hash(&mut hasher);
-            copy = Some(hasher.finish());
-            let key = ProfileKey { reference: named.unwrap_or_else(|| metadata.name.unwrap_or_default()), copy };
+            copy = hasher.finish();
+            let reference = named.unwrap_or_else(|| metadata.name.unwrap_or_default());
+            let key = ProfileKey { reference, copy: Some(copy) };
             self.copies.entry(key).or_insert_with(|| with_defaults(spec));
         }
-        if shoot.is_object() { self.add_shoot(source, shoot, copy.or(Some(0))) } else { Ok(()) }
+        if let Some(state) = shoot.transpose()? {
+            self.shoots.push(GivenShoot { source: source.to_owned(), state, copy: Some(copy) });
+        }
+        Ok(())
     }
 
     /// The profiles, with what other files say anew.
@@ -226,6 +224,10 @@ impl GardenFiles {
     pub(in crate::cli) fn bindings(&self) -> Option<Vec<Value>> {
         (!self.bindings.is_empty()).then(|| self.bindings.clone())
     }
+}
+
+fn read_shoot(shoot: &Value) -> Result<MaintainedShoot, String> {
+    MaintainedShoot::read(shoot, true).map_err(|error| error.to_string())
 }
 
 fn with_defaults(mut spec: ProfileSpec) -> ProfileSpec {
