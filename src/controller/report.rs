@@ -132,7 +132,7 @@ mod tests {
     use crate::cluster::identity::Identity;
     use crate::controller::context::ControllerContext;
     use crate::controller::reconcile::reconcile;
-    use crate::controller::test_seed::{Seed, WORKER};
+    use crate::controller::test_seed::{CHANGED, Seed, WORKER};
     use crate::controller::test_support::{controller, reconcile_of, worker};
     use crate::provider::azure::Azure;
 
@@ -197,16 +197,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn that_an_operation_is_done_is_true_only_of_the_version_that_was_read() {
         let (seed, controller) = Seed::new();
-        let version = |seed: &Seed| {
-            let mut asked = seed.asked().into_iter().rev();
-            let status = asked.find(|(line, _)| line == "PATCH workers/mail/status").unwrap().1;
-            (status["status"]["lastOperation"]["state"].clone(), status["metadata"]["resourceVersion"].is_string())
-        };
+        seed.when("PATCH workers/mail/status", CHANGED);
         seed.reconcile(&controller).await.unwrap();
-        assert_eq!(version(&seed), (json!("Processing"), false));
+        assert_eq!(seed.state(), "Processing", "whatever somebody else has changed meanwhile");
+        seed.merge(WORKER, json!({"metadata": {"annotations": {"somebody": null}}}));
         seed.machines_come();
+        seed.when("PATCH workers/mail/status", CHANGED);
         seed.reconcile(&controller).await.unwrap();
-        assert_eq!(version(&seed), (json!("Succeeded"), true));
+        assert_eq!(seed.state(), "Processing", "more may be asked by now");
+        seed.reconcile(&controller).await.unwrap();
+        assert_eq!(seed.state(), "Succeeded");
     }
 
     #[tokio::test(start_paused = true)]

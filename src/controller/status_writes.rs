@@ -1,7 +1,7 @@
 //! What a reconcile writes into the Worker itself: that an operation begins, the status, and that it lets go.
 //!
-//! A status that the API server refuses for its size is written with shorter texts, so that somebody learns of it whatever the
-//! size.
+//! All of it is written to the Worker that is meant, never to another one that was made anew under its name. A status that the API
+//! server refuses for its size is written with shorter texts, so that somebody learns of it whatever the size.
 
 use std::sync::Arc;
 
@@ -39,9 +39,12 @@ pub(crate) enum Write {
 pub(crate) enum OfVersion {
     /// The one that was read.
     Read,
-    /// Whichever there is.
+    /// Whichever there is: where somebody else has written the Worker meanwhile, its version is read, and written.
     Any,
 }
+
+/// How often a status of any version is written at most, where somebody else writes the Worker each time.
+const TRIES: usize = 4;
 
 /// Writes one Worker, and reads what a write has to go by.
 pub(crate) struct WorkerWriter<'a> {
@@ -58,14 +61,18 @@ impl<'a> WorkerWriter<'a> {
 
     /// Whether the Worker is there in the version that was read.
     pub(crate) async fn is_current(&self) -> Result<bool, ReconcileError> {
-        let read = self.api.get_metadata_opt(&self.worker.name).await.map_err(ReconcileError::of_worker)?;
-        let Some(metadata) =
-            read.map(|read| read.metadata).filter(|metadata| metadata.uid.as_deref() == Some(&self.worker.uid))
-        else {
+        let version = self.version().await.map_err(ReconcileError::of_worker)?;
+        Ok(version.as_deref() == Some(&*self.worker.version.to_string()))
+    }
+
+    /// The version that the Worker has now; `None` where it is gone.
+    async fn version(&self) -> kube::Result<Option<String>> {
+        let read = self.api.get_metadata_opt(&self.worker.name).await?.map(|read| read.metadata);
+        let meant = read.filter(|metadata| metadata.uid.as_deref() == Some(&self.worker.uid));
+        if meant.is_none() {
             self.controller.cache.workers.gone(self.worker);
-            return Ok(false);
-        };
-        Ok(metadata.resource_version.as_deref() == Some(&*self.worker.version.to_string()))
+        }
+        Ok(meant.and_then(|metadata| metadata.resource_version))
     }
 
     /// The Worker as it is now; `None` where it is gone.
@@ -82,7 +89,7 @@ impl<'a> WorkerWriter<'a> {
     ) -> Result<Write, ReconcileError> {
         match removal {
             RequestRemoval::Beside(removal) => {
-                let (answered, is_removed) = join!(self.status(status, OfVersion::Any), self.remove_request(removal));
+                let (answered, is_removed) = join!(self.answer(status), self.remove_request(removal));
                 let is_removed = is_removed?;
                 Ok(if is_removed { answered? } else { answered.map(|_| Write::Outdated)? })
             }
@@ -105,7 +112,8 @@ impl<'a> WorkerWriter<'a> {
             Write::Written(worker) => worker.metadata.resource_version.clone(),
         };
         let (asked, patch) = (self.asked(), Patch::Merge(of_version(patch, version)));
-        self.result(asked, self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await)
+        let answer = self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await;
+        self.result(asked, answer).map_err(ReconcileError::of_worker)
     }
 
     /// Removes the operation annotation; false when it is another request by now.
@@ -114,7 +122,25 @@ impl<'a> WorkerWriter<'a> {
         match self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await {
             // A test of the patch has failed.
             Err(kube::Error::Api(status)) if status.code == 422 => Ok(false),
-            answer => Ok(matches!(self.result(asked, answer)?, Write::Written(_))),
+            answer => {
+                let written = self.result(asked, answer).map_err(ReconcileError::of_worker)?;
+                Ok(matches!(written, Write::Written(_)))
+            }
+        }
+    }
+
+    /// Patches the status while something else of the Worker is written, which would be a conflict of versions.
+    async fn answer(&self, report: &StatusReport) -> Result<Write, ReconcileError> {
+        let Some(patch) = report.patch_of_one(&self.worker.uid) else {
+            return self.status(report, OfVersion::Any).await;
+        };
+        let (asked, patch) = (self.asked(), Patch::<()>::Json(patch));
+        match self.api.patch_status(&self.worker.name, &PatchParams::default(), &patch).await {
+            // It is another one, or its texts are too long, or it is refused for what it says: it is written as any other to find out.
+            Err(error) if matches!(&error, kube::Error::Api(status) if status.code == 422) || is_too_large(&error) => {
+                self.status(report, OfVersion::Any).await
+            }
+            answer => self.result(asked, answer).map_err(ReconcileError::of_worker),
         }
     }
 
@@ -122,17 +148,13 @@ impl<'a> WorkerWriter<'a> {
     pub(crate) async fn status(&self, report: &StatusReport, version: OfVersion) -> Result<Write, ReconcileError> {
         let mut refusal = None;
         for texts in TextSize::ALL {
-            let Some(mut patch) = report.patch(texts) else { return Ok(Write::Unchanged) };
-            if version == OfVersion::Read {
-                patch = of_version(patch, Some(self.worker.version.to_string()));
-            }
-            let asked = self.asked();
-            match self.api.patch_status(&self.worker.name, &PatchParams::default(), &Patch::Merge(patch)).await {
+            let Some(patch) = report.patch(texts) else { return Ok(Write::Unchanged) };
+            match self.merge_status(patch, version).await {
                 Err(error) if is_too_large(&error) => {
                     warn!(error = reason(&error), ?texts, "the status is too large");
                     refusal = Some(error);
                 }
-                answer => return self.result(asked, answer),
+                written => return written.map_err(ReconcileError::of_worker),
             }
         }
         let Some(error) = refusal else { return Ok(Write::Unchanged) };
@@ -142,13 +164,34 @@ impl<'a> WorkerWriter<'a> {
 
     /// Writes members of the provider status into whichever version there is: what was done must not be forgotten.
     pub(crate) async fn provider_status(&self, members: Value) -> Result<Arc<Worker>, ReconcileError> {
-        let (asked, patch) = (self.asked(), Patch::Merge(json!({"status": {"providerStatus": members}})));
-        let written = self.api.patch_status(&self.worker.name, &PatchParams::default(), &patch).await;
+        let patch = json!({"status": {"providerStatus": members}});
         let failed = |source: kube::Error| ReconcileError::Write {
             what: "what pools depend on".to_owned(),
             source: source.into(),
         };
-        Ok(WorkerStore::own_write(asked, written.map_err(failed)?))
+        match self.merge_status(patch, OfVersion::Any).await.map_err(failed)? {
+            Write::Written(worker) => Ok(worker),
+            Write::Unchanged | Write::Outdated => Err(ReconcileError::Overtaken),
+        }
+    }
+
+    /// Patches the status. A uid in a patch of a status means nothing to an API server; a version is that of one Worker.
+    async fn merge_status(&self, mut patch: Value, of: OfVersion) -> kube::Result<Write> {
+        let mut version = Some(self.worker.version.to_string());
+        for _ in 0..TRIES {
+            patch = of_version(patch, version);
+            let (asked, merge) = (self.asked(), Patch::Merge(&patch));
+            let answer = self.api.patch_status(&self.worker.name, &PatchParams::default(), &merge).await;
+            let written = self.result(asked, answer)?;
+            if of == OfVersion::Read || !matches!(written, Write::Outdated) {
+                return Ok(written);
+            }
+            version = self.version().await?;
+            if version.is_none() {
+                break;
+            }
+        }
+        Ok(Write::Outdated)
     }
 
     /// Lets a Worker go that is deleted or moved away, and removes a request that stays until its end. `worker` is as it was
@@ -183,7 +226,7 @@ impl<'a> WorkerWriter<'a> {
         Ok(())
     }
 
-    fn result(&self, asked: Read<'_, Guarded<Worker>>, answer: kube::Result<Worker>) -> Result<Write, ReconcileError> {
+    fn result(&self, asked: Read<'_, Guarded<Worker>>, answer: kube::Result<Worker>) -> kube::Result<Write> {
         match answer {
             Ok(written) => Ok(Write::Written(WorkerStore::own_write(asked, written))),
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Write::Outdated),
@@ -191,7 +234,7 @@ impl<'a> WorkerWriter<'a> {
                 self.controller.cache.workers.gone(self.worker);
                 Ok(Write::Outdated)
             }
-            Err(error) => Err(ReconcileError::of_worker(error)),
+            Err(error) => Err(error),
         }
     }
 
@@ -216,6 +259,7 @@ fn of_version(mut patch: Value, version: Option<String>) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::mem::take;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
@@ -298,14 +342,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_status_is_of_the_version_that_was_read_where_that_counts_and_shorter_where_it_is_too_large() {
+    async fn a_status_is_of_the_version_that_was_read_and_shorter_where_it_is_too_large() {
         let document = worker(&json!({}), 7);
         let worker: Worker = serde_json::from_value(document.clone()).unwrap();
         let identity = Identity::of(&worker).unwrap();
         let status = StatusReport::keep_processing(&worker, Operation::Reconcile, jiff::Timestamp::UNIX_EPOCH);
-        for (version, expected, too_large) in
-            [(OfVersion::Read, json!("7"), 0), (OfVersion::Any, Value::Null, 2), (OfVersion::Any, Value::Null, 3)]
-        {
+        for (version, too_large) in [(OfVersion::Read, 0), (OfVersion::Any, 2), (OfVersion::Any, 3)] {
             let (document, tries) = (document.clone(), Arc::<AtomicUsize>::default());
             let (context, asked) = controller(None, move |line, _| match line {
                 "PATCH status" if tries.fetch_add(1, Ordering::Relaxed) < too_large => {
@@ -319,7 +361,7 @@ mod tests {
             let statuses: Vec<_> = written.iter().filter(|(line, _)| line == "PATCH status").collect();
             assert_eq!(statuses.len(), (too_large + 1).min(3));
             for (_, body) in statuses {
-                assert_eq!(body["metadata"]["resourceVersion"], expected);
+                assert_eq!(body["metadata"]["resourceVersion"], "7");
                 assert_eq!(body["status"]["lastOperation"]["state"], "Processing");
             }
             assert_eq!(
@@ -327,6 +369,67 @@ mod tests {
                 too_large == 3,
                 "somebody has to learn of it"
             );
+        }
+    }
+
+    /// What a reconcile leaves of the status of a Worker that is made anew under the name as its status is about to be written.
+    async fn written_for_another((seed, context): (Seed, Arc<ControllerContext>)) -> Value {
+        seed.when("PATCH workers/mail/status", |objects| {
+            let worker = objects.get_mut(WORKER).unwrap();
+            let metadata = &mut worker["metadata"];
+            (metadata["uid"], metadata["resourceVersion"]) = (json!("another"), json!("1000"));
+            worker["status"] = json!({});
+        });
+        assert_eq!(seed.reconcile(&context).await.unwrap(), Requeue::After(Duration::from_millis(500)));
+        seed.get(WORKER).unwrap()["status"].take()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_that_was_made_anew_under_the_same_name_gets_no_status_of_the_one_before() {
+        let begins = Seed::new();
+        assert_eq!(written_for_another(begins).await, json!({}), "that it waits for its machines");
+        let fails = Seed::new();
+        fails.0.change_pool(|pool| pool["machineType"] = json!("unknown"));
+        assert_eq!(written_for_another(fails).await, json!({}), "that it fails");
+        let deleted = Seed::settled().await;
+        deleted.0.delete(deleted.1.clock.now());
+        // How far it is is written after a moment.
+        deleted.0.reconcile(&deleted.1).await.unwrap();
+        assert_eq!(written_for_another(deleted).await, json!({}), "that its machines go");
+        assert_eq!(written_for_another(requested().await).await, json!({}), "that all is well");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nor_a_status_that_is_shortened_or_what_its_pools_depended_on() {
+        let (seed, context) = Seed::new();
+        let mut is_first = true;
+        seed.refuse(move |line, _| {
+            (line == "PATCH workers/mail/status" && take(&mut is_first)).then_some((413, "RequestEntityTooLarge"))
+        });
+        assert_eq!(written_for_another((seed, context)).await, json!({}));
+        let (seed, context) = Seed::settled().await;
+        let (worker, before) = (seed.worker(), seed.get(WORKER).unwrap());
+        seed.merge(WORKER, json!({"metadata": {"uid": "another"}}));
+        let identity = Identity::of(&worker).unwrap();
+        let written = WorkerWriter::new(&context, &identity).provider_status(json!({"serverGroups": []})).await;
+        assert!(matches!(written, Err(ReconcileError::Overtaken)));
+        assert_eq!(seed.get(WORKER).unwrap()["status"], before["status"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn how_it_stands_is_written_whoever_else_writes_the_worker_but_not_for_ever() {
+        for (conflicts, is_written) in [(1, true), (3, true), (100, false)] {
+            let (seed, context) = Seed::new();
+            let mut left = conflicts;
+            seed.refuse(move |line, _| {
+                let is_refused = line == "PATCH workers/mail/status" && left > 0;
+                left -= usize::from(is_refused);
+                is_refused.then_some((409, "Conflict"))
+            });
+            seed.reconcile(&context).await.unwrap();
+            assert_eq!(seed.state() == "Processing", is_written, "{conflicts}");
+            let tries = seed.asked().iter().filter(|(line, _)| line == "PATCH workers/mail/status").count();
+            assert_eq!(tries, (conflicts + 1).min(4));
         }
     }
 

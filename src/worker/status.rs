@@ -5,6 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{AddOperation, PatchOperation, RemoveOperation, TestOperation};
 use serde_json::{Map, Value, json};
 
 use crate::api::bounded_text::size;
@@ -116,6 +118,31 @@ impl StatusReport {
             status.insert("conditions".to_owned(), conditions.document(texts));
         }
         (!status.is_empty()).then(|| json!({ "status": status }))
+    }
+
+    /// The JSON patch with full texts of the Worker with that uid only, in whichever version it is; it has a status. `None` where nothing
+    /// is to be written, or where something is to be merged into what may be there.
+    #[must_use]
+    pub fn patch_of_one(&self, uid: &str) -> Option<json_patch::Patch> {
+        let Value::Object(mut members) = self.patch(TextSize::Full)?.get_mut("status")?.take() else { return None };
+        let at = |path: &[&str]| PointerBuf::from_tokens(path.iter().copied());
+        let add = |path: PointerBuf, value: Value| PatchOperation::Add(AddOperation { path, value });
+        let mut operations =
+            vec![PatchOperation::Test(TestOperation { path: at(&["metadata", "uid"]), value: json!(uid) })];
+        // All its members are written.
+        operations.extend(members.remove("lastOperation").map(|last| add(at(&["status", "lastOperation"]), last)));
+        for (member, value) in members {
+            let path = at(&["status", &member]);
+            match value {
+                Value::Object(_) => return None,
+                // What is not there can't be removed.
+                Value::Null => {
+                    operations.extend([add(path.clone(), json!({})), PatchOperation::Remove(RemoveOperation { path })])
+                }
+                value => operations.push(add(path, value)),
+            }
+        }
+        Some(json_patch::Patch(operations))
     }
 }
 
@@ -339,6 +366,7 @@ mod tests {
     use crate::api::gardener::{ErrorCode, MachineDeploymentStatus};
     use crate::pool::hash::InPlaceHash;
     use crate::provider::PoolPlan;
+    use crate::worker::conditions::nothing_deployed;
     use crate::worker::progress::DeploymentProgress;
     use crate::worker::published::ProviderStatus;
     use crate::worker::reconcile_outcome::Failure;
@@ -585,6 +613,40 @@ mod tests {
         assert_eq!(written(json!({}), Some("new"), 0), Some(json!({"a": "new"})));
         assert_eq!(written(old, None, 0), None, "it is not planned");
         assert_eq!(written(json!({"gone": "old"}), None, 0), Some(json!({"gone": null})));
+    }
+
+    #[test]
+    fn a_patch_of_one_worker_comes_to_the_same_as_the_one_that_is_merged() {
+        let failed = json!({"lastOperation": {"state": "Error"}, "lastError": {"description": "no quota"}});
+        let bounds = MachineDeploymentStatus { name: "d".to_owned(), minimum: 1, maximum: 2, priority: None };
+        let published = Published { machine_deployments: vec![bounds], renew_time: true, ..Published::default() };
+        let conditions = [nothing_deployed("no quota", BTreeSet::new())];
+        for (status, uid) in [(succeeded(), "meant"), (failed.clone(), "meant"), (failed, "another")] {
+            let outcome = ReconcileOutcome::Succeeded;
+            let findings = Findings::of(Operation::Reconcile, &outcome);
+            let findings = Findings { published: Some(&published), conditions: &conditions, ..findings };
+            let report = StatusReport::of(&worker(status.clone()), findings, NOW.parse().unwrap());
+            let mut merged = json!({"metadata": {"uid": uid}, "status": status});
+            let mut patched = merged.clone();
+            json_patch::merge(&mut merged, &report.patch(TextSize::Full).unwrap());
+            let result = json_patch::patch(&mut patched, &report.patch_of_one("meant").unwrap());
+            assert_eq!(result.is_ok(), uid == "meant");
+            assert_eq!(patched == merged, uid == "meant", "{patched}");
+        }
+    }
+
+    #[test]
+    fn what_is_merged_into_a_status_is_in_no_patch_of_one_worker() {
+        let report = |provider_status: ProviderStatus, outcome: &ReconcileOutcome| {
+            let published = Published { provider_status, ..Published::default() };
+            let findings = Findings { published: Some(&published), ..Findings::of(Operation::Reconcile, outcome) };
+            StatusReport::of(&worker(succeeded()), findings, NOW.parse().unwrap()).patch_of_one("meant").is_some()
+        };
+        let recorded = || ProviderStatus { recorded: Value::Null, wanted: json!({"a": 1}) };
+        assert!(report(ProviderStatus::default(), &ReconcileOutcome::Started));
+        assert!(!report(recorded(), &ReconcileOutcome::Started), "somebody may have recorded more");
+        assert!(!report(ProviderStatus::default(), &ReconcileOutcome::Failed(Failure::new("no quota"))));
+        assert!(!report(ProviderStatus::default(), &ReconcileOutcome::Succeeded), "there is nothing to write");
     }
 
     #[test]

@@ -238,6 +238,20 @@ fn explain_names_the_members_of_a_shoot_that_replace_nodes() {
     assert_eq!(run(&["explain", "--shoot", "example/azure.yaml"]).code, 3);
 }
 
+/// Nothing enters a class that a pool does not have.
+#[test]
+fn explain_names_no_members_of_a_pool_without_classes() {
+    let pool = |edits: &[(&str, &str)]| {
+        let files = Files::new(edits);
+        let [profile, shoot] = ["profile.yaml", "new.yaml"].map(|name| files.path(name));
+        run(&["explain", "--shoot", &shoot, "--profiles", &profile, "--pool", "web"]).stdout
+    };
+    assert!(pool(&[]).contains("MEMBER OF THE SHOOT"));
+    let without_zones = pool(&[("zones: [\"1\", \"2\"]", "zones: []")]);
+    let (_, of_pool) = without_zones.split_once("Pool web\n").unwrap();
+    assert_eq!(of_pool.trim(), "no classes: the pool has no zones");
+}
+
 #[test]
 fn explain_of_shoots_prints_what_is_described() {
     let explain = |replacements: &[(&str, &str)]| {

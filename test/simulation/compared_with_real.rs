@@ -90,9 +90,17 @@ impl Step {
             7..9 => Self { method: "PATCH", content_type: MERGE, body: merge(random, kind), ..base },
             9 => {
                 let annotations = json!({"patched": random.below(3).to_string()});
-                let body = json!([{"op": "test", "path": "/metadata/uid", "value": which},
-                                  {"op": "add", "path": "/metadata/annotations", "value": annotations}]);
-                Self { method: "PATCH", content_type: JSON_PATCH, body, ..base }
+                let test = json!({"op": "test", "path": "/metadata/uid", "value": which});
+                let change = |path: &str, value: Value| json!({"op": "add", "path": path, "value": value});
+                let body = json!([test, change("/metadata/annotations", annotations)]);
+                let metadata = Self { method: "PATCH", content_type: JSON_PATCH, body, ..base };
+                if random.happens(500) {
+                    return metadata;
+                }
+                // What need not be there is removed.
+                let body = json!([test, change("/status", status(random, kind)), change("/status/gone", json!({})),
+                                  {"op": "remove", "path": "/status/gone"}]);
+                Self { subresource: "status", body, ..metadata }
             }
             10 => {
                 let mut body = json!({"status": status(random, kind), "metadata": {"labels": {"of": "status"}}});

@@ -91,9 +91,13 @@ fn shoot_text(shoot: &ExplainedShoot, width: usize) -> String {
             HashEffect::Roll => ("Key", "replaces the nodes"),
             HashEffect::UpdateInPlace => ("In-place hash beside the key", "updates the nodes in place"),
         };
-        let name = printable(&pool.node_agent_secret_name);
-        text.push_str(&section(&format!("{heading} {name}: a change of any of these {effect}")));
-        text.push_str(&members_table(&pool.key).render(INDENT, width));
+        if pool.classes.is_empty() {
+            text.push_str(&paragraph("no classes: the pool has no zones", ASIDE, INDENT, width));
+        } else {
+            let name = printable(&pool.node_agent_secret_name);
+            text.push_str(&section(&format!("{heading} {name}: a change of any of these {effect}")));
+            text.push_str(&members_table(&pool.key).render(INDENT, width));
+        }
         for class in &pool.classes {
             let noun = if class.zones.len() == 1 { "zone" } else { "zones" };
             let of_zones = format!(" of {noun} {}", class.zones.join(", "));
