@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Client;
@@ -196,9 +197,11 @@ impl Upkeep {
     }
 
     async fn own(self, mut authority: CertificateAuthority) -> anyhow::Error {
+        let mut valid_until = i64::MAX;
         loop {
             let pause = match authority.rotate(&self.live).await {
                 Ok((bundle, expires)) => {
+                    valid_until = expires;
                     self.metrics.certificate_expires(expires);
                     self.readiness.has(Need::Certificate);
                     if self.publish(&bundle).await {
@@ -209,7 +212,8 @@ impl Upkeep {
                 Err(error) => {
                     let error = reason(error.as_ref());
                     warn!(error, "certificates can't be kept up");
-                    if !self.live.is_there() {
+                    // One that has expired is trusted by nobody.
+                    if !self.live.is_there() || Timestamp::now().as_second() >= valid_until {
                         self.readiness.misses(Need::Certificate, error);
                     }
                     RETRY_INTERVAL

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::Api;
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use serde_json::json;
 
 use crate::program::{Admission, NAME, NAMESPACE};
 use test_support::cluster::{ADMIN, ControlPlane, eventually};
@@ -66,6 +67,25 @@ async fn certificates_are_renewed_under_load_without_a_failed_request() -> Resul
     let (requests, presented) = (requests.into_inner(), presented.lock().expect("nobody panics with it").len());
     ensure!(requests > 100, "only {requests} requests: that is no load");
     ensure!(presented > 1, "one certificate was presented all the time");
+    expires_where_nothing_can_be_written(&admission, &secrets).await?;
     admission.stop().await?;
     control_plane.stop().await
+}
+
+/// A certificate that can't be renewed serves until it expires, and one that has expired is said to be missing until there is another.
+async fn expires_where_nothing_can_be_written(admission: &Admission, secrets: &Api<Secret>) -> Result<()> {
+    let immutable = Patch::Merge(json!({"immutable": true}));
+    secrets.patch(NAME, &PatchParams::default(), &immutable).await?;
+    eventually(Duration::from_secs(90), "the certificate has expired", async || {
+        let (status, answer) = admission.get("/readyz").await?;
+        ensure!(status == 503 && answer.starts_with("certificate: "), "{status} {answer}");
+        ensure!(answer.contains("the Secret can't be written"), "{answer}");
+        Ok(())
+    })
+    .await?;
+    let presented = Connection::open(admission.port).await?.certificate().to_vec();
+    secrets.delete(NAME, &DeleteParams::default()).await?;
+    admission.ready().await?;
+    ensure!(Connection::open(admission.port).await?.certificate() != presented, "it is the one that has expired");
+    Ok(())
 }
