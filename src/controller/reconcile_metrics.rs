@@ -1,10 +1,11 @@
 //! What a reconcile records in the metrics, and its trace.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
+use crate::api::gardener::ErrorCode;
 use crate::controller::metrics::{Metrics, PoolNumbers, ReconcileResult};
 use crate::controller::result::ReconcileResult as Reconciled;
 use crate::process::traces;
@@ -41,16 +42,7 @@ pub(crate) fn record(metrics: &Metrics, ended: Ended<'_>, reconciled: &Reconcile
         metrics.phase(step, *took);
     }
     match &reconciled.outcome {
-        ReconcileOutcome::Failed(failure) => {
-            let failing_since = failing_since.unwrap_or_else(Timestamp::now);
-            metrics.failing_since(namespace, Some(failing_since.as_second()));
-            if failure.codes.is_empty() {
-                metrics.error("none");
-            }
-            for code in &failure.codes {
-                metrics.error(code.as_str());
-            }
-        }
+        ReconcileOutcome::Failed(failure) => record_failure(metrics, namespace, failing_since, &failure.codes),
         outcome => {
             metrics.failing_since(namespace, None);
             if matches!(outcome, ReconcileOutcome::Waiting(..)) {
@@ -68,6 +60,23 @@ pub(crate) fn record(metrics: &Metrics, ended: Ended<'_>, reconciled: &Reconcile
     let is_left = matches!(operation, Operation::Delete | Operation::Migrate);
     if is_left && reconciled.outcome == ReconcileOutcome::Succeeded {
         metrics.forget(namespace);
+    }
+}
+
+/// Records that the Worker in a namespace fails: since when its status says so, else from now on.
+pub(crate) fn record_failure(
+    metrics: &Metrics,
+    namespace: &str,
+    failing_since: Option<Timestamp>,
+    codes: &BTreeSet<ErrorCode>,
+) {
+    let failing_since = failing_since.unwrap_or_else(Timestamp::now);
+    metrics.failing_since(namespace, Some(failing_since.as_second()));
+    if codes.is_empty() {
+        metrics.error("none");
+    }
+    for code in codes {
+        metrics.error(code.as_str());
     }
 }
 
@@ -116,7 +125,6 @@ fn pool_numbers(reconciled: &Reconciled) -> Option<PoolNumbers> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::gardener::ErrorCode;
     use crate::process::endpoints::MetricsText;
     use crate::provider::{DependencyFailure, PoolProblem};
     use crate::worker::plan::Plan;

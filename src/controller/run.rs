@@ -223,6 +223,7 @@ mod tests {
     use crate::cluster::cache::SeedCache;
     use crate::cluster::error::ReadError;
     use crate::controller::test_support::{Asked, controller, lines, refusal, shown, worker};
+    use crate::process::endpoints::MetricsText;
     use crate::process::shard::Shard;
     use crate::provider::{WorkerContext, WorkerError};
     use crate::worker::request::FINALIZER;
@@ -488,6 +489,8 @@ mod tests {
             reconcile_named(name(), Arc::clone(&context)).await;
             let is_written = lines(&asked).iter().any(|line| line == "PATCH status");
             assert_eq!(is_written, is_told, "{shard_label}: {:?}", lines(&asked));
+            let text = context.metrics.text();
+            assert_eq!(text.contains("_failing_since_timestamp{"), is_told, "{shard_label}: {text}");
         }
     }
 

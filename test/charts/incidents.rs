@@ -68,10 +68,14 @@ struct Minute {
     webhooks: [Reviews; 2],
     /// Whether the pods run.
     pods: bool,
+    /// Whether the first process is another one from now on.
+    restarts: bool,
     /// Which of the two processes lead.
     leads: [bool; 2],
     /// Workers that fail, the first so many.
     failing: usize,
+    /// Whether those fail before they are planned.
+    unplanned: bool,
     /// Looks of each Worker that take long, the first so many.
     slow: usize,
     /// Whether the sources of images can't be read.
@@ -110,8 +114,10 @@ impl Minute {
         Self {
             webhooks: [reviews; 2],
             pods: true,
+            restarts: false,
             leads: [true, false],
             failing: 0,
+            unplanned: false,
             slow: 0,
             lookup_fails: false,
             versions,
@@ -135,7 +141,7 @@ struct Incident {
     changes: fn(usize, &mut Minute),
 }
 
-const INCIDENTS: [Incident; 21] = [
+const INCIDENTS: [Incident; 22] = [
     Incident {
         what: "The pods are evicted, and their image can't be pulled.",
         fires: "WorkerControllerDown",
@@ -165,6 +171,15 @@ const INCIDENTS: [Incident; 21] = [
         fires: "WorkersFailTogether",
         after: "75m",
         changes: |_, minute| minute.failing = 6,
+    },
+    Incident {
+        what: "The controller is updated, and the new one can't read the Clusters of its seed.",
+        fires: "WorkersFailTogether",
+        after: "75m",
+        changes: |since, minute| {
+            minute.restarts = since == 0;
+            (minute.failing, minute.unplanned) = (WORKERS, true);
+        },
     },
     Incident {
         what: "Another controller has written a class into a machine deployment, and this one takes it back.",
@@ -288,6 +303,9 @@ impl Default for Processes {
 impl Processes {
     /// The runtime's calls for what happens within a minute.
     async fn live(&mut self, minute: &Minute) {
+        if minute.restarts {
+            (self.metrics[0], self.led[0]) = Default::default();
+        }
         for ((metrics, leads), led) in self.metrics.iter().zip(minute.leads).zip(&mut self.led) {
             if leads != *led {
                 metrics.leads(leads, false);
@@ -306,8 +324,10 @@ impl Processes {
         }
         for number in 0..WORKERS {
             let fails = number < minute.failing;
-            let pass = pass(number, fails);
-            metrics.versions.set(&format!("shoot--p--{number}"), std::slice::from_ref(&minute.versions));
+            let pass = if fails && minute.unplanned { unplanned() } else { pass(number, fails) };
+            if pass.plan.is_some() {
+                metrics.versions.set(&format!("shoot--p--{number}"), std::slice::from_ref(&minute.versions));
+            }
             for look in 0..LOOKS {
                 // Sums of these are exact.
                 let took = if look < minute.slow { Duration::from_secs(12) } else { Duration::from_millis(125) };
@@ -382,6 +402,11 @@ fn pass(number: usize, fails: bool) -> Reconciled {
         steps: vec![("apply", Duration::from_millis(125))],
         ..Reconciled::of(if fails { ReconcileOutcome::Failed(failure) } else { ReconcileOutcome::Succeeded })
     }
+}
+
+/// A look at a Worker whose Cluster can't be read.
+fn unplanned() -> Reconciled {
+    Reconciled::of(ReconcileOutcome::Failed(Failure::new("the Cluster can't be read")))
 }
 
 /// Name of a series, and its sample of each minute.
