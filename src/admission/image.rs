@@ -126,8 +126,8 @@ impl Offer<'_> {
         if self.format.bypasses_profile(encrypted).is_some() {
             return;
         }
-        let machine = self.machine(machine_type, pool);
-        let flavors = self.config.flavors(&image.name, &image.version, Some(self.region));
+        let (machine, declared) = (self.machine(machine_type, pool), &self.profile.machine_capabilities);
+        let flavors = self.config.flavors([&image.name, &image.version], Some(self.region), declared);
         let machine_path = path.child("machine");
         let image_path = machine_path.child("image");
         let version_path = image_path.child("version");
@@ -137,7 +137,7 @@ impl Offer<'_> {
         };
         let (name, version) = (&image.name, &image.version);
         if flavors.is_empty() {
-            let elsewhere = self.config.flavors(name, version, None);
+            let elsewhere = self.config.flavors([name, version], None, declared);
             if elsewhere.is_empty() {
                 // Workers may still know it from before.
                 warnings.push(format!(
@@ -190,8 +190,9 @@ impl Offer<'_> {
     fn way_out(&self, image: &MachineImage, machine: &Capabilities, machine_type: &str) -> String {
         let versions = self.profile.machine_images.iter().filter(|known| known.name == image.name);
         let versions = versions.flat_map(|known| selectable(&known.versions, self.now)).take(LOOKED_AT);
+        let declared = &self.profile.machine_capabilities;
         let fits = |version: &str| {
-            let flavors = self.config.flavors(&image.name, version, Some(self.region));
+            let flavors = self.config.flavors([&image.name, version], Some(self.region), declared);
             best_flavor(machine, self.definitions, &flavors, |flavor| &*flavor.capabilities).is_ok()
         };
         let fitting = versions.filter(|(known, _)| known.version != image.version && fits(&known.version)).take(NAMED);

@@ -34,9 +34,9 @@ pub enum FlavorVerdict {
     },
     /// It fits, and so does another one that lists the same values.
     Tied,
-    /// It does not fit the machine type.
+    /// It does not fit the machine type, or names no image.
     Rejected {
-        /// Every capability of which the two share no value.
+        /// Every capability of which the two share no value; empty where it names no image.
         mismatches: Vec<Mismatch>,
     },
     /// It fits, but one before it does as well.

@@ -190,7 +190,8 @@ impl Profile {
     /// The flavors of a version as a worker sees them. Where images are regional, every region is asked for itself: a
     /// profile may list an image in several entries, of which a region uses the first that has something for it.
     fn flavors(&self, image: &str, version: &str, regions: &[String]) -> Vec<OfferedFlavor> {
-        let in_any = self.config.flavors(image, version, None);
+        let declared = &self.spec.machine_capabilities;
+        let in_any = self.config.flavors([image, version], None, declared);
         let is_regional = in_any.iter().flat_map(|flavor| &flavor.references).any(|name| name.region.is_some());
         if !is_regional {
             let flavors = in_any.into_iter().map(|flavor| OfferedFlavor {
@@ -205,7 +206,7 @@ impl Profile {
         let definitions = self.definitions();
         let mut found: Vec<(Place, OfferedFlavor)> = Vec::new();
         for region in regions {
-            for flavor in self.config.flavors(image, version, Some(region)) {
+            for flavor in self.config.flavors([image, version], Some(region), declared) {
                 let Some(reference) = flavor.in_region(&definitions) else { continue };
                 let same = |(place, known): &(Place, OfferedFlavor)| {
                     *place == flavor.place && known.capabilities == *flavor.capabilities

@@ -66,6 +66,9 @@ fn verdict_cells(image: &ImageExplanation, candidate: &ImageCandidate) -> (Cell,
             (Cell::styled("outranked", ASIDE), why)
         }
         FlavorVerdict::Tied => (Cell::styled("tied", BAD), "another one has the same capabilities".to_owned()),
+        FlavorVerdict::Rejected { mismatches } if mismatches.is_empty() => {
+            (Cell::styled("rejected", BAD), "names no image".to_owned())
+        }
         FlavorVerdict::Rejected { mismatches } => {
             let why = mismatches.iter().map(mismatch_text).collect::<Vec<_>>().join("; ");
             (Cell::styled("rejected", BAD), why)

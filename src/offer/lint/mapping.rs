@@ -44,7 +44,7 @@ impl Lint<'_> {
 
     fn flavors_in_excess(&self, version: &ListedVersion<'_>, core: &ProfileImageVersion) -> Vec<(Place, Capabilities)> {
         let declared = &self.profile.spec.machine_capabilities;
-        let flavors = self.profile.config.flavors(version.image, version.version, None);
+        let flavors = self.profile.config.flavors([version.image, version.version], None, declared);
         let here = flavors.iter().filter(|flavor| {
             (flavor.place.image, flavor.place.version) == (version.place.image, version.place.version)
         });

@@ -64,11 +64,11 @@ impl Lint<'_> {
 
     /// Versions that Gardener admits in regions for which the provider's half has no image.
     fn regions_without_images(&mut self, version: &ResolvedVersion<'_>) {
-        let offered = version.offered;
+        let (offered, declared) = (version.offered, &self.profile.spec.machine_capabilities);
         let none = version.availability.iter().find(|available| available.flavors.is_empty());
         let (reason, advice) = if offered.flavors.is_empty() {
             // A version that the provider's half does not list at all lacks its mapping, which is another rule.
-            if self.profile.config.flavors(&offered.image, &offered.version, None).is_empty() {
+            if self.profile.config.flavors([&offered.image, &offered.version], None, declared).is_empty() {
                 return;
             }
             let reason =
@@ -98,9 +98,9 @@ impl Lint<'_> {
     fn unknown_regions(&mut self) {
         let known: BTreeSet<&str> = self.offer().regions.iter().map(String::as_str).collect();
         let mut unknown: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();
-        let listed = self.profile.config.images();
+        let (listed, declared) = (self.profile.config.images(), &self.profile.spec.machine_capabilities);
         for version in &listed {
-            for flavor in self.profile.config.flavors(version.image, version.version, None) {
+            for flavor in self.profile.config.flavors([version.image, version.version], None, declared) {
                 let regions = flavor.references.iter().filter_map(|reference| reference.region);
                 let regions: BTreeSet<String> =
                     regions.filter(|region| !known.contains(region)).map(str::to_owned).collect();

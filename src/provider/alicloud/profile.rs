@@ -41,6 +41,10 @@ impl ProfileFormat for AliCloud {
         true
     }
 
+    fn passes_over_empty_references(&self) -> bool {
+        true
+    }
+
     /// The same images for every architecture that core's half names: nothing else tells them apart.
     fn flavors_of_old_format(&self, version: &Members, admitted: &[String]) -> Vec<Members> {
         let flavor = |architecture: &String| {

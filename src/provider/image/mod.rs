@@ -62,6 +62,14 @@ pub enum NotInProfile {
         /// The region.
         region: String,
     },
+    /// It is listed with an empty id.
+    #[error(
+        "the CloudProfile's providerConfig lists this image and version for region {region:?}, but without a reference"
+    )]
+    NoReference {
+        /// The region.
+        region: String,
+    },
     /// It is not asked.
     #[error("the CloudProfile is not asked: {why}")]
     NotAsked {

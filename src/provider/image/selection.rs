@@ -211,7 +211,11 @@ impl<'a> WorkerImages<'a> {
     pub(super) fn flavors_for_pool(&self, pool: &WorkerPool, image: &MachineImage) -> Vec<ListedFlavor<'_>> {
         match &self.config {
             Some(config) if self.provider.bypasses_profile(has_encrypted_root_volume(pool)).is_none() => {
-                let mut flavors = config.flavors(&image.name, &image.version, Some(&self.context.worker.spec.region));
+                let mut flavors = config.flavors(
+                    [&image.name, &image.version],
+                    Some(&self.context.worker.spec.region),
+                    &self.definitions,
+                );
                 if self.definitions.is_empty() {
                     // Where nothing is compared, only the old format counts.
                     flavors.retain(|flavor| flavor.place.flavor.is_none());
@@ -244,12 +248,15 @@ impl<'a> WorkerImages<'a> {
         let candidates = flavors.iter().zip(verdicts).map(|(flavor, verdict)| self.listed(flavor, verdict));
         explanation.candidates = candidates.collect();
         explanation.ranking = steps;
-        let flavor = flavors.swap_remove(chosen.map_err(NotInProfile::NoFlavor)?);
-        Ok(Found {
-            source: ImageSource::CloudProfile(flavor.place),
-            reference: self.image_name(&flavor),
-            capabilities: flavor.capabilities,
-        })
+        let chosen = chosen.map_err(NotInProfile::NoFlavor)?;
+        let flavor = flavors.swap_remove(chosen);
+        let reference = self.image_name(&flavor);
+        if reference.is_none() && !self.definitions.is_empty() && self.provider.passes_over_empty_references() {
+            let candidate = explanation.candidates.get_mut(chosen);
+            candidate.into_iter().for_each(|it| it.verdict = FlavorVerdict::Rejected { mismatches: Vec::new() });
+            return Err(NotInProfile::NoReference { region: self.context.worker.spec.region.clone() });
+        }
+        Ok(Found { source: ImageSource::CloudProfile(flavor.place), reference, capabilities: flavor.capabilities })
     }
 
     /// The first kept image that fits; one that says so goes before one that only fits because it says nothing.

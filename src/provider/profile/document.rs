@@ -14,8 +14,13 @@ impl<Document: ImageDocument> ProfileConfig for Document {
         listed_versions(self.machine_images())
     }
 
-    fn flavors(&self, image: &str, version: &str, region: Option<&str>) -> Vec<ListedFlavor<'_>> {
-        listed_flavors(self.machine_images(), image, version, region)
+    fn flavors(
+        &self,
+        image: [&str; 2],
+        region: Option<&str>,
+        declared: &[CapabilityDefinition],
+    ) -> Vec<ListedFlavor<'_>> {
+        listed_flavors(self.machine_images(), image, region, declared)
     }
 
     fn validate(&self, profile: &ProfileSpec) -> FieldErrors {

@@ -40,7 +40,8 @@ pub trait VersionEntry: Send + Sync {
     /// Which entries count for validation where a version is listed several times.
     const REPEATED: Repeated;
 
-    /// Which entries count for Workers: all of them, or the first one with an image for the region.
+    /// Which entries count for Workers: all of them; or the first one that is not empty, and where no capabilities are declared the
+    /// first one in the old format with an image for the region.
     const CANDIDATES: Repeated = Repeated::All;
 
     /// Whether the old format tells architectures apart where no capabilities are declared.
@@ -55,6 +56,11 @@ pub trait VersionEntry: Send + Sync {
     /// Whether it lists flavors; else it is in the old format.
     fn has_flavors(&self) -> bool {
         self.listed_capabilities().len() > 0
+    }
+
+    /// Whether it has neither flavors nor members of the old format.
+    fn is_empty(&self) -> bool {
+        !self.has_flavors() && self.old_format_members().is_empty()
     }
 
     /// The architectures of the old format.
@@ -213,28 +219,33 @@ pub(super) fn listed_versions<Version: VersionEntry>(images: &[ImageVersions<Ver
     versions.collect()
 }
 
-/// The flavors of an image and version for a region, or for any: those of the first entry of that name that has any.
+/// The flavors of an image and version for a region, or for any: those of the first entry of that name that has any. `declared` are
+/// the capabilities that the profile declares.
 pub fn listed_flavors<'a, Version: VersionEntry>(
     images: &'a [ImageVersions<Version>],
-    image: &str,
-    version: &str,
+    [image, version]: [&str; 2],
     region: Option<&str>,
+    declared: &[CapabilityDefinition],
 ) -> Vec<ListedFlavor<'a>> {
-    let entries = images.iter().enumerate().filter(|(_, entry)| entry.name == image);
+    let mut entries = images.iter().enumerate().filter(|(_, entry)| entry.name == image);
     let of_entry = |(image, entry): (usize, &'a ImageVersions<Version>)| {
-        let versions = entry.versions.iter().enumerate().filter(|(_, listed)| listed.version() == version);
-        let of_versions = versions.map(|(version, listed)| {
+        let flavors = |(version, listed): (usize, &'a Version)| {
             let flavors = listed.flavors(region).into_iter().map(move |flavor| ListedFlavor {
                 capabilities: flavor.capabilities,
                 references: flavor.references,
                 place: Place { image, version, flavor: flavor.position },
             });
             flavors.collect::<Vec<_>>()
-        });
-        let at_most = if Version::CANDIDATES == Repeated::First { 1 } else { usize::MAX };
-        of_versions.filter(|flavors| !flavors.is_empty()).take(at_most).flatten().collect::<Vec<_>>()
+        };
+        let has_any = |flavors: &Vec<ListedFlavor<'_>>| !flavors.is_empty();
+        let mut versions = entry.versions.iter().enumerate().filter(|(_, listed)| listed.version() == version);
+        match (Version::CANDIDATES, declared.is_empty()) {
+            (Repeated::First, true) => versions.filter(|(_, listed)| !listed.has_flavors()).map(flavors).find(has_any),
+            (Repeated::First, false) => versions.find(|(_, listed)| !listed.is_empty()).map(flavors),
+            (Repeated::All | Repeated::Last, _) => Some(versions.flat_map(flavors).collect()).filter(has_any),
+        }
     };
-    entries.map(of_entry).find(|flavors| !flavors.is_empty()).unwrap_or_default()
+    entries.find_map(of_entry).unwrap_or_default()
 }
 
 /// Images and versions by name, for looking many of them up.
@@ -289,7 +300,7 @@ mod tests {
 
     /// Place, region, image of each flavor.
     fn references(config: &dyn ProfileConfig, version: &str, region: Option<&str>) -> Vec<String> {
-        let flavors = config.flavors("linux", version, region);
+        let flavors = config.flavors(["linux", version], region, &[]);
         let of_flavor = flavors.iter().flat_map(|flavor| {
             flavor.references.iter().map(|reference| {
                 let region = reference.region.unwrap_or("everywhere");
@@ -319,7 +330,7 @@ mod tests {
             ["machineImages[0].versions[0] everywhere a:b:c:d", "machineImages[0].versions[1] everywhere e:f:g:h"]
         );
         assert_eq!(references(&*config, "2", None), ["machineImages[0].versions[2].capabilityFlavors[0] everywhere x"]);
-        assert!(config.flavors("linux", "3", None).is_empty());
+        assert!(config.flavors(["linux", "3"], None, &[]).is_empty());
     }
 
     #[test]
@@ -338,7 +349,7 @@ mod tests {
         assert_eq!(at("1", Some("us")), [format!("{old} us d")]);
         assert_eq!(at("2", Some("us")), ["machineImages[0].versions[1].capabilityFlavors[1] us f"]);
         assert_eq!(
-            *config.flavors("linux", "1", None)[1].capabilities,
+            *config.flavors(["linux", "1"], None, &[])[1].capabilities,
             Capabilities::from_iter([("architecture", ["arm64"])])
         );
     }

@@ -116,9 +116,14 @@ pub trait ProfileFormat: Send + Sync {
         None
     }
 
-    /// Whether of several entries of a version only the first with an image for the region counts, not all of them
-    /// together.
+    /// Whether of several entries of a version only one counts, not all of them together: the first with an image for the region,
+    /// and where capabilities are declared the first at all.
     fn first_entry_counts(&self) -> bool {
+        false
+    }
+
+    /// Whether a chosen flavor without a reference counts as none, where capabilities are declared: a kept image is next.
+    fn passes_over_empty_references(&self) -> bool {
         false
     }
 
@@ -161,8 +166,14 @@ pub trait ProfileConfig: Send + Sync {
     fn images(&self) -> Vec<ListedVersion<'_>>;
 
     /// The flavors that Workers in a region choose from for an image and version, in their order; for no region in
-    /// particular, those of all regions. A version in the old format has the flavors that its members stand for.
-    fn flavors(&self, image: &str, version: &str, region: Option<&str>) -> Vec<ListedFlavor<'_>>;
+    /// particular, those of all regions. A version in the old format has the flavors that its members stand for. The image is
+    /// its name and version, `declared` are the capabilities that the profile declares.
+    fn flavors(
+        &self,
+        image: [&str; 2],
+        region: Option<&str>,
+        declared: &[CapabilityDefinition],
+    ) -> Vec<ListedFlavor<'_>>;
 
     /// What is wrong with the document, by itself and against core's half of the profile.
     fn validate(&self, profile: &ProfileSpec) -> FieldErrors;

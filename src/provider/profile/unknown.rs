@@ -27,7 +27,7 @@ impl ProfileConfig for UnknownConfig {
         Vec::new()
     }
 
-    fn flavors(&self, _: &str, _: &str, _: Option<&str>) -> Vec<ListedFlavor<'_>> {
+    fn flavors(&self, _: [&str; 2], _: Option<&str>, _: &[CapabilityDefinition]) -> Vec<ListedFlavor<'_>> {
         Vec::new()
     }
 
