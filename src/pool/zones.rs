@@ -61,7 +61,8 @@ fn distribute_percentage(text: &str, total: i32, zone: ZonePosition) -> Result<S
     let ratio = 100.0 / even_share * f64::from(distribute(total, zone));
     #[expect(clippy::cast_precision_loss, reason = "Go converts the integer to a float as well")]
     let scaled = (ratio * percentage as f64 / 100.0).ceil();
-    Ok(format!("{scaled:.0}%"))
+    // Go makes an integer of it, which has no negative zero.
+    Ok(format!("{:.0}%", scaled + 0.0))
 }
 
 /// The whole number before the last character, as Go's `Atoi` reads it: an optional sign and ASCII digits.

@@ -103,7 +103,9 @@ impl ShootSource {
             now: self.now,
         };
         let complete = profile.complete().map_err(|error| Failure::unreadable(&error.within("CloudProfile")))?;
-        let stored = stored_shoot(&shoot, before, complete, &garden)?;
+        // What is stored has been admitted: its images stay.
+        let itself = is_stored(&shoot).then(|| shoot.clone());
+        let stored = stored_shoot(&shoot, before.or(itself.as_ref()), complete, &garden)?;
         Ok(Inputs { shoot: Some(Arc::new(Document::new(stored))), ..written.clone() })
     }
 

@@ -79,11 +79,18 @@ fn set_machine(pool: &mut Value, old: Option<&Value>, profile: &ProfileSpec, gar
     machine["architecture"] = architecture.as_str().into();
     let wanted = machine.get("image").map(image);
     let stays = old.and_then(|old| old.pointer("/machine/image")).filter(|old| {
-        let same_name = |wanted: &MachineImage| wanted.name == text(&old["name"]) && wanted.version.is_empty();
-        wanted.as_ref().is_none_or(same_name)
+        let is_same = |wanted: &MachineImage| {
+            wanted.name == text(&old["name"]) && (wanted.version.is_empty() || wanted.version == text(&old["version"]))
+        };
+        wanted.as_ref().is_none_or(is_same)
     });
     if let Some(old) = stays {
-        machine["image"] = old.clone();
+        let mut kept = old.clone();
+        if let (Some(written), Some(kept)) = (machine.get("image"), kept.as_object_mut()) {
+            kept.remove("providerConfig");
+            kept.extend(written.get("providerConfig").map(|config| ("providerConfig".to_owned(), config.clone())));
+        }
+        machine["image"] = kept;
         return Ok(());
     }
     let pool = PoolWithoutImage { wanted: wanted.as_ref(), architecture: &architecture, machine_type, in_place };
@@ -99,4 +106,54 @@ fn set_machine(pool: &mut Value, old: Option<&Value>, profile: &ProfileSpec, gar
 
 fn image(image: &Value) -> MachineImage {
     MachineImage { name: text(&image["name"]).to_owned(), version: text(&image["version"]).to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shoot::Reservation;
+
+    /// The image version of a pool that wants one, where the stored pool has another one, or there is none.
+    fn version(wanted: Value, before: Option<&str>) -> Result<String, String> {
+        let versions =
+            ["1443.7.0", "1592.4.0", "1592.9.0"].map(|version| json!({"version": version, "architectures": ["amd64"]}));
+        let profile = json!({"type": "gcp", "machineTypes": [{"name": "t"}],
+            "machineImages": [{"name": "linux", "versions": versions}]});
+        let profile: ProfileSpec = serde_json::from_str(&profile.to_string()).unwrap();
+        let garden =
+            Garden { reservation: Reservation::Static, node_local_dns: false, now: jiff::Timestamp::UNIX_EPOCH };
+        let pool = |image: Value| json!({"name": "a", "machine": {"type": "t", "image": image}});
+        let stored = before.map(|version| pool(json!({"name": "linux", "version": version, "providerConfig": 1})));
+        let mut written = pool(wanted);
+        set_machine(&mut written, stored.as_ref(), &profile, &garden).map_err(|error| error.to_string())?;
+        assert_eq!(written["machine"]["architecture"], "amd64");
+        assert!(written["machine"]["image"].get("providerConfig").is_none());
+        Ok(text(&written["machine"]["image"]["version"]).to_owned())
+    }
+
+    #[test]
+    fn a_pool_keeps_its_image_version_whatever_became_of_that() {
+        for stored in ["1592.1.0-rc.1", "1592.1", "1592.1.0", "1.2.3.4", "1592.4.0"] {
+            for wanted in [json!({"name": "linux", "version": stored}), json!({"name": "linux"})] {
+                assert_eq!(version(wanted, Some(stored)).as_deref(), Ok(stored));
+            }
+        }
+        let other = json!({"name": "linux", "version": "1443"});
+        assert_eq!(version(other, Some("1592.4.0")).as_deref(), Ok("1443.7.0"));
+    }
+
+    #[test]
+    fn a_version_that_is_not_listed_is_the_beginning_of_one_unless_it_has_three_parts() {
+        let chosen = |wanted: &str| version(json!({"name": "linux", "version": wanted}), None);
+        for (wanted, found) in [
+            ("1443.1.0-rc.1", "1443.7.0"),
+            ("1443.1.0", "1443.1.0"),
+            ("1592.4", "1592.4.0"),
+            ("v1592", "1592.9.0"),
+            ("1443.x.1.2", "1443.7.0"),
+        ] {
+            assert_eq!(chosen(wanted).as_deref(), Ok(found), "{wanted}");
+        }
+        assert!(chosen("x.1.2.3").unwrap_err().contains("must be a semantic version"));
+    }
 }

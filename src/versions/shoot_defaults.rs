@@ -62,11 +62,8 @@ impl Prefix {
             Some(part) => Err(NoDefault::NotAVersion { part: (*part).to_owned() }),
         };
         let parts: Vec<&str> = text.split('.').collect();
-        if parts.len() > 2 {
-            return Ok(Self::default());
-        }
-        // The later part is read first.
-        let minor = number(parts.get(1))?;
+        // The later part is read first, and only where it is the last.
+        let minor = if parts.len() == 2 { number(parts.get(1))? } else { None };
         Ok(Self { major: number(parts.first())?, minor })
     }
 
