@@ -42,8 +42,20 @@ pub(super) struct GardenReviewer {
 
 impl Reviewer for GardenReviewer {
     fn review(&self, request: Arc<ReviewRequest>) -> BoxFuture<'_, Verdict> {
-        async move { self.verdict(&request).await.unwrap_or_else(|verdict| verdict) }.boxed()
+        async move {
+            let verdict = self.verdict(&request).await.unwrap_or_else(|verdict| verdict);
+            let is_denied = self.kind == WebhookKind::Mutating && matches!(verdict, Verdict::Denied(_));
+            if is_denied && stays_as_it_is(&request).await { Verdict::ALLOWED } else { verdict }
+        }
+        .boxed()
     }
+}
+
+/// Whether the spec of an object stays as it is: what was stored before can always be labelled and finalized, also where nothing can be
+/// written into it. The status of a profile is not such an object: without the images of its project it would replace one that has them.
+async fn stays_as_it_is(request: &Arc<ReviewRequest>) -> bool {
+    let stays = on_thread(request, |subject, _| Ok(subject.stays_as_it_is()));
+    request.sub_resource.is_empty() && stays.await.unwrap_or_default()
 }
 
 /// Resource and sub-resource of requests that are judged.

@@ -44,6 +44,13 @@ impl<'a> Subject<'a> {
         read(self.object)
     }
 
+    /// Whether its spec stays as it is.
+    pub(super) fn stays_as_it_is(self) -> bool {
+        let spec = |object| serde_json::from_str::<Outline<'_>>(object).ok().map(|outline| outline.spec);
+        let (object, old) = (spec(self.object), self.old.and_then(spec));
+        object.zip(old).is_some_and(|(object, old)| same(old, object))
+    }
+
     /// The object, unless it is being deleted.
     pub(super) fn to_mutate<T: DeserializeOwned>(self) -> Result<T, Verdict> {
         let outline: Outline<'a> = parse(self.object)?;

@@ -125,6 +125,38 @@ async fn a_profile_that_was_stored_before_can_still_be_labelled_and_deleted() ->
     Ok(())
 }
 
+/// Where nothing can be written into an object, because of what was stored before or of who is gone, it can still be labelled.
+#[tokio::test]
+async fn what_can_not_be_completed_any_more_can_still_be_labelled() -> Result<()> {
+    let (control_plane, admission) = program::shared().await?;
+    let garden = Garden::new(control_plane).await?;
+    garden.create(&azure_profile("parent-unreadable")).await?;
+    let unreadable = |mut profile: Value| {
+        profile["spec"]["providerConfig"]["apiVersion"] = "azure.provider.extensions.gardener.cloud/v1alpha9".into();
+        profile
+    };
+    for (resource, stored) in [
+        ("cloudprofiles", unreadable(azure_profile("unreadable"))),
+        ("namespacedcloudprofiles", unreadable(namespaced_profile("garden-unreadable", "parent-unreadable"))),
+        ("namespacedcloudprofiles", namespaced_profile("garden-unreadable", "gone")),
+    ] {
+        let mut labelled = stored.clone();
+        labelled["metadata"]["labels"]["a"] = "b".into();
+        let mut changed = stored.clone();
+        changed["spec"]["machineTypes"] = json!([{"name": "another", "cpu": "1", "gpu": "0", "memory": "1Gi"}]);
+        for (written, before, is_allowed) in
+            [(&labelled, &stored, true), (&changed, &stored, false), (&stored, &Value::Null, false)]
+        {
+            let mut connection = Connection::open(admission.port).await?;
+            let body = review_of_change(resource, written, before);
+            let answer = connection.post("/webhooks/mutate", "application/json", &body).await?;
+            let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
+            ensure!(response["allowed"] == is_allowed && response["patch"].is_null(), "{resource}: {response}");
+        }
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn profiles_of_other_providers_are_left_alone() -> Result<()> {
     let (control_plane, _) = program::shared().await?;
