@@ -12,11 +12,15 @@ use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
 use crate::pool::hash::node_agent_secret_name;
 use crate::versions::catalog::VersionCatalog;
 use crate::versions::forecast::{Forecast, ForecastStep, Move, PoolNodes, Stuck, next_window};
-use crate::versions::garden::Garden;
-use crate::versions::maintenance::MaintainedShoot;
+use crate::versions::garden::{Garden, Validation};
+use crate::versions::maintenance::{MaintainedShoot, operations};
 
 /// What follows the name of the node agent's Secret where gardenlet will choose another one that can't be computed.
 const NEXT: &str = "-next";
+/// Operations with which gardenlet replaces the nodes of all pools that are not updated in place.
+const ROTATIONS: [&str; 3] = ["rotate-credentials-start", "rotate-ca-start", "rotate-serviceaccount-key-start"];
+/// Operations with which it replaces those of the pools that they name.
+const ROLLOUTS: [&str; 2] = ["rotate-rollout-workers=", "rollout-workers="];
 /// The label of nodes with that name.
 const SECRET_LABEL: &str = "worker.gardener.cloud/gardener-node-agent-secret-name";
 
@@ -54,7 +58,7 @@ pub fn after_next_window(inputs: &Inputs, now: Timestamp) -> Result<Maintained, 
     let state = MaintainedShoot::read(&shoot.value, true);
     let state = state.map_err(|error| NoMaintenance::Unreadable("Shoot", error))?;
     let catalog = VersionCatalog::new(profile.name(), spec);
-    let garden = Garden { validates: true, ..Garden::default() };
+    let garden = Garden { validation: Validation::WithProfile, ..Garden::default() };
     let (forecast, after) = next_window(&state, &catalog, &garden, now);
     let (mut new_shoot, mut worker) = (shoot.value.clone(), inputs.worker.value.clone());
     for step in &forecast.steps {
@@ -107,17 +111,32 @@ fn rename_secrets(forecast: &Forecast, shoots: [&Value; 2], before: &Value, work
     for (pool, before) in pools.into_iter().flatten().zip(pools_before) {
         let is_its = |nodes: &PoolNodes| pool["name"] == nodes.pool.as_str() && !nodes.in_place;
         let Some(name) = pool["nodeAgentSecretName"].as_str() else { continue };
-        if !forecast.steps.iter().any(|step| step.nodes.iter().any(is_its)) {
+        let rolls = |step: &ForecastStep| step.nodes.iter().any(is_its) || is_rolled_by_operation(pool, step);
+        if !forecast.steps.iter().any(rolls) {
             continue;
         }
         let is_known = name_by(before, old_shoot.as_ref()).as_deref() == Some(name);
         let next = if is_known { name_by(pool, new_shoot.as_ref()) } else { None };
+        // What an operation adds to it is not known.
+        let next = next.filter(|next| next != name);
         let next = Value::from(next.unwrap_or_else(|| format!("{name}{NEXT}")));
         if let Some(label) = pool.get_mut("labels").and_then(|labels| labels.get_mut(SECRET_LABEL)) {
             label.clone_from(&next);
         }
         pool["nodeAgentSecretName"] = next;
     }
+}
+
+/// Whether gardenlet replaces the nodes of a pool of a Worker because of what maintenance asks it for.
+fn is_rolled_by_operation(pool: &Value, step: &ForecastStep) -> bool {
+    let name = pool["name"].as_str().unwrap_or_default();
+    let is_in_place = pool["updateStrategy"].as_str().is_some_and(|strategy| strategy.ends_with("InPlaceUpdate"));
+    let rolls = |operation: &str| {
+        let named = ROLLOUTS.iter().find_map(|rollout| operation.strip_prefix(rollout));
+        ROTATIONS.contains(&operation)
+            || named.is_some_and(|pools| pools.split(',').any(|pool| pool == "*" || pool == name))
+    };
+    !is_in_place && step.operation.as_deref().is_some_and(|operation| operations(operation).any(rolls))
 }
 
 fn findings(forecast: &Forecast) -> Vec<Finding> {

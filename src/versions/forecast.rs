@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::api::gardener::VersionedPool;
+use crate::api::gardener::{VersionedPool, VersionedShootSpec};
 use crate::api::gotext::version::Version;
 use crate::capabilities::Classification;
 
@@ -46,7 +46,9 @@ pub struct ForecastStep {
     pub moves: Vec<Move>,
     /// What else changes in the Shoot.
     pub operations: Vec<String>,
-    /// Pools whose nodes are replaced or updated.
+    /// What gardenlet is asked for, where it is not plain `reconcile`: operations with `;` between them.
+    pub operation: Option<String>,
+    /// Pools whose nodes are replaced or updated by what moves.
     pub nodes: Vec<PoolNodes>,
 }
 
@@ -100,9 +102,9 @@ pub struct Stuck {
 }
 
 impl Forecast {
-    fn of(history: &History<'_>, pools: &[VersionedPool], catalog: &VersionCatalog<'_>) -> Self {
+    fn of(history: &History<'_>, spec: &VersionedShootSpec, catalog: &VersionCatalog<'_>) -> Self {
         let window = *history.window();
-        let steps = history.steps.iter().filter_map(|step| step_of(step, &window, pools)).collect();
+        let steps = history.steps.iter().filter_map(|step| step_of(step, &window, spec)).collect();
         Self { window, steps, stuck: stuck(history), findings: oddities(history, catalog) }
     }
 }
@@ -137,8 +139,8 @@ pub fn forecast(
         history
     };
     let early = history(EARLIEST, from, until);
-    let (window, pools) = (*early.window(), &state.shoot.spec.provider.workers);
-    let mut forecast = Forecast::of(&early, pools, catalog);
+    let (window, spec) = (*early.window(), &state.shoot.spec);
+    let mut forecast = Forecast::of(&early, spec, catalog);
     // Where within the window the controller wakes up matters only if a stage begins there: then a late one is a day ahead.
     if catalog.changes().iter().any(|change| (from..until).contains(change) && window.contains(*change)) {
         let late = window.length() - EARLIEST;
@@ -148,7 +150,7 @@ pub fn forecast(
         let until_next = until + DAY;
         let [early, late] = [(EARLIEST, from), (late, late_from)].map(|(offset, from)| {
             let history = history(offset, from, until_next);
-            history.steps.iter().filter_map(|step| step_of(step, &window, pools)).collect()
+            history.steps.iter().filter_map(|step| step_of(step, &window, spec)).collect()
         });
         let (mut steps, by_chance_from) = of_either(early, late);
         steps.retain(|step| step.time < until);
@@ -204,8 +206,8 @@ pub fn next_window(
         let moment = if window.contains(moment) { moment } else { begin };
         History::start(state.clone(), catalog, garden.clone(), EARLIEST, moment)
     });
-    let pools = &state.shoot.spec.provider.workers;
-    let [of_early, of_late] = [&early, &late].map(|history| Forecast::of(history, pools, catalog));
+    let spec = &state.shoot.spec;
+    let [of_early, of_late] = [&early, &late].map(|history| Forecast::of(history, spec, catalog));
     if of_early.steps == of_late.steps {
         return (of_early, early.state);
     }
@@ -222,21 +224,23 @@ fn touched(forecast: &Forecast) -> [usize; 2] {
     [sum(|step| step.nodes.len()), sum(|step| step.moves.len())]
 }
 
-fn step_of(step: &Step, window: &EffectiveWindow, pools: &[VersionedPool]) -> Option<ForecastStep> {
+fn step_of(step: &Step, window: &EffectiveWindow, spec: &VersionedShootSpec) -> Option<ForecastStep> {
     let run = &step.run;
     let moves: Vec<Move> =
         run.updates().filter(|(_, update)| update.is_move()).map(|(pool, update)| to_move(pool, update)).collect();
     if moves.is_empty() && run.operations.is_empty() || run.rejected.is_some() {
         return None;
     }
-    let nodes = pools.iter().filter_map(|pool| {
+    let has_nodes = |pool: &&VersionedPool| !spec.has_no_nodes() && pool.maximum != Some(0);
+    let nodes = spec.provider.workers.iter().filter(has_nodes).filter_map(|pool| {
         let causes = moves.iter().enumerate().filter(|(_, moved)| touches(moved, pool)).map(|(index, _)| index);
         let causes: Vec<usize> = causes.collect();
         (!causes.is_empty()).then(|| nodes(pool, causes))
     });
     let nodes = nodes.collect();
     let time = window.begin_of(step.time);
-    Some(ForecastStep { time, latest: time, moves, operations: run.operations.clone(), nodes })
+    let (operations, operation) = (run.operations.clone(), run.operation.clone());
+    Some(ForecastStep { time, latest: time, moves, operations, operation, nodes })
 }
 
 fn to_move(pool: Option<&str>, update: &Update) -> Move {
@@ -274,7 +278,7 @@ fn nodes(pool: &VersionedPool, causes: Vec<usize>) -> PoolNodes {
         pool: pool.name.clone(),
         causes,
         in_place: pool.is_updated_in_place(),
-        count: [pool.minimum, pool.maximum],
+        count: [pool.minimum, pool.maximum.unwrap_or_default()],
         surge: number(&pool.max_surge, "1"),
         unavailable: number(&pool.max_unavailable, "0"),
     }

@@ -9,8 +9,20 @@ pub struct Garden {
     pub bindings: Option<Vec<Value>>,
     /// Feature `DisableNginxIngressInShoot` of Gardener.
     pub is_nginx_ingress_disabled: bool,
-    /// Whether the API server refuses what it does not accept.
-    pub validates: bool,
+    /// What the API server refuses.
+    pub validation: Validation,
+}
+
+/// What of an update the API server refuses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Validation {
+    /// Nothing: the controller by itself.
+    #[default]
+    Off,
+    /// What is wrong by itself.
+    OfShoot,
+    /// Also what contradicts the CloudProfile, as its admission plugin `ShootValidator` does, which is on by default.
+    WithProfile,
 }
 
 impl Garden {

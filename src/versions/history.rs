@@ -8,10 +8,9 @@ use jiff::{SignedDuration, Timestamp};
 use super::candidates::FittingVersions;
 use super::catalog::VersionCatalog;
 use super::garden::Garden;
-use super::maintenance::{
-    MAINTAIN, MaintainedShoot, OPERATION, Pools, Surroundings, maintain, next_change, operations,
-};
+use super::maintenance::{MAINTAIN, MaintainedShoot, Pools, Surroundings, maintain, next_change, operations};
 use super::run::Run;
+use super::update_rules::OPERATION;
 use super::window::EffectiveWindow;
 
 const DAY: SignedDuration = SignedDuration::from_hours(24);

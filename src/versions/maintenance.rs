@@ -17,10 +17,8 @@ use super::kubernetes_settings::{Crossing, KubernetesSettings};
 use super::run::{Cause, Run, Update};
 use super::target::{Candidate, NoTarget, Subject, decides, target};
 use super::texts;
-use super::update_rules::refused;
+use super::update_rules::{OPERATION, rejection};
 
-/// The annotation with which an owner asks for an operation.
-pub const OPERATION: &str = "gardener.cloud/operation";
 /// The operation of that annotation that starts maintenance at once.
 pub const MAINTAIN: &str = "maintain";
 const MAINTENANCE_OPERATION: &str = "maintenance.gardener.cloud/operation";
@@ -85,7 +83,7 @@ pub fn maintain(state: &mut MaintainedShoot, garden: &mut Garden, around: Surrou
         run.is_stable = true;
         return run;
     };
-    finish(state, garden, plan, &mut run);
+    finish(state, garden, plan, around, &mut run);
     run
 }
 
@@ -344,18 +342,17 @@ pub fn operations(annotation: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Writes status and shoot, unless the API server refuses the shoot or the controller crashes between the two.
-fn finish(state: &mut MaintainedShoot, garden: &Garden, plan: Plan, run: &mut Run) {
+fn finish(state: &mut MaintainedShoot, garden: &Garden, plan: Plan, around: Surroundings<'_, '_>, run: &mut Run) {
     let before = state.shoot.status.last_maintenance.as_ref().map(|last| last.state.clone());
     let shoot = &mut state.shoot;
     let has_work = !run.operations.is_empty() || run.control_plane.is_some() || !run.kubernetes.is_empty();
     let is_told = has_work || !(run.images.is_empty() || run.is_silent);
     let changed = changed(shoot, &plan);
-    let rejections = if is_told && garden.validates { refused(&changed.spec) } else { Vec::new() };
+    let rejected =
+        if is_told { rejection(garden.validation, [shoot, &changed], around.catalog, around.now) } else { None };
     let last = is_told.then(|| texts::last_maintenance(run));
     let is_maintain_asked = take_off_maintain(shoot);
-    if !rejections.is_empty() {
-        let name = shoot.metadata.name.as_deref().unwrap_or_default();
-        let rejected = texts::rejection(name, &rejections);
+    if let Some(rejected) = rejected {
         // All of it is lost, but for what is in the log.
         let logged = std::mem::take(&mut run.logged);
         let last_maintenance = Some(texts::failed_maintenance(&rejected));

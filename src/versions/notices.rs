@@ -11,7 +11,7 @@ use crate::api::gardener::{AutoUpdate, ProfileSpec, VersionedShoot};
 use super::catalog::{ListedVersion, VersionCatalog};
 use super::expirations::Expirations;
 use super::forecast::{Forecast, ForecastStep, Move, Stuck, forecast, remedy};
-use super::garden::Garden;
+use super::garden::{Garden, Validation};
 use super::maintenance::MaintainedShoot;
 use super::run::{Cause, Update};
 use super::target::{Candidate, NoTarget, Subject, target};
@@ -140,7 +140,7 @@ fn forecast_span(mut shoot: VersionedShoot, catalog: &VersionCatalog<'_>, span: 
     // What has to be carried out besides updates decides nothing here.
     shoot.metadata.annotations = None;
     shoot.apply_defaults();
-    let garden = Garden { validates: true, ..Garden::default() };
+    let garden = Garden { validation: Validation::WithProfile, ..Garden::default() };
     forecast(&MaintainedShoot { shoot, settings: None }, catalog, &garden, span)
 }
 

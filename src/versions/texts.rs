@@ -97,13 +97,21 @@ pub(super) fn recovered() -> LastMaintenance {
     LastMaintenance { state: "Succeeded", summary, parts: Vec::new(), failure_reasons: Vec::new() }
 }
 
-/// How the API server refuses a Shoot.
-pub(super) fn rejection(name: &str, errors: &[String]) -> String {
-    let errors = match errors {
+/// How the API server refuses a Shoot that is wrong by itself.
+pub(super) fn invalid(name: &str, errors: &[String]) -> String {
+    format!("Shoot.core.gardener.cloud \"{name}\" is invalid: {}", listed(errors))
+}
+
+/// How its admission plugins refuse one.
+pub(super) fn forbidden(name: &str, errors: &[String]) -> String {
+    format!("shoots.core.gardener.cloud \"{name}\" is forbidden: {}", listed(errors))
+}
+
+fn listed(errors: &[String]) -> String {
+    match errors {
         [one] => one.clone(),
         several => format!("[{}]", several.join(", ")),
-    };
-    format!("Shoot.core.gardener.cloud \"{name}\" is invalid: {errors}")
+    }
 }
 
 impl Run {

@@ -1,18 +1,48 @@
 //! What the API server refuses when maintenance changes a Shoot (docs/versions.md#refused).
 
-use crate::api::gardener::VersionedShootSpec;
-use crate::api::gotext::version::Version;
+use jiff::Timestamp;
 
+use crate::api::gardener::{VersionedPool, VersionedShoot, VersionedShootSpec};
+use crate::api::gotext::version::Version;
+use crate::capabilities::{Classification, is_supported_by_image};
+
+use super::catalog::{ListedImageVersion, VersionCatalog};
+use super::garden::Validation;
+use super::texts;
+
+/// The annotation with which an owner asks for an operation.
+pub const OPERATION: &str = "gardener.cloud/operation";
 /// How many minors a pool may be behind its control plane.
 const MOST_MINORS_BEHIND: u64 = 3;
+/// The operation with which an owner lets pools change that are being updated in place.
+const FORCED_IN_PLACE: &str = "force-in-place-update";
 
-/// What is wrong with the versions of a changed shoot, as the API server lists it. The texts are Gardener's.
-#[must_use]
-pub fn refused(spec: &VersionedShootSpec) -> Vec<String> {
-    let Some(control_plane) = spec.kubernetes.version.as_deref().and_then(|version| Version::parse(version).ok())
-    else {
-        return Vec::new();
+/// How the API server refuses a changed Shoot; `None` where it takes it.
+pub(super) fn rejection(
+    validation: Validation,
+    [before, after]: [&VersionedShoot; 2],
+    catalog: &VersionCatalog<'_>,
+    now: Timestamp,
+) -> Option<String> {
+    let name = after.metadata.name.as_deref().unwrap_or_default();
+    let of_shoot = match validation {
+        Validation::Off => return None,
+        Validation::OfShoot | Validation::WithProfile => refused(before, after),
     };
+    if !of_shoot.is_empty() {
+        return Some(texts::invalid(name, &of_shoot));
+    }
+    let with_profile = match validation {
+        Validation::Off | Validation::OfShoot => Vec::new(),
+        Validation::WithProfile => refused_with_profile(&before.spec, &after.spec, catalog, now),
+    };
+    (!with_profile.is_empty()).then(|| texts::forbidden(name, &with_profile))
+}
+
+/// What is wrong with the versions of a changed shoot by itself, as the API server lists it. The texts are Gardener's.
+fn refused(before: &VersionedShoot, after: &VersionedShoot) -> Vec<String> {
+    let spec = &after.spec;
+    let Some(control_plane) = parsed(spec.kubernetes.version.as_deref()) else { return Vec::new() };
     let mut refused = Vec::new();
     let has_binding = spec.secret_binding_name.as_deref().is_some_and(|name| !name.is_empty());
     if has_binding && control_plane.at_least_including_prereleases(1, 34) {
@@ -23,9 +53,7 @@ pub fn refused(spec: &VersionedShootSpec) -> Vec<String> {
         );
     }
     for (index, pool) in spec.provider.workers.iter().enumerate() {
-        let Some(version) = pool.kubernetes.version.as_deref().and_then(|version| Version::parse(version).ok()) else {
-            continue;
-        };
+        let Some(version) = parsed(pool.kubernetes.version.as_deref()) else { continue };
         let path = format!(
             "spec.provider.workers[{index}].kubernetes.version: Forbidden: worker group kubernetes version must"
         );
@@ -36,7 +64,111 @@ pub fn refused(spec: &VersionedShootSpec) -> Vec<String> {
             refused.push(format!("{path} be at most three minor versions behind control plane version"));
         }
     }
+    refused.extend(changed_in_place(before, after));
     refused
+}
+
+/// Pools with nodes that a person has still to select for an update in place take no other update. So do those that update themselves,
+/// but only until they have.
+fn changed_in_place(before: &VersionedShoot, after: &VersionedShoot) -> Vec<String> {
+    let asked = after.metadata.annotations.as_ref().and_then(|annotations| annotations.get(OPERATION));
+    if asked.is_some_and(|operation| operation == FORCED_IN_PLACE) {
+        return Vec::new();
+    }
+    let pending = &after.status.in_place_updates.pending_worker_updates;
+    let is_pending = |pool: &VersionedPool| {
+        pool.update_strategy == "ManualInPlaceUpdate" && pending.manual_in_place_update.contains(&pool.name)
+    };
+    let (old, new) = (&before.spec, &after.spec);
+    let pools = new.provider.workers.iter().zip(&old.provider.workers).enumerate();
+    let changed = pools.filter(|(_, (pool, old_pool))| {
+        is_pending(pool)
+            && (pool.machine != old_pool.machine
+                || pool.kubernetes != old_pool.kubernetes
+                || kubelet(new, pool) != kubelet(old, old_pool))
+    });
+    let text = |(index, (pool, _)): (usize, (&VersionedPool, _))| {
+        format!(
+            "spec.provider.workers[{index}]: Forbidden: the worker pool {:?} is currently undergoing an in-place update. No \
+             changes are allowed to the worker pool, the Shoot Kubernetes version, or the Shoot kubelet configuration. You \
+             can force an update with annotating the Shoot with '{OPERATION}={FORCED_IN_PLACE}'",
+            pool.name
+        )
+    };
+    changed.map(text).collect()
+}
+
+/// What of a changed shoot contradicts its profile: images of all pools, also of those that do not change. Gardener's words without the
+/// values.
+fn refused_with_profile(
+    before: &VersionedShootSpec,
+    after: &VersionedShootSpec,
+    catalog: &VersionCatalog<'_>,
+    now: Timestamp,
+) -> Vec<String> {
+    let mut refused = Vec::new();
+    for (index, (pool, old)) in after.provider.workers.iter().zip(&before.provider.workers).enumerate() {
+        let Some(image) = &pool.machine.image else { continue };
+        let path = format!("spec.provider.workers[{index}].machine.image");
+        let listed = listed(pool, catalog);
+        if pool.machine.image != old.machine.image {
+            match listed.map(|listed| listed.listed.at(now)) {
+                None => refused.push(format!("{path}.version: Unsupported value: {:?}", image.version)),
+                Some(Classification::Unavailable) => refused.push(format!(
+                    "{path}: Invalid value: machine image version '{}:{}' is expired (its first stage has not begun)",
+                    image.name, image.version
+                )),
+                Some(_) => {}
+            }
+        }
+        refused.extend(misfit(pool, kubelet(after, pool), listed, catalog).map(|text| format!("{path}{text}")));
+    }
+    refused
+}
+
+/// Why the image of a pool can't run on its machines, or not with its kubelet.
+fn misfit(
+    pool: &VersionedPool,
+    kubelet: Option<Version>,
+    listed: Option<&ListedImageVersion<'_>>,
+    catalog: &VersionCatalog<'_>,
+) -> Option<String> {
+    let (listed, spec) = (listed?, catalog.spec);
+    let title = format!("{}:{}", pool.machine.image.as_ref()?.name, listed.listed.text);
+    let machine_type = catalog.machine_type(&pool.machine.machine_type);
+    let definitions = &spec.machine_capabilities;
+    let runs = |capabilities| is_supported_by_image(capabilities, &listed.entry.capability_flavors, definitions);
+    if !definitions.is_empty() && machine_type.is_some_and(|machine_type| !runs(&machine_type.capabilities)) {
+        return Some(format!(
+            ".version: Invalid value: machine capabilities of machine type {:?} are not supported by machine image {title}",
+            pool.machine.machine_type
+        ));
+    }
+    let (kubelet, constraint) = (kubelet?, listed.kubelet.as_ref()?);
+    let is_allowed = constraint.as_ref().is_some_and(|constraint| constraint.allows(&kubelet));
+    (!is_allowed).then(|| {
+        let wanted = listed.entry.kubelet_version_constraint.as_deref().unwrap_or_default();
+        format!(
+            ": Invalid value: machine image '{title}' does not support kubelet version '{kubelet}', supported kubelet \
+             versions by this machine image version: '{wanted}'"
+        )
+    })
+}
+
+/// The version of the image of a pool in the profile, by its exact name.
+fn listed<'c>(pool: &VersionedPool, catalog: &'c VersionCatalog<'c>) -> Option<&'c ListedImageVersion<'c>> {
+    let image = pool.machine.image.as_ref()?;
+    let images = catalog.images.iter().filter(|listed| listed.image.name == image.name);
+    images.flat_map(|listed| &listed.versions).find(|version| version.listed.text == image.version)
+}
+
+/// The version of the kubelets of a pool.
+fn kubelet(spec: &VersionedShootSpec, pool: &VersionedPool) -> Option<Version> {
+    parsed(pool.kubernetes.version.as_deref().or(spec.kubernetes.version.as_deref()))
+}
+
+fn parsed(version: Option<&str>) -> Option<Version> {
+    Version::parse(version?).ok()
 }
 
 /// How many minors a pool is behind; `None` for another major.

@@ -358,6 +358,49 @@ fn a_window_can_touch_no_node_or_nothing_at_all() {
     assert!(minor.stdout.contains("Kubernetes goes from 1.34.3 to 1.35.1 (forced"), "{}", minor.stdout);
 }
 
+/// What an owner leaves to the next window rolls as well.
+#[test]
+fn a_window_rolls_what_its_operation_rolls() {
+    let rolled = |operation: &str, more: &[(&str, &str)]| {
+        let annotated = format!(
+            "name: riverside\n      namespace: garden-meadow\n      annotations:\n        \
+            maintenance.gardener.cloud/operation: \"{operation}\""
+        );
+        let mut changes = vec![
+            NO_IMAGE_UPDATES,
+            ("name: riverside\n      namespace: garden-meadow", annotated.as_str()),
+            (
+                "    status:\n      technicalID:",
+                "    status:\n      lastOperation: {type: Reconcile, state: Succeeded}\n      technicalID:",
+            ),
+        ];
+        changes.extend(more);
+        let shown = maintained(&changes, &["-o", "json"]);
+        let placements = shown.json()["workers"][0]["placements"].as_array().unwrap().clone();
+        let rolled = placements.iter().filter(|placement| placement["verdict"] == "ROLL");
+        let mut pools: Vec<String> = rolled.map(|placement| placement["pool"].as_str().unwrap().to_owned()).collect();
+        pools.dedup();
+        (shown.code, pools)
+    };
+    let both = || (5, vec!["services".to_owned(), "builds".to_owned()]);
+    for all in [
+        "rotate-credentials-start",
+        "rotate-ca-start;reconcile",
+        "rotate-serviceaccount-key-start",
+        "rollout-workers=*",
+    ] {
+        assert_eq!(rolled(all, &[]), both(), "{all}");
+    }
+    for one in ["rollout-workers=services", "rotate-rollout-workers=services,none"] {
+        assert_eq!(rolled(one, &[]), (5, vec!["services".to_owned()]), "{one}");
+    }
+    for none in ["rotate-credentials-start-without-workers-rollout", "rotate-ssh-keypair", "rollout-workers=none"] {
+        assert_eq!(rolled(none, &[]), (1, vec![]), "{none}");
+    }
+    let in_place = ("updateStrategy: AutoRollingUpdate", "updateStrategy: AutoInPlaceUpdate");
+    assert_eq!(rolled("rotate-ca-start", &[in_place]).1, Vec::<String>::new());
+}
+
 #[test]
 fn a_window_that_finds_no_version_is_a_hazard() {
     let stuck = maintained(&[NO_IMAGE_UPDATES, ("- version: 1.34.3", "- version: 1.36.1")], &[]);

@@ -65,6 +65,92 @@ fn exit_codes_follow_the_forecast() {
     assert_eq!(shoot(("", ""), &["--until", "9999-12-30"]).code, 2);
 }
 
+/// A shoot whose control plane expires on 2026-05-01 and whose image on 2026-06-01, with changes of it.
+fn expiring(edits: &[(&str, &str)]) -> crate::binary::Outcome {
+    let shoot = "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: s, namespace: p}, spec: {\
+        cloudProfile: {kind: CloudProfile, name: c}, region: r, kubernetes: {version: 1.33.6}, maintenance: {\
+        timeWindow: {begin: 010000+0000, end: 020000+0000}, autoUpdate: {kubernetesVersion: false, \
+        machineImageVersion: false}}, provider: {type: azure, workers: [{name: blue, minimum: 2, maximum: 6, \
+        machine: {type: t, architecture: amd64, image: {name: linux, version: 1592.9.0}}}]}}, status: {\
+        lastOperation: {state: Succeeded, type: Reconcile, progress: 100}}}";
+    let profile = "{apiVersion: core.gardener.cloud/v1beta1, kind: CloudProfile, metadata: {name: c}, spec: {type: azure, \
+        regions: [{name: r}], machineCapabilities: [{name: architecture, values: [amd64, arm64]}], kubernetes: {versions: [\
+        {version: 1.34.5}, {version: 1.33.6, expirationDate: 2026-05-01T00:00:00Z}]}, machineImages: [{name: linux, \
+        updateStrategy: minor, versions: [{version: 1592.9.0, expirationDate: 2026-06-01T00:00:00Z, cri: [\
+        {name: containerd}], inPlaceUpdates: {supported: true}, capabilityFlavors: [{architecture: [amd64]}]}, \
+        {version: 1877.3.0, cri: [{name: containerd}], inPlaceUpdates: {supported: true, minVersionForUpdate: 1.0.0}, \
+        capabilityFlavors: [{architecture: [amd64]}]}]}], machineTypes: [{name: t, cpu: 4, gpu: 0, memory: 16Gi, \
+        capabilities: {architecture: [amd64]}}]}}";
+    let mut text = format!("{shoot}\n---\n{profile}");
+    for (from, to) in edits {
+        assert!(text.contains(from), "{from}");
+        text = text.replacen(from, to, 1);
+    }
+    outcome(command(&["forecast", "-", "--at", "2026-02-01"]), &text)
+}
+
+/// What is printed, without its line breaks.
+fn in_one_line(shown: &crate::binary::Outcome) -> String {
+    shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn what_the_api_server_refuses_of_maintenance_is_stuck() {
+    let all_is_well = expiring(&[]);
+    assert_eq!(all_is_well.code, 5, "{all_is_well:?}");
+    assert!(!all_is_well.stdout.contains("refuses"), "{}", all_is_well.stdout);
+    let in_place = ("name: blue,", "name: blue, updateStrategy: ManualInPlaceUpdate,");
+    let pending =
+        |pool: &str| format!("status: {{inPlaceUpdates: {{pendingWorkerUpdates: {{manualInPlaceUpdate: [{pool}]}}}}, ");
+    let [of_pool, of_another] = ["blue", "other"].map(pending);
+    let (of_pool, of_another) = (("status: {", of_pool.as_str()), ("status: {", of_another.as_str()));
+    let constraint =
+        ("1592.9.0, expirationDate: 2026-06-01T00:00:00Z,", "1592.9.0, kubeletVersionConstraint: \"< 1.34\",");
+    let future = (
+        "{version: 1877.3.0,",
+        "{version: 1877.3.0, lifecycle: [{classification: supported, startTime: 2027-12-01T00:00:00Z}],",
+    );
+    let arm = ("[{architecture: [amd64]}]}, {version: 1877", "[{architecture: [arm64]}]}, {version: 1877");
+    for (edits, refusal, since) in [
+        (vec![constraint], Some("does not support kubelet version '1.34.5'"), "2026-05-01"),
+        (vec![future], Some("image version 'linux:1877.3.0' is expired (its first stage has not begun)"), "2026-06-01"),
+        (
+            vec![in_place, of_pool],
+            Some("the worker pool \"blue\" is currently undergoing an in-place update"),
+            "2026-05-01",
+        ),
+        (vec![in_place, of_another], None, ""),
+        (vec![of_pool], None, ""),
+        (vec![arm], None, "2026-02-01"),
+    ] {
+        let shown = in_one_line(&expiring(&edits));
+        assert_eq!(shown.contains("the API server refuses the update"), refusal.is_some(), "{edits:?}: {shown}");
+        assert!(refusal.is_none_or(|refusal| shown.contains(refusal)), "{edits:?}: {shown}");
+        assert!(shown.contains(since), "{edits:?}: {shown}");
+    }
+    // What has nowhere to go keeps its shoot where it is: its image does not fit its machines.
+    let alone = ("{architecture: [amd64]}]}]}], machineTypes", "{architecture: [arm64]}]}]}], machineTypes");
+    let shown = expiring(&[arm, alone]);
+    let refusal = "machine type \"t\" are not supported by machine image linux:1592.9.0";
+    assert!(in_one_line(&shown).contains(refusal), "{shown:?}");
+    assert_eq!(shown.code, 4, "{shown:?}");
+}
+
+#[test]
+fn what_has_no_nodes_loses_none() {
+    for (edit, code) in [
+        ((", provider: {", ", hibernation: {enabled: true}, provider: {"), 1),
+        (("minimum: 2, maximum: 6", "minimum: 0, maximum: 0"), 1),
+        ((", provider: {", ", hibernation: {enabled: true, schedules: [{end: 00 08 * * *}]}, provider: {"), 5),
+        ((", provider: {", ", hibernation: {enabled: false}, provider: {"), 5),
+        (("minimum: 2, maximum: 6", "minimum: 0, maximum: 6"), 5),
+    ] {
+        let shown = expiring(&[edit]);
+        assert_eq!(shown.code, code, "{edit:?}: {shown:?}");
+        assert_eq!(shown.stdout.contains("replaced, surge"), code == 5, "{edit:?}: {}", shown.stdout);
+    }
+}
+
 #[test]
 fn bad_input_of_one_shoot_stops_no_other() {
     let shoots = std::fs::read_to_string("example/versions/shoots.yaml").unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gardener_extension_worker::api::gardener::{NamespacedProfileSpec, ProfileSpec};
 use gardener_extension_worker::cloud_profile::namespaced::merge as merge_profiles;
 use gardener_extension_worker::versions::catalog::VersionCatalog;
-use gardener_extension_worker::versions::garden::Garden;
+use gardener_extension_worker::versions::garden::{Garden, Validation};
 use gardener_extension_worker::versions::history::{History, Step, Trigger};
 use gardener_extension_worker::versions::kubernetes_settings::KubernetesSettings;
 use gardener_extension_worker::versions::maintenance::MaintainedShoot;
@@ -92,7 +92,7 @@ impl<'c> World<'c> {
         let garden = Garden {
             bindings: Some(input["objects"].as_array().cloned().unwrap_or_default()),
             is_nginx_ingress_disabled: input["disableNginxIngressInShoot"] == true,
-            validates: input["apiValidation"] == true,
+            validation: if input["apiValidation"] == true { Validation::OfShoot } else { Validation::Off },
         };
         let state = MaintainedShoot::read(&shoot, defaults).map_err(|error| error.to_string())?;
         let original = state.settings.clone();

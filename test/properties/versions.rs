@@ -6,7 +6,7 @@
 use gardener_extension_worker::api::gardener::ProfileSpec;
 use gardener_extension_worker::versions::catalog::VersionCatalog;
 use gardener_extension_worker::versions::forecast::forecast;
-use gardener_extension_worker::versions::garden::Garden;
+use gardener_extension_worker::versions::garden::{Garden, Validation};
 use gardener_extension_worker::versions::history::History;
 use gardener_extension_worker::versions::maintenance::MaintainedShoot;
 use jiff::SignedDuration;
@@ -24,7 +24,7 @@ fn state(shoot: &Value) -> MaintainedShoot {
 }
 
 fn history<'c>(shoot: &Value, catalog: &'c VersionCatalog<'c>, start: i64) -> History<'c> {
-    let garden = Garden { validates: true, ..Garden::default() };
+    let garden = Garden { validation: Validation::WithProfile, ..Garden::default() };
     History::start(state(shoot), catalog, garden, SignedDuration::from_secs(1), moment(start))
 }
 
@@ -62,7 +62,7 @@ proptest! {
     fn a_forecast_from_a_later_moment_is_the_same(profile in profile(), shoot in shoot(), on_the_way in 1..END) {
         let spec = decoded(&profile);
         let catalog = VersionCatalog::new("p", &spec);
-        let garden = Garden { validates: true, ..Garden::default() };
+        let garden = Garden { validation: Validation::WithProfile, ..Garden::default() };
         let mut half = history(&shoot, &catalog, 0);
         // Within the window it would act at once.
         if half.window().contains(moment(0)) {
@@ -93,7 +93,7 @@ proptest! {
         let known = moves(&history);
         history.advance(moment(LAST_STAGE + 500));
         prop_assert_eq!(known, moves(&history));
-        let garden = Garden { validates: true, ..Garden::default() };
+        let garden = Garden { validation: Validation::WithProfile, ..Garden::default() };
         let again = forecast(&history.state, &catalog, &garden, [moment(LAST_STAGE + 500), moment(LAST_STAGE + 900)]);
         prop_assert!(again.steps.iter().all(|step| step.moves.is_empty()), "{:?}", again.steps);
     }

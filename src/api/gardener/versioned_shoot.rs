@@ -42,6 +42,18 @@ pub struct VersionedShootSpec {
     pub secret_binding_name: Option<String>,
     /// The newer one.
     pub credentials_binding_name: Option<String>,
+    /// Whether the shoot has no nodes now.
+    pub hibernation: VersionedHibernation,
+}
+
+/// `Shoot.spec.hibernation`.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct VersionedHibernation {
+    /// Whether it is hibernated.
+    pub enabled: bool,
+    /// When it is hibernated and woken up.
+    pub schedules: Vec<Value>,
 }
 
 /// A Kubernetes version; a pool without one has that of the control plane.
@@ -109,8 +121,8 @@ pub struct VersionedPool {
     pub update_strategy: String,
     /// Fewest nodes.
     pub minimum: u32,
-    /// Most nodes.
-    pub maximum: u32,
+    /// Most nodes; a stored Shoot always has it.
+    pub maximum: Option<u32>,
     /// Nodes more while it rolls: a number or a percentage.
     pub max_surge: Option<Value>,
     /// Nodes less while it rolls.
@@ -139,6 +151,26 @@ pub struct VersionedShootStatus {
     pub last_operation: Option<LastOperationState>,
     /// How the last maintenance ended.
     pub last_maintenance: Option<LastOperationState>,
+    /// Updates in place.
+    pub in_place_updates: VersionedInPlaceUpdates,
+}
+
+/// `Shoot.status.inPlaceUpdates`.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VersionedInPlaceUpdates {
+    /// Pools with nodes that are not updated yet.
+    pub pending_worker_updates: PendingWorkerUpdates,
+}
+
+/// Names of pools by their strategy.
+#[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PendingWorkerUpdates {
+    /// Updated as a person selects nodes.
+    pub manual_in_place_update: Vec<String>,
 }
 
 impl VersionedPool {
@@ -146,6 +178,14 @@ impl VersionedPool {
     #[must_use]
     pub fn is_updated_in_place(&self) -> bool {
         ["AutoInPlaceUpdate", "ManualInPlaceUpdate"].contains(&self.update_strategy.as_str())
+    }
+}
+
+impl VersionedShootSpec {
+    /// Whether there are no nodes, and will be none: without a schedule that wakes it up.
+    #[must_use]
+    pub fn has_no_nodes(&self) -> bool {
+        self.hibernation.enabled && self.hibernation.schedules.is_empty()
     }
 }
 

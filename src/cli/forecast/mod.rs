@@ -17,7 +17,7 @@ use crate::capabilities::Classification;
 use crate::cluster::garden_cluster::GardenCluster;
 use crate::versions::catalog::VersionCatalog;
 use crate::versions::forecast::{Forecast, forecast};
-use crate::versions::garden::Garden;
+use crate::versions::garden::{Garden, Validation};
 use crate::versions::maintenance::MaintainedShoot;
 use garden_files::{GardenFiles, GivenShoot, ProfileKey, Reference, complete, reference};
 use summary::Summary;
@@ -170,7 +170,8 @@ fn report(files: &GardenFiles, changed: &GardenFiles, span: [Timestamp; 2], argu
     let new = if is_comparison { files.replaced_by(changed) } else { BTreeMap::new() };
     let [old, new] = [&old, &new].map(catalogs);
     let shoots = files.shoots();
-    let garden = Garden { bindings: files.bindings(), is_nginx_ingress_disabled: false, validates: true };
+    let garden =
+        Garden { bindings: files.bindings(), is_nginx_ingress_disabled: false, validation: Validation::WithProfile };
     let mut report = Report {
         from: span[0],
         until: span[1],
