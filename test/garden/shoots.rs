@@ -10,6 +10,9 @@ use test_support::cluster::eventually;
 use crate::project::Project;
 use crate::stage::{self, Stage, command};
 
+/// A version of the minor after that of Shoots, in the example for Azure.
+const NEXT_MINOR: &str = "1.34.2";
+
 /// The stored Shoot with the annotation that asks for maintenance at once.
 fn ask_for_maintenance(shoot: &mut Value) {
     shoot["metadata"]["annotations"]["gardener.cloud/operation"] = "maintain".into();
@@ -157,5 +160,32 @@ async fn maintenance_of_a_shoot_is_not_held_up_by_what_was_wrong_before() -> Res
     let shoot = maintained(&project, "s").await?;
     ensure!(shoot["status"]["lastMaintenance"]["state"] == "Succeeded", "{}", shoot["status"]["lastMaintenance"]);
     ensure!(versions(&shoot) == ["1.33.6", "1877.3.0", "1877.3.0"], "{:?}", versions(&shoot));
+    Ok(())
+}
+
+/// What ShootValidator refuses of maintenance, the forecast does not promise.
+#[tokio::test]
+async fn what_the_forecast_calls_refused_is_refused() -> Result<()> {
+    let change = |profile: &mut Value| {
+        lasting(profile);
+        let versions = profile["spec"]["machineImages"][0]["versions"].as_array_mut().into_iter().flatten();
+        let constrained = versions.filter(|version| version["version"] == "1592.9.0");
+        constrained.for_each(|version| version["kubeletVersionConstraint"] = "< 1.34".into());
+    };
+    let project = Project::new(stage::with_webhooks().await?, "validated", change).await?;
+    project.create(&project.shoot("s")).await?.taken()?;
+    let newer = |shoot: &mut Value| shoot["spec"]["kubernetes"]["version"] = NEXT_MINOR.into();
+    let answer = project.edit("s", true, newer).await?;
+    let refusal = "does not support kubelet version";
+    ensure!(answer.status == 403 && answer.message().contains(refusal), "{answer:?}");
+    // The minor of the control plane has to go, and the image with it.
+    let mut profile = project.profile().await?;
+    profile["spec"]["kubernetes"]["versions"] = json!([{"version": NEXT_MINOR}]);
+    let objects = json!({"apiVersion": "v1", "kind": "List", "items": [profile, project.stored("s").await?]});
+    let output = command(&["forecast", "-", "-o", "json"], &objects.to_string()).await?;
+    let forecast: Value =
+        serde_json::from_slice(&output.stdout).with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+    let stuck = forecast["shoots"][0]["stuck"].to_string();
+    ensure!(stuck.contains(refusal), "{forecast:#}");
     Ok(())
 }
