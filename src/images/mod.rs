@@ -20,6 +20,7 @@
 //!
 //! There is no client here: an image is what a file says of it, so air-gapped landscapes are nothing special.
 
+mod asked_names;
 pub mod catalogue;
 pub mod check;
 pub mod fill;

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::asked_names::AskedNames;
 use super::catalogue::Catalogue;
 use super::lock::Lock;
 use super::users::{Needs, Reader, objects, parent, title};
@@ -89,8 +90,8 @@ pub fn unused(
     let offer = profile.offer(now);
     let mut listed: BTreeSet<String> = offer.images.iter().flat_map(ids_of).collect();
     let of_cloud = catalogue.images().iter().filter(|image| image.provider == profile.spec.provider_type);
-    let asked: BTreeSet<String> =
-        listed.iter().cloned().chain(of_cloud.clone().map(|image| image.reference.value.to_lowercase())).collect();
+    let at_cloud = of_cloud.clone().map(|image| image.reference.value.clone());
+    let asked = AskedNames::new(listed.iter().cloned().chain(at_cloud));
     let parents: BTreeMap<String, String> = documents.iter().filter_map(parent).collect();
     let reader =
         Reader { profile: profile.name(), provider: &profile.spec.provider_type, asked: &asked, parents: &parents };

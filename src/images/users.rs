@@ -7,6 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
+use super::asked_names::AskedNames;
 use crate::api::bounded_unpacking::unpacked_json;
 
 /// Most texts within texts.
@@ -86,8 +87,8 @@ pub(super) struct Reader<'a> {
     pub(super) profile: &'a str,
     /// `spec.type`.
     pub(super) provider: &'a str,
-    /// Names at clouds that somebody asks about, in small letters.
-    pub(super) asked: &'a BTreeSet<String>,
+    /// Names at clouds that somebody asks about.
+    pub(super) asked: &'a AskedNames,
     /// Parents of NamespacedCloudProfiles by `namespace/name`.
     pub(super) parents: &'a BTreeMap<String, String>,
 }
@@ -238,22 +239,11 @@ impl Reader<'_> {
 
     /// The names in a text that somebody asks about, also in the middle of it.
     fn names(&self, text: &str, needs: &mut Needs) {
-        if self.asked.is_empty() {
-            return;
-        }
-        let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | '/' | ':');
-        for word in text.split(|letter| !is_part(letter)) {
-            let word = word.to_lowercase();
-            if self.asked.contains(&word) {
-                needs.ids.insert(word);
-            } else if let Some((_, short)) = word.split_once("/projects/") {
-                // Clouds write addresses where profiles write paths.
-                let path = format!("projects/{short}");
-                if self.asked.contains(&path) {
-                    needs.ids.insert(path);
-                }
+        self.asked.find_in(text, |name| {
+            if !needs.ids.contains(name) {
+                needs.ids.insert(name.to_owned());
             }
-        }
+        });
     }
 }
 

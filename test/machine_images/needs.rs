@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use gardener_extension_worker::images::catalogue::Catalogue;
+use gardener_extension_worker::images::sources::read;
 use gardener_extension_worker::images::unused::{Unused, UsersError, unused};
 use gardener_extension_worker::offer::profile::Profile;
 use gardener_extension_worker::provider::Providers;
@@ -157,6 +158,41 @@ fn an_image_that_any_profile_names_is_not_of_nobody() {
     let copy = json!({"kind": "Cluster", "spec": {"shoot": shoot(), "cloudProfile": other}});
     assert_eq!(images_of_nobody(&elsewhere, vec![shoot(), other]), Vec::<String>::new());
     assert_eq!(images_of_nobody(&elsewhere, vec![shoot(), copy]), Vec::<String>::new());
+}
+
+#[test]
+fn an_image_is_needed_wherever_a_text_names_it() {
+    let azure =
+        "/subscriptions/0/resourceGroups/rg(images)/providers/Microsoft.Compute/galleries/g/images/i/versions/1.0.0";
+    for (provider, reference, id, texts) in [
+        ("azure", "id", azure, vec!["{}", "https://management.azure.com{}?api-version=1", "'{}'", "a{}"]),
+        ("openstack", "image", "flatcar+nvidia-1.0.0", vec!["{}", "image: {}", "{\"image\":\"{}\"", "{}\n"]),
+        (
+            "aws",
+            "ami",
+            "ami-0c16f4992aecd5a05",
+            vec!["arn:aws:ec2:eu-west-1::image/{}", "eu-west-1:{}", "{}=1", "a_{}_b"],
+        ),
+        ("gcp", "image", "projects/p/global/images/i", vec!["https://www.googleapis.com/compute/v1/{}", "x;{};y"]),
+    ] {
+        let profile =
+            Profile::read(crate::profiles::document(&format!("profiles/{provider}.yaml")), Providers::SHIPPED);
+        let list = json!({"kind": "ImageList", "images": [{"provider": provider, "reference": {reference: id}}]});
+        let catalogue = Catalogue::new(vec![read(&list, None).unwrap()]).unwrap();
+        let profile = profile.unwrap();
+        let of_nobody = |text: &str| {
+            let class = json!({"kind": "MachineClass", "providerSpec": {"image": text}});
+            let users = vec![json!({"kind": "Shoot"}), class];
+            unused(&profile, users, &catalogue, None, at("2026-11-22")).unwrap().images.len()
+        };
+        for text in texts {
+            let text = text.replace("{}", id);
+            assert_eq!((of_nobody(&text), of_nobody(&text.to_uppercase())), (0, 0), "{text}");
+        }
+        for another in [format!("{id}0"), id.replace("i", "j"), String::new()] {
+            assert_eq!(of_nobody(&another), 1, "{another}");
+        }
+    }
 }
 
 #[test]

@@ -16,14 +16,14 @@ use serde_json::{Value, json};
 
 use crate::amis::{at, policy};
 
-fn document(path: &str) -> Value {
+pub(crate) fn document(path: &str) -> Value {
     let text =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("example/images").join(path)).unwrap();
     yaml::documents(&text).unwrap().remove(0)
 }
 
 /// The usual builds of a release.
-fn release(version: &str) -> Catalogue {
+pub(crate) fn release(version: &str) -> Catalogue {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("example/images/release-{version}"));
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
     let usual = files.filter(|name| !name.contains("usi"));
@@ -31,7 +31,7 @@ fn release(version: &str) -> Catalogue {
     Catalogue::new(listings.collect()).unwrap()
 }
 
-fn lock(catalogue: &Catalogue) -> Lock {
+pub(crate) fn lock(catalogue: &Catalogue) -> Lock {
     let mut lock = Lock::default();
     lock.add(&resolve(catalogue, &[], &policy()), at("2026-11-22"));
     lock
@@ -47,7 +47,7 @@ fn filled(profile: &Value, lock: &Lock, replace: bool) -> Result<Filled, FillErr
     fill(profile, lock, &settings, Providers::SHIPPED)
 }
 
-const PROFILES: [&str; 6] = ["alicloud", "aws", "azure", "azure-china", "gcp", "openstack"];
+pub(crate) const PROFILES: [&str; 6] = ["alicloud", "aws", "azure", "azure-china", "gcp", "openstack"];
 
 #[test]
 fn one_release_fills_the_profiles_of_every_cloud() {
