@@ -10,7 +10,9 @@ use super::record::{ImageRecord, ImageState, capabilities};
 use super::reference::ImageReference;
 use super::resolution::{FlavorKey, Policy};
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
-use crate::capabilities::{are_compatible, intersection, with_defaults};
+use crate::capabilities::{
+    ARCHITECTURE, DEFAULT_ARCHITECTURE, architecture_definition, are_compatible, are_equal, intersection, with_defaults,
+};
 use crate::offer::lint::Severity;
 use crate::offer::offered::{OfferedFlavor, OfferedVersion};
 use crate::offer::profile::Profile;
@@ -126,6 +128,7 @@ struct Listed<'a> {
     version: &'a str,
     region: Option<&'a str>,
     path: &'a str,
+    /// With defaults: a capability that the flavor does not name has every value.
     claims: &'a Capabilities,
 }
 
@@ -133,12 +136,19 @@ struct Listed<'a> {
 #[must_use]
 pub fn check(profile: &Profile, catalogue: &Catalogue, lock: Option<&Lock>, policy: &Policy) -> ImageCheck {
     let offer = profile.offer(policy.now);
-    let (realm, definitions) = (profile.format.realm(&profile.spec.regions), &profile.spec.machine_capabilities);
+    let realm = profile.format.realm(&profile.spec.regions);
+    // Without definitions only the architecture is claimed.
+    let architecture = [architecture_definition()];
+    let definitions = match &profile.spec.machine_capabilities[..] {
+        [] => &architecture[..],
+        definitions => definitions,
+    };
     let mut locked: HashMap<LockedPlace<'_>, Vec<(Capabilities, &LockedImage)>> = HashMap::new();
     let of_cloud =
         |(key, _): &(&FlavorKey, &LockedImage)| key.provider == profile.format.provider_type() && key.realm == realm;
     for (key, image) in lock.into_iter().flat_map(|lock| &lock.images).filter(of_cloud) {
         if let Ok(flavor) = capabilities(&key.flavor, definitions) {
+            let flavor = with_defaults(&flavor, definitions);
             locked.entry((&key.image, &key.version, key.region.as_deref())).or_default().push((flavor, image));
         }
     }
@@ -146,13 +156,9 @@ pub fn check(profile: &Profile, catalogue: &Catalogue, lock: Option<&Lock>, poli
     for version in offer.images.iter().filter(|version| !version.is_expired()) {
         checker.overlaps(version);
         for flavor in &version.flavors {
-            let at = |region| Listed {
-                image: &version.image,
-                version: &version.version,
-                region,
-                path: &flavor.path,
-                claims: &flavor.capabilities,
-            };
+            let claims = checker.claims(version, flavor);
+            let (image, of_image, path) = (&version.image, &version.version, &flavor.path);
+            let at = |region| Listed { image, version: of_image, region, path, claims: &claims };
             if let Some(name) = &flavor.anywhere {
                 checker.image(&at(None), name);
             }
@@ -184,11 +190,29 @@ struct Checker<'a> {
     locked: HashMap<LockedPlace<'a>, Vec<(Capabilities, &'a LockedImage)>>,
     policy: &'a Policy,
     realm: &'static str,
+    /// What flavors can claim.
     definitions: &'a [CapabilityDefinition],
     check: ImageCheck,
 }
 
 impl Checker<'_> {
+    fn is_old_format(&self) -> bool {
+        self.profile.spec.machine_capabilities.is_empty()
+    }
+
+    /// What a flavor says of its image. Where the old format names no architecture, it is for those that Gardener admits.
+    fn claims(&self, version: &OfferedVersion, flavor: &OfferedFlavor) -> Capabilities {
+        let mut claims = flavor.capabilities.clone();
+        if self.is_old_format() && claims.values(ARCHITECTURE).is_none() {
+            let admitted = match &version.architectures[..] {
+                [] => vec![DEFAULT_ARCHITECTURE.to_owned()],
+                admitted => admitted.to_vec(),
+            };
+            claims.0.insert(ARCHITECTURE.to_owned(), admitted);
+        }
+        with_defaults(&claims, self.definitions)
+    }
+
     fn find(&mut self, rule: ImageRule, listed: &Listed<'_>, id: &str, reason: String) {
         let region = listed.region.map(|region| format!(" in {region}")).unwrap_or_default();
         self.check.findings.push(ImageFinding {
@@ -205,7 +229,7 @@ impl Checker<'_> {
     fn overlaps(&mut self, version: &OfferedVersion) {
         let definitions = self.definitions;
         // In the old format a version has one image for each architecture.
-        if definitions.is_empty() {
+        if self.is_old_format() {
             return;
         }
         for (position, flavor) in version.flavors.iter().enumerate() {
@@ -264,10 +288,7 @@ impl Checker<'_> {
                 );
             }
         }
-        // Without definitions only the architecture is claimed.
-        let architecture = [crate::capabilities::architecture_definition()];
-        let definitions = if self.definitions.is_empty() { &architecture } else { self.definitions };
-        for definition in definitions {
+        for definition in self.definitions {
             let Some(claimed) = listed.claims.values(&definition.name) else { continue };
             let known = match capabilities(&record.facts, std::slice::from_ref(definition)) {
                 Ok(known) if known.is_empty() => continue,
@@ -285,8 +306,11 @@ impl Checker<'_> {
     /// The lock has another image for a flavor if it has one for what becomes the same flavor in this profile.
     fn lock(&mut self, listed: &Listed<'_>, reference: &ImageReference) {
         let known = self.locked.get(&(listed.image, listed.version, listed.region));
-        let mut known =
-            known.into_iter().flatten().filter(|(flavor, _)| flavor == listed.claims).map(|(_, locked)| locked);
+        let mut known = known
+            .into_iter()
+            .flatten()
+            .filter(|(flavor, _)| are_equal(flavor, listed.claims))
+            .map(|(_, locked)| locked);
         let other = known.clone().next().map(|locked| locked.reference.value.clone());
         if let Some(other) = other.filter(|_| !known.any(|locked| locked.reference == *reference)) {
             self.find(ImageRule::Lock, listed, &reference.value, format!("the lock has {other}"));

@@ -327,22 +327,41 @@ fn check_names_the_lines_of_errors_for_code_scanning() {
 #[test]
 fn flavors_for_the_same_machines_are_a_warning() {
     let folder = folder();
-    let path = folder.path().join("example/images/profiles/azure.yaml");
-    let profile = std::fs::read_to_string(&path).unwrap();
-    let check = |profile: &str| {
-        std::fs::write(folder.path().join("azure.yaml"), profile).unwrap();
+    let check = |cloud: &str, change: &dyn Fn(&mut Value)| {
+        let path = folder.path().join(format!("example/images/profiles/{cloud}.yaml"));
+        let mut profile: Value = yaml::documents(&std::fs::read_to_string(path).unwrap()).unwrap().remove(0);
+        for half in ["/spec/machineImages", "/spec/providerConfig/machineImages"] {
+            change(profile.pointer_mut(&format!("{half}/0/versions/0/capabilityFlavors")).unwrap());
+        }
+        std::fs::write(folder.path().join("profile.yaml"), profile.to_string()).unwrap();
         let source = ["--source", "example/images/release-2001.2", "--at", "2026-11-22"];
-        images(&folder, &[&["check", "azure.yaml"], &source[..]].concat(), "")
+        images(&folder, &[&["check", "profile.yaml"], &source[..]].concat(), "")
     };
-    assert!(!check(&profile).stdout.contains("overlap"));
-    // The flavor of gen1 says nothing of its generation, in both halves: it is for gen2 as well.
-    let open = profile.replacen("        hypervisorType:\n        - gen1\n", "", 1);
-    let open = open.replacen("            hypervisorType:\n            - gen1\n", "", 1);
-    let shown = check(&open);
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(["aws", "azure"].iter().all(|cloud| !check(cloud, &|_| {}).stdout.contains("overlap")));
+    // A second flavor with the same images, for some of the machines of the first one.
+    let shown = check("aws", &|flavors| {
+        let mut part = flavors[0].clone();
+        let capabilities = if part["capabilities"].is_object() { &mut part["capabilities"] } else { &mut part };
+        capabilities["bootMode"] = json!(["uefi"]);
+        flavors.as_array_mut().unwrap().push(part);
+    });
     assert_eq!(shown.code, 0, "a warning is no error: {}", shown.stdout);
     assert!(shown.stdout.contains("1 finding"), "{}", shown.stdout);
-    let told = shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = words(&shown.stdout);
     assert!(told.contains("overlap gardenlinux 2001.2.0"), "{told}");
+    // The flavor of gen1 says nothing of its generation, in both halves: it is for gen2 as well, which its image can't run.
+    let shown = check("azure", &|flavors| {
+        let flavor = &mut flavors[0];
+        let capabilities = if flavor["capabilities"].is_object() { &mut flavor["capabilities"] } else { &mut *flavor };
+        assert_eq!(capabilities.as_object_mut().unwrap().remove("hypervisorType"), Some(json!(["gen1"])));
+    });
+    let told = words(&shown.stdout);
+    assert!(shown.code == 1 && told.contains("2 findings"), "{told}");
+    assert!(
+        told.contains("overlap gardenlinux 2001.2.0") && told.contains("capability gardenlinux 2001.2.0"),
+        "{told}"
+    );
 }
 
 #[test]

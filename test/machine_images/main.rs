@@ -4,6 +4,7 @@
 //! * [`objects`]: the same for objects of a cluster;
 //! * [`reported`]: cases that users of such look-ups have met;
 //! * [`profiles`]: CloudProfiles that are filled and checked;
+//! * [`forms`]: the same, however they are written;
 //! * [`listings`]: what the tools of clouds print;
 //! * [`needs`]: what is unused is needed by nobody, over random landscapes;
 //! * [`names`]: each name that a lookup can produce is of its own flavor, or of none.
@@ -11,6 +12,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 
 mod amis;
+mod forms;
 mod listings;
 mod names;
 mod needs;

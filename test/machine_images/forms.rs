@@ -1,0 +1,119 @@
+//! What `check` finds does not depend on how a profile is written: its format and the order of values.
+
+use gardener_extension_worker::images::catalogue::Catalogue;
+use gardener_extension_worker::images::check::{ImageCheck, check};
+use gardener_extension_worker::images::lock::Lock;
+use gardener_extension_worker::images::sources::read;
+use gardener_extension_worker::offer::convert::{Format, Knowledge, convert};
+use gardener_extension_worker::offer::minimize::minimize;
+use gardener_extension_worker::offer::profile::Profile;
+use gardener_extension_worker::provider::Providers;
+use serde_json::{Value, json};
+
+use crate::amis::policy;
+use crate::profiles::{PROFILES, document, lock, release};
+
+/// The names of images in a document, by their members; each can be changed.
+fn images_of<'a>(value: &'a mut Value, all: &mut Vec<&'a mut String>) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| images_of(item, all)),
+        Value::Object(members) => {
+            for (name, value) in members {
+                let is_reference = ["ami", "id", "image", "communityGalleryImageID"].contains(&name.as_str());
+                if !is_reference {
+                    images_of(value, all);
+                } else if let Value::String(text) = value {
+                    all.push(text);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn with_images(mut document: Value, change: impl Fn(&mut String)) -> Value {
+    let mut images = Vec::new();
+    images_of(&mut document["spec"]["providerConfig"]["machineImages"], &mut images);
+    assert!(!images.is_empty());
+    images.into_iter().for_each(change);
+    document
+}
+
+/// Turns every list of values around that flavors have.
+fn reversed(value: &mut Value) {
+    match value {
+        Value::Array(items) if items.iter().all(Value::is_string) => items.reverse(),
+        Value::Array(items) => items.iter_mut().for_each(reversed),
+        Value::Object(members) => members.values_mut().for_each(reversed),
+        _ => {}
+    }
+}
+
+/// A profile in every form that it can have, each with a name.
+fn forms(name: &str) -> Vec<(String, Value)> {
+    let profile = document(&format!("profiles/{name}.yaml"));
+    let mut other_order = profile.clone();
+    reversed(&mut other_order["spec"]["machineImages"]);
+    reversed(&mut other_order["spec"]["providerConfig"]["machineImages"]);
+    let minimized = minimize(&profile, Providers::SHIPPED).unwrap().profile;
+    let old = convert(&profile, Format::Old, &Knowledge::default(), Providers::SHIPPED).unwrap().profile;
+    let forms = [
+        ("as it is", profile),
+        ("minimized", minimized),
+        ("in another order", other_order),
+        ("in the old format", old),
+    ];
+    forms.into_iter().map(|(form, profile)| (format!("{name} {form}"), profile)).collect()
+}
+
+fn checked(document: Value, catalogue: &Catalogue, lock: &Lock) -> ImageCheck {
+    check(&Profile::read(document, Providers::SHIPPED).unwrap(), catalogue, Some(lock), &policy())
+}
+
+fn count(check: &ImageCheck, rule: &str) -> usize {
+    check.findings.iter().filter(|finding| finding.rule.id() == rule).count()
+}
+
+#[test]
+fn another_image_than_the_locked_one_is_found_in_every_form_of_a_profile() {
+    let catalogue = release("2001.2");
+    let lock = lock(&catalogue);
+    for (name, document) in PROFILES.iter().flat_map(|name| forms(name)) {
+        let same = checked(document.clone(), &catalogue, &lock);
+        assert!(same.checked > 0 && same.findings.is_empty(), "{name}: {same:?}");
+        let other = with_images(document, |image| {
+            let last = if image.ends_with('1') { "2" } else { "1" };
+            image.replace_range(image.len() - 1.., last);
+        });
+        let other = checked(other, &catalogue, &lock);
+        // Azure's generations are versions of their own in the old format, of which the lock has one.
+        let unlocked = other.findings.iter().filter(|finding| finding.subject.ends_with("-gen1")).count();
+        assert_eq!(count(&other, "missing"), other.checked, "{name}: {other:?}");
+        assert_eq!(count(&other, "lock"), other.checked - unlocked, "{name}: {other:?}");
+        assert!(
+            unlocked <= usize::from(name.starts_with("azure") && name.ends_with("old format")),
+            "{name}: {other:?}"
+        );
+    }
+}
+
+#[test]
+fn a_capability_that_a_flavor_does_not_name_is_claimed_with_all_its_values() {
+    let sources = release("2001.2");
+    let mut images = json!({"kind": "ImageList", "images": []});
+    for record in sources.images().iter().filter(|image| image.provider == "aws") {
+        let mut facts = json!(record.facts);
+        facts["bootMode"] = json!(["uefi"]);
+        images["images"].as_array_mut().unwrap().push(json!({"provider": "aws", "region": record.region,
+            "reference": {"ami": record.reference.value}, "facts": facts}));
+    }
+    let catalogue = Catalogue::new(vec![read(&images, None).unwrap()]).unwrap();
+    for (name, document) in forms("aws") {
+        let found = checked(document, &catalogue, &lock(&sources));
+        let is_old = name.ends_with("old format");
+        let found: Vec<String> =
+            found.findings.into_iter().map(|finding| format!("{}: {}", finding.rule.id(), finding.reason)).collect();
+        let expected = "capability: the flavor claims bootMode=legacy-bios; the image has uefi";
+        assert_eq!(found, vec![expected; if is_old { 0 } else { 2 }], "{name}");
+    }
+}
