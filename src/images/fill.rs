@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::lock::Lock;
 use super::record::{capabilities, fact};
-use super::reference::ImageReference;
+use super::reference::{ImageReference, is_same_name};
 use super::resolution::FlavorKey;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::capabilities::{Classification, DEFAULT_ARCHITECTURE, are_equal, with_defaults};
@@ -311,11 +311,13 @@ fn architecture_of(members: &Members, new: &[Flavor]) -> String {
     }
 }
 
-/// Sets the images of a flavor; those of other regions stay.
+/// Sets the images of a flavor; those of other regions stay, and so does what only writes the same name otherwise.
 fn merge(known: &mut Members, new: Members) {
     for (member, value) in new {
+        let before = known.get(&member).and_then(Value::as_str);
+        let is_same = before.zip(value.as_str()).is_some_and(|(before, new)| is_same_name(before, new));
         match (known.get_mut(&member).and_then(Value::as_array_mut), value) {
-            (_, _) if member == "capabilities" => {}
+            (_, _) if member == "capabilities" || is_same => {}
             (Some(regions), Value::Array(new)) => {
                 for region in new {
                     match regions.iter_mut().find(|known| known["name"] == region["name"]) {

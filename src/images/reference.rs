@@ -1,12 +1,18 @@
 //! How clouds call an image, in the words of CloudProfiles: one table of members and of what they may hold.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// Longest name of an image at any cloud.
 const LONGEST: usize = 512;
 
-/// The name by which machines start from an image.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// How paths of Azure begin, which are the same in capital and small letters.
+const PATHS_OF_AZURE: [&str; 3] = ["/subscriptions/", "/communitygalleries/", "/sharedgalleries/"];
+
+/// The name by which machines start from an image. Two of them are equal if the cloud takes them for the same name; each is kept
+/// as it was written.
+#[derive(Clone, Debug)]
 pub struct ImageReference {
     /// The member of a CloudProfile that holds it, such as `ami`.
     pub member: &'static str,
@@ -110,6 +116,61 @@ impl ImageReference {
     }
 }
 
+/// Whether a cloud takes two names for the same.
+#[must_use]
+pub fn is_same_name(a: &str, b: &str) -> bool {
+    by_letters(a, b) == Ordering::Equal
+}
+
+/// The order of names, in which those that a cloud takes for the same are equal.
+fn by_letters(a: &str, b: &str) -> Ordering {
+    match (is_of_azure(a), is_of_azure(b)) {
+        (false, false) => a.cmp(b),
+        (a_is_path, b_is_path) => compared(a, a_is_path).cmp(compared(b, b_is_path)),
+    }
+}
+
+/// The bytes by which a name is compared.
+fn compared(name: &str, is_path: bool) -> impl Iterator<Item = u8> {
+    name.bytes().map(move |byte| if is_path { byte.to_ascii_lowercase() } else { byte })
+}
+
+fn is_of_azure(name: &str) -> bool {
+    let begins = |path: &&str| name.get(..path.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(path));
+    name.starts_with('/') && PATHS_OF_AZURE.iter().any(begins)
+}
+
+impl PartialEq for ImageReference {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for ImageReference {}
+
+impl PartialOrd for ImageReference {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ImageReference {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.member.cmp(other.member).then_with(|| by_letters(&self.value, &other.value))
+    }
+}
+
+impl Hash for ImageReference {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.member.hash(state);
+        if is_of_azure(&self.value) {
+            self.value.to_ascii_lowercase().hash(state);
+        } else {
+            self.value.hash(state);
+        }
+    }
+}
+
 impl fmt::Display for ImageReference {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.value)
@@ -143,7 +204,45 @@ fn has_steps(path: &str, names: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeSet, HashSet};
+
     use super::*;
+
+    #[test]
+    fn names_are_the_same_where_their_cloud_takes_them_for_the_same() {
+        for (provider, member, a, b, same) in [
+            (
+                "azure",
+                "communityGalleryImageID",
+                "/CommunityGalleries/g/Images/i/Versions/1.0.0",
+                "/communityGalleries/G/images/I/versions/1.0.0",
+                true,
+            ),
+            (
+                "azure",
+                "sharedGalleryImageID",
+                "/SharedGalleries/g/Images/i/Versions/1.0.0",
+                "/sharedGalleries/g/images/i/versions/1.0.0",
+                true,
+            ),
+            ("azure", "id", "/subscriptions/s/resourceGroups/R", "/Subscriptions/S/resourcegroups/r", true),
+            ("azure", "id", "/subscriptions/s/resourceGroups/r", "/subscriptions/s/resourceGroups/r2", false),
+            ("alicloud", "id", "m-gw8Example", "m-gw8example", false),
+            ("openstack", "image", "Flatcar", "flatcar", false),
+            ("openstack", "image", "/Flatcar", "/flatcar", false),
+        ] {
+            let [a, b] = [a, b].map(|value| ImageReference::new(provider, member, value).unwrap());
+            assert_eq!(
+                (a == b, a.cmp(&b) == Ordering::Equal, b.cmp(&a) == Ordering::Equal),
+                (same, same, same),
+                "{a} {b}"
+            );
+            let count = if same { 1 } else { 2 };
+            assert_eq!(HashSet::from([a.clone(), b.clone()]).len(), count, "{a} {b}");
+            assert_eq!(BTreeSet::from([a.clone(), b.clone()]).len(), count, "{a} {b}");
+            assert_eq!(is_same_name(&a.value, &b.value), same);
+        }
+    }
 
     #[test]
     fn ids_that_are_no_ids_are_refused() {

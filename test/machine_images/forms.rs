@@ -1,8 +1,11 @@
-//! What `check` finds does not depend on how a profile is written: its format and the order of values.
+//! What `check` finds does not depend on how a profile is written: its format, the order of values, the letters of Azure.
 
+use gardener_extension_worker::capabilities::Classification;
 use gardener_extension_worker::images::catalogue::Catalogue;
 use gardener_extension_worker::images::check::{ImageCheck, check};
+use gardener_extension_worker::images::fill::{FillSettings, fill};
 use gardener_extension_worker::images::lock::Lock;
+use gardener_extension_worker::images::reference::ImageReference;
 use gardener_extension_worker::images::sources::read;
 use gardener_extension_worker::offer::convert::{Format, Knowledge, convert};
 use gardener_extension_worker::offer::minimize::minimize;
@@ -10,7 +13,7 @@ use gardener_extension_worker::offer::profile::Profile;
 use gardener_extension_worker::provider::Providers;
 use serde_json::{Value, json};
 
-use crate::amis::policy;
+use crate::amis::{at, policy};
 use crate::profiles::{PROFILES, document, lock, release};
 
 /// The names of images in a document, by their members; each can be changed.
@@ -116,4 +119,52 @@ fn a_capability_that_a_flavor_does_not_name_is_claimed_with_all_its_values() {
         let expected = "capability: the flavor claims bootMode=legacy-bios; the image has uefi";
         assert_eq!(found, vec![expected; if is_old { 0 } else { 2 }], "{name}");
     }
+}
+
+/// The path of an image in Azure, in letters that other tools write.
+fn in_other_letters(path: &mut String) {
+    *path = path
+        .replace("CommunityGalleries", "communityGalleries")
+        .replace("Images", "images")
+        .replace("Versions", "versions");
+}
+
+#[test]
+fn paths_of_azure_are_the_same_in_capital_and_small_letters() {
+    let sources = release("2001.2");
+    let lock = lock(&sources);
+    for name in ["azure", "azure-china"] {
+        let document = with_images(document(&format!("profiles/{name}.yaml")), in_other_letters);
+        let check = checked(document.clone(), &sources, &lock);
+        assert!(check.checked > 0 && check.findings.is_empty(), "{name}: {check:?}");
+        let settings = FillSettings {
+            now: at("2026-11-22"),
+            classification: Classification::Supported,
+            versions: Vec::new(),
+            replace: false,
+        };
+        let filled = fill(&document, &lock, &settings, Providers::SHIPPED).unwrap();
+        assert!(filled.diff.is_empty(), "{name}: {:?}", filled.diff);
+        assert_eq!(filled.profile, document, "{name}: what is there stays as it was written");
+    }
+}
+
+#[test]
+fn a_listing_in_other_letters_has_no_other_images() {
+    let sources = release("2001.2");
+    let mut lock = lock(&sources);
+    let count = lock.images.len();
+    for image in lock.images.values_mut().filter(|image| image.reference.member == "communityGalleryImageID") {
+        in_other_letters(&mut image.reference.value);
+    }
+    assert_eq!(lock.gone(&sources).count(), 0);
+    let resolved = gardener_extension_worker::images::resolution::resolve(&sources, &[], &policy());
+    assert_eq!((resolved.len(), lock.available(&resolved, &sources, at("2026-11-22"))), (count, Vec::new()));
+    let version = |path: &str| json!([{"name": "1.0.0", "location": "westeurope", "uniqueId": path}]);
+    let listings = ["/CommunityGalleries/g/Images/i/Versions/1.0.0", "/communityGalleries/g/images/i/versions/1.0.0"];
+    let catalogue = Catalogue::new(listings.map(|path| read(&version(path), None).unwrap()).into()).unwrap();
+    assert_eq!(catalogue.images().len(), 1);
+    let reference = ImageReference::new("azure", "communityGalleryImageID", listings[1]).unwrap();
+    let found = catalogue.find("azure", "public", None, &reference).unwrap();
+    assert_eq!(found.reference.to_string(), listings[0], "it is kept as it was listed first");
 }
