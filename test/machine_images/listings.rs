@@ -125,6 +125,29 @@ fn azure_images_are_where_they_are_replicated_to() {
 }
 
 #[test]
+fn azure_images_are_of_the_cloud_that_their_region_is_in() {
+    let community = "/CommunityGalleries/os-0123/Images/os/Versions/1.0.0";
+    let own = "/subscriptions/0/resourceGroups/r/providers/Microsoft.Compute/galleries/g/images/os/versions/1.0.0";
+    let target = |name: &str| json!({"targetRegions": [{"name": name}]});
+    for (path, location, profile, realm) in [
+        (community, json!("chinanorth3"), Value::Null, "china"),
+        (community, json!("China North 3"), Value::Null, "china"),
+        (community, json!("usgovvirginia"), Value::Null, "government"),
+        (community, json!("westeurope"), Value::Null, "public"),
+        (community, Value::Null, Value::Null, "public"),
+        (own, json!("chinaeast2"), target("China North 3"), "china"),
+        (own, Value::Null, target("USGov Virginia"), "government"),
+        (own, json!(""), target("China North 3"), "china"),
+        (own, Value::Null, target("West Europe"), "public"),
+    ] {
+        let member = if path == own { "id" } else { "uniqueId" };
+        let version = json!([{member: path, "name": "1.0.0", "location": location, "publishingProfile": profile}]);
+        let listing = read(&version, None).unwrap();
+        assert_eq!(listing.images[0].realm, realm, "{version}");
+    }
+}
+
+#[test]
 fn members_that_a_tool_prints_as_null_are_unknown() {
     let region = Some("eu-1");
     let gallery = json!([{"id": null, "uniqueId": "/SharedGalleries/g/Images/i/Versions/1.0.0", "provisioningState": null,

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{Format, GalleryImage, Listing, SourceError, each, first_has, member, time};
 use crate::images::record::{ImageRecord, ImageState, fact, spelled, text};
 use crate::images::reference::ImageReference;
+use crate::provider::azure::cloud::AzureCloud;
 
 pub(super) const FORMAT: Format = Format {
     fits: |document| {
@@ -32,7 +33,7 @@ struct Entry {
     end_of_life_date: Option<String>,
     #[serde(default)]
     publishing_profile: PublishingProfile,
-    /// Of a version that others share, the region that was asked.
+    /// Of a version that others share, the region that was asked; else where the version itself is.
     location: Option<String>,
 }
 
@@ -107,10 +108,14 @@ fn parsed(entry: &Entry) -> Result<Parsed, SourceError> {
     // The owner's listing says to which regions a version goes, that of others is asked for in a region.
     let asked = entry.location.as_deref().filter(|_| *of_kind != "id");
     let regions = profile.target_regions.iter().map(|region| region.name.as_str()).chain(asked);
-    let record = record.with_regions(regions.map(region_name));
+    let record = record.with_regions(regions.clone().map(region_name));
+    // Each of Azure's clouds has regions of its own.
+    let region = entry.location.as_deref().into_iter().chain(regions).map(region_name).find(|name| !name.is_empty());
+    let cloud = region.map_or(AzureCloud::Public, |region| AzureCloud::of_region(&region));
     let published = entry.published_date.as_deref().or(profile.published_date.as_deref());
     let end = entry.end_of_life_date.as_deref().or(profile.end_of_life_date.as_deref());
     Ok(Parsed::Version(Box::new(ImageRecord {
+        realm: cloud.realm().to_owned(),
         owner: text(gallery.unwrap_or_default()),
         created: time("publishedDate", published)?,
         deprecated: time("endOfLifeDate", end)?,
