@@ -1,4 +1,4 @@
-//! Ranges of versions, with comparators that mean what they say: `>=1.33, <1.36`.
+//! Ranges of versions, with comparators that mean what they say: `>=1.33, <1.36`. No prerelease of 1.36.0 is in that one.
 
 use crate::api::gotext::version::Version;
 
@@ -55,14 +55,18 @@ impl VersionRange {
         if range.is_empty() { Err(RangeError::Empty(text.chars().take(80).collect())) } else { Ok(range) }
     }
 
-    /// Whether a version is meant.
+    /// Whether a version is meant. Who excludes a version excludes what has a suffix to it as well, such as its prereleases, unless
+    /// some condition names one of these.
     #[must_use]
     pub fn contains(&self, version: &Version) -> bool {
+        let numbers = |version: &Version| (version.major, version.minor, version.patch);
+        let is_of = |bound: &Version| numbers(version) == numbers(bound);
+        let names_suffix = self.0.iter().any(|(_, bound)| is_of(bound) && !bound.prerelease.is_empty());
         self.0.iter().all(|(comparator, bound)| match comparator {
             Comparator::GreaterOrEqual => version >= bound,
             Comparator::LessOrEqual => version <= bound,
             Comparator::Greater => version > bound,
-            Comparator::Less => version < bound,
+            Comparator::Less => version < bound && (names_suffix || !is_of(bound)),
             Comparator::Equal => version == bound,
         })
     }
@@ -99,6 +103,30 @@ mod tests {
         }
         for text in [">=1.36, <1.36", ">1.2, <1.1", "=1.2, =1.3"] {
             assert!(matches!(VersionRange::parse(text), Err(RangeError::Empty(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_excluded_version_is_excluded_with_all_that_has_a_suffix_to_it() {
+        for (range, inside, outside) in [
+            (
+                ">=1.33, <1.36",
+                vec!["1.35.9", "1.35.0-rc.1", "1.34.2-gke.1", "1.35.9+build"],
+                vec!["1.36.0-alpha.0", "1.36.0-rc.1", "1.36.0-gke.1", "1.36.0", "1.36.1-rc.1", "1.33.0-rc.1"],
+            ),
+            (">=1.33, <v1.36.0+build", vec!["1.35.9"], vec!["1.36.0-rc.1"]),
+            // Whoever names a prerelease means the order of prereleases.
+            (">=1.33, <1.36.0-rc.1", vec!["1.36.0-beta.1", "1.35.9"], vec!["1.36.0-rc.1", "1.36.0"]),
+            (">=1.36.0-beta.0, <1.36", vec!["1.36.0-beta.1", "1.36.0-rc.1"], vec!["1.36.0-alpha.1", "1.36.0"]),
+            ("<=1.36", vec!["1.36.0-rc.1", "1.36.0"], vec!["1.36.1-rc.1"]),
+            // Versions of images: numbers, dates, and a suffix that tells variants apart.
+            (">=1877.3, <1878", vec!["1877.3.0", "1877.9.1-gen2", "1877.3.1-arm64"], vec!["1878.0.0-gen2", "1877.2.0"]),
+            (">=20241024, <20250101", vec!["20241024", "20241231.1.0"], vec!["20250101", "20241023"]),
+        ] {
+            let parsed = VersionRange::parse(range).unwrap();
+            let contains = |version: &&str| parsed.contains(&Version::parse(version).unwrap());
+            assert_eq!(inside.iter().copied().filter(contains).collect::<Vec<_>>(), inside, "{range}");
+            assert_eq!(outside.iter().copied().filter(contains).collect::<Vec<_>>(), Vec::<&str>::new(), "{range}");
         }
     }
 }

@@ -117,3 +117,22 @@ fn filters_and_facts_choose_among_images_of_one_name() {
     let flavors = explained(&amis, json!({"facts": ["bootMode"]}));
     assert_eq!(flavors.len(), 2, "each boot mode is a flavor: {flavors:?}");
 }
+
+#[test]
+fn a_prerelease_of_an_excluded_version_does_not_come_into_a_lock() {
+    let next = [
+        ami("a", V1, "2026-09-22"),
+        ami("b", "capa-ami-ubuntu-24.04-v1.36.0-rc.1-1795000001", "2026-11-18"),
+        ami("c", "capa-ami-ubuntu-24.04-v1.36.0-alpha.2-1795000001", "2026-11-18"),
+    ];
+    let updated = |versions: &str| {
+        let mut lock = locked(&next[..1]);
+        let catalogue = catalogue(&next);
+        let resolved = resolved(&catalogue, &lookup(json!({"versions": versions})));
+        lock.update(&resolved, &catalogue, UpdatePolicy::All, None, at("2026-11-20"));
+        ids(&lock)
+    };
+    assert_eq!(updated(">=1.33, <1.36"), ["1.34.2 a"]);
+    assert_eq!(updated(">=1.33, <1.37"), ["1.34.2 a", "1.36.0-rc.1 b"]);
+    assert_eq!(updated(">=1.33, <1.36.0-rc.0"), ["1.34.2 a", "1.36.0-alpha.2 c"]);
+}
