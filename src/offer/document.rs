@@ -67,6 +67,11 @@ pub(super) fn append_new_regions(flavor: &mut Members, other: &mut Members) {
     append_regions(flavor, other);
 }
 
+/// The regions of a flavor, with their images.
+pub(super) fn regions(flavor: &Members) -> Vec<Value> {
+    flavor.get("regions").and_then(Value::as_array).cloned().unwrap_or_default()
+}
+
 /// The names of the regions of a flavor.
 pub(super) fn region_names(flavor: &Members) -> Vec<Value> {
     let regions = flavor.get("regions").and_then(Value::as_array).into_iter().flatten();

@@ -323,6 +323,27 @@ fn new_aws() -> impl Strategy<Value = Value> {
     })
 }
 
+/// Converts to capabilities.
+fn to_capabilities(profile: &Value, knowledge: &Knowledge) -> Result<Value, TestCaseError> {
+    let converted = convert(profile, Format::Capabilities, knowledge, Providers::SHIPPED);
+    converted.map(|new| new.profile).map_err(|error| TestCaseError::fail(format!("{error}: {error:?}")))
+}
+
+/// What was converted stays as it is.
+fn check_again(new: &Value) -> Result<(), TestCaseError> {
+    prop_assert_eq!(&to_capabilities(new, &Knowledge::default())?, new, "nothing is left to do");
+    Ok(())
+}
+
+/// What can be decided about a profile can be decided about the converted one.
+fn check_decided_later(old: &Value, new: &Value) -> Result<(), TestCaseError> {
+    let decided = Knowledge { machine_types: vec!["*=hypervisorType:gen2".parse().unwrap()], ..Knowledge::default() };
+    if to_capabilities(old, &decided).is_ok() {
+        to_capabilities(new, &decided)?;
+    }
+    Ok(())
+}
+
 /// Shorter, and back to the old format: the same machines.
 fn check_new(profile: &Value, surroundings: &[Value]) -> Result<(), TestCaseError> {
     let before = machines(profile, surroundings);
@@ -331,6 +352,9 @@ fn check_new(profile: &Value, surroundings: &[Value]) -> Result<(), TestCaseErro
     prop_assert!(shorter.bytes.after <= shorter.bytes.before && shorter.proof.is_equal() && shorter.every_machine);
     let again = minimize(&shorter.profile, Providers::SHIPPED).unwrap();
     prop_assert_eq!(&again.profile, &shorter.profile, "nothing is left to do");
+    if let Ok(new) = convert(profile, Format::Capabilities, &Knowledge::default(), Providers::SHIPPED) {
+        check_again(&new.profile)?;
+    }
     match convert(profile, Format::Old, &Knowledge::default(), Providers::SHIPPED) {
         Ok(old) => {
             let after = machines(&old.profile, surroundings);
@@ -358,6 +382,8 @@ fn check_old(old: &Value, surroundings: &[Value]) -> Result<(), TestCaseError> {
     prop_assert!(new.given_up.is_empty());
     let converted = machines(&new.profile, surroundings);
     assert_kept(&before, &converted)?;
+    check_again(&new.profile)?;
+    check_decided_later(old, &new.profile)?;
     let back = convert(&new.profile, Format::Old, &knowledge, Providers::SHIPPED)
         .map_err(|error| TestCaseError::fail(format!("{error}: {error:?}")))?;
     assert_reachable(&converted, &machines(&back.profile, surroundings))?;
@@ -365,6 +391,9 @@ fn check_old(old: &Value, surroundings: &[Value]) -> Result<(), TestCaseError> {
         let shorter = minimize(profile, Providers::SHIPPED).unwrap();
         prop_assert!(shorter.bytes.after <= shorter.bytes.before);
         prop_assert_eq!(machines(&shorter.profile, surroundings), machines(profile, surroundings));
+        let again = to_capabilities(&shorter.profile, &knowledge)?;
+        check_again(&again)?;
+        check_decided_later(old, &again)?;
     }
     Ok(())
 }

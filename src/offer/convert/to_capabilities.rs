@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::decisions::TypeDecision;
 use super::{Before, Conversion, ConvertError, Knowledge, Undecided};
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
-use crate::capabilities::{ARCHITECTURE, ARCHITECTURES, DEFAULT_ARCHITECTURE};
+use crate::capabilities::{ARCHITECTURE, ARCHITECTURES, DEFAULT_ARCHITECTURE, are_equal, mean_the_same};
 use crate::offer::document::{
-    CORE_IMAGES, PROVIDER_IMAGES, append_regions, each_version_mut, flavors, objects, objects_mut, region_names, text,
-    versions,
+    CORE_IMAGES, PROVIDER_IMAGES, append_regions, each_version_mut, flavors, objects, objects_mut, region_names,
+    regions, text, versions, without_capabilities,
 };
 use crate::offer::equivalence::{Difference, EquivalenceCheck, Lost};
 use crate::offer::lint::some_of;
@@ -149,7 +149,10 @@ impl ToCapabilities<'_> {
             self.suffixed.extend(variants.iter().flat_map(architectures));
             let base = names.iter().position(|known| *known == base).and_then(|base| listed.get_mut(base));
             let Some((_, own)) = base else { continue };
-            if self.apart.contains(image) {
+            // Where nobody can have them, they would only let machine types select the version without a suffix.
+            variants.retain(|flavor| self.is_somewhere(flavor));
+            let declared = &self.before.profile.spec.machine_capabilities;
+            if self.apart.contains(image) || !join(own, &variants, &meaning, declared) {
                 self.undecided.push(Undecided {
                     subject: format!("{image} {name}"),
                     open: "It stays a version of its own: together with the version without its suffix, machine types would \
@@ -157,11 +160,7 @@ impl ToCapabilities<'_> {
                         .to_owned(),
                     advice: "Say what machine types can do (--decide), or bring the two together by hand.".to_owned(),
                 });
-                continue;
             }
-            // Where nobody can have them, they would only let machine types select the version without a suffix.
-            variants.retain(|flavor| self.is_somewhere(flavor));
-            join(own, &variants, &meaning);
         }
         for (suffix, versions) in unknown {
             self.undecided.push(Undecided {
@@ -320,8 +319,14 @@ fn add_regions(known: &mut Vec<Members>, later: Vec<Members>) {
 }
 
 /// Puts the variants behind a version's own flavors. Where both have one for an architecture, the own one is named by what
-/// it is without the suffix; a variant for an architecture of its own comes along where the suffix says just that.
-fn join(own: &mut Vec<Members>, variants: &[Members], meaning: &SuffixMeaning) {
+/// it is without the suffix; a variant for an architecture of its own comes along where the suffix says just that. Whether the
+/// version has the images of all of these then.
+fn join(
+    own: &mut Vec<Members>,
+    variants: &[Members],
+    meaning: &SuffixMeaning,
+    declared: &[CapabilityDefinition],
+) -> bool {
     let by_architecture = meaning.capability == ARCHITECTURE;
     let mut joined = Vec::new();
     for variant in variants {
@@ -337,7 +342,53 @@ fn join(own: &mut Vec<Members>, variants: &[Members], meaning: &SuffixMeaning) {
             joined.push(variant.clone());
         }
     }
-    own.append(&mut joined);
+    let mut has_all = true;
+    for variant in joined {
+        has_all &= add_variant(own, variant, declared);
+    }
+    has_all
+}
+
+/// Adds a variant to the flavors of a version. Beside one for the same machines nothing would decide between the two, so there
+/// it only adds regions without an image. Whether the version has all images of the variant then.
+fn add_variant(own: &mut Vec<Members>, mut variant: Members, declared: &[CapabilityDefinition]) -> bool {
+    let capabilities = capabilities_of(&variant);
+    let is_same = |known: &Members| {
+        let known = capabilities_of(known);
+        if declared.is_empty() {
+            are_equal(&known, &capabilities)
+        } else {
+            mean_the_same(&known, &capabilities, declared)
+        }
+    };
+    let same: Vec<&Members> = own.iter().filter(|known| is_same(known)).collect();
+    if same.is_empty() {
+        own.push(variant);
+        return true;
+    }
+    if same.iter().any(|known| without_capabilities(known) == without_capabilities(&variant)) {
+        return true;
+    }
+    if !same.iter().all(|known| is_only_regional(known)) || !is_only_regional(&variant) {
+        return false;
+    }
+    let known: Vec<Value> = same.iter().flat_map(|known| regions(known)).collect();
+    let mut has_all = true;
+    if let Some(Value::Array(regions)) = variant.get_mut("regions") {
+        regions.retain(|region| !known.contains(region));
+        let more = regions.len();
+        regions.retain(|region| known.iter().all(|known| known["name"] != region["name"]));
+        has_all = regions.len() == more;
+    }
+    if let Some(known) = own.iter_mut().find(|known| is_same(known)) {
+        append_regions(known, &mut variant);
+    }
+    has_all
+}
+
+/// Whether a flavor has no image but those of its regions.
+fn is_only_regional(flavor: &Members) -> bool {
+    flavor.contains_key("regions") && flavor.keys().all(|member| member == "capabilities" || member == "regions")
 }
 
 fn architectures(flavor: &Members) -> Vec<String> {
@@ -372,5 +423,50 @@ impl SortedDifferences {
         let lost = std::mem::take(&mut check.lost);
         let (given_up, lost) = lost.into_iter().partition(|lost: &Lost| decided(&lost.machine_types));
         Self { intended, given_up, unexpected: EquivalenceCheck { differences, lost, ..check } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What becomes of a version with one flavor, and whether it has all images of the variant.
+    fn with_variant(own: &Value, variant: &Value) -> (Value, bool) {
+        let definition = |name: &str, values: [&str; 2]| CapabilityDefinition {
+            name: name.to_owned(),
+            values: values.map(str::to_owned).to_vec(),
+        };
+        let declared = [definition(ARCHITECTURE, ["amd64", "arm64"]), definition("boot", ["uefi", "bios"])];
+        let members = |flavor: &Value| flavor.as_object().cloned().unwrap();
+        let mut flavors = vec![members(own)];
+        let has_all = add_variant(&mut flavors, members(variant), &declared);
+        (json!(flavors), has_all)
+    }
+
+    #[test]
+    fn a_flavor_for_the_same_machines_is_not_added_again() {
+        let one = json!({"capabilities": {"architecture": ["amd64"], "boot": ["bios", "uefi"]}, "urn": "a"});
+        let mut short = json!({"capabilities": {"architecture": ["amd64"]}, "urn": "a"});
+        assert_eq!(with_variant(&one, &short), (json!([one]), true), "absent means every value");
+        short["urn"] = "b".into();
+        assert_eq!(with_variant(&one, &short), (json!([one]), false), "nothing would decide between the two");
+        short["capabilities"]["boot"] = json!(["uefi"]);
+        assert_eq!(with_variant(&one, &short), (json!([one, short]), true));
+    }
+
+    #[test]
+    fn regions_that_a_flavor_for_the_same_machines_lacks_are_added_to_it() {
+        let flavor = |regions: &[(&str, &str)]| {
+            let regions: Vec<Value> = regions.iter().map(|(name, ami)| json!({"name": name, "ami": ami})).collect();
+            json!({"capabilities": {"architecture": ["amd64"]}, "regions": regions})
+        };
+        let own = flavor(&[("north", "a"), ("south", "b")]);
+        for (variant, regions, has_all) in [
+            (flavor(&[("south", "b")]), vec![("north", "a"), ("south", "b")], true),
+            (flavor(&[("south", "b"), ("west", "c")]), vec![("north", "a"), ("south", "b"), ("west", "c")], true),
+            (flavor(&[("south", "x"), ("west", "c")]), vec![("north", "a"), ("south", "b"), ("west", "c")], false),
+        ] {
+            assert_eq!(with_variant(&own, &variant), (json!([flavor(&regions)]), has_all), "{variant}");
+        }
     }
 }

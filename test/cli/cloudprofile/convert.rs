@@ -62,6 +62,27 @@ fn every_cloud_is_converted_there_and_back() {
     }
 }
 
+/// What `convert` prints, with these options.
+fn converted(profile: &Value, options: &[&str]) -> Value {
+    let shown = cloudprofile("convert", &[options, &["-o", "json"]].concat(), &profile.to_string());
+    assert!([0, 1].contains(&shown.code), "{}", shown.stderr);
+    shown.json()
+}
+
+#[test]
+fn to_convert_twice_is_to_convert_once() {
+    let decided = ["--decide", "Standard_D4s_v5=hypervisorType:gen2"];
+    let legacy = example("azure-legacy");
+    for (old, options) in
+        [(legacy.as_str(), &[][..]), (&legacy, &decided)].into_iter().chain(OLD.map(|(_, old)| (old, &[][..])))
+    {
+        let once = converted(&document(old), &[])["profile"].take();
+        assert_eq!(converted(&once, &[])["profile"], once);
+        // What is decided later gives what it would have given at once.
+        assert_eq!(converted(&once, options)["profile"], converted(&document(old), options)["profile"]);
+    }
+}
+
 #[test]
 fn flavors_of_a_version_have_the_images_of_their_cloud() {
     let flavors = |cloud: &str, version: usize| {
