@@ -3,13 +3,13 @@
 //! Both halves of a profile come together here: `spec`, which Gardener admits Shoots by, and `spec.providerConfig`, which
 //! the provider resolves images by. Everything after it knows neither documents nor providers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
-use crate::capabilities::{Classification, is_supported_by_image};
+use crate::capabilities::{Classification, DEFAULT_ARCHITECTURE, is_supported_by_image};
 use crate::provider::explanation::ImageName;
 
 /// The offer of one profile.
@@ -112,6 +112,23 @@ impl OfferedFlavor {
     #[must_use]
     pub fn in_region(&self, region: &str) -> Option<&ImageName> {
         self.by_region.get(region).or(self.anywhere.as_ref())
+    }
+}
+
+impl Offer {
+    /// The architectures by which core's half admits a version. One that it does not list may be for any in use.
+    #[must_use]
+    pub fn architectures_of(&self, image: &str, version: &str) -> Vec<String> {
+        let listed = self.images.iter().find(|known| known.image == image && known.version == version);
+        listed.map_or_else(|| self.architectures_in_use(), |listed| listed.architectures.clone())
+    }
+
+    /// The architectures of machine types and versions, else Gardener's default.
+    fn architectures_in_use(&self) -> Vec<String> {
+        let of_types = self.machine_types.iter().map(|machine_type| &machine_type.architecture);
+        let of_versions = self.images.iter().flat_map(|version| &version.architectures);
+        let used: BTreeSet<&String> = of_types.chain(of_versions).collect();
+        if used.is_empty() { vec![DEFAULT_ARCHITECTURE.to_owned()] } else { used.into_iter().cloned().collect() }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A CloudProfile as a document, its typed halves, and the offer that they make together.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use k8s_openapi::jiff::Timestamp;
@@ -11,7 +11,7 @@ use super::offered::{Defect, Offer, OfferedFlavor, OfferedType, OfferedVersion};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, ProfileImageVersion, ProfileMachineType, ProfileSpec};
 use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
 use crate::capabilities::{
-    ARCHITECTURE, DEFAULT_ARCHITECTURE, Life, architecture_of_machine_type, architectures_of_version,
+    ARCHITECTURE, Classification, DEFAULT_ARCHITECTURE, Life, architecture_of_machine_type, architectures_of_version,
 };
 use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::provider::Providers;
@@ -148,6 +148,28 @@ impl Profile {
             regions,
             images,
         }
+    }
+
+    /// Versions with flavors that only the provider's half lists, as they would be offered if core's half listed them, too.
+    pub(super) fn unlisted(&self, offer: &Offer) -> Vec<OfferedVersion> {
+        let mut known: BTreeSet<(&str, &str)> =
+            offer.images.iter().map(|known| (known.image.as_str(), known.version.as_str())).collect();
+        let mut unlisted = Vec::new();
+        for listed in self.config.images().into_iter().filter(|listed| !listed.old_format) {
+            if known.insert((listed.image, listed.version)) {
+                unlisted.push(OfferedVersion {
+                    image: listed.image.to_owned(),
+                    version: listed.version.to_owned(),
+                    path: config_path(listed.place),
+                    classification: Classification::default(),
+                    expires: None,
+                    architectures: offer.architectures_of(listed.image, listed.version),
+                    admitted: Vec::new(),
+                    flavors: self.flavors(listed.image, listed.version, &offer.regions),
+                });
+            }
+        }
+        unlisted
     }
 
     fn defect(&self, flavor: &ListedFlavor<'_>) -> Option<Defect> {

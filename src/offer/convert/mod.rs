@@ -131,12 +131,6 @@ impl Before {
         Ok(Self { profile, offer })
     }
 
-    /// The architectures by which core's half admits a version.
-    fn admitted_architectures(&self, image: &str, version: &str) -> &[String] {
-        let offered = self.offer.images.iter().find(|known| known.image == image && known.version == version);
-        offered.map(|offered| offered.architectures.as_slice()).unwrap_or_default()
-    }
-
     /// Compares the result with it.
     fn check(&self, converted: &Value, providers: Providers) -> Result<EquivalenceCheck, ProfileError> {
         let after = Profile::read_completed(converted.clone(), providers)?.offer(Timestamp::UNIX_EPOCH);

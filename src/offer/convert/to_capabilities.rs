@@ -118,7 +118,7 @@ impl ToCapabilities<'_> {
             let listed = flavors(version);
             let format = self.before.profile.format;
             let flavors = if listed.is_empty() {
-                format.flavors_of_old_format(version, self.before.admitted_architectures(text(image, "name"), name))
+                format.flavors_of_old_format(version, &self.before.offer.architectures_of(text(image, "name"), name))
             } else {
                 listed
             };

@@ -12,8 +12,8 @@ use crate::api::gardener::Capabilities;
 use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, with_defaults};
 use crate::offer::Resolution;
 use crate::offer::document::{
-    CORE_IMAGES, PROVIDER_IMAGES, append_new_regions, append_regions, at_path, flavors, objects, objects_mut, text,
-    title, versions, without_capabilities,
+    CORE_IMAGES, PROVIDER_IMAGES, append_new_regions, append_regions, at_path, flavors, objects, objects_mut, regions,
+    text, title, versions, without_capabilities,
 };
 use crate::offer::lint::some_of;
 use crate::offer::offered::OfferedVersion;
@@ -41,8 +41,13 @@ struct Written {
 }
 
 pub(super) fn convert(before: &Before, providers: Providers) -> Result<Conversion, ConvertError> {
-    let resolution = Resolution::of(&before.offer);
-    let mut conversion = ToOldFormat { before, resolution: &resolution, undecided: Vec::new() };
+    let of_core = before.offer.images.iter().map(|version| (version.image.clone(), version.version.clone()));
+    let of_core = of_core.collect();
+    // What only the provider's half lists is written as if everybody could have it: machines may still run on it.
+    let mut offer = before.offer.clone();
+    offer.images.extend(before.profile.unlisted(&before.offer));
+    let resolution = Resolution::of(&offer);
+    let mut conversion = ToOldFormat { before, resolution: &resolution, of_core, undecided: Vec::new() };
     let profile = conversion.document();
     let undecided = conversion.undecided;
     let mut check = before.check(&profile, providers)?;
@@ -60,6 +65,8 @@ type Versions = BTreeMap<(String, String), Vec<Written>>;
 struct ToOldFormat<'a> {
     before: &'a Before,
     resolution: &'a Resolution<'a>,
+    /// The versions that core's half lists, by image and version.
+    of_core: BTreeSet<(String, String)>,
     undecided: Vec<Undecided>,
 }
 
@@ -69,7 +76,9 @@ impl ToOldFormat<'_> {
         let mut written = Versions::new();
         for version in self.resolution.versions() {
             let OfferedVersion { image, version: name, .. } = version.offered;
-            written.insert((image.clone(), name.clone()), self.versions(version));
+            let becomes = self.versions(version);
+            self.report_unwritable(image, &becomes);
+            written.insert((image.clone(), name.clone()), becomes);
         }
         self.write_core(&mut document, &written);
         self.write_provider(&mut document, &written);
@@ -201,12 +210,16 @@ impl ToOldFormat<'_> {
         flavors.find(|flavor| capabilities_of(flavor).values(ARCHITECTURE) == architecture)
     }
 
-    /// Whether another version of the image has this image as its only one for an architecture.
+    /// Whether another version of the image, which can be selected if this one can, has this image as its only one for an
+    /// architecture.
     fn is_elsewhere(&self, version: &OfferedVersion, flavor: &Members) -> bool {
         let image = without_capabilities(flavor);
         let entries = objects(&self.before.profile.document, PROVIDER_IMAGES)
             .filter(|entry| text(entry, "name") == version.image);
-        let mut others = entries.flat_map(versions).filter(|entry| text(entry, "version") != version.version);
+        let is_of_core = |name: &str| self.of_core.contains(&(version.image.clone(), name.to_owned()));
+        let is_selectable = is_of_core(&version.version);
+        let others = entries.flat_map(versions).filter(|entry| text(entry, "version") != version.version);
+        let mut others = others.filter(|entry| !is_selectable || is_of_core(text(entry, "version")));
         others.any(|other| {
             let flavors = flavors(other);
             let architecture = |flavor: &Members| capabilities_of(flavor).0.remove(ARCHITECTURE);
@@ -254,6 +267,21 @@ impl ToOldFormat<'_> {
         }
     }
 
+    /// Images that the old format has no words for are left out. If machine types need them, there is no result.
+    fn report_unwritable(&mut self, image: &str, becomes: &[Written]) {
+        let format = self.before.profile.format;
+        for Written { version, entries } in becomes {
+            let is_lost = |entry: &&(String, Members)| {
+                format.old_format_of_flavors(version, std::slice::from_ref(entry)).is_empty()
+            };
+            self.undecided.extend(entries.iter().filter(is_lost).map(|(architecture, _)| Undecided {
+                subject: format!("{image} {version}"),
+                open: format!("The old format has no word for its image for {architecture}, so it is left out."),
+                advice: "List the image for each region.".to_owned(),
+            }));
+        }
+    }
+
     fn write_core(&self, document: &mut Value, written: &Versions) {
         replace_versions(document, CORE_IMAGES, |title, version| {
             let becomes = written.get(&title).into_iter().flatten();
@@ -277,14 +305,17 @@ impl ToOldFormat<'_> {
     fn write_provider(&self, document: &mut Value, written: &Versions) {
         let format = self.before.profile.format;
         let mut done: BTreeSet<(String, String)> = BTreeSet::new();
-        replace_versions(document, PROVIDER_IMAGES, |title, version| match written.get(&title) {
-            // What nobody is offered stays, if the old format has words for it.
-            None if !version.contains_key("capabilityFlavors") => vec![version],
+        replace_versions(document, PROVIDER_IMAGES, |title, mut version| match written.get(&title) {
+            // What nobody is offered, and is in the old format, stays; an empty list says nothing.
+            None => {
+                version.remove("capabilityFlavors");
+                vec![version]
+            }
             Some(becomes) if done.insert(title) => {
                 let entries = |becoming: &Written| format.old_format_of_flavors(&becoming.version, &becoming.entries);
                 becomes.iter().flat_map(entries).collect()
             }
-            _ => Vec::new(),
+            Some(_) => Vec::new(),
         });
     }
 
@@ -348,7 +379,6 @@ fn replace_versions(
 
 /// Whether every region of a flavor stands in another one with the same image.
 fn is_part(whole: &Members, part: &Members) -> bool {
-    let regions = |members: &Members| members.get("regions").and_then(Value::as_array).cloned().unwrap_or_default();
     let whole = regions(whole);
     regions(part).iter().all(|region| whole.contains(region))
 }

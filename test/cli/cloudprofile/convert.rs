@@ -83,6 +83,70 @@ fn to_convert_twice_is_to_convert_once() {
     }
 }
 
+/// The versions of an image in a list of images; those of the provider's half may have several entries.
+fn entries<'a>(images: &'a Value, version: &str) -> Vec<&'a Value> {
+    let versions = images[0]["versions"].as_array().unwrap().iter();
+    versions.filter(|entry| entry["version"].as_str().unwrap().starts_with(version)).collect()
+}
+
+/// A profile whose provider's half has the first version also as 1.0.0, and as the only one of another image.
+fn with_unlisted(mut profile: Value) -> Value {
+    let first = profile["spec"]["machineImages"][0]["versions"][0]["version"].clone();
+    let images = &mut profile["spec"]["providerConfig"]["machineImages"];
+    let versions = images[0]["versions"].as_array_mut().unwrap();
+    let mut unlisted: Vec<Value> = versions.iter().filter(|entry| entry["version"] == first).cloned().collect();
+    unlisted.iter_mut().for_each(|entry| entry["version"] = "1.0.0".into());
+    versions.extend(unlisted.clone());
+    images.as_array_mut().unwrap().push(json!({"name": "other", "versions": unlisted}));
+    profile
+}
+
+#[test]
+fn versions_that_only_the_provider_lists_are_converted_there_and_back() {
+    let legacy = example("azure-legacy");
+    for old in OLD.map(|(_, old)| old).into_iter().chain([legacy.as_str()]) {
+        let old = with_unlisted(document(old));
+        let there = converted(&old, &[])["profile"].take();
+        assert!(there["spec"]["providerConfig"]["machineImages"][1]["versions"][0]["capabilityFlavors"].is_array());
+        let back = converted(&there, &["--to", "old-format"]);
+        assert_eq!((&back["profile"], &back["undecided"]), (&old, &json!([])));
+    }
+}
+
+#[test]
+fn a_version_that_only_the_provider_lists_becomes_what_a_listed_one_becomes() {
+    for cloud in ["alicloud", "aws", "azure", "gcp", "openstack"] {
+        let profile = with_unlisted(document(&example(cloud)));
+        let first = profile["spec"]["machineImages"][0]["versions"][0]["version"].as_str().unwrap().to_owned();
+        let old = converted(&profile, &["--to", "old-format"])["profile"].take();
+        let (core, provider) = (&old["spec"]["machineImages"], &old["spec"]["providerConfig"]["machineImages"]);
+        let (listed, unlisted) = (entries(provider, &first), entries(provider, "1.0.0"));
+        let as_listed = json!(unlisted).to_string().replace("\"1.0.0", &format!("\"{first}"));
+        assert_eq!(as_listed, json!(listed).to_string(), "{cloud}");
+        assert!(!unlisted.is_empty() && entries(core, "1.0.0").is_empty(), "{cloud}");
+        assert_eq!(json!(unlisted), provider[1]["versions"], "{cloud}: another image");
+    }
+}
+
+#[test]
+fn what_the_old_format_cannot_express_of_an_unlisted_version_is_reported() {
+    let undecided = |cloud: &str, flavors: Value| {
+        let mut profile = with_unlisted(document(&example(cloud)));
+        let images = &mut profile["spec"]["providerConfig"]["machineImages"];
+        images[0]["versions"].as_array_mut().unwrap().last_mut().unwrap()["capabilityFlavors"] = flavors;
+        let old = converted(&profile, &["--to", "old-format"]);
+        let texts: Vec<String> = old["undecided"].as_array().unwrap().iter().map(Value::to_string).collect();
+        texts.into_iter().filter(|text| text.contains("1.0.0")).collect::<Vec<_>>()
+    };
+    let amd64 = |image: &str| json!({"capabilities": {"architecture": ["amd64"]}, "image": image});
+    let tied = undecided("gcp", json!([amd64("projects/p/one"), amd64("projects/p/two")]));
+    assert!(tied.len() == 1 && tied[0].contains("1.0.0 flavor 1"), "{tied:?}");
+    // A name without regions is for amd64 there.
+    let arm64 = json!({"capabilities": {"architecture": ["arm64"]}, "image": "one"});
+    let unwritable = undecided("openstack", json!([amd64("two"), arm64]));
+    assert!(unwritable.len() == 1 && unwritable[0].contains("no word for its image for arm64"), "{unwritable:?}");
+}
+
 #[test]
 fn flavors_of_a_version_have_the_images_of_their_cloud() {
     let flavors = |cloud: &str, version: usize| {
