@@ -89,7 +89,9 @@ struct Flavor {
 /// When the profile can't be read, two images are for the same machines, the result would be refused, or machine types would get
 /// another image and nobody said so.
 pub fn fill(document: &Value, lock: &Lock, settings: &FillSettings, providers: Providers) -> Result<Filled, FillError> {
-    let profile = Profile::read(document.clone(), providers)?;
+    // What core's half leaves out means something: it is taken as it would be stored.
+    let profile = Profile::read_completed(document.clone(), providers)?;
+    let offer = profile.offer(Timestamp::UNIX_EPOCH);
     let realm = profile.format.realm(&profile.spec.regions);
     let mut filled = document.clone();
     if let Some(members) = filled.as_object_mut() {
@@ -124,9 +126,9 @@ pub fn fill(document: &Value, lock: &Lock, settings: &FillSettings, providers: P
             }
         }
         if !flavors.is_empty() {
-            let admitted = admitted(&profile, image, version);
-            write_provider(&mut filled, &profile, (image, version), &flavors, &admitted);
-            write_core(&mut filled, &profile, (image, version), &flavors, settings.classification);
+            let admitted = offer.architectures_of(image, version);
+            let listed = write_provider(&mut filled, &profile, (image, version), &flavors, &admitted);
+            write_core(&mut filled, &profile, (image, version), &flavors, &listed, settings.classification);
         }
     }
     let diff = compared(&before, &filled, settings, providers)?;
@@ -205,13 +207,6 @@ fn is_same(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefiniti
     are_equal(&with_defaults(a, definitions), &with_defaults(b, definitions))
 }
 
-/// The architectures by which core's half admits a version.
-fn admitted(profile: &Profile, image: &str, version: &str) -> Vec<String> {
-    let offer = profile.offer(Timestamp::UNIX_EPOCH);
-    let offered = offer.images.into_iter().find(|known| known.image == image && known.version == version);
-    offered.map(|offered| offered.architectures).unwrap_or_default()
-}
-
 impl Flavor {
     /// As an entry of `capabilityFlavors`.
     fn members(&self) -> Members {
@@ -247,15 +242,17 @@ fn entry<'a>(list: &'a mut Value, key: &str, value: &str, new: impl FnOnce() -> 
     items.get_mut(position)
 }
 
+/// Writes the provider's half of a version. Gives what all of its flavors list.
 fn write_provider(
     document: &mut Value,
     profile: &Profile,
     (image, version): (&str, &str),
     flavors: &[Flavor],
     admitted: &[String],
-) {
+) -> Vec<Capabilities> {
     let images = &mut document["spec"]["providerConfig"]["machineImages"];
-    let Some(entry) = entry(images, "name", image, || json!({"name": image, "versions": []})) else { return };
+    let new = || json!({"name": image, "versions": []});
+    let Some(entry) = entry(images, "name", image, new) else { return Vec::new() };
     let versions = entry["versions"].take();
     let versions: Vec<Value> = versions.as_array().cloned().unwrap_or_default();
     let position = versions.iter().position(|known| known["version"] == version);
@@ -283,6 +280,7 @@ fn write_provider(
             None => known.push(flavor.members()),
         }
     }
+    let capabilities = known.iter().map(capabilities_of).collect();
     let written = if definitions.is_empty() {
         let with_architecture = |members: Members| (architecture_of(&members, flavors), members);
         let by_architecture: Vec<(String, Members)> = known.into_iter().map(with_architecture).collect();
@@ -296,6 +294,7 @@ fn write_provider(
     let position = position.unwrap_or_default().min(others.len());
     others.splice(position..position, written.into_iter().map(Value::Object));
     entry["versions"] = others.into();
+    capabilities
 }
 
 fn architecture(capabilities: &Capabilities) -> String {
@@ -331,11 +330,14 @@ fn merge(known: &mut Members, new: Members) {
     }
 }
 
+/// Writes core's half of a version; `of_provider` is what all flavors of the provider's half list. A list that is
+/// absent begins with what it stands for: the default architecture, or what the provider's webhook would write.
 fn write_core(
     document: &mut Value,
     profile: &Profile,
     (image, version): (&str, &str),
     flavors: &[Flavor],
+    of_provider: &[Capabilities],
     classification: Classification,
 ) {
     let images = &mut document["spec"]["machineImages"];
@@ -348,12 +350,14 @@ fn write_core(
     let definitions = &profile.spec.machine_capabilities;
     if definitions.is_empty() {
         let mut architectures: BTreeSet<String> = flavors.iter().map(|flavor| flavor.architecture.clone()).collect();
-        let known = listed["architectures"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        architectures.extend(known.map(str::to_owned));
+        let known = profile.spec.machine_images.iter().filter(|known| known.name == image);
+        let known = known.flat_map(|known| &known.versions).filter(|known| known.version == version);
+        architectures.extend(known.flat_map(|known| known.architectures.iter().cloned()));
         listed["architectures"] = json!(architectures);
         return;
     }
-    let known = listed["capabilityFlavors"].as_array().cloned().unwrap_or_default();
+    let known = listed["capabilityFlavors"].as_array().filter(|known| !known.is_empty()).cloned();
+    let known = known.unwrap_or_else(|| of_provider.iter().map(|flavor| json!(flavor)).collect());
     let of_known: Vec<Capabilities> = known
         .iter()
         .filter_map(Value::as_object)

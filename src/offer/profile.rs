@@ -79,7 +79,7 @@ impl Profile {
     ///
     /// # Errors
     /// As [`Profile::read`].
-    pub(super) fn read_completed(document: Value, providers: Providers) -> Result<Self, ProfileError> {
+    pub fn read_completed(document: Value, providers: Providers) -> Result<Self, ProfileError> {
         Ok(Self::read(document, providers)?.completed())
     }
 

@@ -10,6 +10,7 @@ use gardener_extension_worker::images::fill::{FillError, FillSettings, Filled, f
 use gardener_extension_worker::images::lock::Lock;
 use gardener_extension_worker::images::resolution::{Policy, resolve};
 use gardener_extension_worker::images::sources::read;
+use gardener_extension_worker::offer::convert::{Format, Knowledge, convert};
 use gardener_extension_worker::offer::profile::Profile;
 use gardener_extension_worker::provider::Providers;
 use serde_json::{Value, json};
@@ -71,6 +72,67 @@ fn one_release_fills_the_profiles_of_every_cloud() {
             "{name}: to fill twice is to fill once"
         );
     }
+}
+
+/// A lock with the images for one architecture.
+fn only(lock: &Lock, architecture: &str) -> Lock {
+    let mut lock = lock.clone();
+    lock.images.retain(|key, _| key.flavor.values("architecture") == Some(&[architecture.to_owned()][..]));
+    lock
+}
+
+/// Sets what the first version of core's half is for, or leaves it out.
+fn with_list(profile: &Value, member: &str, list: Option<Value>) -> Value {
+    let mut profile = profile.clone();
+    let version = profile["spec"]["machineImages"][0]["versions"][0].as_object_mut().unwrap();
+    match list {
+        Some(list) => drop(version.insert(member.to_owned(), list)),
+        None => drop(version.remove(member)),
+    }
+    profile
+}
+
+#[test]
+fn what_a_profile_leaves_out_is_kept_where_a_lock_has_less() {
+    let lock = lock(&release("2001.2"));
+    let profile = |filled: Result<Filled, FillError>| filled.unwrap_or_else(|error| panic!("{error}")).profile;
+    for name in PROFILES {
+        let whole = document(&format!("profiles/{name}.yaml"));
+        let is_old = whole["spec"]["machineCapabilities"].is_null();
+        let open = with_list(&whole, if is_old { "architectures" } else { "capabilityFlavors" }, None);
+        for architecture in ["amd64", "arm64"] {
+            let lock = only(&lock, architecture);
+            if lock.images.keys().any(|key| key.provider == whole["spec"]["type"]) {
+                assert_eq!(profile(filled(&open, &lock, false)), whole, "{name} {architecture}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_version_of_the_old_format_that_names_no_architecture_stays_for_amd64() {
+    let lock = only(&lock(&release("2001.2")), "arm64");
+    for name in ["aws", "gcp"] {
+        let profile = document(&format!("profiles/{name}.yaml"));
+        let old = convert(&profile, Format::Old, &Knowledge::default(), Providers::SHIPPED).unwrap().profile;
+        let filled = |list| filled(&with_list(&old, "architectures", list), &lock, false).unwrap().profile;
+        let open = filled(None);
+        assert_eq!(open, filled(Some(json!(["amd64"]))), "{name}");
+        let listed = &open["spec"]["machineImages"][0]["versions"][0]["architectures"];
+        assert_eq!(*listed, json!(["amd64", "arm64"]), "{name}");
+    }
+}
+
+#[test]
+fn images_of_a_version_that_only_the_provider_lists_stay() {
+    let mut profile = document("profiles/alicloud.yaml");
+    profile["spec"]["machineImages"][0]["versions"] = json!([]);
+    let region = profile["spec"]["regions"][0]["name"].as_str().unwrap().to_owned();
+    let mut lock = lock(&release("2001.2"));
+    lock.images.retain(|key, _| key.region.as_ref() == Some(&region));
+    let filled = filled(&profile, &lock, false).unwrap().profile;
+    assert_eq!(filled["spec"]["providerConfig"], profile["spec"]["providerConfig"]);
+    assert_eq!(filled["spec"]["machineImages"][0]["versions"][0]["version"], "2001.2.0");
 }
 
 #[test]
