@@ -9,7 +9,7 @@ use std::time::Instant;
 use gardener_extension_worker::api::gardener::ProfileSpec;
 use gardener_extension_worker::versions::catalog::VersionCatalog;
 use gardener_extension_worker::versions::forecast::forecast;
-use gardener_extension_worker::versions::garden::Garden;
+use gardener_extension_worker::versions::garden::{Garden, Validation};
 use gardener_extension_worker::versions::maintenance::MaintainedShoot;
 use jiff::{SignedDuration, Timestamp};
 use peak_alloc::PeakAlloc;
@@ -93,7 +93,7 @@ fn main() {
     );
     let span = [start(), start() + SignedDuration::from_hours(24 * 365)];
     let steps_of = |shoot: &MaintainedShoot, catalog: &VersionCatalog<'_>| {
-        forecast(shoot, catalog, &Garden { validates: true, ..Garden::default() }, span).steps.len()
+        forecast(shoot, catalog, &Garden { validation: Validation::WithProfile, ..Garden::default() }, span).steps.len()
     };
     for (threads, count) in [(1, SHOOTS / 10), (1, SHOOTS), (2, SHOOTS)] {
         let begin = Instant::now();
