@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::finding::{Finding, FindingKind};
 use super::inputs::{Document, Inputs};
-use crate::api::gardener::{Shoot, WorkerPool};
+use crate::api::gardener::{Shoot, VersionedPool, WorkerPool};
 use crate::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
 use crate::pool::hash::node_agent_secret_name;
 use crate::versions::catalog::VersionCatalog;
-use crate::versions::forecast::{Forecast, ForecastStep, Move, PoolNodes, Stuck, next_window};
+use crate::versions::forecast::{Forecast, ForecastStep, Move, Stuck, next_window};
 use crate::versions::garden::{Garden, Validation};
 use crate::versions::maintenance::{MaintainedShoot, operations};
 
@@ -65,7 +65,8 @@ pub fn after_next_window(inputs: &Inputs, now: Timestamp) -> Result<Maintained, 
         after.write(state.settings.as_ref(), &mut new_shoot);
         write_versions(step, &state, &mut worker);
     }
-    rename_secrets(&forecast, [&shoot.value, &new_shoot], &inputs.worker.value, &mut worker);
+    let pools = &state.shoot.spec.provider.workers;
+    rename_secrets(&forecast, pools, [&shoot.value, &new_shoot], &inputs.worker.value, &mut worker);
     let findings = findings(&forecast);
     let is_quiet = forecast.steps.is_empty();
     let inputs = match is_quiet {
@@ -99,7 +100,13 @@ fn write_versions(step: &ForecastStep, state: &MaintainedShoot, worker: &mut Val
 }
 
 /// Gives the node agent's Secret of each pool that rolls another name. `shoots` are as they are and as they will be.
-fn rename_secrets(forecast: &Forecast, shoots: [&Value; 2], before: &Value, worker: &mut Value) {
+fn rename_secrets(
+    forecast: &Forecast,
+    pools_of_shoot: &[VersionedPool],
+    shoots: [&Value; 2],
+    before: &Value,
+    worker: &mut Value,
+) {
     let [old_shoot, new_shoot] = shoots.map(|shoot| decode_lenient::<Shoot>(&to_go_json(shoot)).ok());
     let name_by = |pool: &Value, shoot: Option<&Shoot>| {
         let pool: WorkerPool = decode_lenient(&to_go_json(pool)).ok()?;
@@ -109,9 +116,10 @@ fn rename_secrets(forecast: &Forecast, shoots: [&Value; 2], before: &Value, work
     let pools_before = pools(before).unwrap_or_default();
     let pools = worker.pointer_mut("/spec/pools").and_then(Value::as_array_mut);
     for (pool, before) in pools.into_iter().flatten().zip(pools_before) {
-        let is_its = |nodes: &PoolNodes| pool["name"] == nodes.pool.as_str() && !nodes.in_place;
+        let mut of_shoot = pools_of_shoot.iter().filter(|of_shoot| pool["name"] == of_shoot.name.as_str());
+        let Some(of_shoot) = of_shoot.next().filter(|of_shoot| !of_shoot.is_updated_in_place()) else { continue };
         let Some(name) = pool["nodeAgentSecretName"].as_str() else { continue };
-        let rolls = |step: &ForecastStep| step.nodes.iter().any(is_its) || is_rolled_by_operation(pool, step);
+        let rolls = |step: &ForecastStep| step.touches(of_shoot) || is_rolled_by_operation(&of_shoot.name, step);
         if !forecast.steps.iter().any(rolls) {
             continue;
         }
@@ -127,16 +135,14 @@ fn rename_secrets(forecast: &Forecast, shoots: [&Value; 2], before: &Value, work
     }
 }
 
-/// Whether gardenlet replaces the nodes of a pool of a Worker because of what maintenance asks it for.
-fn is_rolled_by_operation(pool: &Value, step: &ForecastStep) -> bool {
-    let name = pool["name"].as_str().unwrap_or_default();
-    let is_in_place = pool["updateStrategy"].as_str().is_some_and(|strategy| strategy.ends_with("InPlaceUpdate"));
+/// Whether gardenlet replaces the nodes of a pool that is not updated in place because of what maintenance asks it for.
+fn is_rolled_by_operation(name: &str, step: &ForecastStep) -> bool {
     let rolls = |operation: &str| {
         let named = ROLLOUTS.iter().find_map(|rollout| operation.strip_prefix(rollout));
         ROTATIONS.contains(&operation)
             || named.is_some_and(|pools| pools.split(',').any(|pool| pool == "*" || pool == name))
     };
-    !is_in_place && step.operation.as_deref().is_some_and(|operation| operations(operation).any(rolls))
+    step.operation.as_deref().is_some_and(|operation| operations(operation).any(rolls))
 }
 
 fn findings(forecast: &Forecast) -> Vec<Finding> {

@@ -110,6 +110,12 @@ impl Forecast {
 }
 
 impl ForecastStep {
+    /// Whether a move makes other nodes of a pool, be there any or not.
+    #[must_use]
+    pub fn touches(&self, pool: &VersionedPool) -> bool {
+        self.moves.iter().any(|moved| touches(moved, pool))
+    }
+
     /// What a move does to nodes: the pools that it changes, and whether an earlier move of the step does so already.
     pub fn nodes_of(&self, moved: usize) -> impl Iterator<Item = (&PoolNodes, bool)> {
         let of_move = self.nodes.iter().filter(move |pool| pool.causes.contains(&moved));

@@ -358,6 +358,24 @@ fn a_window_can_touch_no_node_or_nothing_at_all() {
     assert!(minor.stdout.contains("Kubernetes goes from 1.34.3 to 1.35.1 (forced"), "{}", minor.stdout);
 }
 
+/// What moves makes another class, also where there is no node that it replaces.
+#[test]
+fn a_window_gives_new_classes_to_pools_without_nodes() {
+    let text = std::fs::read_to_string("example/azure.yaml").unwrap();
+    let text = text.replacen(
+        "    spec:\n      cloudProfile:\n        kind",
+        "    spec:\n      hibernation: {enabled: true}\n      cloudProfile:\n        kind",
+        1,
+    );
+    assert!(text.contains("hibernation"));
+    let shown = outcome(command(&["preview", "--maintenance", "-", "--at", "2026-02-01", "-o", "json"]), &text).json();
+    let worker = &shown["workers"][0];
+    for placement in worker["placements"].as_array().unwrap() {
+        assert_ne!(placement["class"]["old"], placement["class"]["new"], "{worker:#}");
+    }
+    assert!(!worker["findings"].to_string().contains("node-agent-secret-unchanged"), "{worker:#}");
+}
+
 /// What an owner leaves to the next window rolls as well.
 #[test]
 fn a_window_rolls_what_its_operation_rolls() {
@@ -397,8 +415,12 @@ fn a_window_rolls_what_its_operation_rolls() {
     for none in ["rotate-credentials-start-without-workers-rollout", "rotate-ssh-keypair", "rollout-workers=none"] {
         assert_eq!(rolled(none, &[]), (1, vec![]), "{none}");
     }
-    let in_place = ("updateStrategy: AutoRollingUpdate", "updateStrategy: AutoInPlaceUpdate");
-    assert_eq!(rolled("rotate-ca-start", &[in_place]).1, Vec::<String>::new());
+    let in_place = [
+        ("updateStrategy: AutoRollingUpdate", "updateStrategy: AutoInPlaceUpdate"),
+        ("        - name: services\n", "        - name: services\n          updateStrategy: AutoInPlaceUpdate\n"),
+        ("        - name: builds\n", "        - name: builds\n          updateStrategy: AutoInPlaceUpdate\n"),
+    ];
+    assert_eq!(rolled("rotate-ca-start", &in_place).1, Vec::<String>::new());
 }
 
 #[test]
