@@ -1,6 +1,8 @@
-//! Faults at every point: the controller as it is shipped, against a real API server, with everything in between that can
-//! go wrong. `cargo test --test faults`, `cargo test --test faults -- crash` for one case; `-- clouds` kills at each write for a
-//! Worker of each cloud but Azure, which only happens by name.
+//! Faults at every point: the shipped controller against a real API server, with every fault that can happen between them.
+//!
+//!     cargo test --test faults                default tier: kills at each write for Azure, and faults that share its control plane
+//!     cargo test --test faults -- --ignored   deep tier: kills at each write for the other clouds
+//!     cargo test --test faults -- crash       cases by name, of any tier
 //!
 //! ```text
 //! controller   the binary under test with a proxy of its own, killed and started again
@@ -58,6 +60,7 @@ use life::{Ends, Life};
 use network::NetworkFault;
 use recovery::WatchFault;
 use report::{Row, table};
+use test_support::tier::Tier;
 use world::World;
 
 /// Lives that go on at the same time; more of them only wait for the processor.
@@ -87,10 +90,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs the cases that are named, or all.
+/// Whether a case of a tier runs: by its name, else by the tier that was selected.
+fn is_selected(named: &[String], case: &str, tier: Tier) -> bool {
+    if named.is_empty() { tier == Tier::of_arguments() } else { named.iter().any(|name| case.contains(name.as_str())) }
+}
+
+/// Runs the cases that are named, or those of the tier.
 fn run() -> Result<Vec<Row>> {
     let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let is_wanted = |case: &str| named.is_empty() || named.iter().any(|name| case.contains(name.as_str()));
+    let is_wanted = |case: &str| is_selected(&named, case, Tier::Default);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
     runtime.block_on(async {
         let world = World::start().await?;
@@ -101,9 +109,9 @@ fn run() -> Result<Vec<Row>> {
             let azure = crash::run(&world, &ends, Fleet::Azure, SIDE_BY_SIDE, most_kills);
             rows.extend(timed("crash of azure", azure).await?);
         }
-        // They take as long as everything else together, and go the same way through the same code.
-        let is_named = |fleet: &Fleet| !named.is_empty() && is_wanted(&format!("clouds: crash {}", fleet.name()));
-        let others = Fleet::EXAMPLES.into_iter().filter(is_named);
+        // They take as long as all other cases together, and run the same code.
+        let is_deep = |fleet: &Fleet| is_selected(&named, &format!("clouds: crash {}", fleet.name()), Tier::Deep);
+        let others = Fleet::EXAMPLES.into_iter().filter(is_deep);
         let others = try_join_all(others.map(async |fleet| {
             let ends = Ends::default();
             undisturbed(&world, &ends, fleet).await.with_context(|| format!("{} without faults", fleet.name()))?;

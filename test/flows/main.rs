@@ -48,6 +48,7 @@ use test_support::measured::deliberate::Rules;
 use test_support::measured::report::{self, Folder, Total};
 use test_support::openstack::OpenStack;
 use test_support::program;
+use test_support::tier::without_deep_tests;
 
 /// Cases that run side by side.
 const SIDE_BY_SIDE: usize = 12;
@@ -74,6 +75,9 @@ struct Clouds {
 
 #[tokio::main]
 async fn main() -> ExitCode {
+    if let Some(code) = without_deep_tests() {
+        return code;
+    }
     let test = Path::new(env!("CARGO_MANIFEST_DIR")).join("test");
     let rules = match report::rules(&["parity", "flows"].map(|of| test.join(of).join("deliberate.yaml"))) {
         Ok(rules) => rules,

@@ -17,8 +17,12 @@ use test_support::measured::cases::{self, Case};
 use test_support::measured::compare::Difference;
 use test_support::measured::deliberate::Rules;
 use test_support::measured::report::{self, Folder, Total};
+use test_support::tier::without_deep_tests;
 
 fn main() -> ExitCode {
+    if let Some(code) = without_deep_tests() {
+        return code;
+    }
     // A panic is a difference and printed as one.
     std::panic::set_hook(Box::new(|_| {}));
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("test/parity");

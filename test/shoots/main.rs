@@ -23,10 +23,14 @@ use test_support::measured::cases::Case;
 use test_support::measured::compare::{Difference, differ};
 use test_support::measured::deliberate::Rules;
 use test_support::measured::report::{self, Folder, Total};
+use test_support::tier::without_deep_tests;
 
 use corpus::Corpus;
 
 fn main() -> ExitCode {
+    if let Some(code) = without_deep_tests() {
+        return code;
+    }
     // A panic is a difference and printed as one.
     std::panic::set_hook(Box::new(|_| {}));
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("test/shoots/cases");

@@ -8,7 +8,8 @@
 //!   └──► controllers ─► network ─────────► api_server ─► log ─► rules
 //! ```
 //!
-//!     cargo test --test simulation                       some 2,000 lives
+//!     cargo test --test simulation                       some 300 lives
+//!     cargo test --test simulation deep -- --ignored     some 2,000 lives
 //!     SEEDS=100000 cargo test --test simulation lives    so many; SEEDS=5000..9000 those
 //!     SEEDS=10000000000..10000002000 …                   those of one theme (seeds.rs)
 //!     SEED=4711 cargo test --test simulation lives       one, with everything that happens in it
@@ -55,6 +56,7 @@ use std::time::{Duration, Instant};
 
 use life::{Ended, live};
 use network::locked;
+use seeds::Tier;
 
 /// What the report says of a seed and its rules.
 const BREAKS: &str = "breaks:";
@@ -65,12 +67,12 @@ const PRINTED: usize = 3;
 /// A life takes a second or two. One that takes so long spins: its own time stands still, and nothing in it can end it.
 const SPINS_AFTER: Duration = Duration::from_secs(300);
 
-/// Which seeds are asked for, in order.
-fn seeds() -> Box<dyn Iterator<Item = u64> + Send> {
+/// The seeds to run, in order: those of the environment, else those of the tier.
+fn seeds(tier: Tier) -> Box<dyn Iterator<Item = u64> + Send> {
     match std::env::var("SEEDS") {
-        Ok(asked) => Box::new(seeds::named(&asked)),
+        Ok(named) => Box::new(seeds::named(&named)),
         Err(_) if until_violation().is_some() => Box::new(seeds::without_end()),
-        Err(_) => Box::new(seeds::of_a_run()),
+        Err(_) => Box::new(seeds::of_tier(tier)),
     }
 }
 
@@ -110,6 +112,16 @@ impl GoingOn {
 
 #[test]
 fn lives_keep_the_rules() {
+    run_lives(Tier::Default);
+}
+
+#[test]
+#[ignore = "2,000 lives take minutes: the deep tier"]
+fn deep_lives_keep_the_rules() {
+    run_lives(Tier::Deep);
+}
+
+fn run_lives(tier: Tier) {
     if let Ok(seed) = std::env::var("SEED") {
         let seed = seed.parse().expect("SEED is a number");
         let Ended { plan, found, trace, .. } = live(seed, true);
@@ -117,7 +129,7 @@ fn lives_keep_the_rules() {
         assert!(found.is_empty(), "{found:#?}");
         return;
     }
-    let (seeds, began) = (Mutex::new(seeds()), Instant::now());
+    let (seeds, began) = (Mutex::new(seeds(tier)), Instant::now());
     let next = || locked(&seeds).next();
     let (requests, lives) = (AtomicU64::new(0), AtomicU64::new(0));
     let (failed, slowest) = (Mutex::new(Vec::new()), Mutex::new((0, 0)));

@@ -41,7 +41,7 @@ pub(crate) enum Theme {
 /// Seeds from one theme to the next.
 const STRIDE: u64 = 10_000_000_000;
 
-/// Each theme with how many of its lives a run has; its seeds begin at its place in this table, times [`STRIDE`].
+/// Each theme with its lives in the deep tier; its seeds begin at its place in this table, times [`STRIDE`].
 const THEMES: [(Theme, u64); 16] = [
     (Theme::Everything, 600),
     (Theme::DeletedInTrouble, 100),
@@ -61,7 +61,19 @@ const THEMES: [(Theme, u64); 16] = [
     (Theme::MovedLate, 50),
 ];
 
-/// Later ones that have broken a rule once, and run with them.
+/// The default tier runs one of this many deep lives of each theme: the first ones.
+const DEEP_LIVES_PER_DEFAULT_LIFE: u64 = 8;
+
+/// How many lives a run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tier {
+    /// About 300, for each change.
+    Default,
+    /// About 2,000, each night.
+    Deep,
+}
+
+/// Later seeds that once broke a rule. Every tier runs them.
 const ONCE_BROKEN: &[u64] = &[
     2_055,
     2_277,
@@ -113,14 +125,18 @@ impl Theme {
     }
 }
 
-/// The first seed of each theme, with how many of its lives a run has.
+/// The first seed of each theme, with its lives in the deep tier.
 fn themes() -> impl Iterator<Item = (u64, u64)> + Send {
     THEMES.iter().zip(0..).map(|((_, lives), place): (_, u64)| (place * STRIDE, *lives))
 }
 
-/// Those of a run.
-pub(crate) fn of_a_run() -> impl Iterator<Item = u64> + Send {
-    themes().flat_map(|(first, lives)| first..first + lives).chain(ONCE_BROKEN.iter().copied())
+/// The seeds of a tier.
+pub(crate) fn of_tier(tier: Tier) -> impl Iterator<Item = u64> + Send {
+    let divisor = match tier {
+        Tier::Default => DEEP_LIVES_PER_DEFAULT_LIFE,
+        Tier::Deep => 1,
+    };
+    themes().flat_map(move |(first, lives)| first..first + lives / divisor).chain(ONCE_BROKEN.iter().copied())
 }
 
 /// One of each theme after the other, without an end.

@@ -14,6 +14,7 @@ use clap::Parser as _;
 use gardener_extension_worker::cli::Program;
 use serde_json::{Value, json};
 use test_support::conformance::{Example, check};
+use test_support::tier::without_deep_tests;
 use tiny::PROVIDERS;
 
 /// The program: that of `example/tiny`, with a cloud.
@@ -32,6 +33,9 @@ fn main() -> ExitCode {
     }
     if std::env::args().nth(1).as_deref() == Some(DEMO) {
         return local::run(&local::Arguments::parse_from(["local", "pebble", "--exit"]));
+    }
+    if let Some(code) = without_deep_tests() {
+        return code;
     }
     is_tiny();
     plans_its_pools();

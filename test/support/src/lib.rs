@@ -20,6 +20,7 @@
 //! edited_shoots     Shoots of every cloud, and what people change in them
 //! left_by_go        what the Go extensions leave behind in a seed
 //! conformance       what holds for every provider of machines
+//! tier              which tests of a target run
 //! measured          cases measured from the Go extensions, and what differs from them
 //! ```
 
@@ -45,6 +46,7 @@ pub mod openstack;
 pub mod program;
 pub mod proxy;
 pub mod shoot;
+pub mod tier;
 pub mod webhooks;
 
 use std::path::Path;

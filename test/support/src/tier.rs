@@ -1,0 +1,26 @@
+//! Which tests of a target run: those for each change, or those that take too long for it.
+
+use std::process::ExitCode;
+
+/// How much a run covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// `cargo test`: for each change.
+    Default,
+    /// `cargo test -- --ignored`: the rest, each night.
+    Deep,
+}
+
+impl Tier {
+    /// The tier that the arguments of a target without a test harness select, with the harness's own flag.
+    #[must_use]
+    pub fn of_arguments() -> Self {
+        if std::env::args().any(|argument| argument == "--ignored") { Self::Deep } else { Self::Default }
+    }
+}
+
+/// Ends a target that has no deep tests where only those are selected.
+#[must_use]
+pub fn without_deep_tests() -> Option<ExitCode> {
+    (Tier::of_arguments() == Tier::Deep).then_some(ExitCode::SUCCESS)
+}
