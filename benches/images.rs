@@ -134,8 +134,9 @@ fn main() {
     println!("  {} images, {} findings", checked.checked, checked.findings.len());
     let profile = Profile::read(document, Providers::SHIPPED).expect("a profile");
     let workers: Vec<Value> = (0..WORKERS).map(worker).collect();
-    let found =
-        measured("unused over 10,000 Workers", || unused(&profile, workers, &catalogue, Some(&lock), policy().now));
+    let found = measured("unused over 10,000 Workers", || {
+        unused(&profile, &workers, &[], &catalogue, Some(&lock), policy().now)
+    });
     let found = found.expect("an answer");
     println!(
         "  {} of {} versions needed by no one",

@@ -32,6 +32,7 @@
 //! * [`preview`]: what a change does before it happens, and why;
 //! * [`diagnose`]: why a Worker is not ready, from its objects as they are;
 //! * `process`: logs, traces, endpoints, leader election;
+//! * `reader`: everything that a person hands in: files, folders, standard input;
 //! * `cluster`: clients, watches, the store, reads and writes;
 //! * `webhook`: the server of admission reviews, its certificate and registration;
 //! * `image_controller`: keeps objects for machine images;
@@ -74,6 +75,8 @@ pub mod pool;
 pub mod preview;
 pub(crate) mod process;
 pub mod provider;
+#[doc(hidden)]
+pub mod reader;
 #[doc(hidden)]
 pub mod shoot;
 #[doc(hidden)]

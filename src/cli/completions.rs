@@ -3,7 +3,8 @@
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::exit::{self, Exit};
+use super::evidence::Answer;
+use super::exit;
 use super::terminal::print;
 
 #[derive(Debug, Args)]
@@ -16,10 +17,10 @@ pub(super) struct CompletionsArguments {
     shell: Shell,
 }
 
-pub(super) fn run(arguments: &CompletionsArguments, mut command: Command) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &CompletionsArguments, mut command: Command) -> anyhow::Result<Answer> {
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, name, &mut script);
     print(&String::from_utf8_lossy(&script))?;
-    Ok(Exit::Done)
+    Ok(Answer::of_program())
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use super::evidence::Answer;
 use super::terminal::{complain, is_broken_pipe};
 
 use crate::process::failure_reason::reason;
@@ -99,10 +100,13 @@ pub(super) fn wrong_usage(message: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(WrongUsage(message.into()))
 }
 
-/// The exit of a command: its own, or that of its error, which is printed.
-pub(super) fn conclude(result: anyhow::Result<Exit>) -> Exit {
+/// The exit of a command: that of its answer or of its error. What the answer does not cover is printed.
+pub(super) fn conclude(result: anyhow::Result<Answer>) -> Exit {
     match result {
-        Ok(exit) => exit,
+        Ok(answer) => {
+            answer.evidence().problems().for_each(|problem| complain(problem));
+            answer.exit()
+        }
         // A reader that has seen enough closes the pipe; that is no failure of ours.
         Err(error) if is_broken_pipe(&error) => Exit::Done,
         Err(error) => {

@@ -1,15 +1,15 @@
 //! `explain`: why the machines of a pool are what they are.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use anyhow::{bail, ensure};
+use anyhow::bail;
 use clap::Args;
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 use serde_json::json;
 
 use super::diagnose::live::namespace;
+use super::evidence::{Answer, Evidence, no_match};
 use super::exit::{self, Exit, wrong_usage};
 use super::input::{self, WorkerInput};
 use super::preview::shoots::Presume;
@@ -20,6 +20,7 @@ use crate::cluster::seed::Seed;
 use crate::explain::{Explanation, explain};
 use crate::process::threads::block_on;
 use crate::provider::{Providers, WorkerError};
+use crate::reader::files::files;
 use crate::worker::decode;
 use crate::worker::desired::{CloudView, DesiredState};
 
@@ -89,7 +90,7 @@ struct Explained {
     explanation: Explanation,
 }
 
-pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<Answer> {
     if arguments.shoot {
         if arguments.seed.is_named() {
             return Err(wrong_usage("--kubeconfig and --context are for --live"));
@@ -99,27 +100,31 @@ pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow:
     let mut explained = Vec::new();
     let mut unexplained = Vec::new();
     let mut known: Vec<String> = Vec::new();
-    for worker in workers(arguments)? {
+    let mut evidence = Evidence::of("Worker");
+    for worker in workers(arguments, &mut evidence)? {
         let input = worker.source.to_string();
         known.extend(worker.worker.spec.pools.iter().map(|pool| pool.name.clone()));
         let cloud = if arguments.live { CloudView::Settled } else { worker.cloud_view() };
         match explain_worker(&worker, cloud, arguments.pool.as_deref(), providers) {
-            Ok(explanation) => explained.push(Explained { input, explanation }),
+            Ok(explanation) => {
+                evidence.evaluated(1);
+                explained.push(Explained { input, explanation });
+            }
             Err(error) => unexplained.push(Unexplained { input, code: error.code(), message: error.to_string() }),
         }
     }
     if let Some(pool) = &arguments.pool {
         let found = explained.iter().any(|worker| !worker.explanation.pools.is_empty());
         if !found && unexplained.is_empty() {
-            let known: BTreeSet<&str> = known.iter().map(String::as_str).collect();
-            let known = if known.is_empty() { "none".to_owned() } else { Vec::from_iter(known).join(", ") };
-            bail!("{}: no pool {pool:?} in it; pools there are: {known}", arguments.file.display());
+            return Err(no_match("pool", pool, known.iter().map(String::as_str)));
         }
     }
     let failed = explained.iter().flat_map(|worker| &worker.explanation.pools).any(|pool| pool.error.is_some());
     match arguments.output {
         OutputFormat::Json => {
-            print(&json(&json!({"schema": "explain/v1", "workers": explained, "errors": unexplained}))?)?;
+            print(&json(&json!({
+                "schema": "explain/v1", "evidence": evidence.document(), "workers": explained, "errors": unexplained,
+            }))?)?;
         }
         _ => {
             for error in &unexplained {
@@ -130,24 +135,31 @@ pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow:
             print(&texts.collect::<Vec<_>>().join("\n"))?;
         }
     }
-    Ok(if failed || !unexplained.is_empty() { Exit::Invalid } else { Exit::Done })
+    let exit = if failed || !unexplained.is_empty() { Exit::Invalid } else { Exit::Done };
+    Ok(Answer::new(evidence, exit))
 }
 
 /// The Workers of the file, or of the namespace of the seed. Of a seed only names of Secrets are read.
-fn workers(arguments: &ExplainArguments) -> anyhow::Result<Vec<WorkerInput>> {
+fn workers(arguments: &ExplainArguments, evidence: &mut Evidence) -> anyhow::Result<Vec<WorkerInput>> {
     if !arguments.live {
         if arguments.seed.is_named() {
             return Err(wrong_usage("--kubeconfig and --context are for --live"));
         }
-        let files = input::files(std::slice::from_ref(&arguments.file))?;
-        let workers = files.iter().map(input::workers_of_file).collect::<anyhow::Result<Vec<_>>>()?;
-        let workers: Vec<_> = workers.into_iter().flatten().collect();
-        ensure!(!workers.is_empty(), "{}: no Worker in it", arguments.file.display());
+        let mut workers = Vec::new();
+        for file in evidence.note_skipped(files(std::slice::from_ref(&arguments.file))) {
+            match input::workers_of_file(&file) {
+                Ok(of_file) => workers.extend(of_file),
+                Err(error) => evidence.unread(&error),
+            }
+        }
+        if workers.is_empty() && evidence.is_complete() {
+            bail!("{}: no Worker in it", arguments.file.display());
+        }
         return Ok(workers);
     }
     let name = arguments.file.to_str().ok_or_else(|| wrong_usage("the namespace is no text"))?;
     let namespace = block_on(namespace(&arguments.seed, name))?;
-    namespace.unread.iter().for_each(|unread| complain(unread));
+    namespace.unread.iter().for_each(|unread| evidence.unread_text(unread.clone()));
     let mut secrets = Secrets::default();
     for secret in namespace.objects.iter().filter(|object| object["kind"] == "Secret") {
         let labels = serde_json::from_value(secret["metadata"]["labels"].clone()).unwrap_or_default();

@@ -6,7 +6,8 @@ use anyhow::Context;
 use clap::{Args, Command};
 use clap_mangen::Man;
 
-use super::exit::{self, Exit};
+use super::evidence::Answer;
+use super::exit;
 use super::terminal::print;
 
 #[derive(Debug, Args)]
@@ -20,13 +21,13 @@ pub(super) struct ManArguments {
     folder: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &ManArguments, mut command: Command) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &ManArguments, mut command: Command) -> anyhow::Result<Answer> {
     command.build();
     match &arguments.folder {
         Some(folder) => write(&command, folder)?,
         None => print(&page(&command)?)?,
     }
-    Ok(Exit::Done)
+    Ok(Answer::of_program())
 }
 
 /// The pages of a command and of those below it.

@@ -6,6 +6,36 @@ use super::exit::Exit;
 use super::json_fields::{Field, documents};
 use super::program::Program;
 
+/// Kinds of evidence, what an answer looks like with it, and the exit code.
+const EVIDENCE: [[&str; 3]; 6] = [
+    ["everything was read and evaluated", "the answer", "of the answer"],
+    [
+        "some input can't be read or evaluated",
+        "begins with `INCOMPLETE`: how many were evaluated out of how many; each problem is on stderr",
+        "3",
+    ],
+    [
+        "nothing matches the selection (a namespace, a name, a version, a type)",
+        "none; the error names what was searched and the nearest match",
+        "3",
+    ],
+    [
+        "a part of a list (`metadata.continue`, `remainingItemCount`, `NextToken`)",
+        "refused like an unreadable input",
+        "3",
+    ],
+    [
+        "an input was not given that a part of the answer needs",
+        "that part is `unknown`, with the flag that gives it",
+        "of the answer",
+    ],
+    [
+        "a malformed entry in a listing of images",
+        "without the entry, which is named; locks and profiles are not written",
+        "3",
+    ],
+];
+
 /// The reference page of a program.
 #[must_use]
 pub fn reference(program: Program) -> String {
@@ -22,6 +52,8 @@ pub fn reference(program: Program) -> String {
     );
     page.push_str("The exit codes of all commands; where several apply it is 3, else the highest:\n\n| code | meaning |\n|---|---|\n");
     page.extend(Exit::ALL.map(|exit| format!("| {} | {} |\n", exit.code(), exit.meaning())));
+    page.push_str("\nEvery answer names what it rests on: the headline, the member `evidence` of JSON documents, and the exit code.\n\n| evidence | answer | exit code |\n|---|---|---|\n");
+    page.extend(EVIDENCE.map(|[evidence, answer, code]| format!("| {evidence} | {answer} | {code} |\n")));
     page.push('\n');
     let mut commands = Vec::new();
     collect(&command, "", &mut commands);

@@ -9,12 +9,14 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::evidence::{Answer, Evidence};
 use super::exit::{self, Exit};
 use super::input::{self, WorkerInput};
 use super::terminal::{self, OutputFormat, complain, one_of, print, yaml};
 use crate::api::gardener::{ErrorCode, InPlaceUpdates, MachineDeploymentStatus};
 use crate::api::gotext::json::{DecodeError, to_go_json};
 use crate::provider::{Dependencies, Providers, WantedDeployment, WorkerError};
+use crate::reader::files::files;
 use crate::worker::changes::MachineChanges;
 use crate::worker::class_inputs::without_own_annotations;
 use crate::worker::decode;
@@ -89,20 +91,22 @@ pub struct RenderedError {
     pub message: String,
 }
 
-pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> anyhow::Result<Exit> {
-    let (now, mut exit) = (now()?, Exit::Done);
+pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> anyhow::Result<Answer> {
+    let now = now()?;
+    let mut exit = Exit::Done;
+    let mut evidence = Evidence::of("Worker");
     let mut names = BTreeSet::new();
-    for file in input::files(&arguments.inputs)? {
+    for file in evidence.note_skipped(files(&arguments.inputs)) {
         let inputs = match input::workers_of_file(&file) {
             Ok(inputs) => inputs,
             // The other files are rendered all the same.
             Err(error) => {
-                complain(&format!("{error:#}"));
-                exit = exit.max(Exit::Failed);
+                evidence.unread(&error);
                 continue;
             }
         };
         for worker in inputs {
+            evidence.evaluated(1);
             let name = (worker.worker.metadata.namespace.clone(), worker.worker.metadata.name.clone());
             let warnings = worker.warnings.iter().map(String::as_str);
             for warning in warnings.chain((!names.insert(name)).then_some("several Workers have this name")) {
@@ -121,11 +125,11 @@ pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> anyhow::
             print(&text(&rendered, arguments.output)?)?;
         }
     }
-    if names.is_empty() && exit == Exit::Done {
+    if names.is_empty() && evidence.is_complete() {
         let inputs = arguments.inputs.iter().map(|input| input.display().to_string());
         bail!("{}: no Worker in it", inputs.collect::<Vec<_>>().join(", "));
     }
-    Ok(exit)
+    Ok(Answer::new(evidence, exit))
 }
 
 fn text(rendered: &Rendered, output: OutputFormat) -> anyhow::Result<String> {

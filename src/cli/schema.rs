@@ -4,7 +4,8 @@ use anyhow::bail;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::exit::{self, Exit};
+use super::evidence::Answer;
+use super::exit;
 use super::json_fields::{Field, documents};
 use super::terminal::{json, print};
 use crate::cloud_profile::members::profile_schema;
@@ -24,7 +25,7 @@ pub(super) struct SchemaArguments {
     name: Vec<String>,
 }
 
-pub(super) fn run(arguments: &SchemaArguments) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &SchemaArguments) -> anyhow::Result<Answer> {
     let documents = documents().into_iter();
     let documents: Vec<_> = documents.map(|(title, fields)| (title.trim_end_matches(" -o json"), fields)).collect();
     let names: Vec<&str> = documents.iter().map(|(name, _)| *name).chain([PROFILE]).collect();
@@ -32,14 +33,14 @@ pub(super) fn run(arguments: &SchemaArguments) -> anyhow::Result<Exit> {
     let schema = match documents.iter().find(|(name, _)| *name == asked) {
         _ if asked.is_empty() => {
             print(&names.iter().map(|name| format!("{name}\n")).collect::<String>())?;
-            return Ok(Exit::Done);
+            return Ok(Answer::of_program());
         }
         _ if asked == PROFILE => profile_schema(),
         Some((name, fields)) => schema(name, fields),
         None => bail!("no schema {asked:?}; there are {}", names.join(", ")),
     };
     print(&json(&schema)?)?;
-    Ok(Exit::Done)
+    Ok(Answer::of_program())
 }
 
 /// The schema of a document. Members are added at times, so others are allowed.

@@ -3,7 +3,8 @@
 use clap::Args;
 use serde_json::json;
 
-use super::exit::{self, Exit};
+use super::evidence::Answer;
+use super::exit;
 use super::terminal::{OutputFormat, json, one_of, print};
 use crate::provider::Providers;
 
@@ -17,7 +18,7 @@ pub(super) struct VersionArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &VersionArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &VersionArguments, providers: Providers) -> anyhow::Result<Answer> {
     let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     let types: Vec<&str> = providers.worker_types().collect();
     print(&match arguments.output {
@@ -29,5 +30,5 @@ pub(super) fn run(arguments: &VersionArguments, providers: Providers) -> anyhow:
         }
         _ => format!("{name} {version} for Workers of {}\n", types.join(", ")),
     })?;
-    Ok(Exit::Done)
+    Ok(Answer::of_program())
 }

@@ -7,8 +7,9 @@ use clap::Args;
 use kube::api::{Api, ApiResource, DynamicObject};
 use serde_json::{Value, json};
 
+use super::evidence::{Answer, Evidence};
 use super::exit::{self, Exit};
-use super::input::machine_deployments_of_file;
+use super::input::machine_deployments_of_path;
 use super::table::{Cell, Table, printable};
 use super::terminal::{ASIDE, CAREFUL, HEADING, OutputFormat, complain, json, one_of, print, width};
 use crate::api::machine::MachineDeployment;
@@ -36,18 +37,22 @@ pub(super) struct WhyArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &WhyArguments) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &WhyArguments) -> anyhow::Result<Answer> {
+    let mut evidence = Evidence::of("MachineDeployment");
     let deployments = match deployment_in_cluster(&arguments.target) {
         Some((namespace, name)) => vec![fetch(&arguments.seed, namespace, name)?],
-        None => machine_deployments_of_file(Path::new(&arguments.target))?,
+        None => machine_deployments_of_path(Path::new(&arguments.target), &mut evidence)?,
     };
+    evidence.evaluated(deployments.len());
     let histories: Vec<_> =
         deployments.iter().map(|live| (named(live), live.class_inputs().and_then(History::read))).collect();
     match arguments.output {
         OutputFormat::Json => {
             let deployments: Vec<Value> =
                 histories.iter().map(|(name, history)| history_json(name, history.as_ref())).collect();
-            print(&json(&json!({"schema": "why/v1", "machineDeployments": deployments}))?)?;
+            print(&json(&json!({
+                "schema": "why/v1", "evidence": evidence.document(), "machineDeployments": deployments,
+            }))?)?;
         }
         _ => {
             let width = width();
@@ -60,7 +65,7 @@ pub(super) fn run(arguments: &WhyArguments) -> anyhow::Result<Exit> {
         }
     }
     let complete = histories.iter().all(|(_, history)| history.is_some());
-    Ok(if complete { Exit::Done } else { Exit::Findings })
+    Ok(Answer::new(evidence, if complete { Exit::Done } else { Exit::Findings }))
 }
 
 /// `namespace/name`, unless it is the name of a file.

@@ -31,6 +31,11 @@ impl Served {
         Ok(Self { providers, types, classes: classes.to_vec() })
     }
 
+    /// The types and classes that are served, for messages.
+    pub(crate) fn selection(&self) -> String {
+        format!("{} {}", self.types.join(","), self.classes.join(","))
+    }
+
     /// The provider of a Worker that this process serves.
     pub(crate) fn provider_of(&self, worker: &Worker) -> Option<&'static dyn Provider> {
         let (worker_type, class) = (&worker.spec.worker_type, worker.spec.class.as_deref());

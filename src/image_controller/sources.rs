@@ -3,16 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 
-use crate::api::gotext::yaml;
 use crate::images::catalogue::Catalogue;
 use crate::images::source_path::SourcePath;
-use crate::images::sources::{self, MOST_BYTES};
-use crate::process::bounded_file::text_of_at_most;
+use crate::images::sources;
+use crate::reader::files::{NamedFile, files};
 
-/// Most files of all sources.
-const MOST_FILES: usize = 1000;
+/// The most files of a source.
+const MAX_FILES: usize = 1000;
 
 /// Files with their sizes, and when they were changed: as long as these are the same, so is what they say.
 pub(super) type Versions = Vec<(PathBuf, u64, Option<SystemTime>)>;
@@ -24,9 +23,9 @@ pub(super) type Versions = Vec<(PathBuf, u64, Option<SystemTime>)>;
 pub(super) fn versions(paths: &[SourcePath]) -> anyhow::Result<Versions> {
     let mut versions = Vec::new();
     for source in paths {
-        for file in files(&source.path)? {
-            let metadata = std::fs::metadata(&file).with_context(|| format!("{}: can't be read", file.display()))?;
-            versions.push((file, metadata.len(), metadata.modified().ok()));
+        for file in files_of(&source.path)? {
+            let metadata = std::fs::metadata(&file.path).with_context(|| format!("{}: can't be read", file.name()))?;
+            versions.push((file.path, metadata.len(), metadata.modified().ok()));
         }
     }
     Ok(versions)
@@ -40,12 +39,14 @@ pub(super) fn read_all(paths: &[SourcePath]) -> anyhow::Result<Catalogue> {
     ensure!(!paths.is_empty(), "no source is named: start the controller with --image-source");
     let mut listings = Vec::new();
     for source in paths {
-        for file in files(&source.path)? {
-            for document in
-                yaml::documents(&text_of_at_most(&file, MOST_BYTES)?).with_context(|| file.display().to_string())?
-            {
+        for file in files_of(&source.path)? {
+            for document in file.documents_within(sources::MAX_BYTES)? {
                 let listing = sources::read(&document, source.region.as_deref());
-                listings.push(listing.with_context(|| file.display().to_string())?);
+                let listing = listing.with_context(|| file.name())?;
+                if let Some(refused) = listing.refused.first() {
+                    bail!("{}: {refused}", file.name());
+                }
+                listings.push(listing);
             }
         }
     }
@@ -53,25 +54,14 @@ pub(super) fn read_all(paths: &[SourcePath]) -> anyhow::Result<Catalogue> {
     Ok(Catalogue::new(listings)?)
 }
 
-/// A file, or those of a folder. What begins with a dot is how the kubelet mounts them.
-fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let unreadable = || format!("{}: can't be read", path.display());
-    if !std::fs::metadata(path).with_context(unreadable)?.is_dir() {
-        return Ok(vec![path.to_owned()]);
+/// A file, or those of a folder.
+fn files_of(path: &Path) -> anyhow::Result<Vec<NamedFile>> {
+    let found = files(&[path.to_owned()]);
+    if let Some(skipped) = found.skipped.first() {
+        bail!("{}: {}", skipped.input, skipped.reason);
     }
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(path).with_context(unreadable)? {
-        let entry = entry.with_context(unreadable)?;
-        let is_hidden = entry.file_name().to_string_lossy().starts_with('.');
-        let is_listing =
-            entry.path().extension().is_some_and(|known| ["yaml", "yml", "json"].iter().any(|one| known == *one));
-        if !is_hidden && is_listing {
-            files.push(entry.path());
-        }
-        ensure!(files.len() <= MOST_FILES, "{}: more than {MOST_FILES} files", path.display());
-    }
-    files.sort();
-    Ok(files)
+    ensure!(found.files.len() <= MAX_FILES, "{}: more than {MAX_FILES} files", path.display());
+    Ok(found.files)
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@
 //! * [`resolution`]: the image of a flavor, and why the others are not;
 //! * [`lock`]: what was resolved first, and what has become newer since; [`lock_file`]: as a document;
 //! * [`objects`]: the same for objects of a cluster;
+//! * [`version_users`]: who uses the versions of a profile, for `unused` and `cloudprofile versions`;
 //! * [`fill`], [`check`], [`unused`], [`fn@promotion::promote`]: what follows from it.
 //!
 //! There is no client here: an image is what a file says of it, so air-gapped landscapes are nothing special.
@@ -39,6 +40,7 @@ pub mod source_path;
 pub mod sources;
 pub mod unused;
 mod users;
+pub mod version_users;
 pub mod versions;
 
 /// Group and version of documents that are no objects of a cluster.

@@ -9,16 +9,13 @@ use serde_json::Value;
 use super::asked_names::AskedNames;
 use super::catalogue::Catalogue;
 use super::lock::Lock;
-use super::users::{Needs, Reader, objects, parent, title};
-use crate::api::gotext::version::Version;
+use super::users::{Reader, parent, title};
+use super::version_users::{ImageVersionStage, PlannedVersion, VersionUse, VersionUsers, kept_image_version};
 use crate::capabilities::Classification;
 use crate::offer::offered::OfferedVersion;
 use crate::offer::profile::Profile;
 
 pub use super::users::UsersError;
-
-/// Users of a version that are named.
-const NAMED: usize = 3;
 
 /// What nobody needs, and why the rest is needed.
 #[derive(Debug, Serialize)]
@@ -71,20 +68,20 @@ pub struct UnusedImage {
     pub region: String,
 }
 
-/// What a profile lists and nobody needs. `documents` is the landscape: Shoots, NamespacedCloudProfiles, Workers, ShootStates,
-/// machine classes, anything.
+/// What a profile lists and nothing needs. `objects` is the landscape: Shoots, NamespacedCloudProfiles, Workers, ShootStates,
+/// machine classes, anything; `planned` is what maintenance will move Shoots to.
 ///
 /// # Errors
 /// When a document can't be understood: then nobody knows what is needed.
 pub fn unused(
     profile: &Profile,
-    documents: Vec<Value>,
+    objects: &[Value],
+    planned: &[PlannedVersion],
     catalogue: &Catalogue,
     lock: Option<&Lock>,
     now: Timestamp,
 ) -> Result<Unused, UsersError> {
-    let documents = objects(documents)?;
-    if !documents.iter().any(|document| document["kind"] == "Shoot" || document["kind"] == "Worker") {
+    if !objects.iter().any(|document| document["kind"] == "Shoot" || document["kind"] == "Worker") {
         return Err(UsersError::NoUsers);
     }
     let offer = profile.offer(now);
@@ -92,23 +89,23 @@ pub fn unused(
     let of_cloud = catalogue.images().iter().filter(|image| image.provider == profile.spec.provider_type);
     let at_cloud = of_cloud.clone().map(|image| image.reference.value.clone());
     let asked = AskedNames::new(listed.iter().cloned().chain(at_cloud));
-    let parents: BTreeMap<String, String> = documents.iter().filter_map(parent).collect();
+    let parents: BTreeMap<String, String> = objects.iter().filter_map(parent).collect();
     let reader =
         Reader { profile: profile.name(), provider: &profile.spec.provider_type, asked: &asked, parents: &parents };
     let mut ids: BTreeSet<String> = BTreeSet::new();
-    let mut users = Users::default();
-    for document in std::iter::once(&profile.document).chain(&documents) {
+    let listed_versions = offer.images.iter().map(|version| (Some(version.image.clone()), version.version.clone()));
+    let mut users = VersionUsers::new(listed_versions);
+    planned.iter().for_each(|planned| users.plan(planned));
+    for document in std::iter::once(&profile.document).chain(objects) {
         let mut needs = reader.needs(document)?;
         ids.append(&mut needs.ids);
         listed.append(&mut needs.listed);
-        users.add(document, &needs, &offer.images);
+        users.add(&title(document), &needs);
     }
-    let unneeded: Vec<Option<String>> =
-        (0..offer.images.len()).map(|position| kept(&offer.images, position, now)).collect();
     let mut needed = ids.clone();
     let mut versions: Vec<VersionNeed> = Vec::new();
-    for (position, (version, kept)) in offer.images.iter().zip(unneeded).enumerate() {
-        let (count, mut examples) = users.of(position);
+    for (version, kept) in offer.images.iter().zip(kept_versions(&offer.images, now)) {
+        let VersionUse { users: count, mut examples } = users.of(Some(&version.image), &version.version);
         let by_id = ids_of(version).filter(|id| ids.contains(id)).count();
         if count == 0 && by_id > 0 {
             examples.push("by the name of its image".to_owned());
@@ -137,7 +134,7 @@ pub fn unused(
     let images = of_cloud.filter(|image| !elsewhere.contains(&image.reference.value.to_lowercase())).map(|image| {
         UnusedImage { id: image.reference.value.clone(), name: image.name.clone(), region: image.place().to_owned() }
     });
-    Ok(Unused { versions, images: images.collect(), documents: documents.len() })
+    Ok(Unused { versions, images: images.collect(), documents: objects.len() })
 }
 
 /// The names of a version's images at the cloud, in small letters: clouds don't tell them apart by that.
@@ -146,66 +143,21 @@ fn ids_of(version: &OfferedVersion) -> impl Iterator<Item = String> + '_ {
     names.map(|name| name.value.to_lowercase())
 }
 
-/// Who needs which version, by its position in the offer.
-#[derive(Default)]
-struct Users(BTreeMap<usize, (usize, Vec<String>)>);
-
-impl Users {
-    fn add(&mut self, document: &Value, needs: &Needs, offered: &[OfferedVersion]) {
-        if needs.versions.is_empty() && needs.open.is_empty() {
-            return;
-        }
-        for (position, version) in offered.iter().enumerate() {
-            let pair = (version.image.clone(), version.version.clone());
-            let is_open = |(image, prefix): &(String, String)| {
-                (image.is_empty() || *image == version.image) && begins_with(&version.version, prefix)
-            };
-            if needs.versions.contains(&pair) || needs.open.iter().any(is_open) {
-                let (count, examples) = self.0.entry(position).or_default();
-                *count += 1;
-                if examples.len() < NAMED {
-                    examples.push(title(document));
-                }
-            }
-        }
-    }
-
-    fn of(&self, position: usize) -> (usize, Vec<String>) {
-        self.0.get(&position).cloned().unwrap_or_default()
-    }
-}
-
-/// Whether a version is meant by its first numbers.
-fn begins_with(version: &str, prefix: &str) -> bool {
-    let rest = version.strip_prefix(prefix.trim_end_matches('.'));
-    rest.is_some_and(|rest| prefix.is_empty() || rest.is_empty() || rest.starts_with('.'))
-}
-
-/// Why a version has to stay whoever uses it: new pools get the newest one.
-fn kept(offered: &[OfferedVersion], position: usize, now: Timestamp) -> Option<String> {
-    let version = offered.get(position)?;
-    let others = || offered.iter().filter(|other| other.image == version.image);
-    if others().count() == 1 {
-        return Some("an image needs a version".to_owned());
-    }
-    let number = |version: &OfferedVersion| Version::parse(&version.version).ok();
-    let is_new = |version: &OfferedVersion| {
-        let is_active = version.expires.is_none_or(|expires| expires > now);
-        is_active
-            && matches!(
-                version.classification,
-                Classification::Supported | Classification::Preview | Classification::Unavailable
-            )
+/// Why each version has to stay whoever uses it, by its position in the offer.
+fn kept_versions(offered: &[OfferedVersion], now: Timestamp) -> Vec<Option<String>> {
+    let stage_of = |version: &OfferedVersion| ImageVersionStage {
+        version: version.version.clone(),
+        stage: version.classification,
+        expires: version.expires,
+        architectures: version.architectures.clone(),
     };
-    let is_newest = |architecture: &String| {
-        let rivals = others().filter(|other| {
-            other.classification == version.classification && other.architectures.contains(architecture)
-        });
-        rivals
-            .filter(|other| is_new(other))
-            .max_by_key(|other| number(other))
-            .is_some_and(|newest| newest.version == version.version)
-    };
-    let newest = is_new(version) && version.architectures.iter().any(is_newest);
-    newest.then(|| format!("the newest {} version", version.classification.word()))
+    let mut by_image: BTreeMap<&str, Vec<ImageVersionStage>> = BTreeMap::new();
+    let mut positions = Vec::with_capacity(offered.len());
+    for version in offered {
+        let of_image = by_image.entry(&version.image).or_default();
+        positions.push((version.image.as_str(), of_image.len()));
+        of_image.push(stage_of(version));
+    }
+    let kept = positions.iter().map(|(image, position)| kept_image_version(by_image.get(image)?, *position, now));
+    kept.collect()
 }

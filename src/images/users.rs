@@ -23,47 +23,9 @@ pub enum UsersError {
     /// A packed part can't be unpacked.
     #[error("{0}: a packed state can't be read, so it is not known which images it needs")]
     Packed(String),
-    /// A list that goes on.
-    #[error("a list is incomplete (metadata.continue is set); read it whole")]
-    Incomplete,
     /// No Shoot and no Worker.
     #[error("no Shoot and no Worker in the files: every version and image would count as unused")]
     NoUsers,
-}
-
-/// The objects of documents: the items of lists, the members of bundles, or the document itself. None is left out.
-///
-/// # Errors
-/// When a list goes on somewhere else.
-pub(super) fn objects(documents: Vec<Value>) -> Result<Vec<Value>, UsersError> {
-    let mut objects = Vec::new();
-    let mut waiting: Vec<Value> = documents.into_iter().rev().collect();
-    while let Some(document) = waiting.pop() {
-        let kind = document["kind"].as_str().map(str::to_owned);
-        if document.pointer("/metadata/continue").and_then(Value::as_str).is_some_and(|rest| !rest.is_empty()) {
-            return Err(UsersError::Incomplete);
-        }
-        let has_kind =
-            |value: &Value| value.get("kind").is_some() || value.get(0).is_some_and(|item| item.get("kind").is_some());
-        let is_bundle = kind.is_none() && document.as_object().is_some_and(|members| members.values().any(has_kind));
-        match document {
-            Value::Array(items) => waiting.extend(items),
-            Value::Object(members) if is_bundle => waiting.extend(members.into_iter().map(|(_, member)| member)),
-            Value::Object(mut members) if kind.is_some() && members.get("items").is_some_and(Value::is_array) => {
-                let of_items =
-                    kind.as_deref().and_then(|kind| kind.strip_suffix("List")).filter(|kind| !kind.is_empty());
-                let Some(Value::Array(items)) = members.remove("items") else { continue };
-                for mut item in items {
-                    if let (Some(item), Some(kind)) = (item.as_object_mut(), of_items) {
-                        item.entry("kind").or_insert_with(|| kind.into());
-                    }
-                    waiting.push(item);
-                }
-            }
-            other => objects.push(other),
-        }
-    }
-    Ok(objects)
 }
 
 /// What a document needs.
@@ -77,6 +39,8 @@ pub(super) struct Needs {
     pub(super) versions: BTreeSet<(String, String)>,
     /// Images of which only the beginning of the version is known; an empty name is any image.
     pub(super) open: BTreeSet<(String, String)>,
+    /// Kubernetes versions, or their first numbers.
+    pub(super) kubernetes: BTreeSet<String>,
     /// How many texts were read within texts.
     layers: usize,
 }
@@ -144,6 +108,7 @@ impl Reader<'_> {
             // A name at a cloud is the same for everybody; a version is one of the profile that offers it.
             needs.versions.clear();
             needs.open.clear();
+            needs.kubernetes.clear();
         }
         Ok(needs)
     }
@@ -204,6 +169,13 @@ impl Reader<'_> {
                     }
                     _ => {}
                 }
+                if member == "kubernetes" {
+                    needs.kubernetes.extend(text("version").map(str::to_owned));
+                    let versions = members.get("versions").and_then(Value::as_array).into_iter().flatten();
+                    let versions = versions.filter_map(|version| version["version"].as_str());
+                    needs.kubernetes.extend(versions.map(str::to_owned));
+                }
+                needs.kubernetes.extend(text("kubernetesVersion").map(str::to_owned));
                 for (name, value) in members {
                     self.names(name, needs);
                     self.walk(value, name, title, needs)?;

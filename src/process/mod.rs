@@ -1,6 +1,5 @@
 //! What every process that runs for long has: logs, traces, health and metrics endpoints, leader election, the clock, threads.
 
-pub(crate) mod bounded_file;
 pub(crate) mod clock;
 pub(crate) mod election;
 pub(crate) mod endpoints;

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use gardener_extension_worker::cli::input::{WorkerInput, files, workers_of_documents, workers_of_file};
+use gardener_extension_worker::cli::input::{WorkerInput, workers_of_documents, workers_of_file};
 use gardener_extension_worker::explain::explain;
 use gardener_extension_worker::provider::explanation::PlacementPlan;
 use gardener_extension_worker::provider::{MachinePlan, Providers};
+use gardener_extension_worker::reader::files::files;
 use gardener_extension_worker::worker::decode;
 use gardener_extension_worker::worker::desired::{CloudView, DesiredState};
 use serde_json::Value;
@@ -14,7 +15,7 @@ use test_support::measured::report::folders;
 use test_support::repository;
 
 fn inputs() -> Vec<WorkerInput> {
-    let examples = files(&[repository().join("example")]).unwrap();
+    let examples = files(&[repository().join("example")]).files;
     let examples = examples.iter().filter_map(|file| workers_of_file(file).ok());
     let cases = folders(vec![own()], "PARITY_CASES").into_iter().flat_map(|folder| collect(&folder).unwrap());
     // Some are malformed on purpose.

@@ -135,7 +135,7 @@ fn wrong_arguments_and_unreadable_input_have_their_exit_codes() {
         (&["explain", "Cargo.toml"], "Cargo.toml", 3),
         (
             &["explain", "test/cli/azure.yaml", "--pool", "none"],
-            "no pool \"none\" in it; pools there are: database, workers",
+            "no pool \"none\"; there is \"database\", \"workers\"",
             3,
         ),
         (&["explain"], "<FILE>", 2),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use gardener_extension_worker::cli::json_fields::documents;
 use serde_json::{Value, json};
 
-use crate::binary::{command, example, outcome};
+use crate::binary::{command, example, outcome, run};
 use crate::preview::{ROLL, Replacements, UNPLANNABLE};
 
 /// Members whose keys are data.
@@ -43,11 +43,25 @@ pub(crate) fn assert_described(samples: &[Value], command: &str) {
     let (_, fields) = documents.iter().find(|(known, _)| *known == command).expect(command);
     let mut seen = BTreeSet::new();
     samples.iter().for_each(|sample| paths(sample, "", &mut seen));
+    if samples.iter().all(|sample| sample["evidence"].is_object()) {
+        // One type writes the evidence of all commands; each command has only some of its members.
+        evidence_samples().iter().for_each(|sample| paths(&json!({"evidence": sample}), "", &mut seen));
+    }
     let described: BTreeSet<String> = fields.iter().map(|field| field.path.clone()).collect();
     let undescribed: Vec<_> = seen.difference(&described).collect();
     assert!(undescribed.is_empty(), "printed, but not described: {undescribed:?}");
     let unprinted: Vec<_> = described.difference(&seen).collect();
     assert!(unprinted.is_empty(), "described, but in no sample: {unprinted:?}");
+}
+
+/// Evidence with each of its members.
+fn evidence_samples() -> [Value; 2] {
+    let profile = "example/versions/cloudprofile.yaml";
+    let without_shoots = run(&["cloudprofile", "versions", profile, "-o", "json"]).json();
+    let partial = "kind: Shoot\nmetadata: {name: a, namespace: b}\nspec: {cloudProfileName: none}\n";
+    let arguments = ["forecast", "-", "no/such/file", "--cloudprofile", profile, "-o", "json"];
+    let partial = outcome(command(&arguments), partial).json();
+    [without_shoots, partial].map(|document| document["evidence"].clone())
 }
 
 fn explained(text: &str) -> Value {

@@ -27,6 +27,7 @@ const ROOMS: &[&str] = &[
     "preview",
     "diagnose",
     "process",
+    "reader",
     "cluster",
     "webhook",
     "image_controller",

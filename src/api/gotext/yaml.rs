@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle, Span, Tag};
+use serde_json::value::RawValue;
 use serde_json::{Map, Number, Value};
 
 use super::json;
@@ -69,8 +70,9 @@ pub enum Problem {
 /// With the place of the first problem. Nothing is returned of a text that has one.
 pub fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if let Some(value) = json_document(text) {
-        return Ok(if value.is_null() { Vec::new() } else { vec![value] });
+    if let Some(mut documents) = json_documents(text) {
+        documents.retain(|document| !document.is_null());
+        return Ok(documents);
     }
     let mut options = granit_parser::Options::default();
     options.set_emit_comments(false);
@@ -82,12 +84,23 @@ pub fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
     Ok(builder.documents)
 }
 
-/// JSON is tried first: it knows escapes that YAML 1.1 does not. What is not JSON, or has a key twice, is left to YAML,
-/// which can tell the place.
-fn json_document(text: &str) -> Option<Value> {
+/// JSON is tried first: it knows escapes that YAML 1.1 does not. Text that is not JSON, or has a key twice, is left to YAML,
+/// which can name the place.
+fn json_documents(text: &str) -> Option<Vec<Value>> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
+    match json_document(text) {
+        Some(document) => Some(vec![document]),
+        // Several documents one after the other, as `jq -c` prints them.
+        None => {
+            let documents = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+            documents.map(|document| json_document(document.ok()?.get())).collect()
+        }
+    }
+}
+
+fn json_document(text: &str) -> Option<Value> {
     json::refuse_duplicates(text).ok()?;
     let mut value = serde_json::from_str(text).ok()?;
     print_numbers(&mut value);

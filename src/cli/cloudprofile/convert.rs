@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 
 use super::source::OneSource;
 use super::written::{say, say_differences, say_proof};
+use crate::cli::evidence::{Answer, Evidence};
 use crate::cli::exit::{self, Exit};
 use crate::cli::terminal::{OutputFormat, json, one_of, print, width, yaml};
 use crate::offer::convert::{
@@ -55,7 +56,7 @@ enum To {
     OldFormat,
 }
 
-pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> anyhow::Result<Answer> {
     let found = arguments.source.read()?;
     let format = match arguments.to {
         To::Capabilities => Format::Capabilities,
@@ -73,8 +74,9 @@ pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> anyhow:
         }
         converted => converted.context(found.source)?,
     };
+    let evidence = Evidence::whole("CloudProfile", 1);
     match arguments.output {
-        OutputFormat::Json => print(&json(&conversion)?)?,
+        OutputFormat::Json => print(&json(&evidence.attach(serde_json::to_value(&conversion)?))?)?,
         _ => {
             print(&yaml(&conversion.profile)?)?;
             if conversion.profile == found.document {
@@ -83,7 +85,8 @@ pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> anyhow:
             say_everything(&conversion, width());
         }
     }
-    Ok(if conversion.undecided.is_empty() { Exit::Done } else { Exit::Findings })
+    let exit = if conversion.undecided.is_empty() { Exit::Done } else { Exit::Findings };
+    Ok(Answer::new(evidence, exit))
 }
 
 fn say_everything(conversion: &Conversion, width: usize) {

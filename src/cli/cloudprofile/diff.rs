@@ -8,6 +8,7 @@ use clap::Args;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::source::{GardenSource, one};
+use crate::cli::evidence::{Answer, Evidence};
 use crate::cli::exit::{self, Exit};
 use crate::cli::forecast::moment;
 use crate::cli::preview::markdown::escaped;
@@ -53,7 +54,7 @@ pub(super) struct DiffArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &DiffArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &DiffArguments, providers: Providers) -> anyhow::Result<Answer> {
     let old = one(&arguments.old, Some(&arguments.garden))?;
     let new = one(&arguments.new, None)?;
     let settings = Settings {
@@ -63,16 +64,18 @@ pub(super) fn run(arguments: &DiffArguments, providers: Providers) -> anyhow::Re
     };
     let of_both = || format!("{}, {}", old.source, new.source);
     let diff = diff(&old.document, &new.document, settings, providers).with_context(of_both)?;
+    let evidence = Evidence::whole("CloudProfile", 2);
     print(&match arguments.output {
-        OutputFormat::Json => json(&diff)?,
+        OutputFormat::Json => json(&evidence.attach(serde_json::to_value(&diff)?))?,
         OutputFormat::Markdown => markdown(&diff),
         _ => text(&diff, width()),
     })?;
-    Ok(match &diff {
+    let exit = match &diff {
         diff if diff.is_hazardous() => Exit::Hazard,
         diff if diff.is_empty() => Exit::Done,
         _ => Exit::Findings,
-    })
+    };
+    Ok(Answer::new(evidence, exit))
 }
 
 /// One part of the answer, as rows for every output.

@@ -5,6 +5,7 @@ use clap::Args;
 
 use super::source::OneSource;
 use super::written::{say, say_proof};
+use crate::cli::evidence::{Answer, Evidence};
 use crate::cli::exit::{self, Exit};
 use crate::cli::terminal::{OutputFormat, json, one_of, print, width, yaml};
 use crate::offer::minimize::{Bytes, Minimized, minimize};
@@ -26,17 +27,18 @@ pub(super) struct MinimizeArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &MinimizeArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &MinimizeArguments, providers: Providers) -> anyhow::Result<Answer> {
     let found = arguments.source.read()?;
     let minimized = minimize(&found.document, providers).context(found.source)?;
+    let evidence = Evidence::whole("CloudProfile", 1);
     match arguments.output {
-        OutputFormat::Json => print(&json(&minimized)?)?,
+        OutputFormat::Json => print(&json(&evidence.attach(serde_json::to_value(&minimized)?))?)?,
         _ => {
             print(&yaml(&minimized.profile)?)?;
             say_everything(&minimized, width());
         }
     }
-    Ok(Exit::Done)
+    Ok(Answer::new(evidence, Exit::Done))
 }
 
 fn say_everything(minimized: &Minimized, width: usize) {

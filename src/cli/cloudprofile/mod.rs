@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use crate::cli::exit::Exit;
+use crate::cli::evidence::Answer;
 use crate::provider::Providers;
 
 mod convert;
@@ -44,7 +44,7 @@ enum CloudProfileCommand {
     Versions(versions::VersionsArguments),
 }
 
-pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> anyhow::Result<Answer> {
     match &arguments.command {
         CloudProfileCommand::Lint(arguments) => lint::run(arguments, providers),
         CloudProfileCommand::Matrix(arguments) => matrix::run(arguments, providers),

@@ -8,11 +8,12 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::api::gotext::places::{Places, places};
-use crate::api::gotext::yaml;
+use crate::cli::evidence::Evidence;
 use crate::cli::exit::wrong_usage;
-use crate::cli::input::{files, text_of_file};
 use crate::cluster::garden_cluster::{GardenCluster, GardenKind};
 use crate::process::threads::block_on;
+use crate::reader::files::{NamedFile, files};
+use crate::reader::objects;
 
 /// Group and version of CloudProfiles.
 const API_VERSION: &str = "core.gardener.cloud/v1beta1";
@@ -98,7 +99,14 @@ pub(super) fn one(path: &Path, garden: Option<&GardenSource>) -> anyhow::Result<
         garden.map(|garden| Ok::<_, anyhow::Error>(garden.is_used()?.then_some(garden))).transpose()?.flatten();
     let mut found = match garden {
         Some(garden) => garden.read(&[path.to_owned()])?,
-        None => of_path(path, None)?.into_iter().collect::<anyhow::Result<Vec<_>>>()?.concat(),
+        None => {
+            let mut evidence = Evidence::of("CloudProfile");
+            let found = of_path(path, None, &mut evidence);
+            if let Some(problem) = evidence.problems().next() {
+                bail!("{problem}");
+            }
+            found
+        }
     };
     match (found.pop(), found.is_empty()) {
         (Some(only), true) => Ok(only),
@@ -109,8 +117,9 @@ pub(super) fn one(path: &Path, garden: Option<&GardenSource>) -> anyhow::Result<
 
 impl Sources {
     /// Every profile of the sources, and what could not be read of them.
-    pub(super) fn read(&self) -> anyhow::Result<(Vec<Found>, Vec<anyhow::Error>)> {
-        let (mut found, mut unread) = (Vec::new(), Vec::new());
+    pub(super) fn read(&self) -> anyhow::Result<(Vec<Found>, Evidence)> {
+        let mut found = Vec::new();
+        let mut evidence = Evidence::of("CloudProfile");
         if self.garden.is_used()? {
             found = self.garden.read(&self.files)?;
         } else if self.files.is_empty() {
@@ -118,20 +127,13 @@ impl Sources {
         } else {
             let parent = self.parent.as_deref().map(parent).transpose()?;
             for file in &self.files {
-                // One that can't be read does not keep the others from being read.
-                match of_path(file, parent.as_ref()) {
-                    Ok(files) => files.into_iter().for_each(|of_file| match of_file {
-                        Ok(more) => found.extend(more),
-                        Err(error) => unread.push(error),
-                    }),
-                    Err(error) => unread.push(error),
-                }
+                found.extend(of_path(file, parent.as_ref(), &mut evidence));
             }
         }
-        if found.is_empty() && unread.is_empty() {
+        if found.is_empty() && evidence.is_complete() {
             bail!("no CloudProfile found");
         }
-        Ok((found, unread))
+        Ok((found, evidence))
     }
 }
 
@@ -165,23 +167,33 @@ impl GardenSource {
 
 /// The CloudProfile that others extend.
 fn parent(path: &Path) -> anyhow::Result<Rc<Value>> {
-    let found = of_path(path, None).and_then(|files| files.into_iter().collect::<anyhow::Result<Vec<_>>>());
-    let mut found = found.context("--parent")?.concat();
+    let mut evidence = Evidence::of("CloudProfile");
+    let mut found = of_path(path, None, &mut evidence);
+    if let Some(problem) = evidence.problems().next() {
+        bail!("--parent: {problem}");
+    }
     match (found.pop(), found.is_empty()) {
         (Some(only), true) => Ok(Rc::new(only.document)),
         _ => bail!("--parent {}: exactly one CloudProfile is expected in it", path.display()),
     }
 }
 
-/// The profiles of each file of a path.
-fn of_path(path: &Path, parent: Option<&Rc<Value>>) -> anyhow::Result<Vec<anyhow::Result<Vec<Found>>>> {
-    let of_file = |path: &Path| {
-        let name = path.display().to_string();
-        let text = text_of_file(path)?;
-        let documents = yaml::documents(&text).with_context(|| name.clone())?;
-        profiles(&name, documents, &places(&text), parent).with_context(|| name.clone())
-    };
-    Ok(files(&[path.to_owned()])?.into_iter().map(|file| of_file(&file.path)).collect())
+/// The profiles of a path. A file that can't be read is noted, and does not keep the others from being read.
+fn of_path(path: &Path, parent: Option<&Rc<Value>>, evidence: &mut Evidence) -> Vec<Found> {
+    let mut found = Vec::new();
+    for file in evidence.note_skipped(files(&[path.to_owned()])) {
+        match of_file(&file, parent) {
+            Ok(profiles) => found.extend(profiles),
+            Err(error) => evidence.unread(&error),
+        }
+    }
+    found
+}
+
+fn of_file(file: &NamedFile, parent: Option<&Rc<Value>>) -> anyhow::Result<Vec<Found>> {
+    let text = file.text()?;
+    let documents = objects::documents(&text).with_context(|| file.name())?;
+    profiles(&file.name(), documents, &places(&text), parent).with_context(|| file.name())
 }
 
 /// The profiles among documents and in their lists, of which the places are known or not.
@@ -210,12 +222,13 @@ fn profiles(
 /// The objects among documents and in their lists, each with its place where that is known.
 pub(in crate::cli) fn placed(documents: Vec<Value>, places: &[Places]) -> impl Iterator<Item = (Value, Option<Place>)> {
     // Documents that are no mappings have no places.
-    let mappings = documents.into_iter().filter(Value::is_object).enumerate();
-    mappings.flat_map(|(position, document)| {
+    let (mappings, lists): (Vec<Value>, Vec<Value>) = documents.into_iter().partition(Value::is_object);
+    let with_places = mappings.into_iter().enumerate().flat_map(|(position, document)| {
         let lines = places.get(position);
         let with_place = |(prefix, document)| (document, lines.cloned().map(|lines| Place { lines, prefix }));
         items(document).into_iter().map(with_place).collect::<Vec<_>>()
-    })
+    });
+    with_places.chain(objects::flattened(lists).into_iter().map(|object| (object, None)))
 }
 
 /// The items of a list as `kubectl get` prints it, with the paths at which they stand; else the document itself.

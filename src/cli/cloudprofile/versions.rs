@@ -3,35 +3,48 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use anyhow::bail;
 use clap::Args;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::api::gardener::{NamespacedCloudProfile, ProfileSpec, VersionedShoot};
+use crate::api::gardener::VersionedShoot;
 use crate::api::gotext::version::Version;
 use crate::capabilities::Classification;
-use crate::cli::exit::{self, Exit};
+use crate::cli::evidence::{Answer, NotGiven};
+use crate::cli::exit::{self, Exit, wrong_usage};
 use crate::cli::forecast::garden_files::{GardenFiles, ProfileKey, complete};
 use crate::cli::forecast::moment;
+use crate::cli::landscape::Landscape;
 use crate::cli::table::{Cell, Table};
-use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, complain, json, one_of, print, width};
+use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, json, one_of, print, width};
 use crate::cloud_profile::change::{children, uses};
-use crate::versions::catalog::{ListedVersion, VersionCatalog};
+use crate::cluster::garden_cluster::GardenCluster;
+use crate::images::version_users::{ImageVersionStage, VersionUsers, kept_image_version};
+use crate::reader::files::name_of;
+use crate::versions::catalog::{ListedImageVersion, ListedVersion, VersionCatalog};
 
 #[derive(Debug, Args)]
 #[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker cloudprofile versions example/versions/cloudprofile.yaml --shoots example/versions/shoots.yaml
 
-Without --shoots nobody is known to use a version. docs/versions.md explains what Gardener refuses.",
+A version can be removed when no Shoot, NamespacedCloudProfile, Worker or ShootState uses it, and no maintenance within a year moves
+a Shoot to it. Without --shoots or --live that is unknown. docs/versions.md explains what Gardener refuses.",
     &[]))]
 pub(super) struct VersionsArguments {
     /// Files or folders with CloudProfiles and NamespacedCloudProfiles; `-` is standard input.
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "live")]
     files: Vec<PathBuf>,
-    /// File or folder with Shoots, and with NamespacedCloudProfiles.
+    /// Files or folders with everything that uses versions: Shoots, NamespacedCloudProfiles, Workers with the images that they keep,
+    /// ShootStates.
     #[arg(long, value_name = "FILE")]
     shoots: Vec<PathBuf>,
+    /// Read profiles and Shoots from the garden of the kubeconfig. Workers are in seeds: add them with --shoots.
+    #[arg(long)]
+    live: bool,
+    #[command(flatten)]
+    garden: GardenCluster,
     /// The moment: a day or a time. Now by default.
     #[arg(long, value_name = "DATE", value_parser = moment)]
     at: Option<Timestamp>,
@@ -62,9 +75,22 @@ struct VersionUse {
     next: Option<Next>,
     shoots: usize,
     pools: usize,
-    /// Why it can't be removed.
+    /// Everything that uses it: documents, and Shoots that maintenance moves to it.
+    users: usize,
+    /// Whether it can be removed.
+    removable: Removable,
+    /// Why it can't be removed, or why that is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     kept: Option<String>,
+}
+
+/// Whether a version can be removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Removable {
+    Yes,
+    No,
+    Unknown,
 }
 
 #[derive(Serialize)]
@@ -73,40 +99,59 @@ struct Next {
     from: Timestamp,
 }
 
-pub(super) fn run(arguments: &VersionsArguments) -> anyhow::Result<Exit> {
-    let mut files = GardenFiles::read(&arguments.files)?;
-    let asked = files.own_profiles();
-    files.join(GardenFiles::read_some(&arguments.shoots, "Shoot", |found| !found.shoots().is_empty())?);
-    if asked.is_empty() && files.errors.is_empty() {
-        files.errors.push("no CloudProfile found".to_owned());
+pub(super) fn run(arguments: &VersionsArguments) -> anyhow::Result<Answer> {
+    if arguments.garden.is_named() && !arguments.live {
+        return Err(wrong_usage("--kubeconfig and --context are for --live"));
     }
-    files.errors.iter().for_each(|error| complain(error));
     let now = arguments.at.unwrap_or_else(Timestamp::now);
-    let profiles = files.replaced_by(&GardenFiles::default());
-    let listed: Vec<ProfileVersions> = asked.iter().filter_map(|key| versions(key, &profiles, &files, now)).collect();
-    match arguments.output {
-        OutputFormat::Json => {
-            print(&json(&serde_json::json!({"schema": "cloudprofile-versions/v1", "at": now, "profiles": listed}))?)?;
+    let mut landscape = Landscape::empty();
+    landscape.add_files(&arguments.files);
+    if arguments.live {
+        landscape.add_garden(&arguments.garden)?;
+    }
+    let selected = landscape.files.own_profiles();
+    for path in &arguments.shoots {
+        let before = landscape.objects.len();
+        landscape.add_files(std::slice::from_ref(path));
+        if landscape.objects.len() == before && landscape.files.evidence.is_complete() {
+            landscape.files.evidence.unread_text(format!("{}: no Shoot in it", name_of(path)));
         }
+    }
+    if selected.is_empty() && landscape.files.evidence.is_complete() {
+        bail!("no CloudProfile found");
+    }
+    let mut listed = Vec::new();
+    for key in &selected {
+        listed.extend(versions(key, &mut landscape, now)?);
+    }
+    let has_users = landscape.has_users();
+    let mut evidence = landscape.files.evidence;
+    if !has_users {
+        evidence.not_given(NotGiven { what: "Shoots", flag: "--shoots", unknown: "which versions can be removed" });
+    }
+    evidence.evaluated(listed.len());
+    match arguments.output {
+        OutputFormat::Json => print(&json(&serde_json::json!({
+            "schema": "cloudprofile-versions/v1", "evidence": evidence.document(), "at": now, "profiles": listed,
+        }))?)?,
         _ => print(&listed.iter().map(|profile| text(profile, width())).collect::<Vec<_>>().join("\n"))?,
     }
-    Ok(if files.errors.is_empty() { Exit::Done } else { Exit::Failed })
+    Ok(Answer::new(evidence, Exit::Done))
 }
 
 /// Who uses which version: shoots by name, and how many pools.
 type Uses<'a> = BTreeMap<(Option<&'a str>, &'a str), (BTreeSet<String>, usize)>;
 
-fn versions(
-    key: &ProfileKey,
-    profiles: &BTreeMap<ProfileKey, ProfileSpec>,
-    files: &GardenFiles,
-    now: Timestamp,
-) -> Option<ProfileVersions> {
-    let (name, spec) = (key.reference.as_str(), profiles.get(key)?);
-    let children = children(name, files.namespaced());
+/// The versions of a profile with their users; `None` for one that can't be merged.
+fn versions(key: &ProfileKey, landscape: &mut Landscape, now: Timestamp) -> anyhow::Result<Option<ProfileVersions>> {
+    let name = key.reference.as_str();
+    let planned = landscape.planned_versions(name, now);
+    let profiles = landscape.files.replaced_by(&GardenFiles::none());
+    let Some(spec) = profiles.get(key) else { return Ok(None) };
+    let children = children(name, landscape.files.namespaced());
     let mut shoots = Vec::new();
-    for given in files.shoots() {
-        let own = given.profile(profiles);
+    for given in landscape.files.shoots() {
+        let own = given.profile(&profiles);
         if own.is_some_and(|(own, _)| own == key) || uses(&given.state.shoot, name, &children) {
             let mut shoot = given.state.shoot.clone();
             // A version that is left open is the one that it would get. What it can't get, it does not use.
@@ -114,20 +159,47 @@ fn versions(
             shoots.push(shoot);
         }
     }
-    let used = used(&shoots);
     let catalog = VersionCatalog::new(name, spec);
+    let images = catalog.images.iter().flat_map(|image| {
+        image.versions.iter().map(|version| (Some(image.image.name.clone()), version.listed.text.to_owned()))
+    });
+    let kubernetes = catalog.kubernetes.iter().map(|listed| (None, listed.text.to_owned()));
+    let mut users = VersionUsers::new(images.chain(kubernetes));
+    users.add_objects(name, &spec.provider_type, &landscape.objects)?;
+    planned.iter().for_each(|planned| users.plan(planned));
+    let usage = Usage { by_shoots: used(&shoots), users, unknown: unknown_users(landscape), now };
     let mut versions = Vec::new();
     for (index, listed) in catalog.kubernetes.iter().enumerate() {
-        let kept = newest(&catalog.kubernetes, index);
-        versions.push(version_use(None, listed, &used, &children, kept, now));
+        versions.push(usage.of(None, listed, newest(&catalog.kubernetes, index)));
     }
     for image in &catalog.images {
-        for version in &image.versions {
-            let kept = (image.versions.len() == 1).then(|| "an image needs a version".to_owned());
-            versions.push(version_use(Some(&image.image.name), &version.listed, &used, &children, kept, now));
+        let stages: Vec<ImageVersionStage> = image.versions.iter().map(|version| stage(version, now)).collect();
+        for (index, version) in image.versions.iter().enumerate() {
+            let kept = kept_image_version(&stages, index, now);
+            versions.push(usage.of(Some(&image.image.name), &version.listed, kept));
         }
     }
-    Some(ProfileVersions { profile: name.to_owned(), versions })
+    Ok(Some(ProfileVersions { profile: name.to_owned(), versions }))
+}
+
+/// Why users may be missing from the answer, if they may.
+fn unknown_users(landscape: &Landscape) -> Option<&'static str> {
+    if !landscape.has_users() {
+        Some("no Shoots given")
+    } else if !landscape.files.evidence.is_complete() {
+        Some("not all inputs could be read")
+    } else {
+        None
+    }
+}
+
+fn stage(version: &ListedImageVersion<'_>, now: Timestamp) -> ImageVersionStage {
+    ImageVersionStage {
+        version: version.listed.text.to_owned(),
+        stage: version.listed.at(now),
+        expires: version.listed.expires(),
+        architectures: version.entry.architectures.clone(),
+    }
 }
 
 fn used(shoots: &[VersionedShoot]) -> Uses<'_> {
@@ -162,44 +234,42 @@ fn newest(versions: &[ListedVersion<'_>], index: usize) -> Option<String> {
     }
 }
 
-fn version_use(
-    image: Option<&str>,
-    listed: &ListedVersion<'_>,
-    used: &Uses<'_>,
-    children: &[&NamespacedCloudProfile],
-    kept: Option<String>,
+/// Everything that is known of the users of a profile's versions.
+struct Usage<'a> {
+    by_shoots: Uses<'a>,
+    users: VersionUsers,
+    /// Why there may be more of them.
+    unknown: Option<&'static str>,
     now: Timestamp,
-) -> VersionUse {
-    let (shoots, pools) =
-        used.get(&(image, listed.text)).map(|(shoots, pools)| (shoots.len(), *pools)).unwrap_or_default();
-    let overrides = |child: &&&NamespacedCloudProfile| match image {
-        None => child
-            .spec
-            .kubernetes
-            .iter()
-            .flat_map(|kubernetes| &kubernetes.versions)
-            .any(|version| version.version == listed.text),
-        Some(name) => child
-            .spec
-            .machine_images
-            .iter()
-            .any(|image| image.name == name && image.versions.iter().any(|version| version.version == listed.text)),
-    };
-    let child = children.iter().find(overrides).map(|child| {
-        format!("NamespacedCloudProfile {} changes it", child.metadata.name.as_deref().unwrap_or_default())
-    });
-    let by_shoots = (shoots > 0)
-        .then(|| if shoots == 1 { "1 shoot uses it".to_owned() } else { format!("{shoots} shoots use it") });
-    let next = listed.stages().filter_map(|(from, stage)| Some((from.filter(|from| *from >= now)?, stage)));
-    let next = next.min_by_key(|(from, _)| *from).map(|(from, stage)| Next { stage: stage.word(), from });
-    VersionUse {
-        image: image.map(str::to_owned),
-        version: listed.text.to_owned(),
-        stage: listed.at(now).word(),
-        next,
-        shoots,
-        pools,
-        kept: by_shoots.or(child).or(kept),
+}
+
+impl Usage<'_> {
+    /// `kept` is why the version has to stay whoever uses it.
+    fn of(&self, image: Option<&str>, listed: &ListedVersion<'_>, kept: Option<String>) -> VersionUse {
+        let of_shoots = self.by_shoots.get(&(image, listed.text));
+        let (shoots, pools) = of_shoots.map(|(shoots, pools)| (shoots.len(), *pools)).unwrap_or_default();
+        let found = self.users.of(image, listed.text);
+        let (removable, kept) = match (shoots, found.users, kept, self.unknown) {
+            (1, ..) => (Removable::No, Some("1 shoot uses it".to_owned())),
+            (2.., ..) => (Removable::No, Some(format!("{shoots} shoots use it"))),
+            (_, 1.., ..) => (Removable::No, Some(format!("used by {}", found.examples.join("; ")))),
+            (_, _, Some(kept), _) => (Removable::No, Some(kept)),
+            (_, _, None, Some(unknown)) => (Removable::Unknown, Some(unknown.to_owned())),
+            (_, _, None, None) => (Removable::Yes, None),
+        };
+        let next = listed.stages().filter_map(|(from, stage)| Some((from.filter(|from| *from >= self.now)?, stage)));
+        let next = next.min_by_key(|(from, _)| *from).map(|(from, stage)| Next { stage: stage.word(), from });
+        VersionUse {
+            image: image.map(str::to_owned),
+            version: listed.text.to_owned(),
+            stage: listed.at(self.now).word(),
+            next,
+            shoots,
+            pools,
+            users: found.users,
+            removable,
+            kept,
+        }
     }
 }
 
@@ -216,9 +286,11 @@ fn text(profile: &ProfileVersions, width: usize) -> String {
             .as_ref()
             .map(|next| format!("{} {}", next.stage, next.from.strftime("%F")))
             .unwrap_or_default();
-        let kept = match &version.kept {
-            None => Cell::styled("yes", GOOD),
-            Some(why) => Cell::styled(format!("no: {why}"), ASIDE),
+        let why = version.kept.as_deref().unwrap_or_default();
+        let kept = match version.removable {
+            Removable::Yes => Cell::styled("yes", GOOD),
+            Removable::No => Cell::styled(format!("no: {why}"), ASIDE),
+            Removable::Unknown => Cell::styled(format!("unknown: {why}"), CAREFUL),
         };
         table.row([
             version.image.as_deref().unwrap_or("Kubernetes").into(),

@@ -1,5 +1,7 @@
 //! The objects of a namespace of a seed. Of Secrets only their metadata is asked for.
 
+use std::collections::BTreeSet;
+
 use anyhow::Context;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
@@ -18,8 +20,9 @@ use crate::process::failure_reason::reason;
 /// What there is in a namespace. What can't be read stops nothing but Workers.
 pub(in crate::cli) async fn namespace(seed: &Seed, name: &str) -> anyhow::Result<Namespace> {
     let client = seed.client().await?;
-    let mut namespace =
-        Namespace { objects: list::<Worker>(&client, name).await.context("Workers")?, ..Namespace::default() };
+    let workers = list::<Worker>(&client, name).await.context("Workers")?;
+    let namespaces = if workers.is_empty() { namespaces_of_workers(&client).await } else { BTreeSet::new() };
+    let mut namespace = Namespace { objects: workers, namespaces, ..Namespace::default() };
     let (cluster, deployments, sets, machines, classes, secrets, managers) = tokio::join!(
         one::<Cluster>(Api::all_with(client.clone(), &resource::<Cluster>()), name),
         list::<MachineDeployment>(&client, name),
@@ -50,6 +53,13 @@ pub(in crate::cli) async fn namespace(seed: &Seed, name: &str) -> anyhow::Result
         }
     }
     Ok(namespace)
+}
+
+/// Where there are Workers, to name the nearest one; none where it is not allowed to list them all.
+async fn namespaces_of_workers(client: &Client) -> BTreeSet<String> {
+    let workers: Api<DynamicObject> = Api::all_with(client.clone(), &resource::<Worker>());
+    let listed = workers.list_metadata(&ListParams::default()).await;
+    listed.map(|listed| listed.items.iter().filter_map(ResourceExt::namespace).collect()).unwrap_or_default()
 }
 
 fn resource<T: Resource<DynamicType = ()>>() -> ApiResource {

@@ -3,19 +3,19 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use anyhow::bail;
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::evidence::{Answer, Evidence, no_match};
 use super::exit::{self, Exit, wrong_usage};
 use super::forecast::moment;
-use super::input::{files, objects, text_of_file};
 use super::terminal::{OutputFormat, complain, json, one_of, print, width};
 use crate::cluster::seed::Seed;
 use crate::diagnose::{Diagnosis, FindingKind, ObjectKind, Surroundings, diagnose};
 use crate::process::threads::block_on;
 use crate::provider::Providers;
+use crate::reader::files::files;
 
 pub(super) mod live;
 mod table;
@@ -59,35 +59,39 @@ pub(super) struct Namespace {
     known: BTreeSet<ObjectKind>,
     /// What could not be read, and why.
     pub(super) unread: Vec<String>,
+    /// The namespaces of Workers that were read, also of others.
+    pub(super) namespaces: BTreeSet<String>,
 }
 
-pub(super) fn run(arguments: &DiagnoseArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &DiagnoseArguments, providers: Providers) -> anyhow::Result<Answer> {
     if arguments.seed.is_named() && !arguments.files.is_empty() {
         return Err(wrong_usage("--kubeconfig and --context are for a cluster: name no file"));
     }
     let namespace = if arguments.files.is_empty() {
         block_on(live::namespace(&arguments.seed, &arguments.namespace))?
     } else {
-        of_files(&arguments.files, &arguments.namespace)?
+        of_files(&arguments.files, &arguments.namespace)
     };
     let now = arguments.at.unwrap_or_else(Timestamp::now);
     let surroundings = Surroundings { objects: &namespace.objects, known: &namespace.known, providers, now };
     let workers = namespace.objects.iter().filter(|object| object["kind"] == "Worker");
     let diagnoses: Vec<Diagnosis> = workers.map(|worker| diagnose(worker, surroundings)).collect();
-    for unread in &namespace.unread {
-        complain(unread);
-    }
+    let mut evidence = Evidence::of("Worker");
+    evidence.evaluated(diagnoses.len());
+    namespace.unread.iter().for_each(|unread| evidence.unread_text(unread.clone()));
     if diagnoses.is_empty() {
-        bail!("no Worker in namespace {:?}", arguments.namespace);
+        namespace.unread.iter().for_each(|unread| complain(unread));
+        let known = namespace.namespaces.iter().map(String::as_str);
+        return Err(no_match("Worker in namespace", &arguments.namespace, known));
     }
     print(&match arguments.output {
-        OutputFormat::Json => {
-            json(&json!({"schema": "diagnose/v1", "workers": diagnoses, "unread": namespace.unread}))?
-        }
+        OutputFormat::Json => json(&json!({
+            "schema": "diagnose/v1", "evidence": evidence.document(), "workers": diagnoses, "unread": namespace.unread,
+        }))?,
         _ => diagnoses.iter().map(|diagnosis| table::text(diagnosis, now, width())).collect::<Vec<_>>().join("\n"),
     })?;
     let exit = diagnoses.iter().map(exit_of).max().unwrap_or(Exit::Done);
-    Ok(if namespace.unread.is_empty() { exit } else { Exit::Failed })
+    Ok(Answer::new(evidence, exit))
 }
 
 fn exit_of(diagnosis: &Diagnosis) -> Exit {
@@ -100,17 +104,26 @@ fn exit_of(diagnosis: &Diagnosis) -> Exit {
 }
 
 /// The objects of a namespace in files. A kind is known when there is one of it: files need not have all kinds.
-fn of_files(paths: &[PathBuf], name: &str) -> anyhow::Result<Namespace> {
+fn of_files(paths: &[PathBuf], name: &str) -> Namespace {
     let mut namespace = Namespace::default();
-    for file in files(paths)? {
-        match text_of_file(&file.path).and_then(|text| objects(&text)) {
-            Ok(objects) => namespace.objects.extend(objects.into_iter().filter(|object| is_of(object, name))),
-            Err(error) => namespace.unread.push(format!("{}: {error:#}", file.path.display())),
-        }
+    let mut evidence = Evidence::of("object");
+    for file in evidence.note_skipped(files(paths)) {
+        let objects = match file.objects() {
+            Ok(objects) => objects,
+            Err(error) => {
+                evidence.unread(&error);
+                continue;
+            }
+        };
+        let workers = objects.iter().filter(|object| object["kind"] == "Worker");
+        let namespaces = workers.filter_map(|worker| worker["metadata"]["namespace"].as_str());
+        namespace.namespaces.extend(namespaces.map(str::to_owned));
+        namespace.objects.extend(objects.into_iter().filter(|object| is_of(object, name)));
     }
+    namespace.unread.extend(evidence.problems().cloned());
     let kinds: BTreeSet<&str> = namespace.objects.iter().filter_map(|object| object["kind"].as_str()).collect();
     namespace.known = ObjectKind::ALL.iter().filter(|kind| kinds.contains(kind.as_str())).copied().collect();
-    Ok(namespace)
+    namespace
 }
 
 fn is_of(object: &Value, namespace: &str) -> bool {

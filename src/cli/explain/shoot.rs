@@ -1,19 +1,20 @@
 //! `explain --shoot`: what of a Shoot enters the key and the classes of its pools, from files alone.
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
 use serde::Serialize;
 use serde_json::json;
 
 use super::ExplainArguments;
 use super::section::{INDENT, section};
+use crate::cli::evidence::{Answer, Evidence, no_match};
 use crate::cli::exit::Exit;
-use crate::cli::input::files;
 use crate::cli::preview::shoots::ShootReader;
 use crate::cli::table::{Cell, Table, paragraph, printable};
 use crate::cli::terminal::{ASIDE, BAD, HEADING, OutputFormat, complain, json, print, width};
 use crate::explain::{DecidingMember, HashEffect, ShootPoolExplanation, explain, explain_shoot};
 use crate::preview::{CloudProfiles, Failure, Inputs, Presumption, worker_context};
 use crate::provider::Providers;
+use crate::reader::files::files;
 use crate::worker::desired::{CloudView, DesiredState};
 use crate::worker::machine_objects::MachineObjects;
 
@@ -27,28 +28,46 @@ struct ExplainedShoot {
 }
 
 /// Explains the Shoots of the file or folder.
-pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<Answer> {
     let profiles = CloudProfiles::new(providers);
     let reader = ShootReader::new(&arguments.presume, &arguments.profiles, &profiles)?;
-    let (mut explained, mut errors) = (Vec::new(), Vec::new());
-    for file in files(std::slice::from_ref(&arguments.file))? {
-        let found = reader.shoots_of(&file.text()?, &profiles).with_context(|| file.path.display().to_string())?;
+    let mut explained = Vec::new();
+    let mut errors = Vec::new();
+    let mut pools: Vec<String> = Vec::new();
+    let mut evidence = Evidence::of("Shoot");
+    for file in evidence.note_skipped(files(std::slice::from_ref(&arguments.file))) {
+        let found = match reader.shoots_of_file(&file, &profiles) {
+            Ok(found) => found,
+            Err(error) => {
+                evidence.unread(&error);
+                continue;
+            }
+        };
         for inputs in found {
+            pools.extend(pool_names(&inputs));
             let named = format!("{}/{}", inputs.namespace(), inputs.name());
             match explain_inputs(&inputs, arguments.pool.as_deref()) {
-                Ok(shoot) => explained.push(ExplainedShoot { shoot: named, ..shoot }),
+                Ok(shoot) => {
+                    evidence.evaluated(1);
+                    explained.push(ExplainedShoot { shoot: named, ..shoot });
+                }
                 Err(failure) => errors.push(format!("Shoot {named}: {}", failure.message)),
             }
         }
     }
-    ensure!(!explained.is_empty() || !errors.is_empty(), "{}: no Shoot in it", arguments.file.display());
+    let is_answered = !explained.is_empty() || !errors.is_empty() || !evidence.is_complete();
+    ensure!(is_answered, "{}: no Shoot in it", arguments.file.display());
     if let Some(pool) = &arguments.pool {
         let is_found = explained.iter().any(|shoot| !shoot.pools.is_empty());
-        ensure!(is_found || !errors.is_empty(), "{}: no pool {pool:?} in it", arguments.file.display());
+        if !is_found && errors.is_empty() {
+            return Err(no_match("pool", pool, pools.iter().map(String::as_str)));
+        }
     }
     match arguments.output {
         OutputFormat::Json => {
-            print(&json(&json!({"schema": "explain-shoot/v1", "shoots": explained, "errors": errors}))?)?;
+            print(&json(&json!({
+                "schema": "explain-shoot/v1", "evidence": evidence.document(), "shoots": explained, "errors": errors,
+            }))?)?;
         }
         _ => {
             errors.iter().for_each(|error| complain(error));
@@ -57,7 +76,15 @@ pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow:
         }
     }
     let fails = explained.iter().flat_map(|shoot| &shoot.pools).any(|pool| pool.error.is_some());
-    Ok(if fails || !errors.is_empty() { Exit::Invalid } else { Exit::Done })
+    let exit = if fails || !errors.is_empty() { Exit::Invalid } else { Exit::Done };
+    Ok(Answer::new(evidence, exit))
+}
+
+/// The names of a Shoot's pools, as it is written.
+fn pool_names(inputs: &Inputs) -> Vec<String> {
+    let workers = inputs.shoot.as_ref().and_then(|shoot| shoot.value.pointer("/spec/provider/workers")?.as_array());
+    let names = workers.into_iter().flatten().filter_map(|worker| worker["name"].as_str());
+    names.map(str::to_owned).collect()
 }
 
 fn explain_inputs(written: &Inputs, only: Option<&str>) -> Result<ExplainedShoot, Failure> {

@@ -14,7 +14,8 @@ pub(super) fn document(report: &Report) -> Value {
         "until": report.until,
         "summary": Summary::of(report),
         "shoots": shoots,
-        "errors": report.errors,
+        "evidence": report.evidence.document(),
+        "errors": report.evidence.problems().collect::<Vec<_>>(),
     })
 }
 

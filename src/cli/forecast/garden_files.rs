@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -13,10 +12,11 @@ use crate::api::gardener::{
     MachineImage, NamespacedCloudProfile, ProfileObject, ProfileSpec, VersionedPool, VersionedShoot,
 };
 use crate::api::gotext::json::{decode_lenient, to_go_json};
-use crate::cli::input::{files, objects, text_of_file};
+use crate::cli::evidence::Evidence;
 use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::cloud_profile::members::{Misfit, Problem, take_out_misfits};
 use crate::cloud_profile::namespaced::merge;
+use crate::reader::files::{files, name_of};
 use crate::versions::maintenance::MaintainedShoot;
 use crate::versions::shoot_defaults::{
     PoolWithoutImage, default_architecture, default_image, default_kubernetes_version,
@@ -57,10 +57,9 @@ impl GivenShoot {
 }
 
 /// What the files have.
-#[derive(Default)]
 pub(in crate::cli) struct GardenFiles {
-    /// What could not be read.
-    pub(in crate::cli) errors: Vec<String>,
+    /// What was read, and what could not be.
+    pub(in crate::cli) evidence: Evidence,
     shoots: Vec<GivenShoot>,
     profiles: BTreeMap<String, ProfileSpec>,
     /// Copies of profiles in Clusters.
@@ -72,31 +71,42 @@ pub(in crate::cli) struct GardenFiles {
 }
 
 impl GardenFiles {
-    /// Reads files and folders.
-    pub(in crate::cli) fn read(paths: &[PathBuf]) -> anyhow::Result<Self> {
-        let mut found = Self::default();
-        for file in files(paths)? {
-            let objects = text_of_file(&file.path).and_then(|text| objects(&text));
-            match objects.with_context(|| file.path.display().to_string()) {
-                Ok(objects) => objects.iter().for_each(|object| found.add(&file.path, object)),
-                // One that can't be read does not keep the others from being read.
-                Err(error) => found.errors.push(format!("{error:#}")),
-            }
+    /// Without any file.
+    pub(in crate::cli) fn none() -> Self {
+        Self {
+            evidence: Evidence::of("shoot"),
+            shoots: Vec::new(),
+            profiles: BTreeMap::new(),
+            copies: BTreeMap::new(),
+            namespaced: Vec::new(),
+            merged: BTreeMap::new(),
+            bindings: Vec::new(),
         }
-        Ok(found)
     }
 
-    /// The same for files that have nothing to say without something of this kind.
-    pub(in crate::cli) fn read_some(paths: &[PathBuf], kind: &str, has: fn(&Self) -> bool) -> anyhow::Result<Self> {
-        let mut all = Self::default();
+    /// Reads files and folders. A file that can't be read is noted, and does not keep the others from being read.
+    pub(in crate::cli) fn read(paths: &[PathBuf]) -> Self {
+        let mut found = Self::none();
+        for file in found.evidence.note_skipped(files(paths)) {
+            match file.objects() {
+                Ok(objects) => objects.iter().for_each(|object| found.add(&file.path, object)),
+                Err(error) => found.evidence.unread(&error),
+            }
+        }
+        found
+    }
+
+    /// The same for files that are of no use without something of this kind.
+    pub(in crate::cli) fn read_some(paths: &[PathBuf], kind: &str, has: fn(&Self) -> bool) -> Self {
+        let mut all = Self::none();
         for path in paths {
-            let mut found = Self::read(std::slice::from_ref(path))?;
-            if found.errors.is_empty() && !has(&found) {
-                found.errors.push(format!("{}: no {kind} in it", path.display()));
+            let mut found = Self::read(std::slice::from_ref(path));
+            if found.evidence.is_complete() && !has(&found) {
+                found.evidence.unread_text(format!("{}: no {kind} in it", name_of(path)));
             }
             all.join(found);
         }
-        Ok(all)
+        all
     }
 
     /// Whether it has a CloudProfile or a NamespacedCloudProfile.
@@ -113,7 +123,7 @@ impl GardenFiles {
     }
 
     /// Adds what an object has; `path` says where it is from.
-    pub(super) fn add(&mut self, path: &Path, object: &Value) {
+    pub(in crate::cli) fn add(&mut self, path: &Path, object: &Value) {
         let source = path.display();
         let result = match object["kind"].as_str() {
             Some("Shoot") => read_shoot(object)
@@ -131,7 +141,11 @@ impl GardenFiles {
         };
         if let Err(error) = result {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
-            self.errors.push(format!("{source}: {} {name:?}: {error}", object["kind"].as_str().unwrap_or_default()));
+            let error = format!("{source}: {} {name:?}: {error}", object["kind"].as_str().unwrap_or_default());
+            match object["kind"].as_str() {
+                Some("Shoot") => self.evidence.unevaluated(error),
+                _ => self.evidence.unread_text(error),
+            }
         }
     }
 
@@ -191,9 +205,9 @@ impl GardenFiles {
 
     /// Adds what further files have.
     pub(in crate::cli) fn join(&mut self, other: Self) {
-        let Self { shoots, errors, profiles, copies, namespaced, merged, bindings } = other;
+        let Self { evidence, shoots, profiles, copies, namespaced, merged, bindings } = other;
         self.shoots.extend(shoots);
-        self.errors.extend(errors);
+        self.evidence.join(evidence);
         self.profiles.extend(profiles);
         self.copies.extend(copies);
         self.namespaced.extend(namespaced);

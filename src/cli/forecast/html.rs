@@ -66,20 +66,22 @@ fn document(report: &Report) -> Value {
     let shoots: Vec<Value> = shoots.collect();
     let versions = report.versions.iter().take(MOST_VERSIONS).map(|life| version(life, &calendar, &mut texts));
     let versions: Vec<Value> = versions.collect();
+    let problems: Vec<&String> = report.evidence.problems().collect();
     let left_out: Vec<String> = [
         (report.shoots.len().saturating_sub(MOST_SHOOTS), "shoots"),
         (report.versions.len().saturating_sub(MOST_VERSIONS), "versions"),
-        (report.errors.len().saturating_sub(MOST_ERRORS), "problems"),
+        (problems.len().saturating_sub(MOST_ERRORS), "problems"),
     ]
     .into_iter()
     .filter(|(count, _)| *count > 0)
     .map(|(count, what)| format!("{count} more {what} are left out; -o json has all of them."))
     .collect();
-    let errors: Vec<String> = report.errors.iter().take(MOST_ERRORS).map(|error| beginning(error, LONGEST)).collect();
+    let errors: Vec<String> = problems.iter().take(MOST_ERRORS).map(|error| beginning(error, LONGEST)).collect();
+    let headline = report.evidence.headline(&Summary::of(report).line(report.is_comparison));
     let days = (report.until.as_second() - report.from.as_second()).div_euclid(DAY).max(1);
     json!({
         "from": report.from.to_zoned(TimeZone::UTC).date(), "days": days,
-        "summary": Summary::of(report).line(report.is_comparison), "leftOut": left_out.join(" "),
+        "summary": headline, "leftOut": left_out.join(" "),
         "shoots": shoots, "versions": versions, "errors": errors, "texts": texts.texts,
     })
 }

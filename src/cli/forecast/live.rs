@@ -9,7 +9,8 @@ use crate::process::threads::block_on;
 /// Reads all Shoots, or those of a namespace, with the profiles that they may name.
 pub(super) fn read(garden: &GardenCluster, namespace: Option<&str>) -> anyhow::Result<GardenFiles> {
     block_on(async {
-        let (client, mut found) = (garden.client().await?, GardenFiles::default());
+        let client = garden.client().await?;
+        let mut found = GardenFiles::none();
         for (kind, namespace) in [
             (GardenKind::CloudProfile, None),
             (GardenKind::NamespacedCloudProfile, namespace),

@@ -10,10 +10,13 @@ const MOST_SHOOTS: usize = 50;
 
 pub(super) fn text(report: &Report) -> String {
     let summary = Summary::of(report);
-    let mut text = format!("### Maintenance forecast\n\n**{}**\n\n", summary.line(report.is_comparison));
+    let mut text = format!(
+        "### Maintenance forecast\n\n**{}**\n\n",
+        report.evidence.headline(&summary.line(report.is_comparison))
+    );
     summary.moves().iter().for_each(|line| text.push_str(&format!("- {}\n", escaped(line))));
     text.push('\n');
-    for error in &report.errors {
+    for error in report.evidence.problems() {
         text.push_str(&format!("- :x: {}\n", escaped(error)));
     }
     let worth = |shoot: &&ShootForecast| {

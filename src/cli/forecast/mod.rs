@@ -8,10 +8,11 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+use super::evidence::{Answer, Evidence};
 use super::exit::{self, Exit};
 use super::in_parallel::in_parallel;
 use super::progress::Progress;
-use super::terminal::{OutputFormat, complain, json, one_of, print, width};
+use super::terminal::{OutputFormat, json, one_of, print, width};
 use crate::api::gardener::ProfileSpec;
 use crate::capabilities::Classification;
 use crate::cluster::garden_cluster::GardenCluster;
@@ -31,7 +32,7 @@ mod summary;
 mod table;
 
 /// How far a forecast goes without `--until`.
-const YEAR: SignedDuration = SignedDuration::from_hours(24 * 365);
+pub(super) const YEAR: SignedDuration = SignedDuration::from_hours(24 * 365);
 
 #[derive(Debug, Args)]
 #[command(after_help = exit::help("\
@@ -125,16 +126,16 @@ struct Report {
     versions: Vec<VersionLife>,
     /// How many shoots were looked at.
     all: usize,
-    errors: Vec<String>,
+    evidence: Evidence,
     is_comparison: bool,
     is_strict: bool,
 }
 
-pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Answer> {
     if (arguments.garden.is_named() || arguments.namespace.is_some()) && !arguments.live {
         return Err(exit::wrong_usage("--kubeconfig, --context and --namespace are for --live"));
     }
-    let changed = GardenFiles::read_some(&arguments.cloudprofile_new, "CloudProfile", GardenFiles::has_profiles)?;
+    let changed = GardenFiles::read_some(&arguments.cloudprofile_new, "CloudProfile", GardenFiles::has_profiles);
     let from = arguments.at.unwrap_or_else(today);
     let until = arguments.until.unwrap_or(from + YEAR);
     if until <= from {
@@ -143,12 +144,14 @@ pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Exit> {
     let files = if arguments.live {
         live::read(&arguments.garden, arguments.namespace.as_deref())?
     } else {
-        let mut files = GardenFiles::read(&arguments.shoots)?;
-        files.join(GardenFiles::read_some(&arguments.cloudprofile, "CloudProfile", GardenFiles::has_profiles)?);
+        let mut files = GardenFiles::read(&arguments.shoots);
+        files.join(GardenFiles::read_some(&arguments.cloudprofile, "CloudProfile", GardenFiles::has_profiles));
         files
     };
     let report = report(&files, &changed, [from, until], arguments);
-    report.errors.iter().for_each(|error| complain(error));
+    if report.all == 0 && report.evidence.is_complete() {
+        return Err(nothing_selected(arguments));
+    }
     match arguments.output {
         _ if arguments.html => print(&html::page(&report)?)?,
         OutputFormat::Html => print(&html::page(&report)?)?,
@@ -156,7 +159,15 @@ pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Exit> {
         OutputFormat::Markdown => print(&markdown::text(&report))?,
         _ => print(&table::text(&report, width()))?,
     }
-    Ok(report.exit())
+    let exit = report.exit();
+    Ok(Answer::new(report.evidence, exit))
+}
+
+fn nothing_selected(arguments: &ForecastArguments) -> anyhow::Error {
+    match &arguments.namespace {
+        Some(namespace) => anyhow::anyhow!("no Shoot in namespace {namespace:?} of the garden"),
+        None => anyhow::anyhow!("no Shoot found"),
+    }
 }
 
 fn today() -> Timestamp {
@@ -166,7 +177,7 @@ fn today() -> Timestamp {
 
 fn report(files: &GardenFiles, changed: &GardenFiles, span: [Timestamp; 2], arguments: &ForecastArguments) -> Report {
     let is_comparison = !arguments.cloudprofile_new.is_empty();
-    let old = files.replaced_by(&GardenFiles::default());
+    let old = files.replaced_by(&GardenFiles::none());
     let new = if is_comparison { files.replaced_by(changed) } else { BTreeMap::new() };
     let [old, new] = [&old, &new].map(catalogs);
     let shoots = files.shoots();
@@ -178,10 +189,11 @@ fn report(files: &GardenFiles, changed: &GardenFiles, span: [Timestamp; 2], argu
         shoots: Vec::new(),
         versions: lives(if is_comparison { &new } else { &old }, &shoots),
         all: shoots.len(),
-        errors: [&files.errors[..], &changed.errors].concat(),
+        evidence: files.evidence.clone(),
         is_comparison,
         is_strict: arguments.strict,
     };
+    report.evidence.join(changed.evidence.clone());
     let progress = Progress::new("shoots", shoots.len());
     let forecasts = in_parallel(&shoots, |given| {
         let GivenShoot { source, state, .. } = given;
@@ -204,12 +216,12 @@ fn report(files: &GardenFiles, changed: &GardenFiles, span: [Timestamp; 2], argu
     });
     for forecast in forecasts {
         match forecast {
-            Ok(forecast) => report.shoots.extend(forecast),
-            Err(error) => report.errors.push(error),
+            Ok(forecast) => {
+                report.evidence.evaluated(1);
+                report.shoots.extend(forecast);
+            }
+            Err(error) => report.evidence.unevaluated(error),
         }
-    }
-    if report.all == 0 && report.errors.is_empty() {
-        report.errors.push("no Shoot found".to_owned());
     }
     report
 }
@@ -238,7 +250,8 @@ fn lives(catalogs: &BTreeMap<ProfileKey, VersionCatalog<'_>>, shoots: &[&GivenSh
     lives
 }
 
-fn one(
+/// The forecast of a Shoot in which open versions are filled in as Gardener does.
+pub(super) fn one(
     state: &MaintainedShoot,
     catalog: &VersionCatalog<'_>,
     garden: &Garden,
@@ -256,9 +269,7 @@ fn same(before: &Forecast, after: &Forecast) -> bool {
 impl Report {
     fn exit(&self) -> Exit {
         let summary = Summary::of(self);
-        if !self.errors.is_empty() {
-            Exit::Failed
-        } else if summary.pools > 0 {
+        if summary.pools > 0 {
             Exit::Roll
         } else if summary.stuck > 0 {
             Exit::Hazard

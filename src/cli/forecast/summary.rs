@@ -13,7 +13,7 @@ use crate::versions::forecast::{Move, Stuck};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Summary {
-    /// Shoots that were looked at.
+    /// Shoots that could be evaluated.
     pub(super) shoots: usize,
     /// Shoots with a version that changes.
     pub(super) moving: usize,
@@ -61,7 +61,7 @@ impl Summary {
     pub(super) fn of(report: &Report) -> Self {
         let mut days: BTreeMap<Date, [u64; 2]> = BTreeMap::new();
         let mut moves: BTreeMap<[&str; 3], SharedMove> = BTreeMap::new();
-        let mut summary = Self { shoots: report.all, ..Self::default() };
+        let mut summary = Self { shoots: report.evidence.count(), ..Self::default() };
         for shoot in &report.shoots {
             let (forecast, before) = (&shoot.forecast, shoot.before.as_ref());
             // With a change of the profile only what is new counts.

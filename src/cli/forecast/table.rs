@@ -18,7 +18,8 @@ pub(super) fn text(report: &Report, width: usize) -> String {
         text.push('\n');
     }
     let summary = Summary::of(report);
-    text.push_str(&paragraph(&summary.line(report.is_comparison), HEADING, 0, width));
+    let headline = report.evidence.headline(&summary.line(report.is_comparison));
+    text.push_str(&paragraph(&headline, HEADING, 0, width));
     summary.moves().iter().for_each(|line| text.push_str(&paragraph(line, Style::new(), 2, width)));
     text
 }

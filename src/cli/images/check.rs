@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::input::{CatalogueArguments, lock, profiles};
 use crate::cli::cloudprofile::source::Place;
-use crate::cli::exit::{self, Exit};
+use crate::cli::evidence::Answer;
+use crate::cli::exit::{self, Exit, wrong_usage};
 use crate::cli::preview::words::counted;
 use crate::cli::sarif::{self, SarifResult, SarifRule};
 use crate::cli::table::{Cell, Table, paragraph};
@@ -43,17 +44,21 @@ pub(super) struct CheckArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &CheckArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &CheckArguments, providers: Providers) -> anyhow::Result<Answer> {
     let known = arguments.catalogue.read()?;
+    let mut evidence = known.evidence.clone();
     let lock = arguments.lock.as_deref().map(|path| lock(path, false)).transpose()?;
     let mut checked = Vec::new();
-    for file in profiles(&arguments.files)? {
+    for file in profiles(&arguments.files, &mut evidence)? {
         let profile = Profile::read(file.document, providers).with_context(|| file.source.clone())?;
         let check = check(&profile, &known.catalogue, lock.as_ref(), &known.policy);
         checked.push(Checked { source: file.source, place: file.place, profile: profile.name().to_owned(), check });
     }
+    if arguments.catalogue.is_empty() && arguments.lock.is_none() {
+        return Err(wrong_usage("nothing to compare with: name --source or --lock (see --help)"));
+    }
     print(&match arguments.output {
-        OutputFormat::Json => json(&document(&checked))?,
+        OutputFormat::Json => json(&evidence.attach(document(&checked)))?,
         OutputFormat::Sarif => sarif_text(&checked)?,
         _ => {
             let texts = checked.iter().map(|checked| text(&checked.profile, &checked.check, width()));
@@ -62,7 +67,7 @@ pub(super) fn run(arguments: &CheckArguments, providers: Providers) -> anyhow::R
     })?;
     let mut findings = checked.iter().flat_map(|checked| &checked.check.findings);
     let has_error = findings.any(|finding| finding.severity == Severity::Error);
-    Ok(if has_error { Exit::Findings } else { Exit::Done })
+    Ok(Answer::new(evidence, if has_error { Exit::Findings } else { Exit::Done }))
 }
 
 /// A profile with what was found.

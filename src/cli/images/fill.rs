@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::input::{CatalogueArguments, lock, profiles};
 use crate::capabilities::Classification;
 use crate::cli::cloudprofile::diff::text;
+use crate::cli::evidence::{Answer, Evidence};
 use crate::cli::exit::{self, Exit, wrong_usage};
 use crate::cli::table::{printable, some};
 use crate::cli::terminal::{OutputFormat, complain, complain_in_lines, json, one_of, print, width, yaml};
@@ -59,14 +60,19 @@ enum Stage {
     Supported,
 }
 
-pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Result<Answer> {
     let now = arguments.catalogue.now();
+    let mut evidence = Evidence::of("image");
     let lock = match (&arguments.lock, arguments.catalogue.is_empty()) {
         (Some(path), true) => lock(path, false)?,
         (None, false) => {
             let known = arguments.catalogue.read()?;
+            if let Some(problem) = known.evidence.problems().next() {
+                bail!("{problem}");
+            }
             let mut lock = Lock::default();
-            lock.add(&known.resolved(), now);
+            lock.add(&known.resolved_flavors()?, now);
+            evidence.join(known.evidence.clone());
             lock
         }
         _ => return Err(wrong_usage("name either --lock or --source (see --help)")),
@@ -82,7 +88,7 @@ pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Re
     };
     let mut all = Vec::new();
     // All of them, or none: half of a release is no release.
-    for file in profiles(&arguments.files)? {
+    for file in profiles(&arguments.files, &mut evidence)? {
         let filled = fill(&file.document, &lock, &settings, providers);
         if let Err(FillError::AnotherImage(diff)) = &filled {
             complain_in_lines(text(diff, width()).trim_end());
@@ -91,13 +97,16 @@ pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Re
     }
     if arguments.output == OutputFormat::Json {
         let profiles: Vec<Value> = all.iter().map(|(source, filled)| document(source, filled)).collect();
-        print(&json(&json!({"schema": "images-fill/v1", "profiles": profiles}))?)?;
+        print(&json(&json!({
+            "schema": "images-fill/v1", "evidence": evidence.document(), "profiles": profiles,
+        }))?)?;
     } else {
         all.iter().for_each(|(source, filled)| report(source, filled));
         let texts = all.iter().map(|(_, filled)| yaml(&filled.profile)).collect::<anyhow::Result<Vec<_>>>()?;
         print(&texts.join("---\n"))?;
     }
-    Ok(all.iter().map(|(_, filled)| exit_of(filled)).max().unwrap_or(Exit::Done))
+    let exit = all.iter().map(|(_, filled)| exit_of(filled)).max().unwrap_or(Exit::Done);
+    Ok(Answer::new(evidence, exit))
 }
 
 /// A filled profile, for JSON.

@@ -8,19 +8,21 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::api::gotext::places::places;
-use crate::api::gotext::yaml;
+use crate::api::gotext::version::Version;
 use crate::cli::cloudprofile::source::{Place, placed};
+use crate::cli::evidence::{Evidence, no_match};
 use crate::cli::exit::wrong_usage;
 use crate::cli::forecast::moment;
-use crate::cli::input::files;
+use crate::cli::preview::words::counted;
 use crate::images::catalogue::Catalogue;
 use crate::images::lock::Lock;
 use crate::images::lock_file;
 use crate::images::lookup::{Filter, Lookup};
-use crate::images::resolution::{Policy, Resolved, resolve};
+use crate::images::resolution::{FlavorKey, Policy, Resolved, resolve};
 use crate::images::source_path::SourcePath;
-use crate::images::sources::{Listing, MOST_BYTES, read};
-use crate::process::bounded_file::text_of_at_most;
+use crate::images::sources::{Listing, MAX_BYTES, read};
+use crate::reader::files::{NamedFile, files, name_of};
+use crate::reader::objects;
 
 /// Which images there are, and which may be used.
 #[derive(Debug, Args)]
@@ -58,11 +60,62 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    pub(super) fn has(&self, resolved: &Resolved<'_>) -> bool {
+    /// Keeps the flavors that are selected.
+    ///
+    /// # Errors
+    /// With what comes nearest, where nothing is.
+    pub(super) fn retain(&self, resolved: &mut Vec<Resolved<'_>>) -> anyhow::Result<()> {
+        retain_named("image", self.image.as_deref(), resolved, |key| Some(&key.image))?;
+        if let Some(version) = &self.image_version
+            && !resolved.is_empty()
+            && resolved.iter().all(|resolved| resolved.key.version != *version)
+        {
+            return Err(no_version(version, resolved));
+        }
+        retain_named("region", self.region.as_deref(), resolved, |key| key.region.as_ref())?;
+        resolved.retain(|resolved| self.has(resolved));
+        if resolved.is_empty() && !self.is_empty() {
+            bail!("no flavor has this image, version and region together");
+        }
+        Ok(())
+    }
+
+    fn is_empty(&self) -> bool {
+        let Self { image, image_version, region } = self;
+        image.is_none() && image_version.is_none() && region.is_none()
+    }
+
+    fn has(&self, resolved: &Resolved<'_>) -> bool {
         let key = &resolved.key;
         self.image.as_ref().is_none_or(|image| *image == key.image)
             && self.image_version.as_ref().is_none_or(|version| *version == key.version)
             && self.region.as_ref().is_none_or(|region| key.region.as_ref().is_none_or(|known| known == region))
+    }
+}
+
+/// Refuses a name that no flavor has, else keeps those that have it, or have none.
+fn retain_named(
+    what: &str,
+    selected: Option<&str>,
+    resolved: &mut Vec<Resolved<'_>>,
+    name: fn(&FlavorKey) -> Option<&String>,
+) -> anyhow::Result<()> {
+    let Some(selected) = selected else { return Ok(()) };
+    let is_selected = |resolved: &Resolved<'_>| name(&resolved.key).is_none_or(|name| name == selected);
+    if !resolved.iter().any(is_selected) {
+        return Err(no_match(what, selected, resolved.iter().filter_map(|one| Some(name(&one.key)?.as_str()))));
+    }
+    resolved.retain(is_selected);
+    Ok(())
+}
+
+/// The error of a version that no image has.
+fn no_version(version: &str, resolved: &[Resolved<'_>]) -> anyhow::Error {
+    let newest = resolved.iter().map(|resolved| resolved.key.version.as_str());
+    let newest = newest.max_by_key(|version| Version::parse(version).ok());
+    match newest {
+        Some(newest) => anyhow::anyhow!("no image has version {version:?}; the newest is {newest}"),
+        None => anyhow::anyhow!("no image has version {version:?}"),
     }
 }
 
@@ -73,6 +126,8 @@ fn filter(text: &str) -> Result<Filter, String> {
 
 /// Everything that the files say about images.
 pub(super) struct Known {
+    /// What was read, and what could not be.
+    pub(super) evidence: Evidence,
     pub(super) catalogue: Catalogue,
     pub(super) lookups: Vec<Lookup>,
     pub(super) policy: Policy,
@@ -82,6 +137,20 @@ impl Known {
     /// Each flavor with its images.
     pub(super) fn resolved(&self) -> Vec<Resolved<'_>> {
         resolve(&self.catalogue, &self.lookups, &self.policy)
+    }
+
+    /// Each flavor with its images, for commands that have no answer without one.
+    ///
+    /// # Errors
+    /// When no image has the name of a flavor.
+    pub(super) fn resolved_flavors(&self) -> anyhow::Result<Vec<Resolved<'_>>> {
+        let resolved = self.resolved();
+        if resolved.is_empty() {
+            let images = counted(self.catalogue.images().len() as u64, "image");
+            let lookups = counted(self.lookups.len() as u64, "ImageLookup");
+            bail!("no image has the name of a flavor: {images} and {lookups} were read (docs/images.md#lookups)");
+        }
+        Ok(resolved)
     }
 }
 
@@ -107,37 +176,44 @@ impl CatalogueArguments {
     /// Reads all of it.
     pub(super) fn read(&self) -> anyhow::Result<Known> {
         let mut listings = Vec::new();
+        let mut evidence = Evidence::of("image");
         for source in &self.sources {
             let before = listings.len();
-            for file in files(std::slice::from_ref(&source.path))? {
-                for document in documents(&file.path)? {
+            for file in evidence.note_skipped(files(std::slice::from_ref(&source.path))) {
+                for document in file.documents_within(MAX_BYTES)? {
                     let listing = read(&document, source.region.as_deref());
-                    let listing: Listing = listing.with_context(|| file.path.display().to_string())?;
+                    let listing: Listing = listing.with_context(|| file.name())?;
+                    for refused in &listing.refused {
+                        evidence.unevaluated(format!("{}: {refused}", file.name()));
+                    }
+                    evidence.evaluated(listing.images.len());
                     listings.push(listing);
                 }
             }
-            ensure!(listings.len() > before, "{}: no listing of images in it", source.path.display());
+            let has_listing = listings.len() > before || !evidence.is_complete();
+            ensure!(has_listing, "{}: no listing of images in it", name_of(&source.path));
         }
-        let lookups = lookups(&self.lookups)?;
+        let lookups = lookups(&self.lookups, &mut evidence)?;
         let policy = Policy { now: self.now(), owners: self.owners.clone(), filters: self.filters.clone() };
-        Ok(Known { catalogue: Catalogue::new(listings)?, lookups, policy })
+        Ok(Known { evidence, catalogue: Catalogue::new(listings)?, lookups, policy })
     }
 }
 
-/// The ImageLookups of files and folders.
-pub(super) fn lookups(paths: &[PathBuf]) -> anyhow::Result<Vec<Lookup>> {
+/// The ImageLookups of files and folders: at least one of each path.
+pub(super) fn lookups(paths: &[PathBuf], evidence: &mut Evidence) -> anyhow::Result<Vec<Lookup>> {
     let mut lookups = Vec::new();
-    for file in files(paths)? {
-        for document in documents(&file.path)?.iter().filter(|document| document["kind"] == "ImageLookup") {
-            lookups.push(Lookup::read(document).with_context(|| file.path.display().to_string())?);
+    for path in paths {
+        let before = lookups.len();
+        for file in evidence.note_skipped(files(std::slice::from_ref(path))) {
+            for object in file.objects()? {
+                if object["kind"] == "ImageLookup" {
+                    lookups.push(Lookup::read(&object).with_context(|| file.name())?);
+                }
+            }
         }
+        ensure!(lookups.len() > before, "{}: no ImageLookup in it", name_of(path));
     }
     Ok(lookups)
-}
-
-/// The documents of a file.
-pub(super) fn documents(path: &Path) -> anyhow::Result<Vec<Value>> {
-    yaml::documents(&text_of_at_most(path, MOST_BYTES)?).with_context(|| path.display().to_string())
 }
 
 /// A lock; the one that does not exist yet is empty where that is allowed.
@@ -145,9 +221,10 @@ pub(super) fn lock(path: &Path, may_be_new: bool) -> anyhow::Result<Lock> {
     if may_be_new && !path.exists() {
         return Ok(Lock::default());
     }
-    match documents(path)?.as_slice() {
-        [document] => lock_file::read(document).with_context(|| path.display().to_string()),
-        _ => bail!("{}: one ImagesLock is expected in it", path.display()),
+    let file = NamedFile { path: path.to_owned(), explicit: true, text: None };
+    match file.documents()?.as_slice() {
+        [document] => lock_file::read(document).with_context(|| file.name()),
+        _ => bail!("{}: one ImagesLock is expected in it", file.name()),
     }
 }
 
@@ -161,12 +238,12 @@ pub(super) struct ProfileFile {
 }
 
 /// The CloudProfiles of files and folders.
-pub(super) fn profiles(paths: &[PathBuf]) -> anyhow::Result<Vec<ProfileFile>> {
+pub(super) fn profiles(paths: &[PathBuf], evidence: &mut Evidence) -> anyhow::Result<Vec<ProfileFile>> {
     let mut found = Vec::new();
-    for file in files(paths)? {
-        let source = file.path.display().to_string();
-        let text = text_of_at_most(&file.path, MOST_BYTES)?;
-        let documents = yaml::documents(&text).with_context(|| source.clone())?;
+    for file in evidence.note_skipped(files(paths)) {
+        let source = file.name();
+        let text = file.text()?;
+        let documents = objects::documents(&text).with_context(|| source.clone())?;
         let places = places(&text);
         let profiles = placed(documents, &places).filter(|(object, _)| object["kind"] == "CloudProfile");
         found.extend(profiles.map(|(document, place)| ProfileFile { source: source.clone(), document, place }));

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::input::{CatalogueArguments, Selection, lock};
 use super::written::{key_json, locked_json};
+use crate::cli::evidence::Answer;
 use crate::cli::exit::{self, Exit};
 use crate::cli::preview::words::counted;
 use crate::cli::table::{Cell, Table, paragraph};
@@ -34,12 +35,12 @@ pub(super) struct ListArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &ListArguments) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &ListArguments) -> anyhow::Result<Answer> {
     let known = arguments.catalogue.read_images()?;
     let locked = arguments.lock.as_deref().map(|path| lock(path, false)).transpose()?.unwrap_or_default();
     let mut resolved = known.resolved();
     let meant: usize = resolved.iter().map(|resolved| resolved.candidates.len()).sum();
-    resolved.retain(|resolved| arguments.selection.has(resolved));
+    arguments.selection.retain(&mut resolved)?;
     let images = known.catalogue.images().len();
     let gone: Vec<_> = locked.gone(&known.catalogue).collect();
     if arguments.output == OutputFormat::Json {
@@ -52,8 +53,11 @@ pub(super) fn run(arguments: &ListArguments) -> anyhow::Result<Exit> {
             })
             .collect();
         let flavors: Vec<Value> = resolved.iter().map(flavor_json).collect();
-        print(&json(&json!({"schema": "images-list/v1", "images": images, "flavors": flavors, "gone": gone}))?)?;
-        return Ok(Exit::Done);
+        print(&json(&json!({
+            "schema": "images-list/v1", "evidence": known.evidence.document(), "images": images, "flavors": flavors,
+            "gone": gone,
+        }))?)?;
+        return Ok(Answer::new(known.evidence.clone(), Exit::Done));
     }
     let mut table = Table::new(["IMAGE", "FLAVOR", "CLOUD", "REGION", "ID", "CREATED", "WHAT"]);
     for (resolved, candidate) in
@@ -91,7 +95,7 @@ pub(super) fn run(arguments: &ListArguments) -> anyhow::Result<Exit> {
     };
     let total = format!("{}{rest}.", counted(images as u64, "image"));
     print(&format!("{}\n{}", table.render(0, width()), paragraph(&total, ASIDE, 0, width())))?;
-    Ok(Exit::Done)
+    Ok(Answer::new(known.evidence.clone(), Exit::Done))
 }
 
 /// When an image was made, as a day.

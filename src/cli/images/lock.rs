@@ -2,15 +2,18 @@
 
 use std::path::PathBuf;
 
+use anyhow::bail;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use super::input::{self, CatalogueArguments, Known};
 use super::written::{change_json, changes_text, write_lock};
+use crate::cli::evidence::{Answer, Evidence, no_match};
 use crate::cli::exit::{self, Exit};
 use crate::cli::preview::words::counted;
 use crate::cli::terminal::{OutputFormat, json, one_of, print, width};
 use crate::images::lock::{Change, Lock, UpdatePolicy};
+use crate::images::resolution::Resolved;
 
 /// Which lock, and whether it is written.
 #[derive(Debug, Args)]
@@ -69,20 +72,20 @@ enum Policy {
     Security,
 }
 
-pub(super) fn lock(arguments: &LockArguments) -> anyhow::Result<Exit> {
+pub(super) fn lock(arguments: &LockArguments) -> anyhow::Result<Answer> {
     let LockArguments { catalogue, target } = arguments;
-    changed(catalogue, target, true, |lock, known| lock.add(&known.resolved(), known.policy.now))
+    changed(catalogue, target, true, None, |lock, known, resolved| lock.add(resolved, known.policy.now))
 }
 
-pub(super) fn update(arguments: &UpdateArguments) -> anyhow::Result<Exit> {
+pub(super) fn update(arguments: &UpdateArguments) -> anyhow::Result<Answer> {
     let UpdateArguments { catalogue, target, policy, image } = arguments;
     let policy = match policy {
         Policy::All => UpdatePolicy::All,
         Policy::Security => UpdatePolicy::Security,
     };
     // What is locked moves: without a lock there is nothing that could.
-    changed(catalogue, target, false, |lock, known| {
-        lock.update(&known.resolved(), &known.catalogue, policy, image.as_deref(), known.policy.now)
+    changed(catalogue, target, false, image.as_deref(), |lock, known, resolved| {
+        lock.update(resolved, &known.catalogue, policy, image.as_deref(), known.policy.now)
     })
 }
 
@@ -90,24 +93,43 @@ fn changed(
     catalogue: &CatalogueArguments,
     target: &Target,
     may_be_new: bool,
-    change: impl FnOnce(&mut Lock, &Known) -> Vec<Change>,
-) -> anyhow::Result<Exit> {
+    image: Option<&str>,
+    change: impl FnOnce(&mut Lock, &Known, &[Resolved<'_>]) -> Vec<Change>,
+) -> anyhow::Result<Answer> {
     let known = catalogue.read_images()?;
+    if let Some(problem) = known.evidence.problems().next() {
+        // Locks are written from complete listings only.
+        bail!("{problem}");
+    }
     let mut lock = input::lock(&target.lock, may_be_new)?;
-    let changes = change(&mut lock, &known);
+    let resolved = known.resolved_flavors()?;
+    if let Some(image) = image
+        && resolved.iter().all(|resolved| resolved.key.image != image)
+    {
+        return Err(no_match("image", image, resolved.iter().map(|resolved| resolved.key.image.as_str())));
+    }
+    let changes = change(&mut lock, &known, &resolved);
     if !changes.is_empty() && !target.dry_run {
         write_lock(&target.lock, &lock)?;
     }
-    finish(&changes, &target.lock.display().to_string(), target.dry_run, target.output)
+    let name = target.lock.display().to_string();
+    finish(&changes, &name, target.dry_run, target.output, known.evidence.clone())
 }
 
 /// Says what has changed in a lock.
-pub(super) fn finish(changes: &[Change], name: &str, dry_run: bool, output: OutputFormat) -> anyhow::Result<Exit> {
+pub(super) fn finish(
+    changes: &[Change],
+    name: &str,
+    dry_run: bool,
+    output: OutputFormat,
+    evidence: Evidence,
+) -> anyhow::Result<Answer> {
     if output == OutputFormat::Json {
         let changes: Vec<Value> = changes.iter().map(change_json).collect();
-        print(&json(
-            &json!({"schema": "images-lock/v1", "written": !changes.is_empty() && !dry_run, "changes": changes}),
-        )?)?;
+        print(&json(&json!({
+            "schema": "images-lock/v1", "evidence": evidence.document(), "written": !changes.is_empty() && !dry_run,
+            "changes": changes,
+        }))?)?;
     } else {
         let what = match (changes.len() as u64, dry_run) {
             (0, _) => format!("{name}: nothing changes."),
@@ -116,5 +138,5 @@ pub(super) fn finish(changes: &[Change], name: &str, dry_run: bool, output: Outp
         };
         print(&changes_text(changes, &what, width()))?;
     }
-    Ok(if changes.is_empty() { Exit::Done } else { Exit::Findings })
+    Ok(Answer::new(evidence, if changes.is_empty() { Exit::Done } else { Exit::Findings }))
 }

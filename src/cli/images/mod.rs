@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use crate::cli::exit::Exit;
+use crate::cli::evidence::Answer;
 use crate::provider::Providers;
 
 mod check;
@@ -52,7 +52,7 @@ enum ImagesCommand {
     Unused(unused::UnusedArguments),
 }
 
-pub(super) fn run(arguments: &ImagesArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &ImagesArguments, providers: Providers) -> anyhow::Result<Answer> {
     match &arguments.command {
         ImagesCommand::Fetch(arguments) => fetch::run(arguments),
         ImagesCommand::List(arguments) => list::run(arguments),

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::input::lock;
 use super::lock::finish;
 use super::written::write_lock;
+use crate::cli::evidence::{Answer, Evidence};
 use crate::cli::exit::{self, Exit};
 use crate::cli::forecast::moment;
 use crate::cli::preview::words::counted;
@@ -41,7 +42,7 @@ pub(super) struct PromoteArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &PromoteArguments) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &PromoteArguments) -> anyhow::Result<Answer> {
     let (from, to) = (lock(&arguments.from, false)?, lock(&arguments.to, true)?);
     let now = arguments.at.unwrap_or_else(Timestamp::now);
     let promotion = promote(&from, &to, arguments.days, now);
@@ -56,6 +57,8 @@ pub(super) fn run(arguments: &PromoteArguments) -> anyhow::Result<Exit> {
             counted(u64::from(arguments.days), "day")
         ));
     }
-    let exit = finish(&promotion.changes, &arguments.to.display().to_string(), arguments.dry_run, arguments.output)?;
-    Ok(if promotion.too_young.is_empty() { exit } else { Exit::Findings })
+    let evidence = Evidence::whole("lock", 2);
+    let name = arguments.to.display().to_string();
+    let answer = finish(&promotion.changes, &name, arguments.dry_run, arguments.output, evidence.clone())?;
+    Ok(if promotion.too_young.is_empty() { answer } else { Answer::new(evidence, Exit::Findings) })
 }

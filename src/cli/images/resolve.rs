@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -11,6 +11,7 @@ use super::input::{CatalogueArguments, Selection, lock, profiles};
 use super::list::{created, flavor_json};
 use super::machine_templates::machine_templates;
 use super::written::change_json;
+use crate::cli::evidence::{Answer, Evidence};
 use crate::cli::exit::{self, Exit};
 use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, json, one_of, print, width};
@@ -44,16 +45,18 @@ pub(super) struct ResolveArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow::Result<Answer> {
     let known = arguments.catalogue.read_images()?;
-    let mut resolved = known.resolved();
-    resolved.retain(|resolved| arguments.selection.has(resolved));
+    let mut evidence = known.evidence.clone();
+    let mut resolved = known.resolved_flavors()?;
+    arguments.selection.retain(&mut resolved)?;
     if !arguments.cloudprofile.is_empty() {
-        let listed = listed(&arguments.cloudprofile, providers)?;
+        let listed = listed(&arguments.cloudprofile, &mut evidence, providers)?;
         resolved.retain(|resolved| {
             let key = &resolved.key;
             listed.contains(&FlavorKey { flavor: Default::default(), ..key.clone() })
         });
+        ensure!(!resolved.is_empty(), "no image and version of the CloudProfiles has a flavor in the sources");
     }
     let lock = arguments.lock.as_deref().map(|path| lock(path, false)).transpose()?.unwrap_or_default();
     let newer = lock.available(&resolved, &known.catalogue, known.policy.now);
@@ -61,19 +64,22 @@ pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow:
         OutputFormat::Json => {
             let flavors: Vec<Value> = resolved.iter().map(flavor_json).collect();
             let newer: Vec<Value> = newer.iter().map(change_json).collect();
-            print(&json(&json!({"schema": "images-resolve/v1", "flavors": flavors, "newer": newer}))?)?;
+            print(&json(&json!({
+                "schema": "images-resolve/v1", "evidence": evidence.document(), "flavors": flavors, "newer": newer,
+            }))?)?;
         }
         OutputFormat::Capa => print(&machine_templates(&resolved, &lock)?)?,
         _ => print(&text(&resolved, &newer, width()))?,
     }
     let complete = resolved.iter().all(|resolved| resolved.chosen().is_some());
-    Ok(if complete && newer.is_empty() { Exit::Done } else { Exit::Findings })
+    let exit = if complete && newer.is_empty() { Exit::Done } else { Exit::Findings };
+    Ok(Answer::new(evidence, exit))
 }
 
 /// What profiles list, as keys without flavors.
-fn listed(paths: &[PathBuf], providers: Providers) -> anyhow::Result<BTreeSet<FlavorKey>> {
+fn listed(paths: &[PathBuf], evidence: &mut Evidence, providers: Providers) -> anyhow::Result<BTreeSet<FlavorKey>> {
     let mut listed = BTreeSet::new();
-    for file in profiles(paths)? {
+    for file in profiles(paths, evidence)? {
         let profile = Profile::read(file.document, providers).context(file.source)?;
         let realm = profile.format.realm(&profile.spec.regions);
         let regions = profile.spec.regions.iter().map(|region| Some(region.name.clone()));

@@ -2,16 +2,18 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::json;
 
-use super::input::{CatalogueArguments, documents, lock, profiles};
-use crate::cli::exit::{self, Exit};
-use crate::cli::input::files;
+use super::input::{CatalogueArguments, lock, profiles};
+use crate::cli::evidence::{Answer, NotGiven};
+use crate::cli::exit::{self, Exit, wrong_usage};
+use crate::cli::landscape::Landscape;
 use crate::cli::preview::words::counted;
 use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, GOOD, HEADING, OutputFormat, json, one_of, print, width};
+use crate::cluster::garden_cluster::GardenCluster;
 use crate::images::unused::{Unused, unused};
 use crate::offer::profile::Profile;
 use crate::provider::Providers;
@@ -23,16 +25,23 @@ Examples:
   gardener-extension-worker images unused aws.yaml --users shoots/ --users workers/ --source images/ --lock images.lock
 
 Users are Shoots, NamespacedCloudProfiles, Workers with the images that they keep, machine classes, ShootStates and whatever
-else names a version or an image. Give all of the landscape: what is not in the files needs nothing. A file that can't be read,
-a list that goes on, a state that can't be unpacked end the command without an answer.",
+else names a version or an image, and Shoots that maintenance will move to a version within a year. Give all of the landscape:
+objects that are not in the files use nothing. An unreadable file, an incomplete list, or a state that can't be unpacked ends the
+command without an answer.",
     &[(Exit::Findings, "something is unused")]))]
 pub(super) struct UnusedArguments {
     /// File with one CloudProfile.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Files or folders with the objects of the landscape.
-    #[arg(long, value_name = "FILE", required = true)]
+    #[arg(long, value_name = "FILE", required_unless_present = "live")]
     users: Vec<PathBuf>,
+    /// Read Shoots and NamespacedCloudProfiles from the garden of the kubeconfig. Workers and machine classes are in seeds: add them
+    /// with --users.
+    #[arg(long)]
+    live: bool,
+    #[command(flatten)]
+    garden: GardenCluster,
     #[command(flatten)]
     catalogue: CatalogueArguments,
     /// Locks need what they name.
@@ -43,29 +52,55 @@ pub(super) struct UnusedArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &UnusedArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &UnusedArguments, providers: Providers) -> anyhow::Result<Answer> {
+    if arguments.garden.is_named() && !arguments.live {
+        return Err(wrong_usage("--kubeconfig and --context are for --live"));
+    }
     let known = arguments.catalogue.read()?;
+    let mut evidence = known.evidence.clone();
     let lock = arguments.lock.as_deref().map(|path| lock(path, false)).transpose()?;
-    let mut files_of_profiles = profiles(std::slice::from_ref(&arguments.file))?;
+    let mut files_of_profiles = profiles(std::slice::from_ref(&arguments.file), &mut evidence)?;
     let (Some(file), true) = (files_of_profiles.pop(), files_of_profiles.is_empty()) else {
         anyhow::bail!("{}: several CloudProfiles in it; one is expected", arguments.file.display());
     };
     let profile = Profile::read(file.document, providers).context(file.source)?;
-    let mut objects = Vec::new();
-    for file in files(&arguments.users)? {
-        objects.extend(documents(&file.path)?);
+    let mut landscape = landscape(arguments)?;
+    let now = known.policy.now;
+    landscape.files.add(&arguments.file, &profile.document);
+    let planned = landscape.planned_versions(profile.name(), now);
+    let found = unused(&profile, &landscape.objects, &planned, &known.catalogue, lock.as_ref(), now)?;
+    evidence.join(landscape.files.evidence);
+    evidence.evaluated(landscape.objects.len());
+    if arguments.catalogue.is_empty() {
+        evidence.not_given(NotGiven {
+            what: "listings of images",
+            flag: "--source",
+            unknown: "unused images at the cloud",
+        });
     }
-    let found = unused(&profile, objects, &known.catalogue, lock.as_ref(), known.policy.now)?;
     if arguments.output == OutputFormat::Json {
         let mut document = serde_json::to_value(&found)?;
         document["schema"] = "images-unused/v1".into();
         document["profile"] = json!(profile.name());
-        print(&json(&document)?)?;
+        print(&json(&evidence.attach(document))?)?;
     } else {
         print(&text(profile.name(), &found, width()))?;
     }
     let all_needed = found.images.is_empty() && found.versions.iter().all(|version| !version.is_unused());
-    Ok(if all_needed { Exit::Done } else { Exit::Findings })
+    Ok(Answer::new(evidence, if all_needed { Exit::Done } else { Exit::Findings }))
+}
+
+/// Everything that may use images. Half of it is no answer.
+fn landscape(arguments: &UnusedArguments) -> anyhow::Result<Landscape> {
+    let mut landscape = Landscape::empty();
+    landscape.add_files(&arguments.users);
+    if arguments.live {
+        landscape.add_garden(&arguments.garden)?;
+    }
+    if let Some(unread) = landscape.files.evidence.unread_inputs().next() {
+        bail!("{unread}");
+    }
+    Ok(landscape)
 }
 
 fn text(profile: &str, found: &Unused, width: usize) -> String {

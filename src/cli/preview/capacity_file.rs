@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::api::gotext::yaml;
-use crate::cli::input::text_of_file;
 use crate::preview::{Limit, LimitUnit, LimitedTypes};
+use crate::reader::files::text_of_file;
 
 /// Bytes of a file, and limits in it: clouds list some hundreds.
 const MOST_BYTES: usize = 16 * 1024 * 1024;

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, ensure};
 
 use super::pairs::Unit;
-use crate::cli::input::NamedFile;
+use crate::reader::files::NamedFile;
 
 /// Endings of files that hold objects.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];

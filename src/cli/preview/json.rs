@@ -26,7 +26,8 @@ struct Document<'a> {
     schema: &'static str,
     exit_code: u8,
     total: TotalDocument,
-    errors: &'a [String],
+    evidence: Value,
+    errors: Vec<&'a String>,
     groups: Vec<Group>,
     /// Printed one by one, so that a landscape need not be in memory as text.
     workers: [(); 0],
@@ -113,7 +114,8 @@ pub(super) fn print_document(comparison: &Comparison, exit_code: u8) -> anyhow::
                 .map(|severity| (severity, total.findings.get(&severity).copied().unwrap_or_default()))
                 .collect(),
         },
-        errors: &comparison.errors,
+        evidence: comparison.evidence.document(),
+        errors: comparison.evidence.unread_inputs().collect(),
         groups: groups(&comparison.workers),
         workers: [],
     };

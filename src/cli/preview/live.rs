@@ -1,6 +1,6 @@
 //! Workers of a cluster as the old side: the machine objects are taken as they are, whatever made them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, ensure};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -14,15 +14,15 @@ use super::shoots::ShootReader;
 use super::{Comparison, NewSide};
 use crate::api::gardener::Worker;
 use crate::api::gotext::json::{decode_lenient, to_go_json};
-use crate::cli::input::NamedFile;
+use crate::cli::evidence::{Evidence, no_match};
 use crate::cli::progress::Progress;
 use crate::cluster::error::ReadError;
 use crate::cluster::machine_reads;
 use crate::cluster::secret_cache::SecretCache;
 use crate::cluster::seed::Seed;
 use crate::preview::{Baseline, CloudProfiles, Inputs, compare};
-use crate::process::failure_reason::reason;
 use crate::process::threads::block_on;
+use crate::reader::files::NamedFile;
 
 /// Workers that are read at the same time.
 const AT_ONCE: usize = 10;
@@ -32,13 +32,18 @@ pub(super) fn compare_live(
     seed: &Seed,
     namespace: Option<&str>,
     files: Option<Vec<NamedFile>>,
+    evidence: Evidence,
     made: &NewSide,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Comparison> {
-    let mut comparison = Comparison::default();
+    let mut comparison = Comparison::new(evidence);
     let mut wanted = files.map(|files| load(files, &mut comparison, (profiles, &made.of_shoots))).transpose()?;
     if let (Some(namespace), Some(wanted)) = (namespace, &mut wanted) {
+        let known: BTreeSet<String> = wanted.keys().map(|key| key.0.clone()).collect();
         wanted.retain(|key, _| key.0 == namespace);
+        if wanted.is_empty() && comparison.evidence.is_complete() {
+            return Err(no_match("Worker of NEW in namespace", namespace, known.iter().map(String::as_str)));
+        }
     }
     let observed = async {
         let client = seed.client().await?;
@@ -51,10 +56,11 @@ pub(super) fn compare_live(
         .await
     };
     let Observed { loaded: mut observed, unreadable, .. } = block_on(observed)?;
-    let (old_is_empty, files_are_read) = (observed.is_empty() && unreadable.is_empty(), comparison.errors.is_empty());
-    match &wanted {
-        Some(wanted) => ensure!(!wanted.is_empty() || !files_are_read, "no Worker in NEW"),
-        None => ensure!(!old_is_empty, "no Worker in the cluster, or in the namespace"),
+    let is_old_empty = observed.is_empty() && unreadable.is_empty();
+    match (&wanted, namespace) {
+        (Some(wanted), _) => ensure!(!wanted.is_empty() || !comparison.evidence.is_complete(), "no Worker in NEW"),
+        (None, Some(namespace)) => ensure!(!is_old_empty, "no Worker in namespace {namespace:?} of the cluster"),
+        (None, None) => ensure!(!is_old_empty, "no Worker in the cluster"),
     }
     comparison.workers.extend(unreadable.iter().map(Unreadable::change));
     let Some(wanted) = wanted else {
@@ -83,15 +89,13 @@ fn load(
 ) -> anyhow::Result<BTreeMap<Key, Loaded>> {
     let mut wanted = BTreeMap::new();
     for file in files {
-        let loaded = file
-            .text()
-            .and_then(|text| load_text(&text, &file, context).with_context(|| file.path.display().to_string()));
+        let loaded = file.text().and_then(|text| load_text(&text, &file, context).with_context(|| file.name()));
         match loaded {
             Ok((workers, warnings)) => {
                 wanted.extend(workers);
                 comparison.warnings.extend(warnings);
             }
-            Err(error) => comparison.errors.push(reason(error.as_ref())),
+            Err(error) => comparison.evidence.unread(&error),
         }
     }
     Ok(wanted)
@@ -116,10 +120,16 @@ pub(in crate::cli) async fn observe_workers(
     };
     let clusters: Api<DynamicObject> = Api::all_with(client.clone(), &resource("Cluster", "clusters"));
     let listed = workers.list(&ListParams::default()).await.context("Workers can't be listed")?;
-    let chosen = listed
-        .items
-        .into_iter()
-        .filter(|worker| is_wanted(&(worker.namespace().unwrap_or_default(), worker.name_any())));
+    let mut observed = Observed::default();
+    let mut chosen = Vec::new();
+    for worker in listed.items {
+        let namespace = worker.namespace().unwrap_or_default();
+        if is_wanted(&(namespace.clone(), worker.name_any())) {
+            chosen.push(worker);
+        } else {
+            observed.other_namespaces.insert(namespace);
+        }
+    }
     let observe = async |worker: DynamicObject| -> anyhow::Result<_> {
         let key = (worker.namespace().unwrap_or_default(), worker.name_any());
         let cluster = clusters.get_opt(&key.0).await.with_context(|| format!("Cluster {:?}", key.0))?;
@@ -130,10 +140,8 @@ pub(in crate::cli) async fn observe_workers(
             Err(Trouble::Api(error)) => Err(error.into()),
         }
     };
-    let chosen: Vec<DynamicObject> = chosen.collect();
     let progress = Progress::new("Workers read", chosen.len());
     let mut workers = stream::iter(chosen).map(observe).buffer_unordered(AT_ONCE);
-    let mut observed = Observed::default();
     while let Some((key, worker)) = workers.try_next().await? {
         progress.step();
         match worker {

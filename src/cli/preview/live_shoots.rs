@@ -8,12 +8,13 @@ use serde_json::Value;
 use super::pairs::Key;
 use super::stored::{Stored, key_of};
 use super::{Comparison, NewSide, garden, mirror};
-use crate::cli::input::{NamedFile, objects};
+use crate::cli::evidence::Evidence;
 use crate::cluster::garden_cluster::is_garden;
 use crate::cluster::seed::Seed;
 use crate::preview::{Baseline, CloudProfiles, Inputs, NamedProfiles, WorkerChange, compare};
-use crate::process::failure_reason::reason;
 use crate::process::threads::block_on;
+use crate::reader::files::NamedFile;
+use crate::reader::objects::objects;
 use crate::worker::machine_objects::MachineObjects;
 
 /// Whether the files hold Shoots. Which of them can't be read is said where they are compared.
@@ -28,6 +29,7 @@ pub(super) fn compare_shoots(
     cluster: &Seed,
     namespace: Option<&str>,
     files: &[NamedFile],
+    evidence: Evidence,
     made: &NewSide,
     shared: &CloudProfiles,
 ) -> anyhow::Result<Comparison> {
@@ -44,18 +46,23 @@ pub(super) fn compare_shoots(
     })?;
     let new_reader = made.of_shoots.over(&stored.profiles).of_side(files.iter(), shared);
     let not_compared = |(key, reason): &(Key, String)| WorkerChange::not_compared(&key.0, &key.1, reason);
-    let mut comparison =
-        Comparison { workers: stored.unreadable.iter().map(not_compared).collect(), ..Comparison::default() };
+    let mut comparison = Comparison::new(evidence);
+    comparison.workers.extend(stored.unreadable.iter().map(not_compared));
     let is_readable =
         |key: &Key| is_wanted(&key.0) && stored.unreadable.iter().all(|(unreadable, _)| unreadable != key);
     for (file, text) in files.iter().zip(&texts) {
         let new = new_reader.shoots_where(text, |shoot| is_readable(&key_of(shoot)), shared);
-        let new = new.with_context(|| file.path.display().to_string());
-        for new in new.map_err(|error| comparison.errors.push(reason(error.as_ref()))).unwrap_or_default() {
-            comparison.workers.push(compare_with(&stored, new, shared)?);
+        match new.with_context(|| file.name()) {
+            Ok(new) => {
+                for new in new {
+                    comparison.workers.push(compare_with(&stored, new, shared)?);
+                }
+            }
+            Err(error) => comparison.evidence.unread(&error),
         }
     }
-    ensure!(!comparison.workers.is_empty() || !comparison.errors.is_empty(), "no Shoot in NEW, or in the namespace");
+    let is_answered = !comparison.workers.is_empty() || !comparison.evidence.is_complete();
+    ensure!(is_answered, "no Shoot in NEW, or in the namespace");
     Ok(comparison)
 }
 

@@ -16,8 +16,9 @@ const MOST_CAUSES: usize = 4;
 
 /// The total and the Workers that change; more than a few are grouped by cause, unless `all` of them are asked for.
 pub(super) fn text(comparison: &Comparison, all: bool) -> String {
-    let mut text = format!("### Worker preview\n\n**{}**\n\n", Total::of(comparison).line());
-    for error in &comparison.errors {
+    let headline = comparison.evidence.headline(&Total::of(comparison).line());
+    let mut text = format!("### Worker preview\n\n**{headline}**\n\n");
+    for error in comparison.evidence.problems() {
         text.push_str(&format!("- :x: {}\n", escaped(error)));
     }
     let shown: Vec<_> = comparison.workers.iter().filter(|worker| worker.is_worth_showing()).collect();

@@ -16,13 +16,14 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
+use super::evidence::{Answer, Evidence};
 use super::exit::{self, Exit, wrong_usage};
 use super::forecast::moment;
-use super::input::files;
 use super::terminal::{OutputFormat, complain, one_of, print, width};
 use crate::cluster::seed::Seed;
 use crate::preview::{CloudProfiles, FindingKind, Severity, WorkerChange, judge_capacity};
 use crate::provider::Providers;
+use crate::reader::files::files;
 use crate::worker::class_images::ImagePolicy;
 
 mod cache;
@@ -138,16 +139,36 @@ enum FailOn {
     Error,
 }
 
-/// What was compared, and what could not be read.
-#[derive(Debug, Default)]
+/// What was compared, and what that rests on.
+#[derive(Debug)]
 pub(super) struct Comparison {
     pub(super) workers: Vec<WorkerChange>,
-    /// Problems with files, each with its file.
-    pub(super) errors: Vec<String>,
+    /// What was read, and what could not be.
+    pub(super) evidence: Evidence,
     /// What Workers in files say that no garden would let through, each with its file.
     pub(super) warnings: Vec<String>,
     /// How often `--cloudprofile` took the place of another one.
     pub(super) replaced: Replaced,
+}
+
+impl Comparison {
+    /// Of no Workers yet.
+    pub(super) fn new(evidence: Evidence) -> Self {
+        Self { workers: Vec::new(), evidence, warnings: Vec::new(), replaced: Replaced::default() }
+    }
+
+    /// Counts the Workers that were compared, and those that could not be.
+    pub(super) fn count_evidence(&mut self) {
+        for worker in &self.workers {
+            match worker.findings.iter().find(|finding| finding.kind == FindingKind::CannotBeJudged) {
+                Some(finding) => {
+                    let name = format!("{}/{}", worker.namespace, worker.name);
+                    self.evidence.unevaluated(format!("{name}: {}", finding.message));
+                }
+                None => self.evidence.evaluated(1),
+            }
+        }
+    }
 }
 
 /// What is compared with what.
@@ -184,7 +205,7 @@ fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
     }
 }
 
-pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<Answer> {
     let sides = sides(arguments)?;
     let limits = arguments.capacity.as_deref().map(capacity_file::read).transpose()?;
     let image_policy = if arguments.pin_images { ImagePolicy::Pin } else { ImagePolicy::Follow };
@@ -201,31 +222,31 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
         Sides::Files { old, new } => pairs::compare_files(old, Some(new), &made, &profiles)?,
         Sides::Made { old } => pairs::compare_files(old, None, &made, &profiles)?,
         Sides::Git { base, paths } => {
-            pairs::compare_units(&git::units(base, paths)?, pairs::Missing::Both, false, &made, &profiles)?
+            let evidence = Evidence::of("Worker");
+            pairs::compare_units(&git::units(base, paths)?, pairs::Missing::Both, false, evidence, &made, &profiles)?
         }
         Sides::Live { new } => {
             let (seed, namespace) = (&arguments.seed, arguments.namespace.as_deref());
-            let mut files = new.map(|new| files(&[new.to_owned()])).transpose()?;
+            let mut evidence = Evidence::of("Worker");
+            let mut files = new.map(|new| evidence.note_skipped(files(std::slice::from_ref(new))));
             // Standard input can be read once only.
             for file in files.iter_mut().flatten().filter(|file| file.explicit) {
                 file.text = Some(file.text()?);
             }
             match files {
                 Some(files) if live_shoots::are_shoots(&files) => {
-                    live_shoots::compare_shoots(seed, namespace, &files, &made, &profiles)?
+                    live_shoots::compare_shoots(seed, namespace, &files, evidence, &made, &profiles)?
                 }
-                files => live::compare_live(seed, namespace, files, &made, &profiles)?,
+                files => live::compare_live(seed, namespace, files, evidence, &made, &profiles)?,
             }
         }
     };
+    comparison.count_evidence();
     if let Some(limits) = limits {
         judge_capacity(&limits, &mut comparison.workers);
     }
     for warning in &comparison.warnings {
         complain(&format!("warning: {warning}"));
-    }
-    for error in &comparison.errors {
-        complain(error);
     }
     if let Some(note) = made.replacement.as_ref().and_then(|replacement| replacement.note(comparison.replaced)) {
         complain(&note);
@@ -239,12 +260,12 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
         OutputFormat::Json => json::print_document(&comparison, exit.code())?,
         _ => print(&table::text(&comparison, arguments.all, width()))?,
     }
-    Ok(exit)
+    Ok(Answer::new(comparison.evidence, exit))
 }
 
 /// What a preview ends with: the worst of what it has to tell, or of what a gate asks for.
 fn exit_of(comparison: &Comparison, fail_on: &[FailOn]) -> Exit {
-    let of_files = if comparison.errors.is_empty() { Exit::Done } else { Exit::Failed };
+    let of_files = if comparison.evidence.is_complete() { Exit::Done } else { Exit::Failed };
     let exits = comparison.workers.iter().flat_map(exits_of_worker).chain([of_files]);
     exits.filter(|exit| fail_on.is_empty() || counts(*exit, fail_on)).max().unwrap_or(Exit::Done)
 }

@@ -10,11 +10,13 @@ use serde_json::Value;
 use super::cache::{Cache, Deciding, KeptAnswer};
 use super::shoots::ShootReader;
 use super::{Comparison, NewSide};
+use crate::cli::evidence::Evidence;
 use crate::cli::in_parallel::in_parallel;
-use crate::cli::input::{NamedFile, WorkerDocuments, files, worker_documents};
+use crate::cli::input::{WorkerDocuments, worker_documents};
 use crate::cli::progress::Progress;
 use crate::cli::worker_warnings;
 use crate::preview::{Baseline, CloudProfiles, Inputs, WorkerChange, compare};
+use crate::reader::files::{NamedFile, files};
 use crate::worker::machine_objects::MachineObjects;
 
 /// A Worker of a file.
@@ -49,11 +51,12 @@ pub(super) fn compare_files(
     made: &NewSide,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Comparison> {
-    let units: Vec<Unit> = units(old, new)?;
+    let mut evidence = Evidence::of("Worker");
+    let units: Vec<Unit> = units(old, new, &mut evidence);
     // A single file is no landscape: what it doesn't mention doesn't go.
     let is_excerpt = old.is_dir() && new.is_some_and(|new| !new.is_dir());
     let missing = if new.is_some() { Missing::Side } else { Missing::Old };
-    compare_units(&units, missing, is_excerpt, made, profiles)
+    compare_units(&units, missing, is_excerpt, evidence, made, profiles)
 }
 
 /// Which side must not be without Workers.
@@ -72,6 +75,7 @@ pub(super) fn compare_units(
     units: &[Unit],
     missing: Missing,
     is_excerpt: bool,
+    evidence: Evidence,
     made: &NewSide,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Comparison> {
@@ -79,7 +83,7 @@ pub(super) fn compare_units(
     let old_files = units.iter().filter_map(|unit| unit.old.as_ref());
     let new_files = units.iter().filter_map(|unit| unit.new.as_ref());
     let readers = [made.of_shoots.of_side(old_files, profiles), made.of_shoots.of_side(new_files, profiles)];
-    let mut comparison = Comparison::default();
+    let mut comparison = Comparison::new(evidence);
     let cache = made.cache.as_deref().map(|folder| {
         let (cache, warning) = open_cache(folder, has_new, made, &readers, profiles);
         comparison.warnings.extend(warning);
@@ -96,12 +100,14 @@ pub(super) fn compare_units(
         comparison.warnings.push(format!("answers can't be kept: {error:#}"));
     }
     let (mut only_old, mut only_new) = (BTreeMap::new(), BTreeMap::new());
-    refuse_empty(&parts, missing)?;
+    if comparison.evidence.is_complete() {
+        refuse_empty(&parts, missing)?;
+    }
     comparison.warnings.extend(repeated(parts.iter().flat_map(|part| &part.answer.old_keys), "OLD"));
     comparison.warnings.extend(repeated(parts.iter().flat_map(|part| &part.answer.new_keys), "NEW"));
     for part in &mut parts {
         comparison.workers.append(&mut part.answer.workers);
-        comparison.errors.append(&mut part.errors);
+        part.errors.drain(..).for_each(|error| comparison.evidence.unread_text(error));
         comparison.warnings.append(&mut part.answer.warnings);
         comparison.replaced += part.answer.replaced;
         only_old.append(&mut part.only_old);
@@ -148,7 +154,7 @@ fn choose_live<'a>(old: &'a Loaded, new: &'a Loaded) -> &'a MachineObjects {
     if old.live.deployments.is_empty() { &new.live } else { &old.live }
 }
 
-fn units(old: &Path, new: Option<&Path>) -> anyhow::Result<Vec<Unit>> {
+fn units(old: &Path, new: Option<&Path>, evidence: &mut Evidence) -> Vec<Unit> {
     let mut by_place: BTreeMap<PathBuf, Unit> = BTreeMap::new();
     let both_folders = old.is_dir() && new.is_some_and(Path::is_dir);
     // Two single files are one unit whatever their names are.
@@ -161,17 +167,17 @@ fn units(old: &Path, new: Option<&Path>) -> anyhow::Result<Vec<Unit>> {
             PathBuf::new()
         }
     };
-    for file in files(&[old.to_owned()])? {
+    for file in evidence.note_skipped(files(&[old.to_owned()])) {
         let place = place(old, &file);
         by_place.entry(place).or_default().old = Some(file);
     }
     if let Some(new) = new {
-        for file in files(&[new.to_owned()])? {
+        for file in evidence.note_skipped(files(&[new.to_owned()])) {
             let place = place(new, &file);
             by_place.entry(place).or_default().new = Some(file);
         }
     }
-    Ok(by_place.into_values().collect())
+    by_place.into_values().collect()
 }
 
 fn open_cache(
@@ -234,7 +240,7 @@ fn compare_unit(
     let is_same = has_new && old_text.is_some() && old_text == new_text;
     let mut load = |file: &Option<NamedFile>, text: Option<String>, reader: &ShootReader| {
         let (Some(file), Some(text)) = (file, text) else { return (BTreeMap::new(), Vec::new()) };
-        let loaded = load_text(&text, file, (profiles, reader)).with_context(|| file.path.display().to_string());
+        let loaded = load_text(&text, file, (profiles, reader)).with_context(|| file.name());
         loaded.map_err(|error| part.errors.push(format!("{error:#}"))).unwrap_or_default()
     };
     let (old, warnings_of_old) = load(&unit.old, old_text, old_reader);
@@ -274,6 +280,14 @@ pub(in crate::cli) struct Observed {
     pub(in crate::cli) unreadable: Vec<Unreadable>,
     /// Those that a text has several times; the last one counts.
     repeated: Vec<Key>,
+    /// The namespaces of Workers that were not selected.
+    pub(in crate::cli) other_namespaces: BTreeSet<String>,
+}
+
+impl Observed {
+    pub(in crate::cli) fn is_empty(&self) -> bool {
+        self.loaded.is_empty() && self.unreadable.is_empty()
+    }
 }
 
 /// A Worker of which something can't be decoded.
@@ -321,7 +335,7 @@ pub(super) fn load_text(
     file: &NamedFile,
     (profiles, of_shoots): (&CloudProfiles, &ShootReader),
 ) -> anyhow::Result<(BTreeMap<Key, Loaded>, Vec<String>)> {
-    let Observed { mut loaded, unreadable, mut repeated } = load_each(text, profiles)?;
+    let Observed { mut loaded, unreadable, mut repeated, other_namespaces: _ } = load_each(text, profiles)?;
     if let Some(unreadable) = unreadable.into_iter().next() {
         anyhow::bail!(unreadable.reason);
     }

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::shoots::ShootReader;
 use super::words::counted;
-use crate::cli::input::{objects, text_of_file};
 use crate::preview::{CloudProfiles, Inputs, NamedProfiles, SharedCloudProfile};
+use crate::reader::files::objects_of_file;
 
 /// The CloudProfile of `--cloudprofile`.
 pub(super) struct Replacement {
@@ -45,7 +45,7 @@ impl Replacement {
     /// The only one of a file; the parent of a NamespacedCloudProfile is one that Shoots may name.
     pub(super) fn read(path: &Path, of_shoots: &ShootReader, shared: &CloudProfiles) -> anyhow::Result<Self> {
         const KINDS: [&str; 2] = ["CloudProfile", "NamespacedCloudProfile"];
-        let mut documents = objects(&text_of_file(path)?)?;
+        let mut documents = objects_of_file(path)?;
         documents.retain(|document| KINDS.iter().any(|kind| document["kind"] == **kind));
         let (Some(document), true) = (documents.pop(), documents.is_empty()) else {
             bail!("exactly one CloudProfile is expected");

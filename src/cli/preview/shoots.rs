@@ -3,14 +3,16 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::cli::evidence::Evidence;
 use crate::cli::in_parallel::in_parallel;
-use crate::cli::input::{NamedFile, files, objects};
 use crate::preview::{CloudProfiles, Inputs, NamedProfiles, ShootSource};
+use crate::reader::files::{NamedFile, files};
+use crate::reader::objects::objects;
 use crate::shoot::Reservation;
 
 /// What a landscape does that its Shoots do not tell.
@@ -45,10 +47,13 @@ impl ShootReader {
         let mut reader = Self { source, profiles: NamedProfiles::default(), unread: Vec::new(), all: OnceLock::new() };
         for path in paths {
             let mut count = 0;
-            for file in files(std::slice::from_ref(path))? {
-                let of_file = || file.path.display().to_string();
-                let objects = objects(&file.text()?).with_context(of_file)?;
-                count += add_profiles(&mut reader.profiles, &objects, shared).with_context(of_file)?;
+            let mut evidence = Evidence::of("CloudProfile");
+            for file in evidence.note_skipped(files(std::slice::from_ref(path))) {
+                let objects = file.objects()?;
+                count += add_profiles(&mut reader.profiles, &objects, shared).with_context(|| file.name())?;
+            }
+            if let Some(problem) = evidence.problems().next() {
+                bail!("{problem}");
             }
             ensure!(count > 0, "{}: no CloudProfile in it", path.display());
         }
@@ -104,6 +109,15 @@ impl ShootReader {
     /// The Shoots of a text. CloudProfiles beside them come first.
     pub(in crate::cli) fn shoots_of(&self, text: &str, shared: &CloudProfiles) -> anyhow::Result<Vec<Inputs>> {
         self.shoots_where(text, |_| true, shared)
+    }
+
+    /// The Shoots of a file.
+    pub(in crate::cli) fn shoots_of_file(
+        &self,
+        file: &NamedFile,
+        shared: &CloudProfiles,
+    ) -> anyhow::Result<Vec<Inputs>> {
+        self.shoots_of(&file.text()?, shared).with_context(|| file.name())
     }
 
     /// As [`shoots_of`](Self::shoots_of), only those that are wanted.

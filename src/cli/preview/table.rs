@@ -31,7 +31,8 @@ pub(in crate::cli) fn text(comparison: &Comparison, all: bool, width: usize) -> 
         let others = words::counted(hidden.len() as u64, "other Worker");
         text.push_str(&paragraph(&format!("Nothing changes in {others}."), ASIDE, 0, width));
     }
-    text.push_str(&paragraph(&format!("Total: {}", Total::of(comparison).line()), HEADING, 0, width));
+    let total = format!("Total: {}", Total::of(comparison).line());
+    text.push_str(&paragraph(&comparison.evidence.headline(&total), HEADING, 0, width));
     text
 }
 

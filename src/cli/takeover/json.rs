@@ -1,6 +1,7 @@
 //! JSON with a stable schema; docs/takeover.md describes it.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::permissions::Permissions;
 use super::survey::Survey;
@@ -20,7 +21,8 @@ struct Document<'a> {
     exit_code: u8,
     rolls: Vec<RollDocument<'a>>,
     left_alone: usize,
-    errors: &'a [String],
+    evidence: Value,
+    errors: Vec<&'a String>,
     both_write: bool,
     writers: &'a Writers,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,7 +67,8 @@ pub(super) fn text(survey: &Survey, exit_code: u8) -> anyhow::Result<String> {
         exit_code,
         rolls: rolls.collect(),
         left_alone: survey.left_alone,
-        errors: &survey.comparison.errors,
+        evidence: survey.comparison.evidence.document(),
+        errors: survey.comparison.evidence.unread_inputs().collect(),
         both_write: survey.writers.both_write(),
         writers: &survey.writers,
         permissions: survey.permissions.as_ref(),

@@ -1,5 +1,7 @@
 //! A seed, as the kubeconfig's user sees it.
 
+use std::collections::BTreeSet;
+
 use anyhow::Context;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
@@ -10,6 +12,7 @@ use super::permissions;
 use super::survey::Survey;
 use super::writers::{Writers, deployment_name, lease_name};
 use crate::api::deployment::Deployment;
+use crate::cli::evidence::{Evidence, no_match};
 use crate::cli::preview::live::observe_workers;
 use crate::cluster::seed::Seed;
 use crate::controller::served::Served;
@@ -40,8 +43,16 @@ pub(super) fn survey(
             }
             Err(error) => return Err(error),
         };
+        if observed.is_empty() {
+            let known = match namespace {
+                Some(_) => observe_workers(&client, None, |_| false, profiles).await?.other_namespaces,
+                None => BTreeSet::new(),
+            };
+            let selected = namespace.unwrap_or("(all namespaces)");
+            return Err(no_match("Worker in namespace", selected, known.iter().map(String::as_str)));
+        }
         let writers = writers(&client, served).await;
-        Ok(Survey::of(observed, Vec::new(), writers, Some(permissions), served, profiles))
+        Survey::of(observed, Evidence::of("Worker"), writers, Some(permissions), served, profiles)
     })
 }
 

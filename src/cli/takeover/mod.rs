@@ -13,8 +13,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::evidence::Answer;
 use super::exit::{self, Exit, wrong_usage};
-use super::terminal::{OutputFormat, complain, one_of, print, width};
+use super::terminal::{OutputFormat, one_of, print, width};
 use crate::cluster::seed::Seed;
 use crate::controller::served::Served;
 use crate::preview::{CloudProfiles, FindingKind, PlacementChange, Severity, Verdict};
@@ -80,7 +81,7 @@ struct CheckArguments {
     all: bool,
 }
 
-pub(super) fn run(arguments: &TakeoverArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &TakeoverArguments, providers: Providers) -> anyhow::Result<Answer> {
     let TakeoverCommand::Check(arguments) = &arguments.command;
     if arguments.seed.is_named() && !arguments.files.is_empty() {
         return Err(wrong_usage("--kubeconfig and --context are for a seed: name no file with it"));
@@ -92,15 +93,12 @@ pub(super) fn run(arguments: &TakeoverArguments, providers: Providers) -> anyhow
         [] => live::survey(&arguments.seed, arguments.user.as_deref(), namespace, &served, &profiles)?,
         files => survey::of_files(files, namespace, &served, &profiles)?,
     };
-    for error in &survey.comparison.errors {
-        complain(error);
-    }
     let exit = exit_of(&survey);
     print(&match arguments.output {
         OutputFormat::Json => json::text(&survey, exit.code())?,
         _ => table::text(&survey, exit, arguments.all, width()),
     })?;
-    Ok(exit)
+    Ok(Answer::new(survey.comparison.evidence, exit))
 }
 
 /// The worst of what keeps the answer from being a yes.
@@ -118,7 +116,7 @@ fn exit_of(survey: &Survey) -> Exit {
     let lacks_permissions = survey.permissions.as_ref().is_some_and(|permissions| !permissions.missing.is_empty());
     let of_survey = [
         (lacks_permissions || survey.writers.both_write(), Exit::Findings),
-        (!comparison.errors.is_empty(), Exit::Failed),
+        (!comparison.evidence.is_complete(), Exit::Failed),
     ];
     let of_survey = of_survey.into_iter().filter(|(applies, _)| *applies).map(|(_, exit)| exit);
     of_nodes.chain(of_errors).chain(of_survey).max().unwrap_or(Exit::Done)

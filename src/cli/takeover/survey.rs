@@ -1,20 +1,22 @@
 //! Everything that was found, from a seed or from files.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde_json::Value;
 
 use super::permissions::Permissions;
 use super::touches_nodes;
 use super::worker::WorkerFacts;
 use super::writers::Writers;
-use crate::cli::input::{files, objects, text_of_file};
+use crate::cli::evidence::{Evidence, no_match};
 use crate::cli::preview::Comparison;
 use crate::cli::preview::pairs::{Loaded, Observed, Unreadable, load_each};
 use crate::controller::served::Served;
 use crate::preview::{Baseline, CloudProfiles, PlacementChange, WorkerChange, compare};
-use crate::process::failure_reason::reason;
+use crate::reader::files::{NamedFile, files};
+use crate::reader::objects::objects;
 
 pub(super) struct Survey {
     /// What becomes of the pools; the Workers in the order of `facts`.
@@ -33,37 +35,46 @@ impl Survey {
     /// Compares what there is with what we would write.
     pub(super) fn of(
         observed: Observed,
-        errors: Vec<String>,
+        evidence: Evidence,
         mut writers: Writers,
         permissions: Option<Permissions>,
         served: &Served,
         profiles: &CloudProfiles,
-    ) -> Self {
+    ) -> anyhow::Result<Self> {
         let Observed { mut loaded, mut unreadable, .. } = observed;
         let all = loaded.len() + unreadable.len();
+        let types: BTreeSet<String> = loaded
+            .values()
+            .map(|loaded| &loaded.inputs.worker.value)
+            .chain(unreadable.iter().map(|unreadable| &unreadable.worker))
+            .map(|worker| type_and_class(worker))
+            .collect();
         let is_served = |worker: &Value| {
             let spec = &worker["spec"];
             served.includes(spec["type"].as_str().unwrap_or_default(), spec["class"].as_str())
         };
         loaded.retain(|_, loaded| is_served(&loaded.inputs.worker.value));
         unreadable.retain(|unreadable| is_served(&unreadable.worker));
+        if loaded.is_empty() && unreadable.is_empty() && evidence.is_complete() {
+            let found = types.iter().map(String::as_str);
+            return Err(no_match("Worker of type and class", &served.selection(), found));
+        }
         writers.count_managers(loaded.values());
         let change = |loaded: &Loaded| {
             compare(Some(&loaded.inputs), Some(&loaded.inputs), &loaded.live, Baseline::Live, profiles)
         };
         let not_compared = unreadable.iter().map(Unreadable::change);
         let facts_of_unreadable = unreadable.iter().map(|unreadable| WorkerFacts::of(&unreadable.worker, None));
-        Self {
+        let mut comparison = Comparison::new(evidence);
+        comparison.workers = loaded.values().map(change).chain(not_compared).collect();
+        comparison.count_evidence();
+        Ok(Self {
             left_alone: all - loaded.len() - unreadable.len(),
             facts: loaded.values().map(WorkerFacts::of_loaded).chain(facts_of_unreadable).collect(),
-            comparison: Comparison {
-                workers: loaded.values().map(change).chain(not_compared).collect(),
-                errors,
-                ..Comparison::default()
-            },
+            comparison,
             writers,
             permissions,
-        }
+        })
     }
 
     /// Pools and zones whose nodes would be replaced, updated or taken away.
@@ -85,33 +96,51 @@ pub(super) fn of_files(
     served: &Served,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Survey> {
-    let (mut all, mut errors, mut writers) = (Observed::default(), Vec::new(), Writers::default());
-    for file in files(paths)? {
-        let read = || -> anyhow::Result<(Observed, Vec<Value>)> {
-            let text = text_of_file(&file.path)?;
-            let of_file = || file.path.display().to_string();
-            let objects = objects(&text).with_context(of_file)?;
-            // A file may tell only of who writes.
-            let has_worker = objects.iter().any(|object| object["kind"] == "Worker");
-            let workers =
-                if has_worker { load_each(&text, profiles).with_context(of_file)? } else { Observed::default() };
-            Ok((workers, objects))
-        };
-        match read() {
+    let mut all = Observed::default();
+    let mut evidence = Evidence::of("Worker");
+    let mut writers = Writers::default();
+    for file in evidence.note_skipped(files(paths)) {
+        match read(&file, profiles) {
             Ok((workers, objects)) => {
                 objects.iter().for_each(|object| writers.see(object, served.type_list()));
                 all.loaded.extend(workers.loaded);
                 all.unreadable.extend(workers.unreadable);
             }
-            Err(error) => errors.push(reason(error.as_ref())),
+            Err(error) => evidence.unread(&error),
         }
     }
-    let is_wanted = |of_worker: &str| namespace.is_none_or(|namespace| namespace == of_worker);
-    all.loaded.retain(|key, _| is_wanted(&key.0));
-    all.unreadable.retain(|worker| is_wanted(&worker.key.0));
-    if all.loaded.is_empty() && all.unreadable.is_empty() {
-        errors.push("no Worker in the files".to_owned());
-        anyhow::bail!(errors.join("\n"));
+    let keys = all.loaded.keys().chain(all.unreadable.iter().map(|worker| &worker.key));
+    let namespaces: BTreeSet<String> = keys.map(|key| key.0.clone()).collect();
+    if namespaces.is_empty() {
+        let problems: Vec<&str> = evidence.problems().map(String::as_str).chain(["no Worker in the files"]).collect();
+        bail!(problems.join("\n"));
     }
-    Ok(Survey::of(all, errors, writers, None, served, profiles))
+    if let Some(namespace) = namespace {
+        all.loaded.retain(|key, _| key.0 == namespace);
+        all.unreadable.retain(|worker| worker.key.0 == namespace);
+        if all.loaded.is_empty() && all.unreadable.is_empty() && evidence.is_complete() {
+            return Err(no_match("Worker in namespace", namespace, namespaces.iter().map(String::as_str)));
+        }
+    }
+    Survey::of(all, evidence, writers, None, served, profiles)
+}
+
+/// The Workers of a file, and all of its objects: a file may only show who writes.
+fn read(file: &NamedFile, profiles: &CloudProfiles) -> anyhow::Result<(Observed, Vec<Value>)> {
+    let text = file.text()?;
+    let objects = objects(&text).with_context(|| file.name())?;
+    let has_worker = objects.iter().any(|object| object["kind"] == "Worker");
+    let workers =
+        if has_worker { load_each(&text, profiles).with_context(|| file.name())? } else { Observed::default() };
+    Ok((workers, objects))
+}
+
+/// What a Worker is served by: its type and its class.
+fn type_and_class(worker: &Value) -> String {
+    let spec = &worker["spec"];
+    let worker_type = spec["type"].as_str().unwrap_or_default();
+    match spec["class"].as_str() {
+        Some(class) => format!("{worker_type} {class}"),
+        None => worker_type.to_owned(),
+    }
 }

@@ -121,7 +121,6 @@ fn answer(survey: &Survey, exit: Exit, width: usize) -> String {
     }
     let (line, style) = match exit {
         _ if survey.rolling().next().is_some() => ("Nodes would be replaced, updated or taken away:".to_owned(), BAD),
-        _ if survey.comparison.workers.is_empty() => ("No Worker was checked.".to_owned(), CAREFUL),
         Exit::Done => ("No node would roll.".to_owned(), GOOD),
         _ => ("No node rolls as far as is known, but the check is incomplete.".to_owned(), CAREFUL),
     };
@@ -156,7 +155,7 @@ fn obstacles(survey: &Survey) -> Vec<(String, String)> {
     if survey.writers.both_write() {
         obstacles.push(("writers".to_owned(), "stop one of the two extensions from reconciling Workers".to_owned()));
     }
-    obstacles.extend(survey.comparison.errors.iter().map(|error| ("input".to_owned(), error.clone())));
+    obstacles.extend(survey.comparison.evidence.unread_inputs().map(|error| ("input".to_owned(), error.clone())));
     for worker in &survey.comparison.workers {
         let errors: Vec<_> = worker.findings.iter().filter(|finding| finding.severity == Severity::Error).collect();
         let name = format!("{}/{}", worker.namespace, worker.name);

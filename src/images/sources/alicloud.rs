@@ -3,11 +3,16 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Format, Listing, SourceError, Tag, boot_modes, each, member, tags, time};
+use super::{Format, Listing, SourceError, Tag, boot_modes, each, first_has, images_of, member, tags, time};
 use crate::images::record::{ImageRecord, ImageState, fact, text};
 use crate::images::reference::ImageReference;
 
-pub(super) const FORMAT: Format = Format { fits: |document| document["Images"]["Image"].is_array(), read };
+pub(super) const FORMAT: Format = Format {
+    fits: |document| {
+        document["Images"]["Image"].is_array() || (first_has(document, "ImageId") && first_has(document, "ImageName"))
+    },
+    read,
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -61,5 +66,5 @@ fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> 
             ..record
         })
     };
-    Ok(Listing { images: each(&document["Images"]["Image"], "Images.Image", image)?, ..Listing::default() })
+    Ok(each(images_of(document, &document["Images"]["Image"]), "Images.Image", image)?.into())
 }

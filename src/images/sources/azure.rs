@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Format, GalleryImage, Listing, SourceError, each, first_has, member, time};
+use super::{Entries, Format, GalleryImage, Listing, SourceError, each, first_has, member, time};
 use crate::images::record::{ImageRecord, ImageState, fact, spelled, text};
 use crate::images::reference::ImageReference;
 use crate::provider::azure::cloud::AzureCloud;
@@ -62,7 +62,9 @@ const MEMBERS: [(&str, &str); 3] = [
 
 fn read(document: &Value, _region: Option<&str>) -> Result<Listing, SourceError> {
     let mut listing = Listing::default();
-    for entry in each(document, "", |entry: Entry| parsed(&entry))? {
+    let Entries { made, refused } = each(document, "", |entry: Entry| parsed(&entry))?;
+    listing.refused = refused;
+    for entry in made {
         match entry {
             Parsed::Version(record) => listing.images.push(*record),
             Parsed::Image(image) => listing.galleries.push(image),

@@ -8,11 +8,18 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::{Format, Listing, SourceError, Tag, boot_modes, each, member, tags, time, within};
+use super::{
+    Entries, Format, Listing, SourceError, Tag, boot_modes, each, first_has, images_of, member, tags, time, within,
+};
 use crate::images::record::{ImageRecord, ImageState, fact, text};
 use crate::images::reference::ImageReference;
 
-pub(super) const FORMAT: Format = Format { fits: |document| document["Images"].is_array(), read };
+pub(super) const FORMAT: Format = Format {
+    fits: |document| {
+        document["Images"].is_array() || (first_has(document, "ImageId") && !first_has(document, "ImageName"))
+    },
+    read,
+};
 
 /// An image as the command-line tool prints it, or under its names in EC2's XML, where lists have an `item` for each entry.
 #[derive(Debug, Deserialize)]
@@ -73,8 +80,9 @@ pub fn ec2_listing(images: Vec<Ec2Image>, region: &str) -> Result<Listing, Sourc
 fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> {
     let region = region
         .ok_or_else(|| SourceError::new("", "the listing does not name its region; write --source REGION=FILE"))?;
-    let images = each(&document["Images"], "Images", |image: Ec2Image| image.record(region))?;
-    Ok(Listing { images: images.into_iter().flatten().collect(), ..Listing::default() })
+    let list = images_of(document, &document["Images"]);
+    let Entries { made, refused } = each(list, "Images", |image: Ec2Image| image.record(region))?;
+    Ok(Listing { images: made.into_iter().flatten().collect(), refused, ..Listing::default() })
 }
 
 impl Ec2Image {

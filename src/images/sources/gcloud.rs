@@ -49,7 +49,7 @@ struct Feature {
 }
 
 fn read(document: &Value, _region: Option<&str>) -> Result<Listing, SourceError> {
-    Ok(Listing { images: each(document, "", image)?, ..Listing::default() })
+    Ok(each(document, "", image)?.into())
 }
 
 fn image(image: Image) -> Result<ImageRecord, SourceError> {

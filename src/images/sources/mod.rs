@@ -22,8 +22,8 @@ mod own;
 pub use ec2::{Ec2Image, ec2_listing};
 pub use own::ImageList;
 
-/// Largest file that is read: every image of a large public cloud fits.
-pub const MOST_BYTES: u64 = 256 << 20;
+/// The largest listing that is read: every image of a large public cloud fits.
+pub const MAX_BYTES: u64 = 256 << 20;
 
 /// What a file has.
 #[derive(Debug, Default)]
@@ -32,6 +32,8 @@ pub struct Listing {
     pub images: Vec<ImageRecord>,
     /// What galleries say of all versions of an image.
     pub galleries: Vec<GalleryImage>,
+    /// Entries that are malformed, and are left out.
+    pub refused: Vec<SourceError>,
 }
 
 /// An image of a gallery: architecture and generation stand there, not at its versions.
@@ -83,10 +85,19 @@ pub fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceErr
     if document.as_array().is_some_and(Vec::is_empty) {
         return Ok(Listing::default());
     }
-    let format = FORMATS.iter().find(|format| (format.fits)(document));
-    let format =
-        format.ok_or_else(|| SourceError::new("", "no listing of images in a known form (docs/images.md#sources)"))?;
-    (format.read)(document, region)
+    if let Some(format) = format_of(document) {
+        return (format.read)(document, region);
+    }
+    // One image for itself, as `jq '.Images[]'` prints them.
+    let list = Value::Array(vec![document.clone()]);
+    match format_of(&list) {
+        Some(format) if document.is_object() => (format.read)(&list, region),
+        _ => Err(SourceError::new("", "no listing of images in a known form (docs/images.md#sources)")),
+    }
+}
+
+fn format_of(document: &Value) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| (format.fits)(document))
 }
 
 /// Whether the first entry of a list has a member.
@@ -94,12 +105,21 @@ fn first_has(list: &Value, member: &str) -> bool {
     list.get(0).is_some_and(|first| first.get(member).is_some())
 }
 
-/// Decodes every entry of a list, and makes images of it. `path` is that of the list.
+/// What the entries of a list turned into.
+struct Entries<Made> {
+    made: Vec<Made>,
+    refused: Vec<SourceError>,
+}
+
+/// Decodes every entry of a list, and makes images of it. `path` is that of the list. A malformed entry is left out.
+///
+/// # Errors
+/// When it is no list, or all of its entries are malformed.
 fn each<T: DeserializeOwned, Made>(
     list: &Value,
     path: &str,
     mut make: impl FnMut(T) -> Result<Made, SourceError>,
-) -> Result<Vec<Made>, SourceError> {
+) -> Result<Entries<Made>, SourceError> {
     let items = list.as_array().ok_or_else(|| SourceError::new(path, "a list is expected"))?;
     let one = |(index, item): (usize, &Value)| {
         let within = |error| within(path, index, error);
@@ -107,7 +127,28 @@ fn each<T: DeserializeOwned, Made>(
         let decoded = decode_value(item).or_else(|_| decode_value(&without_nulls(item)));
         make(decoded.map_err(|error| within(SourceError::new(error.path, error.message)))?).map_err(within)
     };
-    items.iter().enumerate().map(one).collect()
+    let mut entries = Entries { made: Vec::new(), refused: Vec::new() };
+    for item in items.iter().enumerate().map(one) {
+        match item {
+            Ok(made) => entries.made.push(made),
+            Err(error) => entries.refused.push(error),
+        }
+    }
+    if entries.made.is_empty() && !entries.refused.is_empty() {
+        return Err(entries.refused.swap_remove(0));
+    }
+    Ok(entries)
+}
+
+impl From<Entries<ImageRecord>> for Listing {
+    fn from(Entries { made, refused }: Entries<ImageRecord>) -> Self {
+        Self { images: made, refused, ..Self::default() }
+    }
+}
+
+/// The images of a list: the document itself, where a query left only that, else a member.
+fn images_of<'a>(document: &'a Value, member: &'a Value) -> &'a Value {
+    if document.is_array() { document } else { member }
 }
 
 /// An error in an entry of a list.

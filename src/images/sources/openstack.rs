@@ -54,5 +54,5 @@ fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> 
             ..record
         })
     };
-    Ok(Listing { images: each(document, "", image)?, ..Listing::default() })
+    Ok(each(document, "", image)?.into())
 }

@@ -127,7 +127,7 @@ fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> 
             ..record
         })
     };
-    Ok(Listing { images: each(&document["images"], "images", image)?, ..Listing::default() })
+    Ok(each(&document["images"], "images", image)?.into())
 }
 
 #[cfg(test)]

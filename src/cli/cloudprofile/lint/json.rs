@@ -3,14 +3,15 @@
 use serde_json::{Value, json};
 
 use super::{Linted, documentation};
+use crate::cli::evidence::Evidence;
 use crate::cli::terminal;
 
 /// Name and version of the schema. A new member does not change it; another meaning does.
 const SCHEMA: &str = "cloudprofile-lint/v1";
 
-pub(super) fn text(linted: &[Linted]) -> anyhow::Result<String> {
+pub(super) fn text(linted: &[Linted], evidence: &Evidence) -> anyhow::Result<String> {
     let profiles: Vec<Value> = linted.iter().map(profile).collect();
-    terminal::json(&json!({"schema": SCHEMA, "profiles": profiles}))
+    terminal::json(&json!({"schema": SCHEMA, "evidence": evidence.document(), "profiles": profiles}))
 }
 
 fn profile(linted: &Linted) -> Value {

@@ -4,9 +4,10 @@ use clap::{Args, ValueEnum};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::source::{Found, Sources};
+use crate::cli::evidence::Answer;
 use crate::cli::exit::{self, Exit};
 use crate::cli::forecast::moment;
-use crate::cli::terminal::{OutputFormat, complain, one_of, print, width};
+use crate::cli::terminal::{OutputFormat, one_of, print, width};
 use crate::cloud_profile::validation::FeatureGates;
 use crate::offer::lint::{Report, Settings, Severity, lint, lint_namespaced};
 use crate::provider::Providers;
@@ -83,14 +84,14 @@ struct Linted {
     report: Report,
 }
 
-pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Result<Answer> {
     let settings = Settings {
         now: arguments.at.unwrap_or_else(Timestamp::now),
         soon: SignedDuration::from_hours(24 * i64::from(arguments.soon)),
         gates: FeatureGates { lifecycle: arguments.lifecycle, ..FeatureGates::default() },
     };
     let mut linted = Vec::new();
-    let (found, mut unread) = arguments.sources.read()?;
+    let (found, mut evidence) = arguments.sources.read()?;
     for found in found {
         let checked = match &found.parent {
             None => lint(&found.document, settings, providers),
@@ -100,32 +101,26 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
             Ok(report) => report,
             Err(error) => {
                 let name = found.document["metadata"]["name"].as_str().unwrap_or_default();
-                unread.push(anyhow::Error::new(error).context(format!("{}: {} {name}", found.source, found.kind)));
+                evidence.unevaluated(format!("{}: {} {name}: {error}", found.source, found.kind));
                 continue;
             }
         };
         report.findings.retain(|finding| finding.severity <= arguments.severity.into());
+        evidence.evaluated(1);
         linted.push(Linted { found, report });
     }
-    for error in &unread {
-        complain(&format!("{error:#}"));
-    }
     if linted.is_empty() {
-        return Ok(Exit::Failed);
+        return Ok(Answer::new(evidence, Exit::Failed));
     }
     print(&match arguments.output {
-        OutputFormat::Json => json::text(&linted)?,
+        OutputFormat::Json => json::text(&linted, &evidence)?,
         OutputFormat::Sarif => sarif::text(&linted, arguments.docs_url.as_deref())?,
         OutputFormat::Github => github::text(&linted),
         OutputFormat::Junit => junit::text(&linted),
-        _ => table::text(&linted, arguments.all, width()),
+        _ => table::text(&linted, &evidence, arguments.all, width()),
     })?;
     let is_clean = linted.iter().all(|linted| linted.report.findings.is_empty());
-    Ok(match (unread.is_empty(), is_clean) {
-        (true, true) => Exit::Done,
-        (true, false) => Exit::Findings,
-        (false, _) => Exit::Failed,
-    })
+    Ok(Answer::new(evidence, if is_clean { Exit::Done } else { Exit::Findings }))
 }
 
 impl Linted {

@@ -3,6 +3,7 @@
 use anstyle::Style;
 
 use super::{Linted, documentation};
+use crate::cli::evidence::Evidence;
 use crate::cli::table::paragraph;
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
 use crate::offer::lint::{Finding, Severity, Size};
@@ -13,9 +14,12 @@ const NAMED: usize = 3;
 /// Findings that a person sees first.
 const SHOWN: usize = 10;
 
-pub(super) fn text(linted: &[Linted], all: bool, width: usize) -> String {
-    let sections = linted.iter().map(|linted| section(linted, all, width));
-    sections.collect::<Vec<_>>().join("\n")
+pub(super) fn text(linted: &[Linted], evidence: &Evidence, all: bool, width: usize) -> String {
+    let mut sections: Vec<String> = linted.iter().map(|linted| section(linted, all, width)).collect();
+    if let Some(shortfall) = evidence.shortfall() {
+        sections.push(paragraph(&shortfall, BAD, 0, width));
+    }
+    sections.join("\n")
 }
 
 fn section(linted: &Linted, all: bool, width: usize) -> String {

@@ -5,6 +5,7 @@ use clap::{Args, ValueEnum};
 use k8s_openapi::jiff::Timestamp;
 
 use super::source::OneSource;
+use crate::cli::evidence::{Answer, Evidence};
 use crate::cli::exit::{self, Exit};
 use crate::cli::forecast::moment;
 use crate::cli::terminal::{OutputFormat, json, one_of, print, width};
@@ -67,7 +68,7 @@ enum Only {
     Problems,
 }
 
-pub(super) fn run(arguments: &MatrixArguments, providers: Providers) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &MatrixArguments, providers: Providers) -> anyhow::Result<Answer> {
     let selection = selection(arguments)?;
     let found = arguments.source.read()?;
     let profile = Profile::read(found.document, providers).with_context(|| found.source)?;
@@ -75,14 +76,15 @@ pub(super) fn run(arguments: &MatrixArguments, providers: Providers) -> anyhow::
     check_filters(&offer, &selection)?;
     let resolution = Resolution::of(&offer);
     let matrix = matrix(&resolution, &selection);
+    let evidence = Evidence::whole("CloudProfile", 1);
     print(&match arguments.output {
         _ if arguments.html => html::page(&matrix)?,
         OutputFormat::Html => html::page(&matrix)?,
         OutputFormat::Csv => csv::text(&matrix),
-        OutputFormat::Json => json(&matrix)?,
+        OutputFormat::Json => json(&evidence.attach(serde_json::to_value(&matrix)?))?,
         _ => table::text(&matrix, &selection, width()),
     })?;
-    Ok(Exit::Done)
+    Ok(Answer::new(evidence, Exit::Done))
 }
 
 fn selection(arguments: &MatrixArguments) -> anyhow::Result<Selection> {

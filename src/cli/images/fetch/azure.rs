@@ -7,12 +7,13 @@ use clap::Args;
 
 use super::{Question, Target, fetch, help};
 use crate::api::secret::Sensitive;
-use crate::cli::exit::{Exit, wrong_usage};
-use crate::cli::input::text_of_file;
+use crate::cli::evidence::Answer;
+use crate::cli::exit::wrong_usage;
 use crate::cloud::azure::{Addresses, Galleries, GalleryKind, Origin};
 use crate::images::query::ImageQuery;
 use crate::process::threads::block_on;
 use crate::provider::azure::credentials::{Credentials, Proof};
+use crate::reader::files::text_of_file;
 
 /// Where the secret stands: nobody reads it in a list of processes.
 const CLIENT_SECRET: &str = "AZURE_CLIENT_SECRET";
@@ -57,7 +58,7 @@ pub(super) struct AzureArguments {
     target: Target,
 }
 
-pub(super) fn run(arguments: &AzureArguments) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &AzureArguments) -> anyhow::Result<Answer> {
     let galleries =
         [(GalleryKind::Community, &arguments.community_galleries), (GalleryKind::Shared, &arguments.shared_galleries)];
     if galleries.iter().all(|(_, names)| names.is_empty()) {

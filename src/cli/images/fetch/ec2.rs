@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{Question, Target, fetch, help};
-use crate::cli::exit::{Exit, wrong_usage};
+use crate::cli::evidence::{Answer, Evidence};
+use crate::cli::exit::wrong_usage;
 use crate::cli::images::input::lookups;
 use crate::cloud::aws::Ec2;
 use crate::cloud::image_source::ImageSource;
@@ -41,7 +42,7 @@ pub(super) struct Ec2Arguments {
     target: Target,
 }
 
-pub(super) fn run(arguments: &Ec2Arguments) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &Ec2Arguments) -> anyhow::Result<Answer> {
     let queries = queries(arguments)?;
     block_on(async {
         let regions = Ec2::in_regions(&arguments.regions, arguments.endpoint_url.as_deref()).await?;
@@ -56,7 +57,11 @@ fn queries(arguments: &Ec2Arguments) -> anyhow::Result<Vec<ImageQuery>> {
         return Err(wrong_usage("name --owner or --lookups: the images of everybody are too many (see --help)"));
     }
     let of_aws = |lookup: &Lookup| lookup.provider == "aws";
-    let lookups = lookups(&arguments.lookups)?.into_iter().filter(of_aws);
+    let mut evidence = Evidence::of("ImageLookup");
+    let lookups = lookups(&arguments.lookups, &mut evidence)?.into_iter().filter(of_aws);
+    if let Some(problem) = evidence.problems().next() {
+        anyhow::bail!("{problem}");
+    }
     let mut queries: Vec<ImageQuery> =
         lookups.map(|lookup| ImageQuery::of_lookup(&lookup, &arguments.image_version)).collect();
     if !arguments.owners.is_empty() {

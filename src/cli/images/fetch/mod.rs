@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 
+use crate::cli::evidence::{Answer, Evidence};
 use crate::cli::exit::{self, Exit};
 use crate::cli::preview::words::counted;
 use crate::cli::terminal::{complain, print};
@@ -47,7 +48,7 @@ struct Target {
     to: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &FetchArguments) -> anyhow::Result<Exit> {
+pub(super) fn run(arguments: &FetchArguments) -> anyhow::Result<Answer> {
     match &arguments.cloud {
         #[cfg(feature = "live-images")]
         FetchCommand::Ec2(arguments) => ec2::run(arguments),
@@ -64,7 +65,7 @@ fn help(text: &str) -> String {
 type Question = (Box<dyn ImageSource>, Vec<ImageQuery>);
 
 /// Asks, and writes what was answered. Where one source does not answer, nothing is written.
-async fn fetch(questions: &[Question], target: &Target) -> anyhow::Result<Exit> {
+async fn fetch(questions: &[Question], target: &Target) -> anyhow::Result<Answer> {
     let mut listings = Vec::new();
     for (source, queries) in questions {
         for query in queries {
@@ -82,5 +83,6 @@ async fn fetch(questions: &[Question], target: &Target) -> anyhow::Result<Exit> 
         }
         None => print(&text)?,
     }
-    Ok(if catalogue.images().is_empty() { Exit::Findings } else { Exit::Done })
+    let exit = if catalogue.images().is_empty() { Exit::Findings } else { Exit::Done };
+    Ok(Answer::new(Evidence::whole("image", catalogue.images().len()), exit))
 }

@@ -1,0 +1,235 @@
+//! What an answer rests on: what was evaluated, what was skipped, what was not given. Every command returns it with its result, and
+//! headline, JSON, page and exit code follow from it, so that no command answers from missing evidence.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::exit::Exit;
+use super::preview::words::counted;
+use crate::process::failure_reason::reason;
+use crate::reader::Skipped;
+use crate::reader::files::Files;
+
+/// What a command found, with the evidence for it. The evidence decides over the exit code where it is incomplete.
+#[derive(Debug)]
+pub(super) struct Answer {
+    evidence: Evidence,
+    exit: Exit,
+}
+
+impl Answer {
+    pub(super) fn new(evidence: Evidence, exit: Exit) -> Self {
+        Self { evidence, exit }
+    }
+
+    /// Of a command that prints what the program itself contains, and reads nothing.
+    pub(super) fn of_program() -> Self {
+        Self { evidence: Evidence::of("document"), exit: Exit::Done }
+    }
+
+    pub(super) fn evidence(&self) -> &Evidence {
+        &self.evidence
+    }
+
+    /// Its exit code: incomplete evidence is worse than every finding.
+    pub(super) fn exit(&self) -> Exit {
+        self.exit.max(self.evidence.exit())
+    }
+}
+
+/// What an answer rests on.
+#[derive(Clone, Debug)]
+pub(super) struct Evidence {
+    /// What is evaluated, as a noun in the singular.
+    subject: &'static str,
+    evaluated: usize,
+    /// Subjects that were read, and could not be evaluated.
+    unevaluated: Vec<String>,
+    /// Inputs that could not be read: nobody knows what they hold.
+    unread: Vec<String>,
+    not_given: Vec<NotGiven>,
+}
+
+/// An input that was not given, and what stays unknown without it.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct NotGiven {
+    /// What it is: "Shoots".
+    pub(super) what: &'static str,
+    /// The flag that gives it.
+    pub(super) flag: &'static str,
+    /// What stays unknown.
+    pub(super) unknown: &'static str,
+}
+
+impl Evidence {
+    /// Nothing yet, about this subject.
+    pub(super) fn of(subject: &'static str) -> Self {
+        Self { subject, evaluated: 0, unevaluated: Vec::new(), unread: Vec::new(), not_given: Vec::new() }
+    }
+
+    /// Of so many inputs, all of which were read and evaluated.
+    pub(super) fn whole(subject: &'static str, evaluated: usize) -> Self {
+        Self { evaluated, ..Self::of(subject) }
+    }
+
+    /// The files of paths; what of the paths can't be read is noted.
+    pub(super) fn note_skipped(&mut self, Files { files, skipped }: Files) -> Vec<crate::reader::files::NamedFile> {
+        for Skipped { input, reason } in skipped {
+            self.unread.push(format!("{input}: {reason}"));
+        }
+        files
+    }
+
+    pub(super) fn evaluated(&mut self, count: usize) {
+        self.evaluated += count;
+    }
+
+    /// An input that can't be read, with its name.
+    pub(super) fn unread(&mut self, error: &anyhow::Error) {
+        self.unread_text(reason(error.as_ref()));
+    }
+
+    /// The same, where it is text already.
+    pub(super) fn unread_text(&mut self, error: String) {
+        self.unread.push(error);
+    }
+
+    /// A subject that was read and can't be evaluated, with its name.
+    pub(super) fn unevaluated(&mut self, error: String) {
+        self.unevaluated.push(error);
+    }
+
+    pub(super) fn not_given(&mut self, not_given: NotGiven) {
+        self.not_given.push(not_given);
+    }
+
+    /// Adds what another part of the same answer rests on.
+    pub(super) fn join(&mut self, other: Self) {
+        let Self { subject: _, evaluated, unevaluated, unread, not_given } = other;
+        self.evaluated += evaluated;
+        self.unevaluated.extend(unevaluated);
+        self.unread.extend(unread);
+        self.not_given.extend(not_given);
+    }
+
+    /// Whether everything that was handed in is part of the answer.
+    pub(super) fn is_complete(&self) -> bool {
+        self.unevaluated.is_empty() && self.unread.is_empty()
+    }
+
+    /// How many subjects were evaluated.
+    pub(super) fn count(&self) -> usize {
+        self.evaluated
+    }
+
+    /// What could not be read or evaluated, a line each.
+    pub(super) fn problems(&self) -> impl Iterator<Item = &String> {
+        self.unread.iter().chain(&self.unevaluated)
+    }
+
+    /// Inputs that could not be read, a line each.
+    pub(super) fn unread_inputs(&self) -> impl Iterator<Item = &String> {
+        self.unread.iter()
+    }
+
+    /// How much of the input the answer covers, where it does not cover all of it.
+    pub(super) fn shortfall(&self) -> Option<String> {
+        if self.is_complete() {
+            return None;
+        }
+        let all = self.evaluated + self.unevaluated.len();
+        let mut text = format!("INCOMPLETE: {} of {} evaluated", self.evaluated, counted(all as u64, self.subject));
+        if !self.unread.is_empty() {
+            text.push_str(&format!(", {} not read", counted(self.unread.len() as u64, "input")));
+        }
+        Some(text)
+    }
+
+    /// The headline of an answer: with what it does not cover first.
+    pub(super) fn headline(&self, answer: &str) -> String {
+        match self.shortfall() {
+            Some(shortfall) if self.evaluated == 0 => format!("{shortfall}: there is no answer"),
+            Some(shortfall) => format!("{shortfall}. Of these: {answer}"),
+            None => answer.to_owned(),
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        if self.is_complete() { Exit::Done } else { Exit::Failed }
+    }
+
+    /// Adds it to a JSON document.
+    pub(super) fn attach(&self, mut document: Value) -> Value {
+        document["evidence"] = self.document();
+        document
+    }
+
+    /// For JSON documents.
+    pub(super) fn document(&self) -> Value {
+        json!({
+            "complete": self.is_complete(),
+            "subject": self.subject,
+            "evaluated": self.evaluated,
+            "unevaluated": self.unevaluated,
+            "unread": self.unread,
+            "notGiven": self.not_given,
+        })
+    }
+}
+
+/// The error of a selection that nothing matches: what was searched, and what comes close to it.
+pub(super) fn no_match<'a>(what: &str, selected: &str, known: impl IntoIterator<Item = &'a str>) -> anyhow::Error {
+    const MAX_NAMES: usize = 5;
+    let mut known: Vec<&str> = known.into_iter().collect();
+    known.sort_unstable();
+    known.dedup();
+    if known.is_empty() {
+        return anyhow::anyhow!("no {what} {selected:?}: there is no {what} in the input");
+    }
+    let similarity = |name: &str| strsim::jaro_winkler(name, selected);
+    let nearest = known.iter().copied().max_by(|left, right| similarity(left).total_cmp(&similarity(right)));
+    match nearest {
+        Some(nearest) if known.len() > MAX_NAMES => {
+            anyhow::anyhow!("no {what} {selected:?} among {}; the nearest is {nearest:?}", known.len())
+        }
+        _ => {
+            let quoted: Vec<String> = known.iter().map(|name| format!("{name:?}")).collect();
+            anyhow::anyhow!("no {what} {selected:?}; there is {}", quoted.join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn incomplete_evidence_outranks_every_result() {
+        let mut evidence = Evidence::of("shoot");
+        evidence.evaluated(2);
+        assert_eq!(
+            (evidence.headline("no node is touched").as_str(), evidence.exit()),
+            ("no node is touched", Exit::Done)
+        );
+        evidence.unevaluated("Shoot a/b: no profile".to_owned());
+        evidence.unread_text("x.yaml: a folder is not a file that can be read".to_owned());
+        assert_eq!(
+            evidence.headline("1 moves"),
+            "INCOMPLETE: 2 of 3 shoots evaluated, 1 input not read. Of these: 1 moves"
+        );
+        assert_eq!(evidence.document()["complete"], false);
+        assert_eq!(Answer::new(evidence, Exit::Delete).exit(), Exit::Failed);
+    }
+
+    #[test]
+    fn names_the_nearest_match() {
+        let text = |selected: &str, known: &[&str]| no_match("image", selected, known.iter().copied()).to_string();
+        assert_eq!(text("a", &[]), "no image \"a\": there is no image in the input");
+        assert_eq!(
+            text("gardenlinx", &["gardenlinux", "ubuntu"]),
+            "no image \"gardenlinx\"; there is \"gardenlinux\", \"ubuntu\""
+        );
+        let many = ["gardenlinux", "ubuntu", "flatcar", "suse", "coreos", "windows"];
+        assert_eq!(text("gardenlinx", &many), "no image \"gardenlinx\" among 6; the nearest is \"gardenlinux\"");
+    }
+}
