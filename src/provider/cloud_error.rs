@@ -203,7 +203,7 @@ fn words_of(text: &str) -> String {
         }
         words.push('\n');
     }
-    // HTTP reason phrases are not error words, so only the number is kept.
+    // These generic status phrases would match the phrases of specific errors.
     for (reason, kept) in [
         ("409 conflict", "409"),
         ("404 not found", "404"),

@@ -199,7 +199,7 @@ pub struct NamedImage {
     pub name: String,
     /// Version of the image.
     pub version: String,
-    /// Lifecycle stage, if the Gardener part of the CloudProfile is known.
+    /// Lifecycle stage, if `spec.machineImages` of the CloudProfile is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classification: Option<Classification>,
 }
