@@ -3,7 +3,7 @@
 //! ```text
 //!  WorkerContext ── Provider::planner ──► PoolPlanner ── plan_pool, once per pool ──► PoolPlan | PoolError
 //!   (decoded objects,    decode the provider's    image, disks, network, hash     classes, user data,
-//!    once per Worker)    documents, once)         → names, provider spec          wanted deployments
+//!    once per Worker)    documents, once)         → names, provider spec          target deployments
 //! ```
 //!
 //! A provider is one folder with one implementation of [`Provider`]. It is pure: data from the cloud's API is fetched

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!  CloudProfile ── ProfileConfig::flavors ─┐
-//!                                          ├─► WorkerImages::select ─► ImageSelection: the image, or why there is none,
-//!  ImageProvider::kept_images ─────────────┘                           and what became of every candidate
+//!                                          ├─► WorkerImages::select ─► ImageSelection: the image, or why none fits,
+//!  ImageProvider::kept_images ─────────────┘                           and the result for every candidate
 //! ```
 //!
 //! The CloudProfile lists candidates, and capabilities decide between them. If none fits, an image kept outside of the

@@ -1,10 +1,10 @@
 //! The interface for `spec.providerConfig` of CloudProfiles, which each provider implements.
 //!
 //! ```text
-//!  spec.providerConfig ── ProfileFormat::open ──► ProfileConfig ─┬─► images       every image, as it is listed
-//!    (raw document)          decode, once                        ├─► flavors      what a worker chooses from
-//!                                                                ├─► validate     what admission refuses
-//!                                                                └─► core_flavors what admission writes into core's half
+//!  spec.providerConfig ── ProfileFormat::open ──► ProfileConfig ─┬─► images       every listed image
+//!    (raw document)          decode, once                        ├─► flavors      what Workers select from
+//!                                                                ├─► validate     errors, for admission
+//!                                                                └─► core_flavors flavors for spec.machineImages
 //! ```
 //!
 //! The parts that all providers share are implemented for [`ImageDocument`] and [`VersionEntry`]: lists of images
