@@ -71,8 +71,8 @@ pub fn are_equal(a: &Capabilities, b: &Capabilities) -> bool {
         && a.0.iter().all(|(name, values)| b.values(name).is_some_and(|others| are_same_values(values, others)))
 }
 
-/// Whether both sides are equal for every defined capability: [`are_equal`] of both [with
-/// defaults](super::with_defaults), without allocating them.
+/// Whether both sides are equal for every defined capability: [`are_equal`] of both
+/// [with defaults](super::with_defaults), without allocating them.
 pub fn mean_the_same(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> bool {
     // If a name is defined twice, the later definition wins.
     let mut last = definitions

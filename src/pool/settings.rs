@@ -20,7 +20,7 @@ pub fn machine_settings(settings: Option<&MachineControllerManagerSettings>) -> 
         disable_health_timeout,
         max_evict_retries,
         node_conditions,
-        // Split among zones by the providers whose machine-controller-manager supports it.
+        // Split among zones by the providers whose Gardener library supports it.
         auto_preserve_failed_machine_max: _,
     } = settings;
     MachineSettings {

@@ -20,7 +20,6 @@ const MOST_LEVELS: usize = 8;
 /// Prefix of errors from Google's client.
 const GOOGLE: &str = "googleapi: Error ";
 
-/// A parsed cloud error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CloudError {
     /// The cloud's codes, such as `SkuNotAvailable`, most specific first.
@@ -34,7 +33,6 @@ pub(super) struct CloudError {
 }
 
 impl CloudError {
-    /// Parses a text.
     pub(super) fn read(text: &str) -> Self {
         let text = cut(text);
         let mut found = Found::default();

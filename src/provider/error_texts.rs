@@ -202,7 +202,6 @@ mod tests {
         code: Option<ErrorCode>,
         /// machine-controller-manager's code, if any.
         driver: Option<String>,
-        /// Error message.
         text: String,
     }
 

@@ -43,7 +43,7 @@ pub struct MachinePlan {
     pub hash_items: HashItems,
 }
 
-/// The target machine deployment of one zone, without the fields that other controllers own.
+/// The target machine deployment of one zone, without values from the live object.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WantedDeployment {

@@ -87,7 +87,7 @@ pub struct WorkerPool {
     pub labels: BTreeMap<String, String>,
     /// Node taints.
     pub taints: Vec<Taint>,
-    /// Name of the node agent Secret. It changes with every setting that requires new nodes.
+    /// Name of the node agent Secret. It contains a hash of the settings whose changes require new nodes.
     pub node_agent_secret_name: Option<String>,
     /// The provider's `WorkerConfig` document as raw bytes.
     pub provider_config: Option<Box<RawValue>>,

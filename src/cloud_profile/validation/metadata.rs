@@ -11,7 +11,6 @@ use crate::capabilities::not_a_name;
 /// Maximum length of the name of an object and of the prefix of a label, in bytes.
 const LONGEST_NAME: usize = 253;
 
-/// Validates `metadata` of a CloudProfile.
 pub(super) fn validate_metadata(metadata: &ObjectMeta, errors: &mut FieldErrors) {
     let path = FieldPath::new("metadata");
     let generated = metadata.generate_name.as_deref().unwrap_or_default();
@@ -44,7 +43,6 @@ pub(super) fn validate_labels(labels: &BTreeMap<String, String>, path: FieldPath
     }
 }
 
-/// Validates a label selector.
 pub(super) fn validate_selector(selector: &Value, path: FieldPath<'_>, errors: &mut FieldErrors) {
     validate_labels(&texts_by_name(selector.get("matchLabels")), path.child("matchLabels"), errors);
     let path = path.child("matchExpressions");

@@ -16,7 +16,6 @@ const WRITTEN: [&str; 4] = ["deprecated", "expired", "preview", "supported"];
 /// Classifications in the order of a version's lifecycle.
 const ORDER: [&str; 4] = ["preview", "supported", "deprecated", "expired"];
 
-/// Validates `spec.kubernetes`.
 pub(super) fn validate_kubernetes(
     kubernetes: &KubernetesSettings,
     gates: FeatureGates,

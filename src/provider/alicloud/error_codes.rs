@@ -3,7 +3,6 @@
 use crate::api::gardener::ErrorCode;
 use crate::provider::{ErrorNames, ErrorTexts, KnownErrors};
 
-/// Known errors of AliCloud.
 pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
 
 /// AliCloud's error codes, in lower case.

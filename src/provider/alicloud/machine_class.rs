@@ -11,7 +11,6 @@ use crate::provider::machine_class::without_nulls;
 use crate::provider::zonal::PoolInputs;
 
 impl AliCloudWorker<'_> {
-    /// Builds `MachineClass.providerSpec`.
     pub(super) fn provider_spec(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Result<Value, PoolProblem> {
         let (pool, Disks { system, data }) = (inputs.pool, &inputs.shared);
         let missing = || format!("infrastructure status has no vSwitch with purpose \"nodes\" for zone {zone:?}");

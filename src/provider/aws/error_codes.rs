@@ -3,7 +3,6 @@
 use crate::api::gardener::ErrorCode;
 use crate::provider::{ErrorNames, ErrorTexts, KnownErrors};
 
-/// Known errors of AWS.
 pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
 
 /// Error codes of EC2 and IAM, in lower case.

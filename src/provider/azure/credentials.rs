@@ -45,7 +45,6 @@ pub enum Proof {
     Assertion(Sensitive),
 }
 
-/// Configuration of a workload identity.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WorkloadIdentityConfig {

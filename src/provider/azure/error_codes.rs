@@ -3,7 +3,6 @@
 use crate::api::gardener::ErrorCode;
 use crate::provider::{ErrorNames, ErrorTexts, KnownErrors};
 
-/// Known errors of Azure.
 pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
 
 /// Error codes of Azure Resource Manager and of the directory, in lower case.

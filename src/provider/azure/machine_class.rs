@@ -12,7 +12,6 @@ use crate::provider::PoolProblem;
 use crate::provider::machine_class::without_nulls;
 
 impl AzureWorker<'_> {
-    /// Builds `MachineClass.providerSpec`.
     pub(super) fn provider_spec(
         &self,
         inputs: &PoolInputs<'_>,

@@ -1,6 +1,5 @@
 //! Parses Azure Resource Manager ids like its Go library.
 
-/// A parsed resource id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ResourceId<'a> {
     /// Subscription, if the id has one.
@@ -26,7 +25,6 @@ pub(super) enum ResourceIdError {
 }
 
 impl<'a> ResourceId<'a> {
-    /// Parses a resource id.
     pub(super) fn parse(id: &'a str) -> Result<Self, ResourceIdError> {
         if id.is_empty() {
             return Err(ResourceIdError::Empty);

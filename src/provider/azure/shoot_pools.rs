@@ -62,7 +62,6 @@ fn validate_pool_zones(
     validate_zones(pool, (!configured.is_empty()).then_some(&configured), path, errors);
 }
 
-/// Validates the `WorkerConfig` of a pool.
 fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let WorkerConfig {
         _api_version: _,

@@ -3,7 +3,6 @@
 use crate::api::gardener::ErrorCode;
 use crate::provider::{ErrorNames, ErrorTexts, KnownErrors};
 
-/// Known errors of GCP.
 pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
 
 /// Reasons of the compute API and of Google's authentication, in lower case.

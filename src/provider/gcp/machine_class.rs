@@ -18,7 +18,6 @@ const NOT_MOVABLE: &[&str] =
 const NOT_MOVABLE_ENDINGS: &[&str] = &["-metal", "-1t", "-4t", "-8t"];
 
 impl GcpWorker<'_> {
-    /// Builds `MachineClass.providerSpec`.
     pub(super) fn provider_spec(
         &self,
         inputs: &PoolInputs<'_, Self>,

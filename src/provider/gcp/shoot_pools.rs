@@ -172,7 +172,6 @@ fn validate_speed(
     }
 }
 
-/// Validates the address of a service account.
 fn validate_address(address: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let is_address = |text: &str| {
         let (Some((user, domain)), true) = (text.split_once('@'), text.ends_with(ACCOUNT_ENDING)) else { return false };

@@ -43,8 +43,8 @@ pub struct KeptImage {
     pub reference: Option<ImageName>,
     /// Capabilities that a machine must support; an absent capability allows every value.
     pub capabilities: Capabilities,
-    /// Capabilities recorded for the image. They take precedence: other images may fit only because they have no
-    /// recorded capabilities.
+    /// Capabilities for which the image was recorded. An image recorded for the machine takes precedence, because
+    /// others may fit only for lack of recorded capabilities.
     pub made_for: Option<Capabilities>,
     /// Whether the image is for encrypted root volumes; `None` if that makes no difference.
     pub encrypted: Option<bool>,

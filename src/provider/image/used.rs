@@ -15,11 +15,9 @@ use crate::provider::{PoolPlan, WorkerError};
 /// capabilities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::provider) struct UsedImage {
-    /// Name and version of the image.
     pub(in crate::provider) image: MachineImage,
     /// Reference to the image in the cloud.
     pub(in crate::provider) reference: String,
-    /// CPU architecture.
     pub(in crate::provider) architecture: Option<String>,
     /// Capabilities of the flavor.
     pub(in crate::provider) capabilities: Option<Capabilities>,

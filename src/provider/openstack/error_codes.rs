@@ -7,7 +7,6 @@ use crate::api::bounded_text;
 use crate::api::gardener::ErrorCode;
 use crate::provider::{DependencyFailure, ErrorNames, ErrorTexts, KnownErrors, error_codes};
 
-/// Known errors of OpenStack.
 pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
 
 /// Fault types of Neutron and Nova, in lower case.

@@ -11,7 +11,6 @@ use crate::provider::machine_class::without_nulls;
 use crate::provider::zonal::PoolInputs;
 
 impl OpenStackWorker<'_> {
-    /// Builds `MachineClass.providerSpec`.
     pub(super) fn provider_spec(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Value {
         // Lists every member of the provider config, so that a new one can't be forgotten.
         let WorkerConfig {

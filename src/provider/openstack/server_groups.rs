@@ -207,9 +207,8 @@ pub fn needs(context: &WorkerContext<'_>) -> Result<Option<Needs>, WorkerError> 
     needs_of(&worker.spec.pools, shoot, records, scope)
 }
 
-/// The server groups to delete with a Worker; `None` if it never had any. Without requests and records, an unrecorded
-/// group may still exist if the CloudProfile offers policies: its policy may have been removed before the record was
-/// written.
+/// The server groups to delete with a Worker; `None` if it never had any. If the CloudProfile lists policies, an
+/// unrecorded group may exist: a pool may have requested one and dropped the request before the record was written.
 ///
 /// # Errors
 /// If the CloudProfile or the credentials can't be decoded.

@@ -97,7 +97,6 @@ pub(super) fn missing_architectures<'a, Version: VersionEntry>(
 
 /// A flavor of `spec.machineImages` without an image.
 pub(super) struct MissingFlavor {
-    /// Position of the flavor.
     pub(super) position: usize,
     wanted: Capabilities,
     offered: Offered,
