@@ -10,7 +10,7 @@ use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::api::gotext::version::Version;
 use crate::capabilities::{Classification, Life};
 
-/// Allowed classifications in a lifecycle or version, in Gardener's order.
+/// Classifications that messages list as supported, in the order of Gardener.
 const WRITTEN: [&str; 4] = ["deprecated", "expired", "preview", "supported"];
 
 /// Classifications in the order of a version's lifecycle.
