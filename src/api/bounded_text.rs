@@ -1,35 +1,35 @@
-//! Texts for people, made of strings that others have written: a cloud, a driver, the owner of a shoot. Every text is escaped
-//! and bounded here; where a list does not fit, the text says how many more there are.
+//! Texts for people with strings from untrusted sources, such as a cloud, a driver, or the owner of a shoot. Every text
+//! is escaped and bounded here. Truncated lists end with the number of omitted items.
 //!
-//! Sizes are bytes as the API server writes a text into etcd, which takes 1.5 MiB for a whole object.
+//! Sizes are the bytes that the API server writes to etcd, which accepts 1.5 MiB for a whole object.
 
 use std::borrow::Cow;
 use std::fmt::Display;
 
-/// Stands for what was left out.
+/// Replaces omitted text.
 const LEFT_OUT: &str = " … ";
-/// The least that is said of each item of a list before items are only counted.
+/// Minimum size of an item before items are omitted.
 const LEAST_OF_ITEM: usize = 1024;
 
-/// How much of a list is printed.
+/// Limits for a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// Most items that are printed.
+    /// Maximum number of items.
     pub items: usize,
-    /// Most bytes of the whole text.
+    /// Maximum size of the whole text.
     pub bytes: usize,
 }
 
 impl Bound {
-    /// As many items as fit.
+    /// A limit on the size only.
     #[must_use]
     pub const fn bytes(bytes: usize) -> Self {
         Self { items: usize::MAX, bytes }
     }
 }
 
-/// The text with control characters, and invisible ones such as those that turn the direction of writing, as `\u{202e}`. Line
-/// breaks and tabs stay: clouds answer with whole documents.
+/// Escapes control characters and invisible characters, such as those that change the writing direction, as `\u{202e}`.
+/// Line breaks and tabs stay, because clouds respond with whole documents.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
     if !text.contains(is_deceptive) {
@@ -46,7 +46,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Whether a character can make a terminal or a page show something else than what is written.
+/// Whether a character can make a terminal or page display something other than the text.
 pub(crate) fn is_deceptive(character: char) -> bool {
     character.is_control() && !matches!(character, '\n' | '\t')
         || matches!(
@@ -63,7 +63,7 @@ pub(crate) fn is_deceptive(character: char) -> bool {
         )
 }
 
-/// The bytes of a text in JSON as the API server writes it: it escapes for HTML too.
+/// The size of a text in JSON as the API server writes it, with HTML escapes.
 #[must_use]
 pub fn size(text: &str) -> usize {
     text.chars().map(size_of).sum()
@@ -86,7 +86,7 @@ pub fn beginning(text: &str, characters: usize) -> String {
     }
 }
 
-/// The text, escaped, in at most so many bytes. Its middle is left out, because counts stand at its beginning and its end.
+/// Escapes a text and shortens it to `bytes`. The middle is omitted, because counts are at the beginning and the end.
 #[must_use]
 pub fn shortened(text: &str, bytes: usize) -> String {
     let text = escaped(text);
@@ -99,11 +99,11 @@ pub fn shortened(text: &str, bytes: usize) -> String {
     let tail = behind(text.chars().rev(), at_the_end, text.len());
     let (head, tail) = (text.get(..head), text.get(tail..));
     let short = format!("{}{LEFT_OUT}{}", head.unwrap_or_default(), tail.unwrap_or_default());
-    // What has room for nothing says nothing.
+    // If not even the ellipsis fits, the result is empty.
     if size(&short) <= bytes { short } else { String::new() }
 }
 
-/// Of a text of `length` bytes, how many are left behind the characters that fit.
+/// The number of bytes of a text of `length` bytes that remain after the fitting characters.
 fn behind(characters: impl Iterator<Item = char>, bytes: usize, length: usize) -> usize {
     let mut size = 0;
     let fitting = characters.take_while(|character| {
@@ -113,8 +113,8 @@ fn behind(characters: impl Iterator<Item = char>, bytes: usize, length: usize) -
     length - fitting.map(char::len_utf8).sum::<usize>()
 }
 
-/// The items as one text, each as `text_of` says it in at most so many bytes. Where not all fit, each has its share, and `rest`
-/// says, with its separator, how many there are besides.
+/// Joins the items, each formatted by `text_of` within a limit. If not all fit, each gets an equal share, and `rest`
+/// formats the number of omitted items with its separator.
 #[must_use]
 pub fn joined<T>(
     items: &[T],
@@ -139,7 +139,7 @@ pub fn joined<T>(
     if count == items.len() { text } else { text + &rest(&items[count..]) }
 }
 
-/// The first items that fit, and how many they are.
+/// Joins the first items that fit, and returns their number.
 fn joined_within<T>(
     items: &[T],
     separator: &str,
@@ -161,21 +161,21 @@ fn joined_within<T>(
     (text, items.len())
 }
 
-/// Texts that need no bound of their own: `a; b; and 3 more`.
+/// Joins texts: `a; b; and 3 more`.
 #[must_use]
 pub fn listed(texts: &[String], bytes: usize) -> String {
     let rest = |rest: &[String]| format!("; and {} more", rest.len());
     joined(texts, "; ", Bound::bytes(bytes), |text, bytes| shortened(text, bytes), rest)
 }
 
-/// Names: `a, b and 3 more`.
+/// Joins names: `a, b and 3 more`.
 #[must_use]
 pub fn named<T: AsRef<str>>(names: &[T], bound: Bound) -> String {
     let rest = |rest: &[T]| format!(" and {} more", rest.len());
     joined(names, ", ", bound, |name, bytes| shortened(name.as_ref(), bytes), rest)
 }
 
-/// A few items that need neither escaping nor a bound: `a, b and c`.
+/// Joins a few items that need no escaping and no limit: `a, b and c`.
 #[must_use]
 pub fn enumerated<T: Display>(items: &[T]) -> String {
     let texts: Vec<String> = items.iter().map(ToString::to_string).collect();
@@ -191,7 +191,7 @@ mod tests {
 
     use super::*;
 
-    /// Long, of many bytes, of many escapes, deceptive.
+    /// Texts that are long, or have many bytes, escapes or deceptive characters.
     fn any_text() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             "[a-z ]{1,20}",
@@ -232,7 +232,7 @@ mod tests {
             prop_assert!(size(&all) <= bytes, "{} of {bytes} bytes", size(&all));
             prop_assert!(!all.contains(is_deceptive));
             prop_assert_eq!(shortened(&all, bytes), all.clone(), "once is enough");
-            // As encoding/json of Go writes it.
+            // The size in Go's encoding/json.
             let json = serde_json::to_string(&all).unwrap_or_default();
             let of_go: usize = json.chars().map(|one| if "<>&".contains(one) { 6 } else { one.len_utf8() }).sum();
             prop_assert!(of_go <= bytes + 2, "{of_go} bytes in JSON");

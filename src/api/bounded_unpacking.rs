@@ -1,19 +1,19 @@
-//! JSON that is packed with gzip, read as it is unpacked: little that is packed may unpack to much, so bytes, objects and
-//! values of what comes out are bounded.
+//! Decodes gzip-compressed JSON as a stream. A small input may decompress to a large output, so bytes, objects and
+//! values of the output are bounded.
 
 use std::io::{self, BufReader, Read};
 
 use flate2::read::GzDecoder;
 
-/// Most bytes that may come out. Ten thousand machines are about 30 MB; a state is at most 1.5 MB packed, and what packs
-/// better than this was not made by gardenlet.
+/// Maximum output size. Ten thousand machines have about 30 MB. A state has at most 1.5 MB compressed, and one with a
+/// higher compression ratio was not written by gardenlet.
 pub(crate) const MOST_BYTES: u64 = 128 << 20;
-/// Most objects among them, those inside of others counted as well: a machine has about eight.
+/// Maximum number of objects, including nested ones. A machine has about eight.
 pub(crate) const MOST_OBJECTS: u64 = 1_000_000;
-/// Most values in lists and members of objects: a machine has about a hundred.
+/// Maximum number of list items and object members. A machine has about a hundred.
 const MOST_VALUES: u64 = 8_000_000;
 
-/// What gzip holds, for a JSON decoder. Reading fails with [`io::ErrorKind::FileTooLarge`] at the bounds.
+/// Decompresses gzip for a JSON decoder. Reading fails with [`io::ErrorKind::FileTooLarge`] beyond the limits.
 pub(crate) fn unpacked_json(packed: &[u8]) -> impl Read + '_ {
     BufReader::new(Bounded {
         inner: GzDecoder::new(packed),
@@ -23,7 +23,7 @@ pub(crate) fn unpacked_json(packed: &[u8]) -> impl Read + '_ {
     })
 }
 
-/// Counts braces and commas, those in texts as well.
+/// Counts braces and commas, including those in strings.
 struct Bounded<R> {
     inner: R,
     bytes: u64,

@@ -1,4 +1,4 @@
-//! What is read of an `AWSMachineTemplate` of Cluster API's provider for AWS.
+//! The relevant members of an `AWSMachineTemplate` of Cluster API's AWS provider.
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -8,16 +8,16 @@ use crate::api::gotext::json::null_as_default;
 use crate::api::kubernetes_kind;
 use crate::api::metadata::without_managers;
 
-/// What machines of Cluster API on AWS are made of.
+/// Template for machines of Cluster API on AWS.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct AwsMachineTemplate {
     /// Name, namespace, labels.
     #[serde(default, deserialize_with = "without_managers")]
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// Target state.
     #[serde(default, deserialize_with = "null_as_default")]
     pub spec: TemplateSpec,
-    /// What its controller found out.
+    /// Observed state.
     #[serde(default, deserialize_with = "null_as_default")]
     pub status: TemplateStatus,
 }
@@ -34,7 +34,7 @@ kubernetes_kind!(
 /// `AWSMachineTemplate.spec`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct TemplateSpec {
-    /// The machine.
+    /// The machine template.
     #[serde(default, deserialize_with = "null_as_default")]
     pub template: MachineTemplate,
 }
@@ -54,10 +54,10 @@ pub struct MachineSpec {
     /// A fixed image.
     #[serde(default, deserialize_with = "null_as_default")]
     pub ami: FixedImage,
-    /// Operating system of the images that are meant.
+    /// Operating system for the image lookup.
     #[serde(rename = "imageLookupBaseOS", default, deserialize_with = "null_as_default")]
     pub image_lookup_base_os: String,
-    /// Owner of the images that are meant.
+    /// Owner account for the image lookup.
     #[serde(default, deserialize_with = "null_as_default")]
     pub image_lookup_org: String,
 }
@@ -65,7 +65,7 @@ pub struct MachineSpec {
 /// `AWSMachineTemplate.spec.template.spec.ami`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct FixedImage {
-    /// Its id.
+    /// Id of the image.
     #[serde(default, deserialize_with = "null_as_default")]
     pub id: String,
 }
@@ -74,7 +74,7 @@ pub struct FixedImage {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TemplateStatus {
-    /// What its machines are.
+    /// Information about the nodes.
     #[serde(default, deserialize_with = "null_as_default")]
     pub node_info: NodeInfo,
 }
@@ -82,7 +82,7 @@ pub struct TemplateStatus {
 /// `AWSMachineTemplate.status.nodeInfo`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct NodeInfo {
-    /// `amd64` or `arm64`.
+    /// CPU architecture: `amd64` or `arm64`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub architecture: String,
 }

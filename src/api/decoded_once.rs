@@ -1,15 +1,15 @@
-//! Room for the decoded form of a raw document beside it, so that objects which many share are decoded once.
+//! Caches the decoded form of a raw document, so that documents shared by many objects are decoded once.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// The decoded form of a document, empty until it is asked for. A clone keeps it.
+/// The decoded form of a document, empty until its first use. Clones share it.
 #[derive(Clone, Default)]
 pub struct DecodedOnce(OnceLock<Arc<dyn Any + Send + Sync>>);
 
 impl DecodedOnce {
-    /// The decoded form, made now or before. Where another type is kept already, it is decoded anew.
+    /// Returns the decoded form, and decodes it on first use. If another type is cached, decodes again without caching.
     pub fn get_or_decode<T: Any + Send + Sync>(&self, decode: impl Fn() -> T) -> Arc<T> {
         let kept = self.0.get_or_init(|| Arc::new(decode()));
         Arc::clone(kept).downcast().unwrap_or_else(|_| Arc::new(decode()))

@@ -1,4 +1,4 @@
-//! `Deployment` (apps/v1) as far as that of a controller is read: whether it is meant to run, and whether it does.
+//! The relevant members of `Deployment` (apps/v1) for machine-controller-manager: target and available replicas.
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -10,16 +10,16 @@ use super::machine::DeploymentCondition;
 use crate::api::gotext::json::null_as_default;
 use crate::api::metadata::without_managers;
 
-/// Pods of one template. What a pod is made of is not read.
+/// A Deployment, without its pod template.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Deployment {
     /// Name, version.
     #[serde(default, deserialize_with = "without_managers")]
     pub metadata: ObjectMeta,
-    /// How many pods there shall be.
+    /// Target replicas.
     #[serde(default, deserialize_with = "null_as_default")]
     pub spec: DeploymentSpec,
-    /// How many there are.
+    /// Observed replicas.
     #[serde(default, deserialize_with = "null_as_default")]
     pub status: DeploymentStatus,
 }
@@ -27,27 +27,27 @@ pub struct Deployment {
 kubernetes_kind!(Deployment, "apps", "v1", "Deployment", "deployments", NamespaceResourceScope);
 
 impl Deployment {
-    /// How many pods there shall be: one where nobody says.
+    /// Target number of pods, 1 by default.
     #[must_use]
     pub fn replicas(&self) -> i32 {
         self.spec.replicas.unwrap_or(1)
     }
 }
 
-/// `Deployment.spec` as far as it is read.
+/// Relevant members of `Deployment.spec`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct DeploymentSpec {
-    /// Pods there shall be.
+    /// Target number of pods.
     pub replicas: Option<i32>,
 }
 
-/// `Deployment.status` as far as it is read.
+/// Relevant members of `Deployment.status`.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeploymentStatus {
-    /// Pods that have been ready for long enough.
+    /// Number of available pods.
     pub available_replicas: i32,
-    /// `Available`, `Progressing`, `ReplicaFailure`.
+    /// Conditions `Available`, `Progressing`, `ReplicaFailure`.
     pub conditions: Vec<DeploymentCondition>,
 }

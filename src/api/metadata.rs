@@ -1,15 +1,15 @@
-//! Metadata of objects without what nobody here reads: who manages which field is often longer than all the rest, and would
-//! be kept for each Worker and machine set of a seed.
+//! Object metadata without unused members. `managedFields` are often larger than the rest of the object, and would be
+//! stored for each Worker and machine set of a seed.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use serde::{Deserialize, Deserializer};
 
-/// Decodes metadata but for `managedFields`, `selfLink` and `generateName`.
+/// Decodes metadata except `managedFields`, `selfLink` and `generateName`.
 ///
 /// # Errors
-/// When a member has the wrong type.
+/// If a member has the wrong type.
 pub fn without_managers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D::Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

@@ -1,20 +1,20 @@
-//! Objects as they are on the wire: hand-written serde types, no behaviour beyond (de)serialising.
+//! Wire formats of objects: handwritten serde types without behaviour beyond (de)serialisation.
 //!
-//! * [`gardener`]: `Worker`, `Cluster` and what is read of `CloudProfile` and `Shoot`;
-//! * [`capa`]: what is read of machine templates of Cluster API's provider for AWS;
-//! * [`image_objects`]: images, lookups and selections in a group of our own;
+//! * [`gardener`]: `Worker`, `Cluster`, and relevant members of `CloudProfile` and `Shoot`;
+//! * [`capa`]: relevant members of machine templates of Cluster API's AWS provider;
+//! * [`image_objects`]: images, lookups and selections in this project's API group;
 //! * [`machine`]: `MachineClass`, `MachineDeployment`, `MachineSet`, `Machine`;
-//! * [`metadata`]: metadata of all of them, without what nobody reads;
-//! * [`packed_text`]: texts that are kept for long, in less memory;
-//! * [`deployment`]: `Deployment`, of which the one of machine-controller-manager is read;
-//! * [`secret`]: Secrets that can not be printed by accident;
-//! * [`decoded_once`]: raw documents that many objects share;
-//! * `bounded_unpacking`: packed JSON, bounded as it is unpacked;
-//! * [`bounded_text`]: texts for people, escaped and bounded;
-//! * [`gotext`]: text as Go prints and parses it (JSON, YAML, durations, quantities, versions, times).
+//! * [`metadata`]: metadata of all objects, without unused members;
+//! * [`packed_text`]: compressed long-lived texts;
+//! * [`deployment`]: `Deployment`, used for machine-controller-manager;
+//! * [`secret`]: Secrets that are never printed;
+//! * [`decoded_once`]: cache for decoded documents that many objects share;
+//! * `bounded_unpacking`: bounded decompression of JSON;
+//! * [`bounded_text`]: escaped and bounded texts for people;
+//! * [`gotext`]: text in the formats of Go (JSON, YAML, durations, quantities, versions, times).
 //!
-//! Only the members that the project reads or writes are declared. Where an object must survive as a whole
-//! (a live `MachineDeployment` that is patched), the untouched document is kept beside the typed view.
+//! Types declare only the members that the project reads or writes. If an object must be preserved as a whole (a live
+//! `MachineDeployment` that is patched), the raw document is kept alongside.
 
 pub mod bounded_text;
 pub(crate) mod bounded_unpacking;
@@ -31,7 +31,7 @@ pub mod metadata;
 pub mod packed_text;
 pub mod secret;
 
-/// Declares group, version, kind and scope of a type for `k8s-openapi`, and thereby for every client.
+/// Implements the `k8s-openapi` traits with group, version, kind and scope, which clients require.
 macro_rules! kubernetes_kind {
     ($type:ty, $group:literal, $version:literal, $kind:literal, $plural:literal, $scope:ty) => {
         impl k8s_openapi::Resource for $type {

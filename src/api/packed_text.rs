@@ -1,4 +1,4 @@
-//! Text that is kept for long and read rarely, in less memory: JSON and scripts become a third to a tenth as large.
+//! Compresses long-lived texts that are rarely read: JSON and scripts shrink to a third or a tenth.
 
 use std::fmt;
 use std::io::Write as _;
@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use flate2::write::DeflateEncoder;
 use flate2::{Compression, Decompress, FlushDecompress, Status};
 
-/// What packs texts, while nobody does. It is 300 KB, which cost more to make anew for each text than most texts cost to pack.
+/// Reusable encoder. It has 300 KB, so creating one for each text would take longer than the compression.
 static IDLE: Mutex<Option<DeflateEncoder<Vec<u8>>>> = Mutex::new(None);
 
-/// A packed text.
+/// A compressed text.
 #[derive(Clone)]
 pub struct PackedText {
     packed: Box<[u8]>,
@@ -18,19 +18,19 @@ pub struct PackedText {
 }
 
 impl PackedText {
-    /// Packs it.
+    /// Compresses a text.
     #[must_use]
     pub fn of(text: &str) -> Self {
         let idle = || IDLE.lock().unwrap_or_else(PoisonError::into_inner);
         let encoder = idle().take();
         let mut encoder = encoder.unwrap_or_else(|| DeflateEncoder::new(Vec::new(), Compression::fast()));
-        // Writing to memory can't fail; what is not whole can't be unpacked.
+        // Writing to memory can't fail; an incomplete result would fail to decompress.
         let _ = encoder.write_all(text.as_bytes());
         let packed = encoder.reset(Vec::new()).inspect(|_| *idle() = Some(encoder));
         Self { packed: packed.unwrap_or_default().into(), unpacked_length: text.len() }
     }
 
-    /// The text as it was; `None` where it was not packed as a whole.
+    /// Decompresses the text; `None` if the compressed data is incomplete.
     #[must_use]
     pub fn unpack(&self) -> Option<String> {
         let mut text = Vec::with_capacity(self.unpacked_length);
@@ -38,14 +38,14 @@ impl PackedText {
         String::from_utf8(text).ok().filter(|_| end == Status::StreamEnd)
     }
 
-    /// Bytes that it takes.
+    /// Compressed size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.packed.len()
     }
 }
 
-/// It may be a Secret.
+/// Omits the text, which may be a Secret.
 impl fmt::Debug for PackedText {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("PackedText").field(&self.packed.len()).finish()

@@ -1,4 +1,4 @@
-//! Secrets as they are read: their values never reach a log, an error or `Debug`.
+//! Secret data whose values never appear in logs, errors or `Debug`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,66 +15,67 @@ pub struct SecretContent {
     /// Labels of the Secret.
     pub labels: BTreeMap<String, String>,
     data: BTreeMap<String, ByteString>,
-    /// Nobody has read the values: whatever key is asked for counts as filled.
+    /// Whether the values were not read; if so, every key is treated as set.
     unread: bool,
 }
 
-/// What stands for the value of a Secret that nobody has read.
+/// Placeholder for values that were not read.
 const UNREAD: &[u8] = b"unread";
 
 impl SecretContent {
-    /// A Secret of which only the metadata was read. It is enough for what is planned without being written.
+    /// A Secret whose values were not read. It is sufficient for plans that are not written.
     #[must_use]
     pub fn unread(labels: BTreeMap<String, String>) -> Self {
         Self { labels, data: BTreeMap::new(), unread: true }
     }
 
-    /// The value of a key, `None` when the key is absent or its value is empty.
+    /// The value of a key; `None` if the key is absent or its value is empty.
     #[must_use]
     pub fn non_empty(&self, key: &str) -> Option<&[u8]> {
         let value = self.data.get(key).map(|value| value.0.as_slice()).filter(|value| !value.is_empty());
         value.or(self.unread.then_some(UNREAD))
     }
 
-    /// Whether nobody has read the values.
+    /// Whether the values were not read.
     #[must_use]
     pub fn is_unread(&self) -> bool {
         self.unread
     }
 
-    /// Bytes of all values together.
+    /// Total size of the values in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.data.values().map(|value| value.0.len()).sum()
     }
 
-    /// Whether the key is there, even with an empty value.
+    /// Whether the key exists, even with an empty value.
     #[must_use]
     pub fn has_key(&self, key: &str) -> bool {
         self.unread || self.data.contains_key(key)
     }
 
-    /// The same in less memory.
+    /// Compresses the Secret.
     #[must_use]
     pub fn pack(&self) -> PackedSecret {
-        // Maps of texts can always be written; what is not whole is read again.
+        // Serialising maps of texts can't fail; an incomplete result would fail to decompress, and the Secret is read
+        // again.
         PackedSecret(PackedText::of(&serde_json::to_string(&(&self.labels, &self.data)).unwrap_or_default()))
     }
 }
 
-/// A Secret that takes little memory.
+/// A compressed Secret.
 #[derive(Debug)]
 pub struct PackedSecret(PackedText);
 
 impl PackedSecret {
-    /// The Secret as it was; `None` where it was not packed as a whole.
+    /// Decompresses the Secret; `None` if the compressed data is incomplete.
     #[must_use]
     pub fn unpack(&self) -> Option<SecretContent> {
         let (labels, data) = serde_json::from_str(&self.0.unpack()?).ok()?;
         Some(SecretContent { labels, data, unread: false })
     }
 
-    /// Bytes that it takes.
+    /// Compressed size in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.0.size()
@@ -107,18 +108,18 @@ impl Secrets {
         self.0.insert((namespace.to_owned(), name.to_owned()), content.into());
     }
 
-    /// The Secret of that namespace and name.
+    /// Returns the Secret with that namespace and name.
     #[must_use]
     pub fn get(&self, namespace: &str, name: &str) -> Option<&SecretContent> {
         self.0.get(&(namespace.to_owned(), name.to_owned())).map(|content| &**content)
     }
 
-    /// Namespaces and names.
+    /// Namespaces and names of the Secrets.
     pub fn references(&self) -> impl Iterator<Item = &(String, String)> {
         self.0.keys()
     }
 
-    /// These Secrets, and of the others those that are not among them.
+    /// These Secrets, completed by those of `others` that are missing here.
     #[must_use]
     pub fn completed_by(&self, others: &Self) -> Self {
         let mut all = others.0.clone();
@@ -127,12 +128,12 @@ impl Secrets {
     }
 }
 
-/// A text that nobody must read: its `Debug` is empty of it.
+/// A secret text that `Debug` omits.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Sensitive(String);
 
 impl Sensitive {
-    /// The text, for the one that it is meant for.
+    /// The secret text, for its intended use.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0

@@ -3,15 +3,15 @@
 use super::defaults::{ARCHITECTURE, values_of};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, ProfileImageVersion, ProfileMachineType};
 
-/// The architectures that a profile defines; none for profiles in the old format.
+/// The architectures that a profile defines; empty for profiles in the old format.
 ///
-/// Where a capability is defined twice, the later definition counts.
+/// If a capability is defined twice, the later definition wins.
 #[must_use]
 pub fn defined_architectures(definitions: &[CapabilityDefinition]) -> &[String] {
     definitions.iter().rfind(|definition| definition.name == ARCHITECTURE).map_or(&[], |definition| &definition.values)
 }
 
-/// The architecture of a machine type: its capability, the only one of the profile, or what the older field says.
+/// The architecture of a machine type: its capability, the only architecture of the profile, or the older field.
 #[must_use]
 pub fn architecture_of_machine_type<'a>(
     machine_type: &'a ProfileMachineType,
@@ -24,8 +24,8 @@ pub fn architecture_of_machine_type<'a>(
     }
 }
 
-/// The architectures of an image version, each once: those that its flavors name, those of the profile where it has no
-/// flavors, else what the older field says.
+/// The distinct architectures of an image version: those of its flavors, those of the profile if it has no flavors, or
+/// those of the older field.
 #[must_use]
 pub fn architectures_of_version<'a>(
     version: &'a ProfileImageVersion,
@@ -38,7 +38,7 @@ pub fn architectures_of_version<'a>(
     if named.is_empty() { once_each(&version.architectures) } else { named }
 }
 
-/// The architectures that flavors name, each once.
+/// The distinct architectures of flavors.
 #[must_use]
 pub fn architectures_of_flavors(flavors: &[Capabilities]) -> Vec<&str> {
     once_each(flavors.iter().filter_map(|flavor| flavor.values(ARCHITECTURE)).flatten())

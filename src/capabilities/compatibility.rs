@@ -1,4 +1,4 @@
-//! Whether two sides share a value of every capability.
+//! Checks whether two sides share a value of every capability.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::defaults::values_of;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 
-/// The values that both sides list, for every name that both have; in the order of the first, each once.
+/// The shared values of every name that both sides list, without duplicates and in the order of `a`.
 ///
-/// A name whose values do not meet stays with an empty list. Go leaves the order of the values open.
+/// A name without shared values gets an empty list. In Go, the order of the values is undefined.
 pub fn intersection(a: &Capabilities, b: &Capabilities) -> Capabilities {
     let common = |values: &[String], others: &[String]| {
         let mut common: Vec<String> = Vec::new();
@@ -25,13 +25,13 @@ pub fn intersection(a: &Capabilities, b: &Capabilities) -> Capabilities {
 
 /// Whether both sides share a value of every defined capability. Symmetric.
 ///
-/// A side that does not name a capability has every value of the definition. Names without definition do not count.
+/// A side that does not list a capability has all its values. Undefined capabilities are ignored.
 pub fn are_compatible(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> bool {
     differing(a, b, definitions).next().is_none()
 }
 
-/// Whether one of the flavors of an image version fits a machine type. A version without
-/// flavors fits every machine type, also one that lists no value of a capability.
+/// Whether one of the flavors of an image version fits a machine type. A version without flavors fits every machine
+/// type, even if the machine type has an empty list for a capability.
 pub fn is_supported_by_image(
     machine: &Capabilities,
     flavors: &[Capabilities],
@@ -40,7 +40,7 @@ pub fn is_supported_by_image(
     flavors.is_empty() || flavors.iter().any(|flavor| are_compatible(machine, flavor, definitions))
 }
 
-/// The first defined capability of which the sides share no value: `a` wants, `b` offers.
+/// The first defined capability without a shared value: `a` is the machine, `b` the image.
 pub(super) fn first_mismatch(
     a: &Capabilities,
     b: &Capabilities,
@@ -49,7 +49,7 @@ pub(super) fn first_mismatch(
     differing(a, b, definitions).next().map(|definition| Mismatch::of(a, b, definition))
 }
 
-/// Every defined capability of which the sides share no value, in the order of the definitions.
+/// Every defined capability without a shared value, in the order of the definitions.
 pub fn mismatches(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> Vec<Mismatch> {
     differing(a, b, definitions).map(|definition| Mismatch::of(a, b, definition)).collect()
 }
@@ -65,16 +65,16 @@ fn differing<'a>(
     })
 }
 
-/// Whether both sides have the same names and for each name the same values, in any order and number.
+/// Whether both sides have the same names with the same values, regardless of order and duplicates.
 pub fn are_equal(a: &Capabilities, b: &Capabilities) -> bool {
     a.0.len() == b.0.len()
         && a.0.iter().all(|(name, values)| b.values(name).is_some_and(|others| are_same_values(values, others)))
 }
 
-/// Whether both sides mean the same of every defined capability: [`are_equal`] of both
-/// [with defaults](super::with_defaults), without building them.
+/// Whether both sides are equal for every defined capability: [`are_equal`] of both
+/// [with defaults](super::with_defaults), without allocating them.
 pub fn mean_the_same(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> bool {
-    // Where a name is defined twice, the later definition counts.
+    // If a name is defined twice, the later definition wins.
     let mut last = definitions
         .iter()
         .enumerate()
@@ -87,7 +87,7 @@ fn are_same_values(values: &[String], others: &[String]) -> bool {
     all_in(values, others) && all_in(others, values)
 }
 
-/// A capability of which a machine and an image share no value.
+/// A capability without a value shared by machine and image.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mismatch {
     /// Name of the capability.
@@ -106,7 +106,7 @@ impl Mismatch {
 }
 
 impl fmt::Display for Mismatch {
-    /// For an operator: `machine type requires hypervisorType=gen2; image supports gen1`.
+    /// Message for operators: `machine type requires hypervisorType=gen2; image supports gen1`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let offered = if self.offered.is_empty() { "none".to_owned() } else { self.offered.join(", ") };
         let wanted = self.wanted.join(" or ");

@@ -1,35 +1,35 @@
-//! What a side that does not name a capability is taken to have.
+//! Defaults for capabilities that are not listed.
 
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 
-/// Name of the one capability that Gardener itself defines.
+/// Name of the only capability that Gardener itself defines.
 pub const ARCHITECTURE: &str = "architecture";
 
-/// Every architecture that Gardener knows.
+/// All architectures that Gardener supports.
 pub const ARCHITECTURES: [&str; 2] = ["amd64", "arm64"];
 
-/// The architecture of everything that names none.
+/// The default architecture.
 pub const DEFAULT_ARCHITECTURE: &str = "amd64";
 
-/// An architecture as capabilities.
+/// Capabilities with only an architecture.
 #[must_use]
 pub fn only_architecture(architecture: &str) -> Capabilities {
     Capabilities::from_iter([(ARCHITECTURE, [architecture])])
 }
 
-/// The one capability of a CloudProfile in the old format: the architecture.
+/// The implicit capability of a CloudProfile in the old format: the architecture.
 #[must_use]
 pub fn architecture_definition() -> CapabilityDefinition {
     CapabilityDefinition { name: ARCHITECTURE.to_owned(), values: ARCHITECTURES.map(str::to_owned).to_vec() }
 }
 
-/// Capabilities with exactly the names of the definitions: the listed values where the name is present, even when the
-/// list is empty, else every value of the definition.
+/// Capabilities with exactly the defined names: the listed values (even an empty list), otherwise all values of the
+/// definition.
 pub fn with_defaults(capabilities: &Capabilities, definitions: &[CapabilityDefinition]) -> Capabilities {
     definitions.iter().map(|definition| (definition.name.as_str(), values_of(capabilities, definition))).collect()
 }
 
-/// The flavors of an image version with [`with_defaults`]; a version without flavors has one that runs everything.
+/// The flavors of an image version with [`with_defaults`]; a version without flavors has one for all machines.
 pub fn flavors_with_defaults(flavors: &[Capabilities], definitions: &[CapabilityDefinition]) -> Vec<Capabilities> {
     match flavors {
         [] => vec![with_defaults(&Capabilities::default(), definitions)],
@@ -37,15 +37,15 @@ pub fn flavors_with_defaults(flavors: &[Capabilities], definitions: &[Capability
     }
 }
 
-/// The values of one capability as [`with_defaults`] would list them, without building the map.
+/// The values of one capability according to [`with_defaults`], without allocating the map.
 pub(super) fn values_of<'a>(capabilities: &'a Capabilities, definition: &'a CapabilityDefinition) -> &'a [String] {
     capabilities.values(&definition.name).unwrap_or(&definition.values)
 }
 
-/// Capabilities of a machine type that name its architecture.
+/// Completes the capabilities of a machine type with its architecture.
 ///
-/// One that is listed stays. Else it is the only architecture of the definitions, or that of the pool; a pool without
-/// one counts as `amd64`.
+/// A listed architecture stays. Otherwise, the only architecture of the definitions or that of the pool is added. The
+/// default for pools is `amd64`.
 pub fn complete_machine_type(
     capabilities: Option<&Capabilities>,
     worker_architecture: &str,

@@ -1,31 +1,31 @@
-//! Which stage of its life a version of an image or of Kubernetes is in.
+//! Lifecycle stages of image and Kubernetes versions.
 
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
 use crate::api::gardener::{ExpirableVersion, LifecycleStage, ProfileImageVersion};
 
-/// A stage in the life of a version.
+/// A lifecycle stage of a version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Classification {
-    /// For trying out.
+    /// For testing only.
     Preview,
-    /// For everybody.
+    /// For general use.
     #[default]
     Supported,
-    /// Still works, shall be left.
+    /// Usable, but should be replaced.
     Deprecated,
-    /// Not for new pools; pools that have it are moved away.
+    /// Not available to new pools; existing pools are updated.
     Expired,
-    /// Its first stage has not begun.
+    /// Not available before its first stage.
     Unavailable,
-    /// A word that Gardener does not know; such a version can be used.
+    /// Unknown to Gardener; the version can be used.
     Unknown,
 }
 
 impl Classification {
-    /// How profiles write it.
+    /// The spelling in profiles.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -38,28 +38,28 @@ impl Classification {
         }
     }
 
-    /// The stage that a profile names.
+    /// Parses the spelling in profiles.
     #[must_use]
     pub fn of(word: &str) -> Self {
         let known = [Self::Preview, Self::Supported, Self::Deprecated, Self::Expired, Self::Unavailable];
         known.into_iter().find(|known| known.word() == word).unwrap_or(Self::Unknown)
     }
 
-    /// Whether new pools may have it.
+    /// Whether new pools may use the version.
     #[must_use]
     pub fn is_active(self) -> bool {
         !matches!(self, Self::Expired | Self::Unavailable)
     }
 }
 
-/// The life of a version, written in one of two ways; with both, the stages count alone.
+/// The lifecycle of a version in one of two formats. If both are set, only the stages are used.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Life<'a> {
-    /// The older way: its stage …
+    /// The older format: the current stage …
     pub classification: Option<&'a str>,
-    /// … and when it expires, RFC 3339.
+    /// … and the expiration time (RFC 3339).
     pub expiration_date: Option<&'a str>,
-    /// The newer way: every stage with its start.
+    /// The newer format: every stage with its start.
     pub stages: &'a [LifecycleStage],
 }
 
@@ -80,7 +80,7 @@ macro_rules! life_of {
 life_of!(ExpirableVersion, ProfileImageVersion);
 
 impl<'a> Life<'a> {
-    /// Its stages in list order, each with its start; one without start has begun.
+    /// The stages in list order with their start; a stage without a start has begun.
     pub fn stages(&self) -> impl Iterator<Item = (Option<&'a str>, Classification)> + use<'a> {
         let listed =
             self.stages.iter().map(|stage| (stage.start_time.as_deref(), Classification::of(&stage.classification)));
@@ -93,7 +93,7 @@ impl<'a> Life<'a> {
         listed.chain(older)
     }
 
-    /// The stage at a moment. Of the stages that have begun the last in the list counts, whatever their times say.
+    /// The stage at a time: the last one in the list that has begun, even if start times are not sorted.
     #[must_use]
     pub fn at(&self, now: Timestamp) -> Classification {
         let began = |start: Option<&str>| start.is_none_or(|start| time(start).is_some_and(|start| start < now));
@@ -101,7 +101,7 @@ impl<'a> Life<'a> {
         reached.map_or(Classification::Unavailable, |(_, stage)| stage)
     }
 
-    /// When it expires or has expired, where a moment is given.
+    /// The expiration time, past or future, if there is one.
     #[must_use]
     pub fn expires(&self) -> Option<Timestamp> {
         if self.stages.is_empty() {

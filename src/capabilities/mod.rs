@@ -1,7 +1,7 @@
-//! Machine capabilities (GEP-33): which image flavor runs on a machine type, and which of several is the best.
+//! Machine capabilities (GEP-33): which image flavors fit a machine type, and which of them is best.
 //!
-//! A CloudProfile defines capabilities with the values they can have, the preferred ones first. Machine types and
-//! image flavors list the values that they have:
+//! A CloudProfile defines capabilities with their possible values, in order of preference. Machine types and image
+//! flavors list the values that they support:
 //!
 //! ```text
 //!  CapabilityDefinition list ──┐
@@ -9,14 +9,14 @@
 //!  machine type, flavors ──────┘
 //! ```
 //!
-//! * `defaults`: what a machine type or flavor that does not name a capability is taken to have.
-//! * `compatibility`: whether two sides share a value of every capability, and where they do not.
-//! * `ranking`: the best of several compatible flavors, and how the choice came about.
-//! * `lifecycle`: which stage of its life a version of a profile is in.
-//! * `architecture`: the one capability that Gardener itself knows, and the older fields beside it.
-//! * `validation`, `names`: which definitions and capabilities are wrong.
+//! * `defaults`: values of capabilities that a machine type or flavor does not list.
+//! * `compatibility`: whether two sides share a value of every capability, and their mismatches.
+//! * `ranking`: the best of several compatible flavors, with the reasons.
+//! * `lifecycle`: lifecycle stages of profile versions.
+//! * `architecture`: the only capability that Gardener itself defines, and the older fields for it.
+//! * `validation`, `names`: validation of definitions and capabilities.
 //!
-//! Nothing here knows a provider. The rules stand in `docs/capabilities.md`.
+//! Independent of providers. The rules are documented in `docs/capabilities.md`.
 
 mod architecture;
 mod compatibility;

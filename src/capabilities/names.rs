@@ -1,9 +1,9 @@
-//! Names of capabilities and of their values: qualified names of Kubernetes without a prefix.
+//! Names of capabilities and their values: qualified names of Kubernetes without a prefix.
 
-/// Most bytes of a name.
+/// Maximum length of a name in bytes.
 const LONGEST: usize = 63;
 
-/// Why a text is no qualified name without prefix; `None` when it is one.
+/// The reason why a text is not a qualified name without prefix; `None` if it is valid.
 #[must_use]
 pub fn not_a_name(text: &str) -> Option<String> {
     if text.contains('/') {

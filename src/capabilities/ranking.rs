@@ -1,4 +1,4 @@
-//! The best of several image flavors for a machine type.
+//! Selects the best image flavor for a machine type.
 
 use std::fmt;
 
@@ -9,82 +9,82 @@ use super::defaults::values_of;
 use crate::api::bounded_text::enumerated;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 
-/// How the flavor for a machine type was chosen, or why there is none: the choice with its reasons.
+/// The selection of a flavor for a machine type with its reasons, or the reason why none was selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranking {
-    /// Position of the flavor in the list.
+    /// Position of the selected flavor.
     pub chosen: Result<usize, NoFlavor>,
     /// The values that decided, in order.
     pub steps: Vec<RankingStep>,
-    /// What became of each flavor.
+    /// Result for each flavor.
     pub verdicts: Vec<FlavorVerdict>,
 }
 
-/// What became of a flavor that machines could start from.
+/// The result for a candidate flavor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "is")]
 pub enum FlavorVerdict {
-    /// It is used.
+    /// The flavor was selected.
     Chosen,
-    /// It fits, but another one lists a preferred value.
+    /// The flavor fits, but another one lists a preferred value.
     Outranked {
-        /// The step of the ranking that removed it.
+        /// The ranking step that eliminated it.
         #[serde(skip_serializing_if = "Option::is_none")]
         step: Option<usize>,
     },
-    /// It fits, and so does another one that lists the same values.
+    /// The flavor fits, but another one lists the same values.
     Tied,
-    /// It does not fit the machine type, or names no image.
+    /// The flavor does not fit the machine type, or has no image reference.
     Rejected {
-        /// Every capability of which the two share no value; empty where it names no image.
+        /// Every capability without a shared value; empty if the flavor has no image reference.
         mismatches: Vec<Mismatch>,
     },
-    /// It fits, but one before it does as well.
+    /// The flavor fits, but so does an earlier one.
     NotReached,
-    /// There is no machine type to compare it with.
+    /// The flavor was not compared, because the machine type is unknown.
     NotCompared,
 }
 
-/// A preferred value that some of the remaining flavors list and others do not.
+/// A preferred value that only some of the remaining flavors list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RankingStep {
     /// Name of the capability.
     pub capability: String,
-    /// The value.
+    /// Preferred value.
     pub value: String,
-    /// Positions of the flavors that list it and so remain.
+    /// Positions of the flavors that list the value and remain.
     pub kept: Vec<usize>,
 }
 
-/// Why no flavor could be chosen.
+/// Reason why no flavor was selected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoFlavor {
     /// No flavor shares a value of every capability with the machine type.
     #[error("no compatible flavor found: {}", Reasons(mismatches))]
     NoneCompatible {
-        /// What the flavor at the same position lacks.
+        /// First mismatch of the flavor at the same position.
         mismatches: Vec<Mismatch>,
     },
-    /// Several flavors list the same defined values, so that nothing prefers one.
+    /// Several flavors list the same defined values, so none is preferred.
     #[error(
         "could not determine a unique capability flavor: flavors {} list the same capabilities; \
          this is usually attributed to an invalid CloudProfile",
         enumerated(tied)
     )]
     Ambiguous {
-        /// Positions of these flavors.
+        /// Positions of the flavors.
         tied: Vec<usize>,
     },
 }
 
-/// Chooses the flavor for a machine type, by its position in the list.
+/// Selects the flavor for a machine type, by position.
 ///
-/// Of the compatible flavors those remain that list the first value of the first capability, if any does; of these the
-/// ones that list the second value, and so on through all values of all capabilities in the order of the definitions.
-/// The machine type does not take part in the ranking.
+/// Among the compatible flavors, those that list the first value of the first capability remain, if there are any. The
+/// same applies to the second value, and so on through all values of all capabilities in the order of the definitions.
+/// The values of the machine type don't affect the ranking.
 ///
 /// # Errors
-/// When no flavor is compatible, or more than one is left at the end.
+/// If no flavor is compatible, or more than one remains.
 pub fn best_flavor<'a, F>(
     machine: &Capabilities,
     definitions: &[CapabilityDefinition],
@@ -94,7 +94,7 @@ pub fn best_flavor<'a, F>(
     rank(machine, definitions, flavors, capabilities_of, |_, _, _| {})
 }
 
-/// Chooses like [`best_flavor`], with the reasons.
+/// Selects like [`best_flavor`], with the reasons.
 pub fn rank_flavors<'a, F>(
     machine: &Capabilities,
     definitions: &[CapabilityDefinition],
@@ -118,7 +118,7 @@ pub fn rank_flavors<'a, F>(
     Ranking { chosen, verdicts, steps }
 }
 
-/// The choice itself; `decided` is called for every value that removed a flavor.
+/// Performs the selection, and calls `decided` for every value that eliminates a flavor.
 fn rank<'a, F>(
     machine: &Capabilities,
     definitions: &[CapabilityDefinition],
@@ -154,7 +154,7 @@ fn rank<'a, F>(
     }
 }
 
-/// Mismatches in one line, each with the position of its flavor.
+/// Formats mismatches in one line, each with the position of its flavor.
 struct Reasons<'a>(&'a [Mismatch]);
 
 impl fmt::Display for Reasons<'_> {
@@ -183,12 +183,12 @@ pub(super) mod tests {
         })
     }
 
-    /// `architecture=amd64,arm64 hyper=gen2` as capabilities.
+    /// Parses `architecture=amd64,arm64 hyper=gen2` as capabilities.
     pub(in crate::capabilities) fn capabilities(text: &str) -> Capabilities {
         entries(text).collect()
     }
 
-    /// The same notation as definitions.
+    /// Parses the same notation as definitions.
     pub(in crate::capabilities) fn definitions(text: &str) -> Vec<CapabilityDefinition> {
         entries(text).map(|(name, values)| CapabilityDefinition { name: name.to_owned(), values }).collect()
     }
@@ -248,7 +248,7 @@ pub(super) mod tests {
         assert_eq!(ranking.verdicts, [FlavorVerdict::Chosen, outranked(0), outranked(1)]);
     }
 
-    /// The other way to say it: one bit for each defined value, the greatest string of bits wins.
+    /// An equivalent algorithm: one bit for each defined value, and the greatest bit string wins.
     fn by_bits(
         machine: &Capabilities,
         definitions: &[CapabilityDefinition],

@@ -1,5 +1,4 @@
-//! Which definitions and which capabilities of machine types and images are wrong, with the paths and error types of
-//! Gardener.
+//! Validates definitions and capabilities of machine types and images, with Gardener's paths and error types.
 
 use super::architecture::{architectures_of_flavors, defined_architectures};
 use super::defaults::{ARCHITECTURE, ARCHITECTURES};
@@ -7,16 +6,16 @@ use super::names::not_a_name;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 
-/// Names that only Gardener itself may define.
+/// Prefix of names that only Gardener may define.
 const RESERVED: &str = "gardener-";
 
-/// Why a profile in the old format can't have capabilities.
+/// Error detail for capabilities in a profile of the old format.
 const UNDEFINED: &str =
     "must not provide capabilities without global definition; define them in spec.machineCapabilities";
 
-/// What is wrong with `spec.machineCapabilities`. Capabilities are addressed by name, as Gardener does.
+/// Validates `spec.machineCapabilities`. As in Gardener, paths contain the names of capabilities.
 ///
-/// A value that is listed twice is not refused, because Gardener does not refuse it.
+/// Duplicate values are accepted, as in Gardener.
 pub fn validate_definitions(definitions: &[CapabilityDefinition], path: FieldPath<'_>, errors: &mut FieldErrors) {
     for (index, definition) in definitions.iter().enumerate() {
         let name_path = path.index(index);
@@ -29,7 +28,7 @@ pub fn validate_definitions(definitions: &[CapabilityDefinition], path: FieldPat
         }
     }
     validate_defined_architectures(definitions, path, errors);
-    // Where a name is defined twice, Gardener looks at the later definition only.
+    // If a name is defined twice, Gardener validates only the later definition.
     let is_last = |index: usize, name: &str| !definitions.iter().skip(index + 1).any(|later| later.name == name);
     for (index, definition) in definitions.iter().enumerate() {
         if is_last(index, &definition.name) {
@@ -70,7 +69,7 @@ fn validate_definition(definition: &CapabilityDefinition, path: FieldPath<'_>, e
     }
 }
 
-/// What is wrong with the architectures and flavors of an image version at `version`.
+/// Validates the architectures and flavors of an image version at `version`.
 pub fn validate_image_version(
     flavors: &[Capabilities],
     architectures: &[String],
@@ -156,7 +155,7 @@ fn validate_architectures(
     supported_architectures(architectures, &defined, version, errors);
 }
 
-/// What is wrong with the architecture and capabilities of a machine type at `machine_type`.
+/// Validates the architecture and capabilities of a machine type at `machine_type`.
 pub fn validate_machine_type(
     capabilities: &Capabilities,
     architecture: Option<&str>,
@@ -195,7 +194,7 @@ pub fn validate_machine_type(
     known_capabilities(capabilities, definitions, path, errors);
 }
 
-/// What is wrong with the capabilities of a flavor in a provider's half of the profile.
+/// Validates the capabilities of a flavor in the provider config.
 pub fn validate_provider_flavor(
     capabilities: &Capabilities,
     definitions: &[CapabilityDefinition],

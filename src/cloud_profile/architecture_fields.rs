@@ -1,4 +1,4 @@
-//! Defaults of a CloudProfile, and how the older architecture fields follow the capability
+//! Defaults of a CloudProfile, and the synchronisation of the older architecture fields with the capability
 //! (docs/contract.md#defaults-of-a-cloudprofile).
 
 use crate::api::gardener::{
@@ -9,7 +9,7 @@ use crate::capabilities::{
     only_architecture,
 };
 
-/// Fills in what the API server fills in before it validates a CloudProfile.
+/// Sets the defaults that the API server sets before it validates a CloudProfile.
 pub fn apply_defaults(spec: &mut ProfileSpec) {
     let old_format = spec.machine_capabilities.is_empty();
     for image in &mut spec.machine_images {
@@ -35,11 +35,11 @@ pub fn apply_defaults(spec: &mut ProfileSpec) {
     }
 }
 
-/// Brings capabilities and the older architecture fields together, as the API server does when a profile is written;
-/// `had_definitions` says whether it defined capabilities before.
+/// Synchronises capabilities and the older architecture fields, as the API server does when a profile is written.
+/// `had_definitions` is whether the profile defined capabilities before.
 ///
-/// A profile that begins to define several architectures gets flavors and capabilities from the older fields. One that
-/// stops to define capabilities loses them. Else the older fields are filled where they are empty, never changed.
+/// A profile that starts to define several architectures gets flavors and capabilities from the older fields. A profile
+/// that no longer defines capabilities loses them. Otherwise, empty older fields are filled, and others never change.
 pub fn sync_architectures(spec: &mut ProfileSpec, had_definitions: bool) {
     let ProfileSpec { machine_capabilities: definitions, machine_images, machine_types, .. } = spec;
     let versions = machine_images.iter_mut().flat_map(|image| &mut image.versions);
@@ -72,7 +72,7 @@ pub fn sync_architectures(spec: &mut ProfileSpec, had_definitions: bool) {
     }
 }
 
-/// Fills the older field of a machine type where its capability has one value.
+/// Sets the older field of a machine type if its capability has exactly one value.
 fn fill_architecture(machine_type: &mut ProfileMachineType, definitions: &[CapabilityDefinition]) {
     if machine_type.architecture.is_some() {
         return;
@@ -83,7 +83,7 @@ fn fill_architecture(machine_type: &mut ProfileMachineType, definitions: &[Capab
     }
 }
 
-/// Gardener leaves the order open.
+/// Sorts architectures, because their order in Gardener is undefined.
 pub(super) fn sorted(architectures: Vec<&str>) -> Vec<String> {
     let mut sorted: Vec<String> = architectures.into_iter().map(str::to_owned).collect();
     sorted.sort();

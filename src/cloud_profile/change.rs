@@ -1,5 +1,5 @@
-//! What Gardener refuses when a CloudProfile changes, besides what it refuses in the new one as such: versions that go back to the
-//! time before their life, and versions that are still used (docs/versions.md#profiles).
+//! Rules for changes of a CloudProfile, in addition to the validation of the new one: versions must not become
+//! unavailable again, and used versions must not be removed (docs/versions.md#profiles).
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use crate::api::gardener::{NamespacedCloudProfile, ProfileImage, ProfileSpec, Ve
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{Classification, Life};
 
-/// What is wrong with the new `spec` of a CloudProfile, also compared with the one before.
+/// Validates the new `spec` of a CloudProfile and its changes from the old one.
 #[must_use]
 pub fn validate_change(new: &ProfileSpec, old: &ProfileSpec, gates: FeatureGates, now: Timestamp) -> FieldErrors {
     let mut errors = validate_profile(new, gates, now);
@@ -56,17 +56,18 @@ fn refuse_unavailable(
     }
 }
 
-/// A garden's objects that use versions of a profile.
+/// Objects of a garden that use versions of a profile.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Users<'a> {
-    /// Shoots.
+    /// Shoots of the garden.
     pub shoots: &'a [VersionedShoot],
-    /// NamespacedCloudProfiles.
+    /// NamespacedCloudProfiles of the garden.
     pub namespaced: &'a [NamespacedCloudProfile],
 }
 
-/// Why a profile can't be changed from `old` to `new`: versions that are taken away and still used. The texts are Gardener's,
-/// sorted. Kubernetes versions of pools and image names in other letters do not count.
+/// Reasons why a profile can't be changed from `old` to `new`, because removed versions are still used. The messages
+/// are those of Gardener, sorted. As in Gardener, Kubernetes versions of pools are ignored, and image names are
+/// case-sensitive.
 #[must_use]
 pub fn still_used(name: &str, new: &ProfileSpec, old: &ProfileSpec, users: Users<'_>) -> Vec<String> {
     let kubernetes = |spec: &ProfileSpec| -> HashSet<String> {
@@ -123,7 +124,7 @@ pub fn still_used(name: &str, new: &ProfileSpec, old: &ProfileSpec, users: Users
     problems
 }
 
-/// Whether a living shoot uses a CloudProfile, itself or by a NamespacedCloudProfile.
+/// Whether a shoot that is not being deleted uses a CloudProfile, directly or through a NamespacedCloudProfile.
 #[must_use]
 pub fn uses(shoot: &VersionedShoot, profile: &str, children: &[&NamespacedCloudProfile]) -> bool {
     let namespace = &shoot.metadata.namespace;
@@ -140,7 +141,7 @@ pub fn uses(shoot: &VersionedShoot, profile: &str, children: &[&NamespacedCloudP
         }
 }
 
-/// The living NamespacedCloudProfiles that extend a profile.
+/// The NamespacedCloudProfiles that extend a profile and are not being deleted.
 #[must_use]
 pub fn children<'a>(profile: &str, namespaced: &'a [NamespacedCloudProfile]) -> Vec<&'a NamespacedCloudProfile> {
     let extends = |child: &&NamespacedCloudProfile| {

@@ -1,5 +1,5 @@
-//! What is refused when a profile is created. Gardener leaves versions out before it validates: of Kubernetes those that can't
-//! be used any more or not yet, of images those that have expired. So a new profile is refused for other things than a change.
+//! Rules for the creation of a profile. Before validation, Gardener removes Kubernetes versions that are expired or not
+//! yet available, and expired image versions. So the result differs from that of a change.
 
 use jiff::Timestamp;
 
@@ -8,7 +8,7 @@ use crate::api::gardener::ProfileSpec;
 use crate::api::gotext::field::{FieldError, FieldErrors};
 use crate::capabilities::{Classification, Life};
 
-/// What is wrong with core's half when it is created, at the positions that the fields have in `spec`.
+/// Validates the core fields of a new profile, with error positions as in `spec`.
 #[must_use]
 pub fn validate_creation(spec: &ProfileSpec, gates: FeatureGates, now: Timestamp) -> FieldErrors {
     let mut stored = spec.clone();
@@ -17,12 +17,12 @@ pub fn validate_creation(spec: &ProfileSpec, gates: FeatureGates, now: Timestamp
     FieldErrors(errors.map(|error| FieldError { field: kept.original(&error.field), ..error }).collect())
 }
 
-/// Leaves out the versions that are not stored when a profile is created.
+/// Removes the versions that Gardener does not store when a profile is created.
 pub fn leave_out_inactive(spec: &mut ProfileSpec, now: Timestamp) {
     leave_out(spec, now);
 }
 
-/// The positions of the versions that were not left out.
+/// The original positions of the remaining versions.
 struct Kept {
     kubernetes: Vec<usize>,
     images: Vec<Vec<usize>>,
@@ -37,7 +37,7 @@ fn leave_out(spec: &mut ProfileSpec, now: Timestamp) -> Kept {
     Kept { kubernetes, images: images.collect() }
 }
 
-/// Keeps some items; the positions that they had.
+/// Filters items and returns the original positions of the remaining ones.
 fn retain<Item>(items: &mut Vec<Item>, is_kept: impl Fn(&Item) -> bool) -> Vec<usize> {
     let kept = items.iter().enumerate().filter(|(_, item)| is_kept(item)).map(|(position, _)| position).collect();
     items.retain(is_kept);

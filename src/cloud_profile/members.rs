@@ -1,5 +1,5 @@
-//! The members of a CloudProfile and their types (docs/contract.md#shape-of-a-cloudprofile): what an API server can't decode,
-//! and members that it does not know. Everything else of the document can still be judged.
+//! The members of a CloudProfile and their types (docs/contract.md#shape-of-a-cloudprofile). Finds unknown members and
+//! members that an API server can't decode, so that the rest of the document can still be validated.
 
 use serde_json::{Map, Value, json};
 
@@ -8,33 +8,33 @@ use crate::api::gotext::duration::Duration;
 use crate::api::gotext::quantity::Quantity;
 use crate::api::gotext::time::go_time_text;
 
-/// Most bytes of a value that a message shows.
+/// Maximum size of a value in a message, in bytes.
 const SHOWN: usize = 64;
 
-/// A member that does not fit.
+/// An invalid member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misfit {
-    /// Where: `spec.machineTypes[0].memory`.
+    /// Path such as `spec.machineTypes[0].memory`.
     pub path: String,
-    /// What is wrong.
+    /// Problem of the member.
     pub problem: Problem,
 }
 
-/// Why a member does not fit.
+/// Problem of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// There is no such member. Clients that ask for strict validation, as kubectl does, get an error; others lose it.
+    /// The member is unknown. Clients with strict validation, such as kubectl, get an error; for others it is dropped.
     Unknown {
-        /// What it may have been meant to be.
+        /// A known member with a similar name.
         nearest: Option<&'static str>,
-        /// The members that there are.
+        /// All known members.
         known: Vec<&'static str>,
     },
-    /// It has another type, so that the object can't be decoded.
+    /// The member has the wrong type, so the object can't be decoded.
     Type {
-        /// The type that it must have.
+        /// Expected type.
         wanted: &'static str,
-        /// What it is, or why it is not of the type.
+        /// Actual type, or the reason for the mismatch.
         found: String,
     },
 }
@@ -48,11 +48,11 @@ enum Shape {
     Quantity,
     Time,
     Duration,
-    /// Whatever somebody else decodes.
+    /// Any JSON; decoded elsewhere.
     Document,
     Map(&'static Shape),
     List(&'static Shape),
-    /// Its members, in groups that several objects share.
+    /// Members in groups, which several objects share.
     Object(&'static [Members]),
 }
 
@@ -179,7 +179,7 @@ const VOLUME_TYPE: Members = &[("class", Text), ("name", Text), ("usable", Flag)
 const BASTION: Members =
     &[("machineImage", Object(&[&[("name", Text), ("version", Text)]])), ("machineType", Object(&[&[("name", Text)]]))];
 
-/// The JSON schema of a CloudProfile, for editors: which members there are and of which type. The provider's half can be anything.
+/// The JSON schema of a CloudProfile with its members and types, for editors. The provider config allows any JSON.
 #[must_use]
 pub fn profile_schema() -> Value {
     let mut schema = schema_of(Object(&[PROFILE]));
@@ -207,8 +207,8 @@ fn schema_of(shape: Shape) -> Value {
     }
 }
 
-/// Takes everything out of the document of a CloudProfile or NamespacedCloudProfile that does not fit, so that the rest can be decoded. Items of lists
-/// stay, empty, and so do their positions; a number where text is wanted becomes text.
+/// Removes all invalid members from the document of a CloudProfile or NamespacedCloudProfile, so that the rest can be
+/// decoded. Invalid list items are emptied, so that positions don't change. Numbers are converted to text if necessary.
 #[must_use]
 pub fn take_out_misfits(document: &mut Value) -> Vec<Misfit> {
     let mut misfits = Vec::new();
@@ -228,7 +228,7 @@ pub fn take_out_misfits(document: &mut Value) -> Vec<Misfit> {
     misfits
 }
 
-/// Whether a value has the shape, after what does not fit in it has been taken out.
+/// Removes invalid members from a value, and returns whether the value itself has the shape.
 fn fits(value: &mut Value, shape: Shape, path: &str, misfits: &mut Vec<Misfit>) -> bool {
     // As in Go, null is the zero value of every type.
     if value.is_null() {
@@ -294,7 +294,7 @@ fn empty_if_null(value: &mut Value) -> Value {
     if value.is_null() { Map::new().into() } else { value.take() }
 }
 
-/// What stands in the place of an item that does not fit.
+/// The replacement for an invalid item.
 fn empty(shape: Shape, item: &Value) -> Value {
     match shape {
         Text if item.is_null() => Value::String(String::new()),
@@ -338,7 +338,7 @@ fn found(value: &Value) -> &'static str {
     }
 }
 
-/// The known name that an unknown one is a slip of: at most a third of its characters differ.
+/// The most similar known name, if at most a third of its characters differ.
 #[must_use]
 pub fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
     let lower = name.to_lowercase();
@@ -347,7 +347,7 @@ pub fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
     (distance * 3 <= nearest.len()).then_some(nearest)
 }
 
-/// How many characters have to be put in, taken out or changed.
+/// The number of characters to insert, delete or replace.
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -1,12 +1,12 @@
-//! CloudProfiles as Gardener itself treats them, the half that every provider has in common.
+//! Gardener's own handling of CloudProfiles, which is independent of providers.
 //!
-//! * [`members`]: which members there are and of which type; [`validation`]: what the API server refuses;
-//! * [`creation`]: what of it is refused when a profile is created; [`change`]: when it changes;
-//! * [`architecture_fields`]: defaults, and how the older architecture fields follow the capability;
-//! * [`namespaced`]: a NamespacedCloudProfile and its parent as one profile;
-//! * [`namespaced_rules`]: what Gardener refuses in a NamespacedCloudProfile, also compared with what it was before.
+//! * [`members`]: known members and their types; [`validation`]: validation of the API server;
+//! * [`creation`]: rules for new profiles; [`change`]: rules for changed profiles;
+//! * [`architecture_fields`]: defaults, and synchronisation of the older architecture fields with the capability;
+//! * [`namespaced`]: merges a NamespacedCloudProfile with its parent;
+//! * [`namespaced_rules`]: rules for NamespacedCloudProfiles and their changes.
 //!
-//! Pure: the time is an argument. The rules are those of docs/contract.md#cloudprofiles.
+//! Pure: the current time is an argument. The rules are those of docs/contract.md#cloudprofiles.
 
 pub mod architecture_fields;
 pub mod change;

@@ -1,4 +1,4 @@
-//! A NamespacedCloudProfile and its parent as one profile (docs/contract.md#namespacedcloudprofiles).
+//! Merges a NamespacedCloudProfile with its parent (docs/contract.md#namespacedcloudprofiles).
 
 use super::architecture_fields::sorted;
 use crate::api::gardener::{
@@ -9,8 +9,8 @@ use crate::capabilities::{
     architectures_of_version, only_architecture,
 };
 
-/// Writes images and machine types of a NamespacedCloudProfile in the format of its parent: with capabilities where the
-/// parent defines some, else with architectures.
+/// Converts images and machine types of a NamespacedCloudProfile to the format of its parent: with capabilities if the
+/// parent defines any, otherwise with architectures.
 pub fn to_format_of_parent(namespaced: &mut NamespacedProfileSpec, definitions: &[CapabilityDefinition]) {
     for version in namespaced.machine_images.iter_mut().flat_map(|image| &mut image.versions) {
         if definitions.is_empty() {
@@ -37,11 +37,11 @@ pub fn to_format_of_parent(namespaced: &mut NamespacedProfileSpec, definitions: 
     }
 }
 
-/// Parent and changes as one profile, with the `providerConfig` of the parent: the provider merges that part.
+/// Merges parent and changes, with the `providerConfig` of the parent: the provider merges that part.
 ///
-/// Lists keep the order of the parent; what is new comes behind. Of an image version that the parent has, only the
-/// expiration is taken over (also that there is none), unless the NamespacedCloudProfile says more about it: then its
-/// entry counts as a whole.
+/// Lists keep the order of the parent, with new items at the end. For an existing image version, only the expiration
+/// (or its absence) is merged, unless the NamespacedCloudProfile has other settings for it. If so, its entry replaces
+/// that of the parent.
 #[must_use]
 pub fn merge(mut parent: ProfileSpec, mut namespaced: NamespacedProfileSpec) -> ProfileSpec {
     to_format_of_parent(&mut namespaced, &parent.machine_capabilities);
@@ -91,7 +91,7 @@ fn merge_image(parent: &mut ProfileImage, namespaced: ProfileImage) {
     }
 }
 
-/// Whether an entry says more of a version than when it expires.
+/// Whether an entry has more settings for a version than its expiration.
 fn says_more(version: &ProfileImageVersion) -> bool {
     !version.architectures.is_empty()
         || !version.capability_flavors.is_empty()
@@ -107,7 +107,7 @@ fn replace_or_add<Item>(items: &mut Vec<Item>, item: Item, name: impl Fn(&Item) 
     }
 }
 
-/// Fills the older architecture fields, at last with `amd64`.
+/// Sets empty older architecture fields, by default to `amd64`.
 fn fill_architectures(spec: &mut ProfileSpec) {
     let definitions = &spec.machine_capabilities;
     for version in spec.machine_images.iter_mut().flat_map(|image| &mut image.versions) {

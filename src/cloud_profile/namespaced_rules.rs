@@ -1,6 +1,6 @@
-//! What Gardener's admission does with a NamespacedCloudProfile before it is stored: what it leaves out without a word, and
-//! what it refuses (docs/contract.md#namespacedcloudprofiles). [`validation`](super::validation) has the rules for profiles
-//! as such.
+//! Gardener's admission rules for a NamespacedCloudProfile: what it silently removes before storing, and what it
+//! rejects (docs/contract.md#namespacedcloudprofiles). [`validation`](super::validation) has the general rules for
+//! profiles.
 
 use std::fmt;
 
@@ -19,23 +19,23 @@ use crate::capabilities::Life;
 /// The NamespacedCloudProfile before a change.
 #[derive(Clone, Copy, Debug)]
 pub struct Before<'a> {
-    /// Its `spec`.
+    /// Previous `spec`.
     pub spec: &'a NamespacedProfileSpec,
-    /// Its `status.cloudProfileSpec`: the parent with the changes of then.
+    /// Previous `status.cloudProfileSpec`: the parent merged with the previous changes.
     pub merged: &'a ProfileSpec,
 }
 
-/// What is wrong with a NamespacedCloudProfile.
+/// The errors of a NamespacedCloudProfile.
 #[derive(Debug, Default)]
 pub struct Refusals {
-    /// In what it says itself.
+    /// Errors of the NamespacedCloudProfile itself.
     pub own: FieldErrors,
-    /// In what comes of it together with its parent; only looked at where it says nothing wrong itself.
+    /// Errors after merging it with its parent; determined only if it has no errors itself.
     pub merged: FieldErrors,
 }
 
 impl Refusals {
-    /// Whether it is accepted.
+    /// Whether there are no errors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.own.is_empty() && self.merged.is_empty()
@@ -53,8 +53,8 @@ impl fmt::Display for Refusals {
     }
 }
 
-/// Leaves out new versions that can't be used any more or not yet, and images without any other version that don't say how
-/// they are updated either. Versions that were there before stay.
+/// Removes new versions that are expired or not yet available. Also removes images that lose all their versions and set
+/// no update strategy. Previously stored versions stay.
 pub fn leave_out_inactive(spec: &mut NamespacedProfileSpec, before: Option<&NamespacedProfileSpec>, now: Timestamp) {
     if let Some(kubernetes) = &mut spec.kubernetes {
         let old = before.and_then(|before| before.kubernetes.as_ref());
@@ -74,8 +74,8 @@ pub fn leave_out_inactive(spec: &mut NamespacedProfileSpec, before: Option<&Name
     spec.machine_images.retain_mut(is_left);
 }
 
-/// What is refused in a NamespacedCloudProfile that extends `parent`. Versions are brought into the format of the parent
-/// first, so architectures of the old format count as flavors where the parent defines capabilities.
+/// Validates a NamespacedCloudProfile that extends `parent`. Versions are first converted to the format of the parent,
+/// so architectures of the old format become flavors if the parent defines capabilities.
 #[must_use]
 pub fn validate_namespaced(
     mut spec: NamespacedProfileSpec,
@@ -135,7 +135,7 @@ fn validate_parent(
     }
 }
 
-/// Of Kubernetes versions of the parent, only the expiration can be another one.
+/// Kubernetes versions may only change the expiration of the parent's versions.
 fn validate_kubernetes(
     kubernetes: &KubernetesSettings,
     parent: &KubernetesSettings,
@@ -167,7 +167,7 @@ fn validate_kubernetes(
     }
 }
 
-/// An expiration can't be set to a moment that has passed; it can stay there.
+/// An expiration can't be changed to a time in the past, but an existing one can stay.
 fn validate_date(
     date: Option<&str>,
     before: Option<Option<String>>,
@@ -186,7 +186,7 @@ fn validate_date(
     }
 }
 
-/// An image of the parent: later expirations of its versions, and versions of its own.
+/// Validates an image that the parent has: later expirations of its versions, and additional versions.
 fn validate_extended(
     image: &ProfileImage,
     parent: &ProfileImage,
@@ -242,7 +242,7 @@ fn but_for_expiration(version: &ProfileImageVersion) -> ProfileImageVersion {
     ProfileImageVersion { expiration_date: None, ..version.clone() }
 }
 
-/// An image that only this profile has.
+/// Validates an image that the parent does not have.
 fn validate_new(image: &ProfileImage, rules: &ImageRules<'_>, path: FieldPath<'_>, errors: &mut FieldErrors) {
     validate_image(image, rules, path, errors);
     let versions = path.child("versions");

@@ -1,35 +1,35 @@
-//! The numbers of a pool that fall to one of its machine deployments.
+//! Splits the machine counts of a pool among its machine deployments.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::zones::{NotAPercentage, ZonePosition, distribute, distribute_int_or_percentage};
 use crate::api::gardener::WorkerPool;
 
-/// Numbers of machines, and how many may be missing or too many during a roll.
+/// Machine counts and rolling update limits of a machine deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Fewest machines.
+    /// Minimum number of machines.
     pub minimum: i32,
-    /// Most machines.
+    /// Maximum number of machines.
     pub maximum: i32,
-    /// Machines above the wanted number during a roll.
+    /// Machines above the target count during a rolling update.
     pub max_surge: IntOrString,
-    /// Machines that may be missing during a roll.
+    /// Machines that may be unavailable during a rolling update.
     pub max_unavailable: IntOrString,
 }
 
-/// A surge or unavailability of a pool that can't be spread over zones.
+/// A surge or unavailability of a pool that can't be split among its zones.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {source}")]
 pub struct BoundsError {
-    /// Path within the pool.
+    /// Path of the field within the pool.
     pub path: &'static str,
-    /// Why.
+    /// Cause of the failure.
     pub source: NotAPercentage,
 }
 
 impl Bounds {
-    /// All numbers of the pool, for a deployment that is the only one.
+    /// The bounds of the whole pool, for pools with a single machine deployment.
     #[must_use]
     pub fn whole(pool: &WorkerPool) -> Self {
         Self {
@@ -43,7 +43,7 @@ impl Bounds {
     /// The share of one zone.
     ///
     /// # Errors
-    /// When surge or unavailability is neither a number nor a percentage.
+    /// If the surge or unavailability is neither a number nor a percentage.
     pub fn in_zone(pool: &WorkerPool, zone: ZonePosition) -> Result<Self, BoundsError> {
         let share = |path, value, total| {
             distribute_int_or_percentage(value, total, zone).map_err(|source| BoundsError { path, source })

@@ -1,4 +1,4 @@
-//! The part of a pool's provider config that counts in its hash.
+//! The part of a pool's provider config that is an input of its class hash.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use super::virtual_capacity::without_virtual_capacity;
 use crate::api::gardener::WorkerPool;
 use crate::api::gotext::quantity::Quantity;
 
-/// From which Kubernetes version on the values of a provider config count, and no longer its text.
+/// The Kubernetes version from which single values of a provider config are hashed instead of its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByValuesSince {
     /// Major version.
     pub major: u64,
-    /// Minor version; its pre-releases count, too.
+    /// Minor version, including its pre-releases.
     pub minor: u64,
 }
 
-/// The texts that count: the `values` of newer pools; for older ones the config as it was sent, without the virtual
-/// capacity that it may have.
+/// Hash inputs from the provider config: `values` for newer pools, the text of the config without its virtual capacity
+/// for older ones.
 ///
 /// # Errors
-/// When the pool's Kubernetes version can't be read, whatever the update strategy is.
+/// If the pool's Kubernetes version can't be parsed, regardless of the update strategy.
 pub fn config_items(
     pool: &WorkerPool,
     since: ByValuesSince,
@@ -46,7 +46,7 @@ pub fn config_items(
     Ok(items)
 }
 
-/// Adds the capacity that a provider config gives its nodes: sorted by resource, in whole numbers.
+/// Adds the node capacity from a provider config: sorted by resource, rounded up to whole numbers.
 pub fn push_capacity(items: &mut HashItems, capacity: &BTreeMap<String, Quantity>) {
     for (resource, quantity) in capacity {
         items.push(

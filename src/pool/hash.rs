@@ -1,7 +1,7 @@
-//! The five characters of a class name that decide whether nodes roll. `docs/development.md` says how a member is added.
+//! The five-character class hash that decides whether nodes roll. To add a field, see `docs/development.md`.
 //!
-//! Every variant is a list of texts. Each text is hashed, the hexadecimal digests are written one behind the other, and
-//! that is hashed again. The list is kept with names, so that `explain` and `why` can say what a hash is made of.
+//! Every hash has a list of input texts. Each text is hashed, the hexadecimal digests are concatenated, and the result
+//! is hashed again. Inputs keep the names of their fields, so that `explain` and `why` can print them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -29,100 +29,100 @@ const NODE_AGENT_HASH_LENGTH: usize = 16;
 #[serde(transparent)]
 pub struct PoolHash(pub String);
 
-/// The hash of what in-place machines run with: sixteen hexadecimal characters.
+/// The hash of the settings that in-place updates apply to machines: sixteen hexadecimal characters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct InPlaceHash(pub String);
 
-/// One text that enters a hash, with the name of the field it comes from.
+/// One hash input with the name of the field it comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HashItem {
     /// Path of the field, such as `volume.size` of the pool.
     pub input: Cow<'static, str>,
-    /// The text as it is hashed.
+    /// The text that is hashed.
     pub value: String,
 }
 
-/// The texts that enter a hash, in order.
+/// Ordered inputs of a hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct HashItems(Vec<HashItem>);
 
-/// What a provider adds to the hash of a rolling pool.
+/// Hash inputs that a provider adds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProviderItems {
-    /// Added to pools without a node-agent secret.
+    /// For rolling pools without a node agent Secret.
     pub without_node_agent_secret: HashItems,
-    /// Added to pools with one: the same and the relevant parts of the provider config.
+    /// For rolling pools with a node agent Secret: the inputs above and the relevant parts of the provider config.
     pub with_node_agent_secret: HashItems,
-    /// Added to in-place pools.
+    /// For in-place pools.
     pub in_place: HashItems,
 }
 
-/// A pool hash together with what it is made of.
+/// A pool hash with its inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HashedPool {
-    /// For the class name.
+    /// Hash for the class name.
     pub hash: PoolHash,
-    /// What the hash is made of.
+    /// Inputs of the hash.
     pub items: HashItems,
-    /// For `status.inPlaceUpdates`; only in-place pools.
+    /// Hash for `status.inPlaceUpdates`, only for in-place pools.
     pub in_place: Option<InPlaceHash>,
 }
 
-/// Why a pool can't be hashed.
+/// Reason why a pool can't be hashed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HashError {
-    /// A Kubernetes version can't be read.
+    /// A Kubernetes version can't be parsed.
     #[error("{field}: {text:?}: {source} (a version such as 1.34.2 is expected)")]
     Version {
         /// Path of the version.
         field: &'static str,
-        /// What stands there.
+        /// Value of the field.
         text: String,
-        /// Why.
+        /// Cause of the failure.
         source: VersionError,
     },
-    /// An in-place pool needs a version of its own.
+    /// An in-place pool has no Kubernetes version of its own.
     #[error("kubernetesVersion: required for a pool that is updated in place")]
     VersionMissing,
-    /// The provider hashes no pools of the time before node-agent secrets.
+    /// The provider doesn't support pools without a node agent Secret.
     #[error("nodeAgentSecretName: required")]
     NodeAgentSecretMissing,
-    /// The start of a rotation is no time.
+    /// The start time of a rotation can't be parsed.
     #[error("{field}: {value:?} is no RFC 3339 time")]
     Time {
         /// Path of the time.
         field: &'static str,
-        /// The text that is no time.
+        /// Value of the field.
         value: String,
     },
 }
 
 impl HashItems {
-    /// Adds a text.
+    /// Adds an input.
     pub fn push(&mut self, input: impl Into<Cow<'static, str>>, value: impl Into<String>) {
         self.0.push(HashItem { input: input.into(), value: value.into() });
     }
 
-    /// Adds a text if there is one.
+    /// Adds an input if it has a value.
     pub fn push_some(&mut self, input: impl Into<Cow<'static, str>>, value: Option<impl Into<String>>) {
         if let Some(value) = value {
             self.push(input, value);
         }
     }
 
-    /// Adds all texts of another list.
+    /// Appends the inputs of another list.
     pub fn extend(&mut self, other: &Self) {
         self.0.extend_from_slice(&other.0);
     }
 
-    /// The texts in order.
+    /// Iterates over the inputs in hash order.
     pub fn iter(&self) -> impl Iterator<Item = &HashItem> {
         self.0.iter()
     }
 
-    /// The first `length` characters of the hash over all texts.
+    /// The first `length` characters of the hash over all inputs.
     fn digest(&self, length: usize) -> String {
         let mut outer = Sha256::new();
         for item in &self.0 {
@@ -133,7 +133,7 @@ impl HashItems {
         text
     }
 
-    /// Whether there are none.
+    /// Whether the list has no inputs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -152,7 +152,7 @@ impl fmt::Display for PoolHash {
     }
 }
 
-/// The members of a pool that count in hashes, beside what its provider adds.
+/// Fields of a pool that are hash inputs, without the provider's.
 struct HashedMembers<'a> {
     name: &'a str,
     machine_type: &'a str,
@@ -166,7 +166,7 @@ struct HashedMembers<'a> {
 }
 
 impl<'a> HashedMembers<'a> {
-    /// Every member is named, so that a new one can't be forgotten.
+    /// Lists every field of the pool, so that a new one can't be forgotten.
     fn of(pool: &'a WorkerPool) -> Self {
         let WorkerPool {
             name,
@@ -178,26 +178,26 @@ impl<'a> HashedMembers<'a> {
             kubernetes_version,
             kubelet_config,
             update_strategy,
-            // Providers add what counts of them.
+            // Providers add the relevant parts of these.
             data_volumes: _,
             zones: _,
-            // Numbers of machines.
+            // Machine counts don't change nodes.
             minimum: _,
             maximum: _,
             max_surge: _,
             max_unavailable: _,
             priority: _,
-            // What living nodes get, too.
+            // Applied to existing nodes as well.
             annotations: _,
             labels: _,
             taints: _,
-            // It follows from what the name of the node-agent secret stands for.
+            // Covered by the name of the node agent Secret.
             user_data_secret_ref: _,
-            // What only machine-controller-manager and the cluster-autoscaler read.
+            // Read only by machine-controller-manager and the cluster-autoscaler.
             machine_controller_manager: _,
             node_template: _,
             cluster_autoscaler: _,
-            // The machine type has one.
+            // Implied by the machine type.
             architecture: _,
         } = pool;
         Self {
@@ -214,10 +214,11 @@ impl<'a> HashedMembers<'a> {
     }
 }
 
-/// The hash of a pool. Which texts count depends on the update strategy and on the node-agent secret.
+/// Computes the hash of a pool. The inputs depend on the update strategy and on whether the pool has a node agent
+/// Secret.
 ///
 /// # Errors
-/// When a Kubernetes version or a rotation time that counts can't be read.
+/// If a Kubernetes version or rotation time among the inputs can't be parsed.
 pub fn pool_hash(pool: &WorkerPool, shoot: &Shoot, provider: &ProviderItems) -> Result<HashedPool, HashError> {
     let members = HashedMembers::of(pool);
     let ProviderItems { without_node_agent_secret, with_node_agent_secret, in_place } = provider;
@@ -235,7 +236,7 @@ pub fn pool_hash(pool: &WorkerPool, shoot: &Shoot, provider: &ProviderItems) -> 
     Ok(HashedPool { hash: items.pool_hash(), items, in_place: None })
 }
 
-/// The in-place hash is one text of the pool hash.
+/// The in-place hash is an input of the pool hash.
 fn in_place_pool_hash(
     members: &HashedMembers<'_>,
     shoot: &Shoot,
@@ -249,10 +250,10 @@ fn in_place_pool_hash(
     Ok(HashedPool { hash: items.pool_hash(), items, in_place: Some(InPlaceHash(in_place)) })
 }
 
-/// What the in-place hash of a pool is made of.
+/// Inputs of the in-place hash of a pool.
 ///
 /// # Errors
-/// When the pool's Kubernetes version is missing or can't be read, or a rotation time can't be read.
+/// If the pool's Kubernetes version is missing or can't be parsed, or a rotation time can't be parsed.
 pub fn in_place_items(pool: &WorkerPool, shoot: &Shoot) -> Result<HashItems, HashError> {
     items_in_place(&HashedMembers::of(pool), shoot)
 }
@@ -262,7 +263,7 @@ fn items_in_place(members: &HashedMembers<'_>, shoot: &Shoot) -> Result<HashItem
     let version = parse_version("kubernetesVersion", text)?;
     let mut items = HashItems::default();
     items.push("kubernetesVersion", version.major_minor());
-    // Another name is another image, which no update in place brings.
+    // A different name is a different image, which an in-place update can't install.
     let MachineImage { name: _, version } = members.machine_image;
     items.push("machineImage.version", version.as_str());
     push_rotations(&mut items, members, shoot)?;
@@ -272,7 +273,7 @@ fn items_in_place(members: &HashedMembers<'_>, shoot: &Shoot) -> Result<HashItem
     Ok(items)
 }
 
-/// The hash that `status.inPlaceUpdates` keeps for a pool.
+/// Computes the hash that `status.inPlaceUpdates` records for a pool.
 ///
 /// # Errors
 /// As [`in_place_items`].
@@ -280,7 +281,7 @@ pub fn in_place_hash(pool: &WorkerPool, shoot: &Shoot) -> Result<InPlaceHash, Ha
     Ok(InPlaceHash(in_place_items(pool, shoot)?.digest(IN_PLACE_HASH_LENGTH)))
 }
 
-/// Pools from before Gardener gave each pool a node-agent secret name.
+/// For pools from before Gardener named a node agent Secret for each pool.
 fn items_without_node_agent_secret(
     members: &HashedMembers<'_>,
     shoot: &Shoot,
@@ -294,12 +295,11 @@ fn items_without_node_agent_secret(
     Ok(items)
 }
 
-/// What gardenlet makes the suffix of a node-agent secret name from. The name itself is all that enters
-/// the pool hash; this says what a change of the name stands for. What an update in place can change is not in the name
-/// of such a pool.
+/// Inputs from which gardenlet computes the suffix of a node agent Secret name. Only the name is an input of the pool
+/// hash; this list shows why the name changes. For in-place pools it omits what an in-place update can change.
 ///
 /// # Errors
-/// When a Kubernetes version or a rotation time that counts can't be read.
+/// If a Kubernetes version or rotation time among the inputs can't be parsed.
 pub fn node_agent_items(pool: &WorkerPool, shoot: &Shoot) -> Result<HashItems, HashError> {
     let members = HashedMembers::of(pool);
     let version = kubelet_version(&members, shoot)?;
@@ -315,8 +315,8 @@ pub fn node_agent_items(pool: &WorkerPool, shoot: &Shoot) -> Result<HashItems, H
     Ok(items)
 }
 
-/// The name that gardenlet gives the node-agent secret of a pool (gardener v1.146 and later). It is constant where machines
-/// are updated in place.
+/// The name that gardenlet gives the node agent Secret of a pool (gardener v1.146 and later). It is constant for
+/// in-place pools.
 ///
 /// # Errors
 /// As [`node_agent_items`].
@@ -340,10 +340,10 @@ fn machine_items(members: &HashedMembers<'_>, kubelet: &Version) -> HashItems {
     let mut items = HashItems::default();
     items.push("kubernetesVersion", kubelet.major_minor());
     items.push("machineType", members.machine_type);
-    // Name and version without anything between them: `a1` + `2` equals `a` + `12`.
+    // Name and version without a separator, as in the Go extensions: `a1` + `2` equals `a` + `12`.
     let MachineImage { name, version } = members.machine_image;
     items.push("machineImage", format!("{name}{version}"));
-    // Providers that can encrypt it add that.
+    // Providers that support volume encryption add `encrypted` themselves.
     if let Some(Volume { volume_type, size, encrypted: _ }) = members.volume {
         items.push("volume.size", size.as_str());
         items.push_some("volume.type", volume_type.as_deref());
@@ -371,7 +371,7 @@ pub(super) fn parse_version(field: &'static str, text: &str) -> Result<Version, 
     Version::parse(text).map_err(|source| HashError::Version { field, text: text.to_owned(), source })
 }
 
-/// node-local-dns changed the nodes only before Kubernetes 1.34, and ever since only with IPVS.
+/// Enabling node-local-dns changes nodes only before Kubernetes 1.34, or with IPVS.
 fn node_local_dns_counts(version: &Version, shoot: &Shoot) -> bool {
     let node_local_dns =
         shoot.spec.system_components.as_ref().and_then(|components| components.node_local_dns.as_ref());
@@ -384,7 +384,7 @@ fn node_local_dns_counts(version: &Version, shoot: &Shoot) -> bool {
     node_local_dns.is_some_and(|dns| dns.enabled) && (uses_ipvs || !version.at_least_including_prereleases(1, 34))
 }
 
-/// When the rotations that the pool runs with were started.
+/// Adds the start times of the credential rotations that apply to the pool.
 fn push_rotations(items: &mut HashItems, members: &HashedMembers<'_>, shoot: &Shoot) -> Result<(), HashError> {
     const AUTHORITIES: &str = "shoot.status.credentials.rotation.certificateAuthorities.lastInitiationTime";
     const KEY: &str = "shoot.status.credentials.rotation.serviceAccountKey.lastInitiationTime";
@@ -399,7 +399,7 @@ fn push_rotations(items: &mut HashItems, members: &HashedMembers<'_>, shoot: &Sh
     Ok(())
 }
 
-/// The pool's own time while its rollout is pending (even when that time is unset), else the shoot's.
+/// The pool's own time while its rollout is pending (even if that time is unset), otherwise the shoot's.
 fn rotation_time<'a>(times: &'a RotationTimes, pool: &str) -> Option<&'a str> {
     match times.pending_workers_rollouts.iter().find(|pending| pending.name == pool) {
         Some(pending) => pending.last_initiation_time.as_deref(),

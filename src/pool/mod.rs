@@ -1,12 +1,12 @@
-//! What the pools of every provider share: no provider, no cluster.
+//! Pool logic that all providers share, without access to a cluster.
 //!
-//! * [`zones`]: how a number is spread over zones; [`bounds`]: all numbers of a pool in one of them;
-//! * [`hash`]: the five characters that decide whether nodes roll;
-//! * [`config_items`], [`virtual_capacity`]: what of a provider config counts in it;
-//! * [`names`]: names of machine classes and machine deployments;
-//! * [`settings`]: settings for machine-controller-manager and annotations for the cluster-autoscaler;
-//! * [`strategy`]: how a changed pool is updated;
-//! * [`volumes`]: sizes and order of volumes.
+//! * [`zones`] splits machine counts among zones; [`bounds`] does so for all counts of a pool;
+//! * [`hash`] computes the five-character class hash that decides whether nodes roll;
+//! * [`config_items`] and [`virtual_capacity`] select the hash inputs of a provider config;
+//! * [`names`] formats names of machine classes and machine deployments;
+//! * [`settings`] maps settings for machine-controller-manager and annotations for the cluster-autoscaler;
+//! * [`strategy`] maps the update strategy of a pool;
+//! * [`volumes`] parses volume sizes and orders volumes.
 
 pub mod bounds;
 pub mod config_items;

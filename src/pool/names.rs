@@ -1,4 +1,5 @@
-//! Names of machine classes and machine deployments. Nothing is shortened or cleaned: they equal the Go extension's.
+//! Names of machine classes and machine deployments. They equal those of the Go extensions, so they are not shortened
+//! or sanitized.
 
 use std::fmt;
 
@@ -11,31 +12,31 @@ use super::hash::PoolHash;
 #[serde(transparent)]
 pub struct DeploymentName(pub String);
 
-/// Name of a MachineClass and of the Secret with its user data. It holds the hash: another name rolls the nodes.
+/// Name of a MachineClass and of its user data Secret. It contains the class hash, so a new name rolls the nodes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct ClassName(pub String);
 
-/// Prefix that all machine objects of one pool share: `<technical id>-<pool>`.
+/// Prefix of all machine objects of one pool: `<technical id>-<pool>`.
 #[must_use]
 pub fn pool_prefix(technical_id: &str, pool: &str) -> String {
     format!("{technical_id}-{pool}")
 }
 
-/// `<technical id>-<pool>` and, for a zone, the provider's suffix such as `-z1`.
+/// `<technical id>-<pool>`, with the provider's suffix such as `-z1` for a zone.
 #[must_use]
 pub fn deployment_name(technical_id: &str, pool: &str, zone_suffix: &str) -> DeploymentName {
     DeploymentName(format!("{technical_id}-{pool}{zone_suffix}"))
 }
 
-/// `<technical id>-<pool>-<hash>` and, for a zone, the provider's suffix such as `-z1`.
+/// `<technical id>-<pool>-<hash>`, with the provider's suffix such as `-z1` for a zone.
 #[must_use]
 pub fn class_name(technical_id: &str, pool: &str, hash: &PoolHash, zone_suffix: &str) -> ClassName {
     ClassName(format!("{technical_id}-{pool}-{hash}{zone_suffix}"))
 }
 
 impl DeploymentName {
-    /// The class of these machines where the hash stands at the end, behind the zone.
+    /// The class name of this deployment for providers that put the hash last, after the zone.
     #[must_use]
     pub fn class_name(&self, hash: &PoolHash) -> ClassName {
         ClassName(format!("{self}-{hash}"))

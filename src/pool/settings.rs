@@ -1,5 +1,5 @@
-//! Settings of a pool for machine-controller-manager, and its annotations for the cluster-autoscaler. None of them
-//! rolls a node.
+//! Settings of a pool for machine-controller-manager and annotations for the cluster-autoscaler. None of them rolls
+//! nodes.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::api::gardener::{ClusterAutoscalerOptions, MachineControllerManagerSet
 use crate::api::gotext::duration::Duration;
 use crate::api::machine::MachineSettings;
 
-/// The settings as machine-controller-manager names them; node conditions are joined by commas.
+/// Maps the settings to those of machine-controller-manager; node conditions are joined by commas.
 #[must_use]
 pub fn machine_settings(settings: Option<&MachineControllerManagerSettings>) -> MachineSettings {
     let Some(settings) = settings.cloned() else { return MachineSettings::default() };
@@ -20,7 +20,7 @@ pub fn machine_settings(settings: Option<&MachineControllerManagerSettings>) -> 
         disable_health_timeout,
         max_evict_retries,
         node_conditions,
-        // Providers whose library knows it spread it over zones.
+        // Split among zones by the providers whose Gardener library supports it.
         auto_preserve_failed_machine_max: _,
     } = settings;
     MachineSettings {
@@ -58,7 +58,7 @@ pub fn cluster_autoscaler_annotations(options: Option<&ClusterAutoscalerOptions>
     .collect()
 }
 
-/// Whether the shoot has a cluster-autoscaler: some pool can grow. Then replicas belong to the autoscaler.
+/// Whether the shoot has a cluster-autoscaler, because some pool can grow. If so, the autoscaler owns the replicas.
 #[must_use]
 pub fn is_autoscaler_used(pools: &[WorkerPool]) -> bool {
     pools.iter().any(|pool| pool.maximum > pool.minimum)

@@ -1,11 +1,11 @@
-//! How a changed pool is updated.
+//! The update strategy of machine deployments.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use crate::api::gardener::UpdateStrategy;
 use crate::api::machine::{DeploymentStrategy, InPlaceUpdateStrategy, OrchestrationType, RollingUpdateStrategy};
 
-/// The strategy of a machine deployment whose pool has the given update strategy and bounds.
+/// Maps the update strategy and the bounds of a pool to the strategy of a machine deployment.
 #[must_use]
 pub fn deployment_strategy(
     update_strategy: Option<UpdateStrategy>,

@@ -1,13 +1,13 @@
-//! Cuts `nodeTemplate.virtualCapacity` out of the text of a provider config, so that it does not roll nodes. Hashes run
-//! over what remains, so the cuts are exactly the Go extensions', including that a `virtualCapacity` in front of
+//! Removes `nodeTemplate.virtualCapacity` from the text of a provider config, so that it does not roll nodes. The
+//! result is hashed, so the removal matches the Go extensions exactly. For example, a `virtualCapacity` before
 //! `capacity` stays.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Patterns and what replaces their matches, one after the other. White space is spelled out because Go's `\s` is
-/// ASCII.
+/// Patterns with their replacements, applied in order. White space is listed explicitly because `\s` matches only ASCII
+/// in Go.
 static CUTS: LazyLock<[(Regex, &str); 3]> = LazyLock::new(|| {
     const SPACE: &str = r"[\t\n\f\r ]*";
     let cut = |pattern: &str| {
@@ -22,7 +22,7 @@ static CUTS: LazyLock<[(Regex, &str); 3]> = LazyLock::new(|| {
     ]
 });
 
-/// The text after the three cuts, without white space around it.
+/// Returns the text without the virtual capacity, trimmed.
 #[must_use]
 pub fn without_virtual_capacity(text: &str) -> String {
     let mut text = text.to_owned();

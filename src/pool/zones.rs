@@ -1,20 +1,20 @@
-//! How the numbers of a pool are spread over its zones.
+//! Splits the machine counts of a pool among its zones.
 //!
-//! The first zones get the remainder. Percentages are computed in 64-bit floats in exactly the order of operations of
-//! the Go extension, because a different rounding would be a different surge.
+//! The first zones get the remainder. Percentages use 64-bit floats in exactly the Go extension's order of operations,
+//! because different rounding would change the surge.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-/// Place of a zone among the zones of its pool.
+/// Position of a zone in the list of zones of its pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZonePosition {
-    /// Index from 0.
+    /// Index, starting at 0.
     pub index: u32,
     /// Number of zones, at least 1.
     pub count: u32,
 }
 
-/// The zones of a pool with their places.
+/// The zones of a pool with their positions.
 pub fn positions(zones: &[String]) -> impl Iterator<Item = (ZonePosition, &str)> {
     let count = u32::try_from(zones.len()).unwrap_or(u32::MAX);
     (0..).zip(zones).map(move |(index, zone)| (ZonePosition { index, count }, zone.as_str()))
@@ -25,21 +25,21 @@ pub fn positions(zones: &[String]) -> impl Iterator<Item = (ZonePosition, &str)>
 #[error("{0:?} is neither a number nor a whole percentage such as \"25%\"")]
 pub struct NotAPercentage(pub String);
 
-/// The part of `total` machines that falls to the zone.
+/// The share of the zone in `total` machines.
 #[must_use]
 pub fn distribute(total: i32, zone: ZonePosition) -> i32 {
     let (total, count) = (i64::from(total), i64::from(zone.count.max(1)));
     let remainder = total % count;
     let share = total / count + i64::from(i64::from(zone.index) < remainder);
-    // A share is never further from zero than the total, except for the one machine of a remainder.
+    // A share exceeds the total at most by the one machine of a remainder.
     i32::try_from(share).unwrap_or(i32::MAX)
 }
 
-/// The part of a surge or unavailability that falls to the zone. A number is spread like machines; a percentage of
-/// `total` machines is scaled up where the zone holds more than its even share, and rounded up.
+/// The share of the zone in a surge or unavailability. A number is split like machines. A percentage of `total`
+/// machines is scaled by the zone's share relative to an even share, and rounded up.
 ///
 /// # Errors
-/// When `value` is text without a whole number before its last character.
+/// If `value` is text without a whole number before its last character.
 pub fn distribute_int_or_percentage(
     value: &IntOrString,
     total: i32,
@@ -61,11 +61,11 @@ fn distribute_percentage(text: &str, total: i32, zone: ZonePosition) -> Result<S
     let ratio = 100.0 / even_share * f64::from(distribute(total, zone));
     #[expect(clippy::cast_precision_loss, reason = "Go converts the integer to a float as well")]
     let scaled = (ratio * percentage as f64 / 100.0).ceil();
-    // Go makes an integer of it, which has no negative zero.
+    // Go converts to an integer, which has no negative zero.
     Ok(format!("{:.0}%", scaled + 0.0))
 }
 
-/// The whole number before the last character, as Go's `Atoi` reads it: an optional sign and ASCII digits.
+/// Parses the whole number before the last character like Go's `Atoi`: an optional sign and ASCII digits.
 fn whole_percentage(text: &str) -> Option<i64> {
     let mut characters = text.chars();
     characters.next_back()?;

@@ -1,5 +1,5 @@
-//! What a cloud's error says, taken out of the text that a driver or SDK made of it: codes from the places that are made
-//! for them, the HTTP status, and the words that are meant for people.
+//! Parses a cloud's error from the text of a driver or SDK: the error codes, the HTTP status, and the message for
+//! people.
 //!
 //! ```text
 //!  machine codes error: code = [ResourceExhausted] message = [PUT https://management.azure.com/…     driver's code, noise
@@ -10,36 +10,34 @@
 
 use serde_json::Value;
 
-/// Longer texts are cut here: an answer of a cloud has a few thousand bytes, and this runs for each failed machine.
+/// Longer texts are cut. Responses of clouds have a few thousand bytes, and parsing runs for each failed machine.
 const MOST_BYTES: usize = 16 * 1024;
-/// JSON documents that are looked for in one text.
+/// Maximum number of JSON documents parsed in one text.
 const MOST_DOCUMENTS: usize = 16;
-/// Errors within errors.
+/// Maximum depth of nested errors.
 const MOST_LEVELS: usize = 8;
 
-/// How Google's client begins an error.
+/// Prefix of errors from Google's client.
 const GOOGLE: &str = "googleapi: Error ";
 
-/// An error of a cloud.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CloudError {
-    /// The cloud's codes, such as `SkuNotAvailable`, the most specific one first.
+    /// The cloud's codes, such as `SkuNotAvailable`, most specific first.
     pub(super) codes: Vec<String>,
     /// The code of machine-controller-manager's driver, such as `ResourceExhausted`.
     pub(super) driver_code: Option<String>,
-    /// The HTTP status of the answer.
+    /// HTTP status of the response.
     pub(super) http_status: Option<u16>,
-    /// What is written for people, in lower case, without addresses, names and status lines.
+    /// Message in lower case, without addresses, names and status lines.
     pub(super) words: String,
 }
 
 impl CloudError {
-    /// Reads a text.
     pub(super) fn read(text: &str) -> Self {
         let text = cut(text);
         let mut found = Found::default();
         let prose = found.take_documents(text, 0);
-        // What stands deeper is more specific.
+        // Nested codes are more specific.
         found.codes.sort_by_key(|(level, _)| std::cmp::Reverse(*level));
         let mut codes: Vec<String> = found.codes.into_iter().map(|(_, code)| code).collect();
         codes.extend(codes_in_prose(&prose));
@@ -62,7 +60,7 @@ fn cut(text: &str) -> &str {
     &text[..end]
 }
 
-/// What JSON documents hold: codes with their depth, and messages.
+/// Codes with their depth and messages, collected from JSON documents.
 #[derive(Default)]
 struct Found {
     codes: Vec<(usize, String)>,
@@ -70,7 +68,7 @@ struct Found {
 }
 
 impl Found {
-    /// Reads the JSON documents in a text and returns the text without them.
+    /// Collects the JSON documents in a text and returns the text without them.
     fn take_documents(&mut self, text: &str, level: usize) -> String {
         let mut prose = String::with_capacity(text.len());
         let mut rest = text;
@@ -103,7 +101,7 @@ impl Found {
             Value::Object(members) => {
                 for (name, member) in members {
                     match (name.to_lowercase().as_str(), member) {
-                        // OAuth says {"error": "invalid_client", "error_description": "…"}.
+                        // OAuth returns {"error": "invalid_client", "error_description": "…"}.
                         ("code" | "__type" | "error" | "errorcode", Value::String(code)) => {
                             self.codes.push((level, code.clone()));
                         }
@@ -114,7 +112,8 @@ impl Found {
                         ("error" | "details" | "innererror" | "inner" | "errors" | "properties", inner) => {
                             self.take_error(inner, level + 1);
                         }
-                        // OpenStack: Neutron's error has a type, a fault of the others is called after what it is.
+                        // OpenStack: Neutron's error has a type; errors of other services use the name of the member as
+                        // their code.
                         ("neutronerror", Value::Object(fault)) => {
                             let code = fault.get("type").and_then(Value::as_str);
                             self.codes.extend(code.map(|code| (level, code.to_owned())));
@@ -133,9 +132,9 @@ impl Found {
     }
 }
 
-/// Codes in the places that SDKs print them at.
+/// Codes at the places where SDKs print them.
 fn codes_in_prose(prose: &str) -> Vec<String> {
-    // Azure's SDK, the one before it, AWS' second one, its command line, its XML, its first one.
+    // Azure SDK, legacy Azure SDK, AWS SDK v2, AWS CLI, AWS XML responses.
     const PLACES: [(&str, &str); 5] = [
         ("ERROR CODE: ", "\n"),
         ("Code=\"", "\""),
@@ -165,7 +164,7 @@ fn codes_in_prose(prose: &str) -> Vec<String> {
     codes
 }
 
-/// Whether a word can be the code of a cloud: one name without spaces.
+/// Whether a word may be an error code: a single identifier.
 fn is_code(word: &str) -> bool {
     word.len() > 3
         && word.starts_with(|letter: char| letter.is_ascii_alphabetic())
@@ -186,8 +185,8 @@ fn http_status(prose: &str) -> Option<u16> {
         .find_map(after)
 }
 
-/// The words of a text in lower case, without what only looks like words of an error: addresses, ids of resources, names
-/// of shoots and machines (a project may be called `quota`), status lines.
+/// The words of a text in lower case. Drops status lines and everything that may contain misleading words: addresses,
+/// resource ids, and names of shoots and machines (a project may be called `quota`).
 fn words_of(text: &str) -> String {
     let mut words = String::with_capacity(text.len());
     for line in text.lines() {
@@ -202,7 +201,7 @@ fn words_of(text: &str) -> String {
         }
         words.push('\n');
     }
-    // A number and its reason, as HTTP has them.
+    // These generic status phrases would match the phrases of specific errors.
     for (reason, kept) in [
         ("409 conflict", "409"),
         ("404 not found", "404"),

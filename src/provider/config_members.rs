@@ -1,32 +1,32 @@
-//! The members of a pool's provider config, one after the other: what of each counts in the hash, and how a person reads
-//! it. Each provider has one function that makes this list, which names every member.
+//! The members of a pool's provider config, with their hash inputs and their explanation. Each provider has one
+//! function that returns this list and names every member.
 
 use super::explanation::{EffectiveInput, Origin};
 use super::node_template::StrictNodeTemplate;
 use crate::pool::config_items::push_capacity;
 use crate::pool::hash::HashItems;
 
-/// What the members say.
+/// Hash inputs and explanations of the members.
 #[derive(Debug, Default)]
 pub(super) struct ConfigMembers {
-    /// What counts in the hash from the Kubernetes version on from which values count, in the order of the hash.
+    /// Hash inputs in order, for Kubernetes versions from which values are hashed.
     pub(super) hashed: HashItems,
-    /// What a person needs to know, also what counts where a member is absent.
+    /// Effective values for `explain`, including defaults of absent members.
     pub(super) inputs: Vec<EffectiveInput>,
 }
 
 impl ConfigMembers {
-    /// Members of the object at a path, for the hash.
+    /// Starts a hashed object at this path.
     pub(super) fn hash(&mut self, path: impl Into<String>) -> HashedObject<'_> {
         HashedObject { hashed: &mut self.hashed, path: path.into() }
     }
 
-    /// A member of the config itself, for the hash.
+    /// Adds a top-level member of the config to the hash.
     pub(super) fn hash_member(&mut self, member: &str, value: &str) {
         self.hashed.push(format!("providerConfig.{member}"), value);
     }
 
-    /// What a person reads of the members at a path: what is given, with commas; nothing where nothing is.
+    /// Adds the members at a path to the explanation, separated by commas, unless all are absent.
     pub(super) fn explain(
         &mut self,
         path: impl AsRef<str>,
@@ -36,13 +36,13 @@ impl ConfigMembers {
         self.inputs.extend(in_one_line(parts).map(|value| of_config(path.as_ref(), name, value)));
     }
 
-    /// As [`explain`](Self::explain), with what counts where nothing is given.
+    /// As [`explain`](Self::explain), with the default if the value is absent.
     pub(super) fn explain_or(&mut self, path: &str, name: &'static str, value: Option<String>, default: &str) {
         let value = value.map(|value| of_config(path, name, value));
         self.inputs.push(value.unwrap_or_else(|| EffectiveInput::default_of(name, default)));
     }
 
-    /// The node template. Its virtual capacity exists only for the autoscaler.
+    /// Adds the node template. Its virtual capacity is not hashed, because it exists only for the autoscaler.
     pub(super) fn node_template(&mut self, template: &StrictNodeTemplate) {
         let StrictNodeTemplate { capacity, virtual_capacity: _ } = template;
         push_capacity(&mut self.hashed, capacity);
@@ -50,14 +50,14 @@ impl ConfigMembers {
     }
 }
 
-/// Members of one object of the provider config, for the hash.
+/// Adds members of one object of the provider config to the hash.
 pub(super) struct HashedObject<'a> {
     hashed: &'a mut HashItems,
     path: String,
 }
 
 impl HashedObject<'_> {
-    /// Adds a member if it is given.
+    /// Adds a member if it has a value.
     pub(super) fn add(&mut self, member: &str, value: Option<impl ToString>) -> &mut Self {
         let value = value.map(|value| value.to_string());
         self.hashed.push_some(format!("providerConfig.{}.{member}", self.path), value);
@@ -65,13 +65,13 @@ impl HashedObject<'_> {
     }
 }
 
-/// What is given, with commas; `None` where nothing is.
+/// Joins the present parts by commas; `None` if all are absent.
 pub(super) fn in_one_line(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
     let given: Vec<String> = parts.into_iter().flatten().collect();
     (!given.is_empty()).then(|| given.join(", "))
 }
 
-/// A value behind words that say what it is.
+/// Prefixes a value with its label.
 pub(super) fn given(words: &str, value: Option<impl ToString>) -> Option<String> {
     value.map(|value| format!("{words}{}", value.to_string()))
 }

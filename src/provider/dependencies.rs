@@ -1,4 +1,4 @@
-//! What pools depend on at a cloud (such as scale sets): fetched or made before a plan, and handed in as data.
+//! Cloud dependencies of pools, such as scale sets. They are fetched or created before planning and passed in as data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,53 +11,53 @@ use crate::api::gardener::ErrorCode;
 use crate::api::gotext::json::decode_value;
 
 documents! { strict
-    /// What a pool depends on at the cloud, as the provider status records it.
+    /// The cloud dependency of a pool as recorded in the provider status.
     #[derive(PartialEq, Eq, serde::Serialize)]
     pub struct DependencyRecord {
         /// Name of the pool.
         pub pool_name: String,
-        /// Its id at the cloud.
+        /// Id of the dependency in the cloud.
         pub id: String,
-        /// Its name at the cloud.
+        /// Name of the dependency in the cloud.
         pub name: String,
     }
 }
 
-/// What the pools of a Worker need at its cloud.
+/// The cloud dependencies that the pools of a Worker need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needs<Scope, Wanted> {
-    /// Where, and who asks.
+    /// Location of the dependencies and credentials for it.
     pub scope: Scope,
-    /// Pools that need something, in their order.
+    /// Pools with a dependency, in pool order.
     pub pools: Vec<PoolNeed<Wanted>>,
-    /// Names of the pools of the Worker, as far as they count here.
+    /// Names of the Worker's pools that may own dependencies.
     pub known_pools: BTreeSet<String>,
-    /// All records.
+    /// All recorded dependencies.
     pub records: Vec<DependencyRecord>,
-    /// Pools that can't have what they need, or of which it is unknown, with the reason. They keep what they have.
+    /// Pools whose dependency is invalid or unknown, with the reason. They keep their recorded dependency.
     pub refused: BTreeMap<String, DependencyFailure>,
 }
 
-/// What one pool needs.
+/// The dependency that one pool needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolNeed<Wanted> {
     /// Name of the pool.
     pub pool: String,
-    /// What is recorded for it.
+    /// The recorded dependency of the pool.
     pub recorded: Option<DependencyRecord>,
-    /// How it shall be.
+    /// Target state of the dependency.
     pub wanted: Wanted,
 }
 
 impl<Scope, Wanted> Needs<Scope, Wanted> {
-    /// No pool needs anything; so much is recorded.
+    /// Needs of a Worker with these records whose pools need no dependency.
     #[must_use]
     pub fn of_records(scope: Scope, records: Vec<DependencyRecord>) -> Self {
         let (pools, known_pools, refused) = Default::default();
         Self { scope, pools, known_pools, records, refused }
     }
 
-    /// Puts in what a pool needs, or why it can't have it.
+    /// Adds the need of a pool, or the reason why the pool can't have it.
     pub(in crate::provider) fn add(&mut self, pool: &str, need: Result<PoolNeed<Wanted>, DependencyFailure>) {
         match need {
             Ok(need) => self.pools.push(need),
@@ -65,8 +65,8 @@ impl<Scope, Wanted> Needs<Scope, Wanted> {
         }
     }
 
-    /// What the pools would depend on if each got what `provide` says, and the records then. Those of pools that fail stay, those
-    /// of other pools have gone.
+    /// The dependencies and records after `provide` for each pool. Records of failed pools stay, those of other pools
+    /// are removed.
     pub(in crate::provider) fn provided(
         &self,
         mut provide: impl FnMut(&PoolNeed<Wanted>) -> Result<DependencyRecord, DependencyFailure>,
@@ -87,10 +87,10 @@ impl<Scope, Wanted> Needs<Scope, Wanted> {
     }
 }
 
-/// The cloud that a file describes: in a member of its own, or alone. `name` is for messages.
+/// Decodes the cloud that a file describes, either in `member` or as the whole file. `name` is used in messages.
 ///
 /// # Errors
-/// When the description can't be read.
+/// If the description can't be decoded.
 pub(in crate::provider) fn described_cloud<T: DeserializeOwned>(
     described: &Value,
     member: &str,
@@ -100,10 +100,11 @@ pub(in crate::provider) fn described_cloud<T: DeserializeOwned>(
         .map_err(|source| WorkerError::Document { path: format!("description of {name}"), source: source.into() })
 }
 
-/// What is recorded: after the dependencies were reconciled, else in the provider status. `what` it is.
+/// The recorded dependencies: after their reconciliation if it happened, otherwise from the provider status. `what` is
+/// used in messages.
 ///
 /// # Errors
-/// When a record can't be read: a pool without its record would get something else, and its nodes would roll.
+/// If a record can't be decoded. A pool without its record would get another dependency, which rolls its nodes.
 pub(in crate::provider) fn records(
     context: &WorkerContext<'_>,
     what: &str,
@@ -117,24 +118,25 @@ pub(in crate::provider) fn records(
     }
 }
 
-/// What the pools of one Worker depend on at the cloud.
+/// The cloud dependencies of the pools of one Worker.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dependencies {
-    /// The records, in the form in which the provider status keeps them.
+    /// Records in the format of the provider status.
     pub records: Value,
-    /// Why pools lack theirs, by name of the pool.
+    /// Reasons why dependencies are missing, by pool name.
     pub failures: BTreeMap<String, DependencyFailure>,
-    /// Pools whose own is on its way: what they wait for, with the code for the case that it takes too long.
+    /// Dependencies in progress, by pool name: what the pool waits for, with the error code to report if it takes too
+    /// long.
     pub waiting: BTreeMap<String, DependencyFailure>,
-    /// Why what no pool depends on any more could not be removed.
+    /// Reason why unused dependencies could not be deleted.
     pub cleanup_failure: Option<String>,
 }
 
 impl Dependencies {
-    /// Whether a pool has what it depends on, which its field at `path` asks for.
+    /// Checks that a pool has its dependency, which the field at `path` requires.
     ///
     /// # Errors
-    /// When it lacks it, or waits for it.
+    /// If the dependency is missing or in progress.
     pub(in crate::provider) fn check(&self, pool: &str, path: &'static str) -> Result<(), PoolProblem> {
         if let Some(failure) = self.failures.get(pool) {
             return Err(PoolProblem::Dependency { path, failure: failure.clone() });
@@ -143,24 +145,24 @@ impl Dependencies {
     }
 }
 
-/// Why a pool lacks what it depends on.
+/// Reason why a pool lacks its dependency.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct DependencyFailure {
-    /// Text for people.
+    /// Message for users.
     pub message: String,
-    /// Gardener's code, where it is known whose turn it is.
+    /// Gardener's error code, if it is known who has to act.
     pub code: Option<ErrorCode>,
 }
 
 impl DependencyFailure {
-    /// One that only another configuration helps against.
+    /// A failure that only a configuration change resolves.
     #[must_use]
     pub fn of_configuration(message: impl Into<String>) -> Self {
         Self { message: message.into(), code: Some(ErrorCode::ConfigurationProblem) }
     }
 
-    /// One that nobody knows whose turn it is of.
+    /// A failure with an unknown cause.
     #[must_use]
     pub fn without_code(message: impl Into<String>) -> Self {
         Self { message: message.into(), code: None }

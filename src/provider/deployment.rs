@@ -1,4 +1,4 @@
-//! The machine deployment of a pool, as far as it is the same for every provider.
+//! The parts of a machine deployment that all providers share.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::pool::settings::{cluster_autoscaler_annotations, machine_settings};
 use crate::pool::strategy::deployment_strategy;
 
 impl WantedDeployment {
-    /// The deployment of a part of a pool: its name, its share of the numbers, and the labels that its nodes get.
+    /// The deployment of a part of a pool, with its name, its share of the machine counts, and its node labels.
     #[must_use]
     pub fn of_pool(
         pool: &WorkerPool,

@@ -1,4 +1,4 @@
-//! Documents of providers: raw JSON with `apiVersion` and `kind` inside objects of Gardener.
+//! Provider documents: raw JSON with `apiVersion` and `kind` inside Gardener objects.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use serde_json::value::RawValue;
 
 use crate::api::gotext::json::{DecodeError, decode_lenient, refuse_duplicates};
 
-/// A document of a provider.
+/// A provider document.
 pub trait Document: DeserializeOwned + Default {
-    /// The kind that it must have.
+    /// Required kind.
     const KIND: &'static str;
-    /// The group and version that it must have.
+    /// Required API version (group and version).
     const API_VERSION: &'static str;
     /// Whether unknown and duplicate members are errors.
     const STRICT: bool;
 }
 
-/// Declares types of documents: members are in camel case, and one that is absent or null has its default. `strict` ones
-/// refuse members that they don't have.
+/// Declares document types: members are in camel case, and absent or null members get their default. `strict` types
+/// reject unknown members.
 macro_rules! documents {
     (strict $($items:tt)*) => { $crate::provider::document::documents! { #[serde(deny_unknown_fields)] $($items)* } };
     (lenient $($items:tt)*) => { $crate::provider::document::documents! { #[serde()] $($items)* } };
@@ -39,7 +39,7 @@ macro_rules! documents {
 }
 pub(in crate::provider) use documents;
 
-/// Says that types are documents, each of the kind that it is called after.
+/// Implements [`Document`] for types, with the name of the type as kind.
 macro_rules! kinds {
     ($($name:ident of $version:path: strict $strict:literal;)*) => {$(
         impl $crate::provider::document::Document for $name {
@@ -51,22 +51,22 @@ macro_rules! kinds {
 }
 pub(in crate::provider) use kinds;
 
-/// Why a document can't be read.
+/// Reason why a document can't be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
-    /// A member is wrong.
+    /// A member is invalid.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// It is another document.
+    /// The document has another kind or version.
     #[error("expected kind {wanted_kind} of {wanted_version}, found kind {kind:?} of {version:?}")]
     Type {
-        /// Kind that it must have.
+        /// Required kind.
         wanted_kind: &'static str,
-        /// Group and version that it must have.
+        /// Required API version.
         wanted_version: &'static str,
-        /// Kind that it has.
+        /// Actual kind.
         kind: String,
-        /// Group and version that it has.
+        /// Actual API version.
         version: String,
     },
 }
@@ -82,11 +82,12 @@ struct TypeMeta {
 
 /// Decodes a document.
 ///
-/// One without `kind` counts as of the kind that is wanted. One without `apiVersion` may have no member but `kind`, and is an
-/// empty document: the Go extensions read it as their internal type, which has none of the members that are written here.
+/// A document without `kind` is accepted as the required kind. A document without `apiVersion` may have no member but
+/// `kind`, and decodes to an empty document: the Go extensions decode it as their internal type, which has none of the
+/// members of the versioned type.
 ///
 /// # Errors
-/// When kind or version differ, or a member is wrong; the error names the member's path.
+/// If kind or version differ, or a member is invalid; the error names the path of the member.
 pub fn decode_document<T: Document>(raw: &RawValue) -> Result<T, DocumentError> {
     let text = raw.get();
     let meta: TypeMeta = decode_lenient(text)?;
@@ -116,11 +117,11 @@ mod tests {
 
     documents! {
         strict
-        /// A document.
+        /// A document for tests.
         pub struct Config {
             api_version: String,
             kind: String,
-            /// A member.
+            /// A member for tests.
             pub size: i32,
         }
     }

@@ -1,4 +1,4 @@
-//! The documents of a provider that belong to a whole Worker, and where they stand.
+//! Provider documents that belong to a whole Worker, with their paths.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use super::{PoolProblem, WorkerContext, WorkerError};
 use crate::api::gardener::WorkerPool;
 use crate::api::gotext::json::decode_lenient;
 
-/// Where the documents of a Worker stand, for messages.
+/// Paths of a Worker's documents, for messages.
 pub(super) const INFRASTRUCTURE_STATUS: &str = "Worker spec.infrastructureProviderStatus";
 pub(super) const PROVIDER_STATUS: &str = "Worker status.providerStatus";
 
 impl WorkerContext<'_> {
-    /// Where the provider config of the CloudProfile stands, for messages.
+    /// Path of the CloudProfile's provider config, for messages.
     #[must_use]
     pub fn profile_config_path(&self) -> String {
         let profile = self.cloud_profile.metadata.name.as_deref().unwrap_or_default();
         format!("CloudProfile {profile:?} spec.providerConfig")
     }
 
-    /// The provider config of the CloudProfile. It is the largest document of all and many Workers share it, so its decoded
-    /// form is kept beside the profile.
+    /// Decodes the provider config of the CloudProfile. It is the largest document and shared by many Workers, so the
+    /// decoded form is cached in the profile.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// If it can't be decoded.
     pub fn profile_config<T: Document + Send + Sync + 'static>(&self) -> Result<Option<Arc<T>>, WorkerError> {
         let spec = &self.cloud_profile.spec;
         let decoded = spec.decoded_provider_config.get_or_decode(|| {
@@ -36,27 +36,27 @@ impl WorkerContext<'_> {
         (*decoded).clone().map_err(|source| WorkerError::Document { path: self.profile_config_path(), source })
     }
 
-    /// What the infrastructure controller has made for the shoot.
+    /// Decodes the status that the infrastructure controller wrote for the shoot.
     ///
     /// # Errors
-    /// When it is missing or can't be read.
+    /// If it is missing or can't be decoded.
     pub fn infrastructure_status<T: Document>(&self) -> Result<T, WorkerError> {
         decode(INFRASTRUCTURE_STATUS, self.worker.spec.infrastructure_provider_status.as_deref())?
             .ok_or_else(|| WorkerError::DocumentMissing { path: INFRASTRUCTURE_STATUS.to_owned(), kind: T::KIND })
     }
 
-    /// What the provider kept in the status of the Worker.
+    /// Decodes the provider status of the Worker.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// If it can't be decoded.
     pub fn provider_status<T: Document>(&self) -> Result<Option<T>, WorkerError> {
         decode(PROVIDER_STATUS, self.worker.status.provider_status.as_deref())
     }
 
-    /// The same as it is recorded, whatever is in it; null when nothing is.
+    /// The provider status as plain JSON, regardless of its type; null if absent.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// If it is not valid JSON.
     pub fn recorded_provider_status(&self) -> Result<Value, WorkerError> {
         let Some(raw) = self.worker.status.provider_status.as_deref() else { return Ok(Value::Null) };
         decode_lenient(raw.get())
@@ -64,23 +64,23 @@ impl WorkerContext<'_> {
     }
 }
 
-/// The provider config of a pool; absent is empty.
+/// Decodes the provider config of a pool; empty if absent.
 ///
 /// # Errors
-/// When it can't be read.
+/// If it can't be decoded.
 pub fn pool_config<T: Document>(pool: &WorkerPool) -> Result<T, PoolProblem> {
     Ok(pool.provider_config.as_deref().map(decode_document).transpose()?.unwrap_or_default())
 }
 
-/// Decodes a document that stands at a path.
+/// Decodes the document at a path.
 pub(super) fn decode<T: Document>(path: &str, raw: Option<&RawValue>) -> Result<Option<T>, WorkerError> {
     raw.map(decode_document).transpose().map_err(|source| WorkerError::Document { path: path.to_owned(), source })
 }
 
-/// The first of what the infrastructure has for nodes. `path` is where it stands, `what` it is.
+/// The first entry of the infrastructure status with the purpose `nodes`. `path` and `what` are used in messages.
 ///
 /// # Errors
-/// When it has nothing.
+/// If no entry has that purpose.
 pub(super) fn for_nodes<'a, T>(
     listed: &'a [T],
     path: &'static str,

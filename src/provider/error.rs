@@ -1,4 +1,4 @@
-//! Why a Worker or one of its pools can't be planned: what is wrong, where, and what would help.
+//! Errors in planning a Worker or one of its pools: cause, field, and remedy.
 
 use super::dependencies::DependencyFailure;
 use super::document::DocumentError;
@@ -6,10 +6,10 @@ use crate::api::gardener::ErrorCode;
 use crate::pool::bounds::BoundsError;
 use crate::pool::hash::HashError;
 
-/// Why no pool of a Worker can be planned.
+/// Reason why no pool of a Worker can be planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkerError {
-    /// There is no Cluster.
+    /// The Cluster does not exist.
     #[error("Cluster {0:?} does not exist; gardenlet makes it for each shoot")]
     ClusterMissing(String),
     /// The Cluster lacks an object.
@@ -17,7 +17,7 @@ pub enum WorkerError {
     ClusterIncomplete {
         /// Name of the Cluster.
         cluster: String,
-        /// `cloudProfile` or `shoot`.
+        /// Missing member: `cloudProfile` or `shoot`.
         member: &'static str,
     },
     /// A provider document is missing.
@@ -28,68 +28,68 @@ pub enum WorkerError {
         /// Kind of the document.
         kind: &'static str,
     },
-    /// A provider document can't be read.
+    /// A provider document can't be decoded.
     #[error("{path}: {source}")]
     Document {
         /// Object and field path.
         path: String,
-        /// Why.
+        /// Cause of the failure.
         source: DocumentError,
     },
-    /// The credentials are missing.
+    /// The credentials Secret does not exist.
     #[error("spec.secretRef: Secret {0:?} with the cloud credentials does not exist")]
     CredentialsMissing(String),
-    /// The credentials are incomplete.
+    /// The credentials lack a key.
     #[error("spec.secretRef: Secret {secret:?} has no key {key:?} or its value is empty")]
     CredentialsIncomplete {
-        /// `namespace/name`.
+        /// Secret as `namespace/name`.
         secret: String,
-        /// The key.
+        /// Missing key.
         key: &'static str,
     },
-    /// Something in the credentials has the wrong form.
+    /// A value in the credentials has an invalid format.
     #[error("spec.secretRef: Secret {secret:?} has a key {key:?} whose value can't be read")]
     CredentialsUnreadable {
-        /// `namespace/name`.
+        /// Secret as `namespace/name`.
         secret: String,
-        /// The key.
+        /// Key of the value.
         key: &'static str,
     },
-    /// Credentials exclude each other, or none are there.
+    /// The credentials contradict each other, or none are set.
     #[error("spec.secretRef: Secret {secret:?} {detail}")]
     CredentialsContradictory {
-        /// `namespace/name`.
+        /// Secret as `namespace/name`.
         secret: String,
-        /// How.
+        /// Description of the conflict.
         detail: &'static str,
     },
-    /// The CloudProfile does not say where tokens come from.
+    /// The CloudProfile has no Keystone URL.
     #[error("{path}: no Keystone URL for region {region:?}")]
     IdentityUrlMissing {
         /// Object and field path.
         path: String,
-        /// The region.
+        /// Region of the Worker.
         region: String,
     },
-    /// The CloudProfile names an unknown cloud.
+    /// The CloudProfile refers to an unknown cloud.
     #[error("{path}: unknown cloud {name:?}; supported: {}", supported.join(", "))]
     UnknownCloud {
         /// Object and field path.
         path: String,
-        /// The name.
+        /// Unknown name.
         name: String,
-        /// The names there are.
+        /// Supported names.
         supported: &'static [&'static str],
     },
-    /// The infrastructure names no resource group.
+    /// The infrastructure status has no valid resource group.
     #[error("spec.infrastructureProviderStatus.resourceGroup.name: {0:?} can't be the name of a resource group")]
     ResourceGroup(String),
-    /// The infrastructure has nothing of a kind that nodes need.
+    /// The infrastructure status has no entry for nodes.
     #[error("spec.infrastructureProviderStatus.{path}: no {what} with purpose \"nodes\"")]
     NothingForNodes {
         /// Path in the infrastructure status.
         path: &'static str,
-        /// What is missing.
+        /// Description of the missing entry.
         what: &'static str,
     },
     /// No provider serves Workers of this type.
@@ -98,7 +98,7 @@ pub enum WorkerError {
 }
 
 impl WorkerError {
-    /// The code for `lastError.codes`.
+    /// Gardener's code for `lastError.codes`.
     #[must_use]
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
@@ -106,7 +106,7 @@ impl WorkerError {
             | Self::CredentialsIncomplete { .. }
             | Self::CredentialsContradictory { .. }
             | Self::CredentialsUnreadable { .. } => Some(ErrorCode::InfraUnauthenticated),
-            // gardenlet's turn, not a person's.
+            // gardenlet creates the Cluster, so no user has to act.
             Self::ClusterMissing(_) => None,
             Self::ClusterIncomplete { .. }
             | Self::DocumentMissing { .. }
@@ -120,54 +120,54 @@ impl WorkerError {
     }
 }
 
-/// Why one pool can't be planned.
+/// Reason why one pool can't be planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("pool {pool:?}: {problem}")]
 pub struct PoolError {
     /// Name of the pool.
     pub pool: String,
-    /// What is wrong.
+    /// Problem of the pool.
     pub problem: PoolProblem,
 }
 
-/// What is wrong with a pool. Every text names the field within the pool, or the object it refers to.
+/// A problem of a pool. Every message names the field within the pool, or the object it refers to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PoolProblem {
     /// The CloudProfile has no such machine type.
     #[error("machineType: {machine_type:?} is not in spec.machineTypes of CloudProfile {cloud_profile:?}")]
     MachineTypeUnknown {
-        /// The machine type.
+        /// Unknown machine type.
         machine_type: String,
         /// Name of the CloudProfile.
         cloud_profile: String,
     },
-    /// No image fits.
+    /// No image fits the pool.
     #[error("machineImage: {} for machine type {machine_type:?}: {in_profile}; {in_status}", named(.image, .version))]
     ImageUnresolved {
         /// Name of the image.
         image: String,
         /// Version of the image.
         version: String,
-        /// The machine type that it must fit.
+        /// Machine type of the pool.
         machine_type: String,
-        /// Why the CloudProfile gives none.
+        /// Why the CloudProfile has no fitting image.
         in_profile: String,
-        /// Why the provider status gives none.
+        /// Why the provider status has no fitting image.
         in_status: String,
     },
-    /// The chosen image has no reference to an image of the cloud.
+    /// The selected image has no reference to an image of the cloud.
     #[error("machineImage: {image} {version} in {place} has no image reference; give it one of {expected}")]
     ImageWithoutReference {
         /// Name of the image.
         image: String,
         /// Version of the image.
         version: String,
-        /// Where it was found.
+        /// Object in which the image was found.
         place: &'static str,
-        /// The members that could hold it.
+        /// Supported reference members.
         expected: &'static str,
     },
-    /// The chosen image does not say for which machines it is.
+    /// The selected image has no architecture.
     #[error(
         "machineImage: the flavor of {image} {version} in the CloudProfile's providerConfig has no capability \
          \"architecture\""
@@ -178,60 +178,60 @@ pub enum PoolProblem {
         /// Version of the image.
         version: String,
     },
-    /// The CloudProfile has no provider config, which old-format profiles need.
+    /// The CloudProfile has no provider config, which the old format requires.
     #[error("CloudProfile {0:?}: spec.providerConfig is missing, so machine types can't be looked up")]
     ProfileConfigMissing(String),
-    /// The provider config of the pool can't be read.
+    /// The provider config of the pool can't be decoded.
     #[error("providerConfig: {0}")]
     ProviderConfig(#[from] DocumentError),
     /// The pool has no root volume.
     #[error("volume: required")]
     VolumeMissing,
-    /// A field is wrong, or missing where the rest of the pool calls for it.
+    /// A field is invalid, or missing although another field requires it.
     #[error("{path}: {detail}")]
     Field {
         /// Path within the pool.
         path: String,
-        /// What is wrong.
+        /// Description of the problem.
         detail: String,
     },
-    /// The Secret with the boot script is missing.
+    /// The user data Secret does not exist.
     #[error("userDataSecretRef: Secret {0:?} does not exist")]
     UserDataSecretMissing(String),
-    /// The Secret with the boot script has none.
+    /// The user data Secret has no boot script.
     #[error("userDataSecretRef: Secret {secret:?} has no key {key:?} or its value is empty")]
     UserDataEmpty {
         /// Name of the Secret.
         secret: String,
-        /// The key.
+        /// Missing key.
         key: String,
     },
-    /// A zone has no network.
+    /// A zone has no subnet.
     #[error("zones: infrastructure status has no subnet with purpose \"nodes\" for zone {0:?}")]
     ZoneSubnetMissing(String),
-    /// The infrastructure has nothing of a kind that the pool needs.
+    /// The infrastructure status has no entry that the pool needs.
     #[error("spec.infrastructureProviderStatus.{path} of the Worker: no {what} with purpose \"nodes\"")]
     NothingForNodes {
         /// Path in the infrastructure status.
         path: &'static str,
-        /// What is missing.
+        /// Description of the missing entry.
         what: &'static str,
     },
-    /// The pool can't have what it would depend on at the cloud.
+    /// The pool can't have the scale set that it would need.
     #[error("zones: {0}")]
     ScaleSet(String),
-    /// What the pool depends on at the cloud could not be made.
+    /// A cloud dependency of the pool could not be created.
     #[error("{path}: {failure}")]
     Dependency {
         /// Path within the pool.
         path: &'static str,
-        /// Why.
+        /// Reason for the failure.
         failure: DependencyFailure,
     },
-    /// What the pool depends on at the cloud is on its way. No problem, unless it takes too long.
+    /// A cloud dependency of the pool is in progress. It becomes an error only if it takes too long.
     #[error("waiting {0}")]
     DependencyAwaited(DependencyFailure),
-    /// A surge or unavailability is wrong.
+    /// A surge or unavailability is invalid.
     #[error(transparent)]
     Percentage(#[from] BoundsError),
     /// The pool can't be hashed.
@@ -240,17 +240,17 @@ pub enum PoolProblem {
 }
 
 impl PoolProblem {
-    /// Of a field at a path within the pool.
+    /// A problem of the field at a path within the pool.
     #[must_use]
     pub fn field(path: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::Field { path: path.into(), detail: detail.into() }
     }
 
-    /// The code for `lastError.codes`.
+    /// Gardener's code for `lastError.codes`.
     #[must_use]
     pub fn code(&self) -> Option<ErrorCode> {
         match self {
-            // gardenlet writes both Secrets; they come with the next try.
+            // gardenlet writes both Secrets, so the next reconcile finds them.
             Self::UserDataSecretMissing(_) | Self::UserDataEmpty { .. } => None,
             Self::Dependency { failure, .. } => failure.code,
             Self::DependencyAwaited(_) => None,
@@ -258,7 +258,7 @@ impl PoolProblem {
         }
     }
 
-    /// The code for the case that something on its way takes too long.
+    /// The code to report if a dependency in progress takes too long.
     #[must_use]
     pub fn code_when_late(&self) -> Option<ErrorCode> {
         match self {
@@ -267,19 +267,19 @@ impl PoolProblem {
         }
     }
 
-    /// Whether it is none, but something on its way.
+    /// Whether the pool only waits for a dependency in progress.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         matches!(self, Self::DependencyAwaited(_))
     }
 
-    /// The problem as an error of that pool.
+    /// Adds the name of the pool.
     #[must_use]
     pub fn of_pool(self, pool: &str) -> PoolError {
         PoolError { pool: pool.to_owned(), problem: self }
     }
 }
-/// An image that is looked for. A pool need not name one.
+/// Formats the requested image; a pool may request none.
 fn named(image: &str, version: &str) -> String {
     if image.is_empty() { "no image is named".to_owned() } else { format!("{image} {version}") }
 }

@@ -1,33 +1,32 @@
-//! Gardener's error codes from what a driver of machine-controller-manager says.
+//! Maps errors of machine-controller-manager's drivers to Gardener's error codes.
 //!
-//! The cloud's own code decides. Where there is none, or one that can mean anything, words do; then the driver's code, then
-//! the HTTP status. A failure has one cause, so at most one code comes of a text: several would only hide the right one. A
-//! code that stops Gardener from trying again is given only where a person has to act.
+//! The cloud's own code takes precedence. If it is missing or ambiguous, known words are searched, then the driver's
+//! code and the HTTP status are used. A failure has one cause, so a text results in at most one code. Codes that stop
+//! Gardener from retrying are used only if a person has to act.
 
 use std::collections::BTreeSet;
 
 use super::cloud_error::CloudError;
 use crate::api::gardener::ErrorCode;
 
-/// What is known of the errors of one cloud.
+/// Known errors of one cloud.
 pub struct KnownErrors {
-    /// Codes of the cloud.
+    /// Error codes of the cloud.
     pub codes: ErrorNames,
-    /// Words that only this cloud uses.
+    /// Phrases specific to this cloud.
     pub texts: ErrorTexts,
 }
 
-/// Codes of a cloud in lower case, with spaces between them, and what they mean; `None` for those that the words beside them
-/// have to explain.
+/// Cloud error codes in lower case, separated by spaces, with their meaning; `None` if the message has to explain them.
 pub type ErrorNames = &'static [(Option<ErrorCode>, &'static str)];
 
-/// Words and the code that each stands for; the first that is found decides.
+/// Phrases with the Gardener code that each implies; the first match wins.
 ///
-/// Texts are compared in any case, so they are written in lower case. `a.*b` is `a` and behind it, on the same line and
-/// not far, `b`; `(?<!a)b` is a `b` without an `a` directly before it.
+/// Matching is case-insensitive, so phrases are in lower case. `a.*b` matches `a` followed by a nearby `b` on the same
+/// line; `(?<!a)b` matches a `b` that does not directly follow an `a`.
 pub type ErrorTexts = &'static [(ErrorCode, &'static [&'static str])];
 
-/// Words that are the same for all clouds: limits of Gardener's own, of SDKs and of terraform.
+/// Phrases common to all clouds, including limits of Gardener, SDKs and terraform.
 const COMMON_TEXTS: ErrorTexts = &[
     (
         ErrorCode::InfraRateLimitsExceeded,
@@ -85,7 +84,7 @@ const COMMON_TEXTS: ErrorTexts = &[
             "invalid vpc attributes",
             "unrecognized feature gate",
             "runtime-config invalid key",
-            // The first is how Gardener's list has it, the second how Kubernetes says it.
+            // The first is from Gardener's list, the second is the text of Kubernetes.
             "strict decoder error",
             "strict decoding error",
             "not allowed to configure an unsupported",
@@ -96,7 +95,7 @@ const COMMON_TEXTS: ErrorTexts = &[
     ),
 ];
 
-/// Codes of drivers that leave no doubt.
+/// Unambiguous driver codes.
 const DRIVER_CODES: &[(&str, ErrorCode)] = &[
     ("ResourceExhausted", ErrorCode::InfraResourcesDepleted),
     ("Unauthenticated", ErrorCode::InfraUnauthenticated),
@@ -104,10 +103,10 @@ const DRIVER_CODES: &[(&str, ErrorCode)] = &[
     ("InvalidArgument", ErrorCode::ConfigurationProblem),
 ];
 
-/// How far apart the two ends of a pattern with a gap may be.
+/// Maximum distance between the two parts of a pattern with a gap.
 const LONGEST_GAP: usize = 100;
 
-/// The code for a failed machine, or none.
+/// The Gardener code for a failed machine; empty if unknown.
 #[must_use]
 pub fn error_codes(known: &KnownErrors, driver_code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
     let error = CloudError::read(text);
@@ -129,7 +128,7 @@ fn meaning(known: &KnownErrors, code: &str) -> Option<ErrorCode> {
     }
 }
 
-/// `ResourceGroupNotFound`, `InvalidSubnetID.NotFound`: something that the configuration refers to is not there.
+/// `ResourceGroupNotFound`, `InvalidSubnetID.NotFound`: the configuration refers to a missing object.
 fn missing_object(code: &str) -> Option<ErrorCode> {
     let object = code.strip_suffix("notfound")?;
     (!object.is_empty()).then_some(ErrorCode::ConfigurationProblem)
@@ -199,11 +198,10 @@ mod tests {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Labelled {
-        /// What a person says that it is; absent when nobody has to act and trying again is right.
+        /// Expected code; absent if no one has to act and a retry is right.
         code: Option<ErrorCode>,
-        /// machine-controller-manager's code, where it gives one.
+        /// machine-controller-manager's code, if any.
         driver: Option<String>,
-        /// The message.
         text: String,
     }
 

@@ -1,5 +1,5 @@
-//! What a provider says about a pool so that people understand it: inputs, image, placements. Serialised as it is, so
-//! the members are part of the documented JSON of `explain`.
+//! A provider's explanation of a pool for people: inputs, image, placements. The types are serialised directly, so
+//! their members are part of the documented JSON of `explain`.
 
 use std::fmt;
 
@@ -14,32 +14,32 @@ use crate::pool::bounds::Bounds;
 use crate::pool::hash::HashItems;
 use crate::pool::names::{ClassName, DeploymentName};
 
-/// A pool as its provider sees it. What could not be determined is left out; `plan_pool` has the error.
+/// A pool explained by its provider. Values that could not be determined are omitted; `plan_pool` returns the error.
 #[derive(Clone, Debug, Default)]
 pub struct ProviderExplanation {
-    /// Inputs that only the provider knows.
+    /// Provider-specific inputs.
     pub inputs: Vec<EffectiveInput>,
-    /// How the image was chosen.
+    /// How the image was selected.
     pub image: ImageExplanation,
-    /// Where machines are placed, with numbers and names as far as they could be determined.
+    /// Placements of the machines, with the counts and names that could be determined.
     pub placements: Vec<PlacementPlan>,
 }
 
-/// One value that decides about the machines, and where it comes from.
+/// An input that affects the machines, with its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EffectiveInput {
-    /// What it is, for people.
+    /// Name for people.
     pub name: &'static str,
-    /// The value.
+    /// Effective value.
     pub value: String,
-    /// The object.
+    /// Object that the value comes from.
     pub origin: Origin,
-    /// Path in the object; within the pool for pools of the Worker. Absent for defaults.
+    /// Path in the object, within the pool for Worker pools. Absent for defaults.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
 
-/// Where a value comes from.
+/// Origin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Origin {
@@ -53,7 +53,7 @@ pub enum Origin {
     InfrastructureStatus,
     /// `status.providerStatus` of the Worker.
     ProviderStatus,
-    /// Nothing says anything else.
+    /// The default, because no object sets the value.
     Default,
 }
 
@@ -71,25 +71,25 @@ impl fmt::Display for Origin {
 }
 
 impl EffectiveInput {
-    /// A value that an object gives.
+    /// A value from an object.
     #[must_use]
     pub fn of(origin: Origin, path: impl Into<String>, name: &'static str, value: impl Into<String>) -> Self {
         Self { name, value: value.into(), origin, path: Some(path.into()) }
     }
 
-    /// A value that the infrastructure gives.
+    /// A value from the infrastructure status.
     #[must_use]
     pub(in crate::provider) fn of_infrastructure(path: &str, name: &'static str, value: impl Into<String>) -> Self {
         Self::of(Origin::InfrastructureStatus, path, name, value)
     }
 
-    /// A value that nothing gives.
+    /// A default value.
     #[must_use]
     pub fn default_of(name: &'static str, value: impl Into<String>) -> Self {
         Self { name, value: value.into(), origin: Origin::Default, path: None }
     }
 
-    /// A value of an optional field, or what counts without it.
+    /// The value of an optional field, or its default.
     #[must_use]
     pub fn or_default(
         origin: Origin,
@@ -105,65 +105,65 @@ impl EffectiveInput {
     }
 }
 
-/// How the image of a pool was chosen, or why there is none.
+/// How the image of a pool was selected, or why none fits.
 #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageExplanation {
-    /// Name of the wanted image.
+    /// Name of the requested image.
     pub name: String,
-    /// Version of the wanted image.
+    /// Version of the requested image.
     pub version: String,
-    /// Every capability that counts, with what the machine type has of it. Empty for unknown machine types.
+    /// Values of the machine type for each relevant capability. Empty for unknown machine types.
     pub machine: Capabilities,
-    /// Every image that could be used: those of the CloudProfile in its order, then, where they were asked, those of
-    /// the provider status.
+    /// All candidates: images of the CloudProfile in its order, then those of the provider status if they were
+    /// considered.
     pub candidates: Vec<ImageCandidate>,
-    /// The values that decided between several that fit; positions are those of the candidates.
+    /// The capability values that decided between several fitting candidates, which are referred to by position.
     pub ranking: Vec<RankingStep>,
-    /// The image that machines start from.
+    /// The selected image.
     pub chosen: Option<ChosenImage>,
-    /// Why there is none.
+    /// Reason why no image was selected.
     pub problem: Option<String>,
-    /// Where no image was found: the candidate that misses the fewest capabilities.
+    /// If no image fits: the candidate that misses the fewest capabilities.
     pub nearest_miss: Option<usize>,
-    /// Where no image was found: what would fit.
+    /// If no image fits: alternatives that would.
     pub fitting: Option<Fitting>,
 }
 
 impl ImageExplanation {
-    /// Of an image about which nothing is known yet.
+    /// An empty explanation for an image.
     #[must_use]
     pub fn of(image: &MachineImage) -> Self {
         Self { name: image.name.clone(), version: image.version.clone(), ..Self::default() }
     }
 }
 
-/// An image that could be used.
+/// An image that was considered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImageCandidate {
-    /// Where it is listed.
+    /// Object that lists the image.
     pub origin: Origin,
-    /// How the cloud calls it.
+    /// Name of the image in the cloud.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<ImageName>,
-    /// What machines must be able to do; a capability that is not named means every value.
+    /// Capabilities that a machine must support; an absent capability allows every value.
     pub capabilities: Capabilities,
-    /// What became of it.
+    /// Result for this candidate.
     pub verdict: FlavorVerdict,
 }
 
-/// How a cloud calls an image.
+/// Name of an image in its cloud.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct ImageName {
-    /// The member that names it, such as `urn`.
+    /// Member that holds the name, such as `urn`.
     pub member: String,
-    /// The name.
+    /// Value of the member.
     pub value: String,
 }
 
 impl ImageName {
-    /// `None` where nothing is named.
+    /// Returns `None` if the value is empty.
     #[must_use]
     pub fn of(member: &str, value: &str) -> Option<Self> {
         (!value.is_empty()).then(|| Self { member: member.to_owned(), value: value.to_owned() })
@@ -175,31 +175,31 @@ impl ImageName {
 pub struct ChosenImage {
     /// Position of the candidate.
     pub candidate: usize,
-    /// Where it was found.
+    /// Object that lists the image.
     pub origin: Origin,
-    /// How the cloud calls it.
+    /// Name of the image in the cloud.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<ImageName>,
 }
 
-/// What would fit where no image does.
+/// Alternatives to an image that does not fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fitting {
-    /// Images of the CloudProfile that fit the machine type; versions of the wanted image first.
+    /// Images of the CloudProfile that fit the machine type, versions of the requested image first.
     pub images: Vec<NamedImage>,
-    /// Machine types of the CloudProfile that the wanted image fits.
+    /// Machine types of the CloudProfile that fit the requested image.
     pub machine_types: Vec<String>,
 }
 
 /// An image by name and version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NamedImage {
-    /// Name.
+    /// Name of the image.
     pub name: String,
-    /// Version.
+    /// Version of the image.
     pub version: String,
-    /// Its stage, where Gardener's half of the CloudProfile is known.
+    /// Lifecycle stage, if `spec.machineImages` of the CloudProfile is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub classification: Option<Classification>,
 }
@@ -210,7 +210,7 @@ impl From<MachineImage> for NamedImage {
     }
 }
 
-/// Machines of a pool in one place, by numbers and names.
+/// Machine counts and names of a pool in one zone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlacementPlan {
@@ -219,17 +219,17 @@ pub struct PlacementPlan {
     pub zone: Option<String>,
     /// Name of the machine deployment.
     pub deployment: DeploymentName,
-    /// The machine class and what its hash is made of, of which JSON has the name; absent where the pool can't be hashed.
+    /// The machine class with its hash inputs, serialised as its name; absent if the pool can't be hashed.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "class_name")]
     pub class: Option<(ClassName, HashItems)>,
-    /// Fewest machines.
+    /// Minimum number of machines.
     pub minimum: i32,
-    /// Most machines.
+    /// Maximum number of machines.
     pub maximum: i32,
-    /// Machines above the wanted number during a roll.
+    /// Machines above the target count during a rolling update.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_surge: Option<IntOrString>,
-    /// Machines that may be missing during a roll.
+    /// Machines that may be unavailable during a rolling update.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<IntOrString>,
 }
@@ -240,7 +240,7 @@ fn class_name<S: serde::Serializer>(class: &Option<(ClassName, HashItems)>, seri
 }
 
 impl PlacementPlan {
-    /// Machines with these names and numbers.
+    /// A placement with these names and counts.
     #[must_use]
     pub fn of(
         zone: Option<&str>,
@@ -273,7 +273,7 @@ impl From<&MachinePlan> for PlacementPlan {
     }
 }
 
-/// Capabilities in one line: `architecture={amd64} network={accelerated, basic}`.
+/// Formats capabilities in one line: `architecture={amd64} network={accelerated, basic}`.
 #[must_use]
 pub fn capabilities_text(capabilities: &Capabilities) -> String {
     let entries = capabilities.0.iter().map(|(name, values)| format!("{name}={{{}}}", values.join(", ")));

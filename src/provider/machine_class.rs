@@ -1,4 +1,4 @@
-//! The part of a machine class that is the same for every provider.
+//! The parts of a machine class that all providers share.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,23 @@ use crate::api::gardener::WorkerPool;
 use crate::api::machine::{MachineClass, MachineClassNodeTemplate};
 use crate::pool::names::ClassName;
 
-/// The label that says what an object is for; some Go extensions give it to classes, too.
+/// The label with the purpose of an object; some Go extensions also add it to classes.
 pub(in crate::provider) const PURPOSE: (&str, &str) = ("gardener.cloud/purpose", "machineclass");
 
-/// What a provider says in a machine class.
+/// The provider-specific content of a machine class.
 #[derive(Debug)]
 pub struct ClassContent {
-    /// Driver that makes the machines, such as `Azure`.
+    /// Name of the driver that creates the machines, such as `Azure`.
     pub provider: &'static str,
     /// Labels of the class.
     pub labels: BTreeMap<String, String>,
-    /// What a node looks like, for the cluster-autoscaler.
+    /// Capacity of a node, for the cluster-autoscaler.
     pub node_template: Option<MachineClassNodeTemplate>,
-    /// What the driver reads.
+    /// Configuration for the driver.
     pub provider_spec: Value,
 }
 
-/// A machine class in the Worker's namespace, with the Worker's credentials and a Secret of its own for the user data.
+/// A machine class in the namespace of the Worker, with the Worker's credentials and its own user data Secret.
 #[must_use]
 pub fn machine_class(context: &WorkerContext<'_>, name: &ClassName, content: ClassContent) -> MachineClass {
     let worker = context.worker;
@@ -49,7 +49,7 @@ pub fn machine_class(context: &WorkerContext<'_>, name: &ClassName, content: Cla
     }
 }
 
-/// A provider spec without the members that are absent.
+/// Removes null members from a provider spec.
 #[must_use]
 pub fn without_nulls(mut spec: Value) -> Value {
     match &mut spec {
@@ -63,8 +63,7 @@ pub fn without_nulls(mut spec: Value) -> Value {
     spec
 }
 
-/// What a node of the pool looks like in a zone, with what its provider config says over it; nothing where the pool does not
-/// say it.
+/// The node template of the pool for a zone, overridden by its provider config; `None` if the pool has no template.
 #[must_use]
 pub fn node_template(
     context: &WorkerContext<'_>,
@@ -86,10 +85,10 @@ pub fn node_template(
     })
 }
 
-/// The same where a class always has one: for a pool that says nothing, with nothing in it.
+/// As [`node_template`], but an empty template if the pool has none, for providers whose classes always have one.
 ///
 /// # Errors
-/// When the provider config overrides what is not there; the Go extensions end in a panic then.
+/// If the provider config overrides the capacity of a missing template, where the Go extensions panic.
 pub(super) fn node_template_or_empty(
     context: &WorkerContext<'_>,
     pool: &WorkerPool,
@@ -107,7 +106,7 @@ pub(super) fn node_template_or_empty(
     Ok(MachineClassNodeTemplate { virtual_capacity, ..MachineClassNodeTemplate::default() })
 }
 
-/// Labels that tell the operating system, where the pool names image and version.
+/// Labels with the operating system, if the pool has the name and version of an image.
 #[must_use]
 pub fn operating_system_labels(pool: &WorkerPool) -> BTreeMap<String, String> {
     let image = &pool.machine_image;

@@ -1,13 +1,13 @@
-//! The seam: what a provider of machines has to say, and nothing more.
+//! The interface that each provider implements, and nothing more.
 //!
 //! ```text
 //!  WorkerContext ── Provider::planner ──► PoolPlanner ── plan_pool, once per pool ──► PoolPlan | PoolError
 //!   (decoded objects,    decode the provider's    image, disks, network, hash     classes, user data,
-//!    once per Worker)    documents, once)         → names, provider spec          wanted deployments
+//!    once per Worker)    documents, once)         → names, provider spec          target deployments
 //! ```
 //!
-//! A provider is one folder and one implementation of [`Provider`]. Everything is pure: what needs the cloud's API is
-//! fetched before and handed in. No other room matches on the name of a provider.
+//! A provider is one folder with one implementation of [`Provider`]. It is pure: data from the cloud's API is fetched
+//! beforehand and passed in. No other room matches on the name of a provider.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -57,39 +57,39 @@ pub use machine_class::{ClassContent, machine_class, node_template, operating_sy
 pub use plan::{MachinePlan, PoolPlan, UserData, WantedDeployment};
 pub use user_data::user_data;
 
-/// The decoded objects that the pools of one Worker are planned from.
+/// The decoded objects from which the pools of one Worker are planned.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkerContext<'a> {
-    /// The Worker.
+    /// The Worker to plan.
     pub worker: &'a Worker,
-    /// The CloudProfile of the Cluster.
+    /// CloudProfile of the Cluster.
     pub cloud_profile: &'a CloudProfile,
-    /// The Shoot of the Cluster.
+    /// Shoot of the Cluster.
     pub shoot: &'a Shoot,
-    /// Credentials and user data.
+    /// Secrets with the cloud credentials and the user data.
     pub secrets: &'a Secrets,
-    /// What pools depend on at the cloud, after it was reconciled; without it, what the provider status records.
+    /// Cloud dependencies of the pools after their reconciliation; `None` to use those recorded in the provider status.
     pub dependencies: Option<&'a Dependencies>,
 }
 
 impl<'a> WorkerContext<'a> {
-    /// The pool of that name.
+    /// Returns the pool with this name.
     #[must_use]
     pub fn pool(&self, name: &str) -> Option<&'a WorkerPool> {
         self.worker.spec.pools.iter().find(|pool| pool.name == name)
     }
 }
 
-/// A provider of machines. Providers that have only images serve no Workers.
+/// A provider of machines. Providers that only supply images implement [`ImageProvider`] and serve no Workers.
 pub trait Provider: ImageProvider {
-    /// Decodes what all pools of a Worker share.
+    /// Decodes the documents that all pools of a Worker share.
     ///
     /// # Errors
-    /// When a document of the whole Worker is missing or wrong; then no pool can be planned.
+    /// If a document of the whole Worker is missing or invalid, so no pool can be planned.
     fn planner<'a>(&self, context: WorkerContext<'a>) -> Result<Box<dyn PoolPlanner + 'a>, WorkerError>;
 
-    /// The cloud as it has to be taken for where nobody can look: what is recorded is there, as these pools need it. In the
-    /// form of [`described_dependencies`](Self::described_dependencies); `None` when they depend on nothing.
+    /// Assumed cloud state when the cloud can't be queried: everything recorded exists and matches the pools. Uses the
+    /// format of [`described_dependencies`](Self::described_dependencies); `None` if the pools have no dependencies.
     ///
     /// # Errors
     /// As [`Provider::planner`].
@@ -97,8 +97,8 @@ pub trait Provider: ImageProvider {
         Ok(None)
     }
 
-    /// What the pools would depend on at a cloud that a file describes in members of its own; `None` when they depend on
-    /// nothing.
+    /// The dependencies that the pools would have in a cloud described by a file in provider-specific members; `None`
+    /// if the pools have no dependencies.
     ///
     /// # Errors
     /// As [`Provider::planner`].
@@ -110,47 +110,48 @@ pub trait Provider: ImageProvider {
         Ok(None)
     }
 
-    /// The id of what a machine class depends on at the cloud, as its provider spec names it.
+    /// The id of the cloud dependency in the provider spec of a machine class.
     fn dependency_of_class<'a>(&self, _provider_spec: &'a Value) -> Option<&'a str> {
         None
     }
 
-    /// Where a machine class names its image: JSON pointers into its provider spec. A provider without any keeps no class at an
-    /// image (`--pin-images`).
+    /// JSON pointers to the image in the provider spec of a machine class. Without pointers, `--pin-images` has no
+    /// effect for this provider.
     fn image_pointers(&self, _provider_spec: &Value) -> Vec<String> {
         Vec::new()
     }
 
-    /// What the provider adds to the hash of a pool for members of the pool itself, its infrastructure aside.
+    /// Hash inputs that the provider adds for the pool itself, without its infrastructure.
     ///
     /// # Errors
-    /// When the provider config can't be read, or a version that counts.
+    /// If the provider config or a version that is a hash input can't be parsed.
     fn pool_items(&self, _pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
         Ok(ProviderItems::default())
     }
 
-    /// An infrastructure status as pools in these zones need it, for plans that are made from a Shoot alone: names and ids in
-    /// it mean nothing, but what counts in class names is there or not as `config`, the Shoot's `InfrastructureConfig`, orders it.
-    /// `images` are those of the pools, by name and version. Without one, no Shoot can be previewed.
+    /// An assumed infrastructure status for pools in these zones, for plans made from a Shoot alone. Its names and ids
+    /// are placeholders, but members that are inputs of class names are present or absent as `config`, the Shoot's
+    /// `InfrastructureConfig`, requires. `images` are the images of the pools, by name and version. A provider that
+    /// returns `None` supports no preview of Shoots.
     fn presumed_infrastructure(&self, _config: &Value, _zones: &BTreeSet<&str>, _images: &[&Value]) -> Option<Value> {
         None
     }
 
-    /// What is wrong with the pools of a Shoot, also compared with what they were before a change. A provider without rules
-    /// of its own refuses nothing.
+    /// Validates the pools of a Shoot, and their changes from `old` if given. By default, accepts everything.
     fn validate_shoot_pools(&self, _pools: &ShootPools, _old: Option<&ShootPools>) -> FieldErrors {
         FieldErrors::default()
     }
 
-    /// What the sidecar of machine-controller-manager is told only by this provider, after what all are told.
+    /// Additional arguments of this provider for the sidecar of machine-controller-manager, after those for all
+    /// providers.
     fn sidecar_arguments(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// What the cloud's errors mean.
+    /// Known errors of the cloud and their meaning.
     fn known_errors(&self) -> &'static KnownErrors;
 
-    /// Gardener's codes for a failed machine: the driver's `code` such as `ResourceExhausted`, and its text.
+    /// Gardener's codes for a failed machine, from the driver's `code` such as `ResourceExhausted` and from its text.
     fn error_codes(&self, code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
         error_codes(self.known_errors(), code, text)
     }
@@ -158,68 +159,68 @@ pub trait Provider: ImageProvider {
 
 /// Plans the pools of one Worker.
 pub trait PoolPlanner {
-    /// Everything that shall exist for the pool. Pools know nothing of each other.
+    /// Returns all target objects of the pool. Pools are planned independently of each other.
     ///
     /// # Errors
-    /// When the pool can't be planned; the others are not affected.
+    /// If the pool can't be planned; other pools are not affected.
     fn plan_pool(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolError>;
 
-    /// What a person needs to know to understand the plan of the pool, also of one that can't be planned. It is made by
-    /// the functions that [`plan_pool`](Self::plan_pool) decides with.
+    /// Explains the plan of the pool to a person, even if the pool can't be planned. Uses the same functions as
+    /// [`plan_pool`](Self::plan_pool).
     fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation;
 
-    /// Everything of the Worker that decides what the pool gets of a CloudProfile, whatever that lists: pools of two Workers
-    /// with equal answers get the same of each. `None` where they must not be taken for each other.
+    /// All inputs from the Worker that decide what the pool gets from a CloudProfile. Pools of two Workers with equal
+    /// inputs get the same from every profile. `None` if the pool must not share results with other pools.
     fn asks_profile(&self, _pool: &WorkerPool) -> Option<Value> {
         None
     }
 
-    /// The `providerStatus` document after `planned`. Images of pools that could not be planned stay as they are.
+    /// The `providerStatus` document after `planned`. Images of pools that could not be planned stay unchanged.
     ///
     /// # Errors
-    /// When a plan has an image that is no entry of the document.
+    /// If a plan has an image that is not a valid entry of the document.
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError>;
 }
 
-/// The providers of a program, each type once. A program with one of its own hands its list to
+/// The providers of a program, each type once. A program with its own provider passes its list to
 /// [`cli::Program`](crate::cli::Program).
 #[derive(Clone, Copy)]
 pub struct Providers {
-    /// Those that serve Workers.
+    /// The providers that serve Workers.
     pub of_machines: &'static [&'static dyn Provider],
 }
 
 impl Providers {
-    /// Those of `gardener-extension-worker`.
+    /// The providers that `gardener-extension-worker` ships with.
     pub const SHIPPED: Self =
         Self { of_machines: &[&azure::Azure, &aws::Aws, &gcp::Gcp, &alicloud::AliCloud, &openstack::OpenStack] };
 
-    /// The id of what a machine class depends on at its cloud.
+    /// The id of the cloud dependency of a machine class.
     #[must_use]
     pub fn dependency_of_class(self, provider_spec: &Value) -> Option<&str> {
         self.of_machines.iter().find_map(|provider| provider.dependency_of_class(provider_spec))
     }
 
-    /// `spec.type` of all Workers that are served.
+    /// The supported values of `spec.type` in Workers.
     pub fn worker_types(self) -> impl Iterator<Item = &'static str> {
         self.of_machines.iter().map(|provider| provider.provider_type())
     }
 
-    /// How every provider writes its half of CloudProfiles.
+    /// The CloudProfile formats of all providers.
     pub fn profile_formats(self) -> impl Iterator<Item = &'static dyn ProfileFormat> {
         self.of_machines.iter().map(|provider| *provider as &dyn ProfileFormat)
     }
 
-    /// The format of CloudProfiles of that type; `None` when no provider knows them.
+    /// The CloudProfile format of this type; `None` if no provider supports it.
     #[must_use]
     pub fn profile_format(self, provider_type: &str) -> Option<&'static dyn ProfileFormat> {
         self.profile_formats().find(|format| format.provider_type() == provider_type)
     }
 
-    /// The provider of Workers of that type.
+    /// The provider of Workers of this type.
     ///
     /// # Errors
-    /// When there is none.
+    /// If no provider supports the type.
     pub fn for_worker_type(self, worker_type: &str) -> Result<&'static dyn Provider, WorkerError> {
         let found = self.of_machines.iter().copied().find(|provider| provider.provider_type() == worker_type);
         found.ok_or_else(|| WorkerError::UnknownType(worker_type.to_owned()))

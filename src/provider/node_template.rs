@@ -1,4 +1,4 @@
-//! The node template that a pool's provider config may hold: it overrides the pool's own.
+//! The node template in the provider config of a pool, which overrides the template of the pool.
 
 use crate::provider::document::documents;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ documents! { strict
     pub struct StrictNodeTemplate {
         /// Resources of the node.
         pub capacity: BTreeMap<String, Quantity>,
-        /// Resources that exist only for the autoscaler; an empty object counts as given.
+        /// Resources that exist only for the autoscaler; an empty object differs from an absent one.
         pub virtual_capacity: Option<BTreeMap<String, Quantity>>,
     }
 }
@@ -25,7 +25,7 @@ impl StrictNodeTemplate {
         resources.collect::<Vec<_>>().join(", ")
     }
 
-    /// Writes its resources over those of `template`.
+    /// Overrides the resources of `template`.
     pub fn override_in(&self, template: &mut NodeTemplate) {
         let Self { capacity, virtual_capacity } = self.clone();
         template.capacity.extend(capacity);

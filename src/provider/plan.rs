@@ -1,4 +1,4 @@
-//! What a provider plans for a pool: the machines of each zone, ready to be written.
+//! The plan of a provider for a pool: the objects of each zone, ready to be written.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use crate::api::machine::{DeploymentStrategy, MachineClass, MachineSettings};
 use crate::pool::hash::{HashItems, InPlaceHash};
 use crate::pool::names::{ClassName, DeploymentName};
 
-/// Everything that shall exist for one pool.
+/// All target objects of one pool.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PoolPlan {
@@ -19,9 +19,9 @@ pub struct PoolPlan {
     pub pool: String,
     /// One entry per zone in the order of the pool, or one entry without a zone.
     pub machines: Vec<MachinePlan>,
-    /// The resolved image as it is kept in the provider status.
+    /// The resolved image as it is recorded in the provider status.
     pub status_image: Value,
-    /// What in-place machines run with, for `status.inPlaceUpdates`.
+    /// Hash for `status.inPlaceUpdates`, only for in-place pools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_place_hash: Option<InPlaceHash>,
 }
@@ -33,17 +33,17 @@ pub struct MachinePlan {
     /// The zone, if the pool has zones.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// How a machine looks at the cloud.
+    /// The machine class.
     pub class: MachineClass,
-    /// The boot script, for the Secret named like the class.
+    /// The boot script, for the Secret with the name of the class.
     pub user_data: UserData,
     /// The machine deployment.
     pub deployment: WantedDeployment,
-    /// What the hash in the class name is made of.
+    /// Hash inputs of the class name.
     pub hash_items: HashItems,
 }
 
-/// The machine deployment of one zone as the provider wants it, without the live object's part.
+/// The target machine deployment of one zone, without values from the live object.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WantedDeployment {
@@ -51,18 +51,18 @@ pub struct WantedDeployment {
     pub name: DeploymentName,
     /// Name of the pool.
     pub pool_name: String,
-    /// Name of the class; another one rolls the nodes.
+    /// Name of the class; a new name rolls the nodes.
     pub class_name: ClassName,
-    /// Name of the Secret with the user data.
+    /// Name of the user data Secret.
     pub secret_name: ClassName,
-    /// Fewest machines in the zone.
+    /// Minimum number of machines in the zone.
     pub minimum: i32,
-    /// Most machines in the zone.
+    /// Maximum number of machines in the zone.
     pub maximum: i32,
     /// Priority for the priority expander.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
-    /// How a change reaches the machines.
+    /// Update strategy for the machines.
     pub strategy: DeploymentStrategy,
     /// Node labels.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -77,8 +77,8 @@ pub struct WantedDeployment {
     pub machine_configuration: MachineSettings,
     /// Annotations for the cluster-autoscaler; an empty value removes the annotation.
     pub cluster_autoscaler_annotations: BTreeMap<String, String>,
-    /// Most failed machines that are preserved in the zone, zero to remove the setting; absent where the provider's
-    /// Gardener library does not know it.
+    /// Maximum number of preserved failed machines in the zone, zero to remove the setting. Absent if the provider's
+    /// Gardener library does not support it.
     #[serde(skip_serializing_if = "is_unset")]
     pub auto_preserve_failed_machine_max: Option<i32>,
 }
@@ -88,7 +88,7 @@ fn is_unset(maximum: &Option<i32>) -> bool {
     maximum.unwrap_or_default() == 0
 }
 
-/// A boot script. It can hold tokens, so it is never printed or serialised.
+/// A boot script. It can contain tokens, so it is never printed or serialised.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UserData(pub Vec<u8>);
 

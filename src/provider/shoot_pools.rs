@@ -1,4 +1,4 @@
-//! What is wrong with pools of a Shoot for every provider alike.
+//! Validation of Shoot pools that all providers share.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -11,8 +11,8 @@ use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::api::gotext::json::{decode_lenient, null_as_default};
 use crate::api::gotext::quantity::Quantity;
 
-/// What is wrong with pools, also compared with what they were: what `of_pool` says of each, `of_config` of its provider config
-/// (absent is empty), and what may not change at any provider.
+/// Validates pools and their changes from `old`: `of_pool` checks each pool, `of_config` its provider config (absent is
+/// empty). Also checks the fields that are immutable for all providers.
 pub(super) fn validate<Config: Document>(
     pools: &ShootPools,
     old: Option<&ShootPools>,
@@ -24,13 +24,13 @@ pub(super) fn validate<Config: Document>(
         let path = path.child("providerConfig");
         match pool.provider_config.as_deref().map(decode_document).transpose() {
             Ok(config) => of_config(&config.unwrap_or_default(), pool, path, errors),
-            // The document itself is not shown: it may be long, and the error names the member.
+            // The document may be long, so the message contains only the error, which names the member.
             Err(error) => errors.invalid(path, (), format!("invalid providerConfig: {error}")),
         }
     })
 }
 
-/// As [`validate`] for a provider that does not read the provider config of a pool.
+/// As [`validate`], for a provider that does not read the provider config of a pool.
 pub(super) fn validate_pools(
     pools: &ShootPools,
     old: Option<&ShootPools>,
@@ -46,14 +46,14 @@ pub(super) fn validate_pools(
     errors
 }
 
-/// Where pools stand in a Shoot.
+/// Path of the pools in a Shoot.
 const PATH: FieldPath<'static> = FieldPath::new("spec.provider.workers");
 
-/// What is read of an `InfrastructureConfig`.
+/// The members of an `InfrastructureConfig` that pools depend on.
 #[derive(Debug, Default, Deserialize)]
 #[serde(bound = "ZoneName: Deserialize<'de> + Default")]
 pub(super) struct InfrastructureConfig<ZoneName> {
-    /// Azure: whether machines are in zones.
+    /// Azure: whether the cluster is zoned.
     #[serde(default, deserialize_with = "null_as_default")]
     pub(super) zoned: bool,
     #[serde(default, deserialize_with = "null_as_default")]
@@ -75,20 +75,21 @@ struct Zone<ZoneName> {
 }
 
 impl<ZoneName> InfrastructureConfig<ZoneName> {
-    /// The zones that it has.
+    /// The configured zones.
     pub(super) fn zones(&self) -> impl ExactSizeIterator<Item = &ZoneName> {
         self.networks.zones.iter().map(|zone| &zone.name)
     }
 }
 
-/// Reads an `InfrastructureConfig`; what can't be read is left to those who judge that document.
+/// Decodes an `InfrastructureConfig`. Decoding errors are ignored here, because the validation of that document reports
+/// them.
 pub(super) fn infrastructure_config<ZoneName: DeserializeOwned + Default>(
     pools: &ShootPools,
 ) -> Option<InfrastructureConfig<ZoneName>> {
     decode_lenient(pools.infrastructure_config.as_deref()?.get()).ok()
 }
 
-/// Root and data volumes need a type and a size.
+/// Requires a type and a size for root and data volumes, and at most `most` data volumes.
 pub(super) fn validate_volumes(pool: &ShootPool, most: usize, path: FieldPath<'_>, errors: &mut FieldErrors) {
     match &pool.volume {
         None => errors.required(path.child("volume"), "must not be nil"),
@@ -103,7 +104,7 @@ pub(super) fn validate_volumes(pool: &ShootPool, most: usize, path: FieldPath<'_
     }
 }
 
-/// A volume needs a type and a size.
+/// Requires a type and a size.
 pub(super) fn validate_volume(volume: &ShootVolume, path: FieldPath<'_>, errors: &mut FieldErrors) {
     for (member, value) in [("type", &volume.volume_type), ("size", &volume.size)] {
         if value.is_empty() {
@@ -112,7 +113,8 @@ pub(super) fn validate_volume(volume: &ShootVolume, path: FieldPath<'_>, errors:
     }
 }
 
-/// Each zone once, and only zones that the infrastructure has; where it names none, every zone goes.
+/// Rejects duplicate zones, and zones that the infrastructure does not have. If `configured` is absent, all zones are
+/// allowed.
 pub(super) fn validate_zones(
     pool: &ShootPool,
     configured: Option<&[String]>,
@@ -133,7 +135,8 @@ pub(super) fn validate_zones(
     }
 }
 
-/// What may not change: zones but at their end, and what in-place updates can't bring to a running machine.
+/// Rejects zone changes other than additions at the end, and changes that in-place updates can't apply to a running
+/// machine.
 fn validate_change(before: Option<&ShootPool>, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let Some(before) = before else { return };
     if !pool.zones.starts_with(&before.zones) {
@@ -155,7 +158,7 @@ fn validate_change(before: Option<&ShootPool>, pool: &ShootPool, path: FieldPath
     }
 }
 
-/// Whether two documents say the same, in whatever order and with whatever spaces.
+/// Whether two documents are equal, regardless of member order and white space.
 fn same_document(one: Option<&RawValue>, other: Option<&RawValue>) -> bool {
     let (Some(one), Some(other)) = (one, other) else { return one.is_none() && other.is_none() };
     let value = |raw: &RawValue| serde_json::from_str::<serde_json::Value>(raw.get());
@@ -165,7 +168,7 @@ fn same_document(one: Option<&RawValue>, other: Option<&RawValue>) -> bool {
     }
 }
 
-/// Capacities must not be negative, virtual ones whole numbers.
+/// Capacities must not be negative, and virtual capacities must be whole numbers.
 pub(super) fn validate_node_template(
     template: Option<&StrictNodeTemplate>,
     config: FieldPath<'_>,
@@ -194,19 +197,19 @@ fn is_negative(quantity: &Quantity) -> bool {
     quantity.to_string().starts_with('-')
 }
 
-/// Whether nothing is lost by rounding up.
+/// Whether the quantity is a whole number.
 fn is_whole(quantity: &Quantity) -> bool {
     Quantity::parse(&quantity.value_rounded_up().to_string()).is_ok_and(|rounded| rounded == *quantity)
 }
 
-/// Whether a text has only these characters beside letters, digits and `_`, and at least one.
+/// Whether a text is not empty and has only ASCII letters, digits, `_` and the characters in `more`.
 pub(super) fn is_word(text: &str, more: &str) -> bool {
     let fits = |character: char| character.is_ascii_alphanumeric() || character == '_' || more.contains(character);
     !text.is_empty() && text.chars().all(fits)
 }
 
-/// The data volumes of a pool that a provider config names, by position in the config. Each must be one of the pool, and named
-/// once.
+/// Returns the data volumes of a pool that a provider config names, by position in the config. Reports names that the
+/// pool does not have and duplicates.
 pub(super) fn validate_data_volume_names<'a>(
     names: &[&str],
     pool: &'a ShootPool,
@@ -228,7 +231,7 @@ pub(super) fn validate_data_volume_names<'a>(
     found
 }
 
-/// A value, if there is one, is one of those.
+/// The value, if given, must be one of `supported`.
 pub(super) fn one_of(value: Option<&str>, supported: &[&str], path: FieldPath<'_>, errors: &mut FieldErrors) {
     if let Some(value) = value.filter(|value| !supported.contains(value)) {
         errors.not_supported(path, value, supported.iter().copied());

@@ -1,4 +1,4 @@
-//! Objects that tests of several rooms start from. Names differ from defaults, so that a swapped name shows up.
+//! Test objects that several rooms share. Names differ from defaults, so that a swapped name shows up.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
@@ -29,7 +29,7 @@ pub(crate) fn wanted_deployment() -> WantedDeployment {
     }
 }
 
-/// The namespace of [`machine_plan`].
+/// Namespace of [`machine_plan`].
 pub(crate) const NAMESPACE: &str = "shoot--p--s";
 
 /// The machines of [`wanted_deployment`].

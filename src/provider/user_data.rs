@@ -3,10 +3,10 @@
 use super::{PoolProblem, UserData, WorkerContext};
 use crate::api::gardener::WorkerPool;
 
-/// The boot script that the pool refers to.
+/// Returns the boot script that the pool refers to.
 ///
 /// # Errors
-/// When the Secret or its key is missing, or the script is empty.
+/// If the Secret or its key is missing, or the script is empty.
 pub fn user_data(context: &WorkerContext<'_>, pool: &WorkerPool) -> Result<UserData, PoolProblem> {
     let reference = &pool.user_data_secret_ref;
     let namespace = context.worker.metadata.namespace.as_deref().unwrap_or_default();

@@ -3,10 +3,10 @@
 use super::PoolProblem;
 use crate::pool::volumes::size_in_gib;
 
-/// The size of the volume that stands at a path within the pool, in GiB.
+/// Parses the volume size at a path within the pool, in GiB.
 ///
 /// # Errors
-/// When the text does not start with a number, or the number is too large.
+/// If the text does not start with a number, or the number is too large.
 pub(super) fn gib(path: &str, size: &str) -> Result<i64, PoolProblem> {
     let detail = || format!("{size:?} does not start with a number of GiB");
     size_in_gib(size).ok_or_else(|| PoolProblem::field(path, detail()))

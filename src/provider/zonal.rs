@@ -1,5 +1,5 @@
-//! Providers whose pools have one machine deployment per zone: what they share of planning and explaining a pool. Each says
-//! in a [`ZonalWorker`] only what is its own.
+//! Planning and explanation for providers whose pools have one machine deployment per zone. A provider implements only
+//! its own part as a [`ZonalWorker`].
 
 use serde_json::Value;
 
@@ -16,45 +16,45 @@ use crate::pool::hash::{HashedPool, ProviderItems, pool_hash};
 use crate::pool::names::{DeploymentName, deployment_name};
 use crate::pool::zones::{ZonePosition, distribute, positions};
 
-/// What a provider says of its Workers.
+/// The provider-specific part of planning a Worker.
 pub(in crate::provider) trait ZonalWorker {
     /// The provider config of a pool.
     type Config;
-    /// What all zones of a pool share, as only this provider knows it.
+    /// Provider-specific values that all zones of a pool share.
     type Shared;
-    /// Labels of nodes that hold their zone.
+    /// Node labels that hold the zone.
     const ZONE_LABELS: &'static [&'static str];
-    /// Whether the Gardener library of the Go extension knows failed machines that are preserved.
+    /// Whether the Gardener library of the Go extension supports preserved failed machines.
     const PRESERVES_MACHINES: bool = true;
 
     /// Decodes the provider config of a pool.
     fn config(pool: &WorkerPool) -> Result<Self::Config, PoolProblem>;
 
-    /// What the names of a zone's objects end with. Zones are numbered from 1 in the order of the pool.
+    /// Suffix of a zone's object names. Zones are numbered from 1 in the order of the pool.
     fn deployment_suffix(_zone: &str, position: ZonePosition) -> String {
         format!("-z{}", u64::from(position.index) + 1)
     }
 
-    /// What the provider adds to the hash.
+    /// Hash inputs of the provider.
     fn hash_items(&self, pool: &WorkerPool, config: &Self::Config) -> Result<ProviderItems, PoolProblem>;
 
-    /// What all zones share.
+    /// Computes the values that all zones share.
     fn shared(&self, pool: &WorkerPool, config: &Self::Config) -> Result<Self::Shared, PoolProblem>;
 
     /// The machine class of a zone.
     fn class_content(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Result<ClassContent, PoolProblem>;
 
-    /// The entry of the provider status for the image of a pool.
+    /// The provider status entry for the image of a pool.
     fn status_image(&self, pool: &WorkerPool, image: &SelectedImage<'_>) -> Value;
 
-    /// [`PoolPlanner::provider_status`].
+    /// See [`PoolPlanner::provider_status`].
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError>;
 
-    /// What else decides about the machines beside the region, for people.
+    /// Provider-specific inputs other than the region, for `explain`.
     fn explain_inputs(&self, pool: &WorkerPool, config: Option<&Self::Config>) -> Vec<EffectiveInput>;
 }
 
-/// What every zone of a pool shares.
+/// Values that all zones of a pool share.
 pub(in crate::provider) struct PoolInputs<'a, Worker: ZonalWorker + ?Sized> {
     pub(in crate::provider) pool: &'a WorkerPool,
     pub(in crate::provider) config: Worker::Config,
@@ -76,8 +76,7 @@ impl<Worker: ZonalWorker> PoolPlanner for ZonalPlanner<'_, Worker> {
         self.plan(pool).map_err(|problem| problem.of_pool(&pool.name))
     }
 
-    /// The same questions as the plan asks, answered one by one, so that an answer is shown also where another one is an
-    /// error.
+    /// Evaluates each input on its own, so that one error does not hide the others.
     fn explain_pool(&self, pool: &WorkerPool) -> ProviderExplanation {
         let config = Worker::config(pool).ok();
         let hashed = config.as_ref().and_then(|config| self.hash(pool, config).ok());
@@ -158,7 +157,7 @@ impl<Worker: ZonalWorker> ZonalPlanner<'_, Worker> {
         deployment_name(&self.context.shoot.status.technical_id, &pool.name, &suffix)
     }
 
-    /// Numbers and names of each zone; without a class where the pool can't be hashed.
+    /// Counts and names of each zone, without a class if the pool can't be hashed.
     fn explain_placements(&self, pool: &WorkerPool, hashed: Option<&HashedPool>) -> Vec<PlacementPlan> {
         let placements = positions(&pool.zones).filter_map(|(position, zone)| {
             let deployment = self.deployment_name(pool, zone, position);

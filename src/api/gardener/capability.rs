@@ -1,4 +1,4 @@
-//! Machine capabilities (GEP-33) as a CloudProfile writes them.
+//! Machine capabilities (GEP-33) in a CloudProfile.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,31 +9,31 @@ use serde_with::apply;
 
 use crate::api::gotext::json::null_as_default;
 
-/// One entry of `CloudProfile.spec.machineCapabilities`. The order of entries and of values is preference.
+/// An entry of `CloudProfile.spec.machineCapabilities`. Entries and values are in order of preference.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapabilityDefinition {
     /// Name of the capability, for example `architecture`.
     pub name: String,
-    /// Every value that the capability can have, the preferred one first.
+    /// All values of the capability, in order of preference.
     pub values: Vec<String>,
 }
 
-/// Capability values of a machine type or of an image flavor: name to values.
+/// Capability values of a machine type or image flavor, by name.
 ///
 /// A missing name means "every value of the definition", an empty list means "none" (docs/contract.md#capabilities), so
-/// both survive a round trip. A `null` in place of the map or of a list is read as empty, like Go does.
+/// both survive a round trip. A `null` map or list decodes to an empty one, as in Go.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(transparent)]
 pub struct Capabilities(pub BTreeMap<String, Vec<String>>);
 
 impl Capabilities {
-    /// The values listed for a capability; `None` when the name is missing, which is not the same as an empty list.
+    /// The values listed for a capability; `None` if the name is missing, which differs from an empty list.
     pub fn values(&self, name: &str) -> Option<&[String]> {
         self.0.get(name).map(Vec::as_slice)
     }
 
-    /// Whether no capability is named.
+    /// Whether no capability is listed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -46,7 +46,7 @@ impl<'de> Deserialize<'de> for Capabilities {
     }
 }
 
-/// A map that is no `null`. A CloudProfile has thousands, so each is read without another map in between.
+/// A map that is not `null`. A CloudProfile has thousands of them, so each is decoded without an intermediate map.
 #[derive(Default)]
 struct Listed(BTreeMap<String, Vec<String>>);
 

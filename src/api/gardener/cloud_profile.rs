@@ -1,4 +1,4 @@
-//! What is read of a `CloudProfile` (`core.gardener.cloud/v1beta1`).
+//! The members of a `CloudProfile` (`core.gardener.cloud/v1beta1`) that Workers depend on.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -10,18 +10,18 @@ use crate::api::decoded_once::DecodedOnce;
 use crate::api::gotext::json::null_as_default;
 use crate::api::gotext::quantity::Quantity;
 
-/// Machine types and images that a landscape offers.
+/// Machine types and images of a landscape.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CloudProfile {
     /// `CloudProfile` or `NamespacedCloudProfile`.
     pub kind: Option<String>,
-    /// Group and version.
+    /// API version.
     pub api_version: Option<String>,
-    /// Only the name counts.
+    /// Metadata, of which only the name is used.
     pub metadata: ObjectMeta,
-    /// The offer.
+    /// Machine types and images.
     pub spec: CloudProfileSpec,
 }
 
@@ -37,7 +37,7 @@ pub struct CloudProfileSpec {
     pub machine_types: Vec<MachineType>,
     /// The provider's `CloudProfileConfig` document.
     pub provider_config: Option<Box<RawValue>>,
-    /// The same document decoded, once somebody needed it.
+    /// The decoded provider config, cached on first use.
     #[serde(skip)]
     pub decoded_provider_config: DecodedOnce,
 }
@@ -48,19 +48,19 @@ pub struct MachineType {
     /// Name such as `Standard_D4s_v5`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// What machines of this type can do; a missing capability means every value.
+    /// Capabilities of machines of this type; a missing capability means every value.
     pub capabilities: Option<Capabilities>,
-    /// The root volume that it brings. Few types have one.
+    /// Built-in root volume, which few types have.
     pub storage: Option<Box<MachineStorage>>,
 }
 
-/// The root volume that a machine type brings.
+/// The built-in root volume of a machine type.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct MachineStorage {
-    /// The cloud's kind of volume.
+    /// Volume type of the cloud.
     #[serde(rename = "type")]
     pub volume_type: String,
-    /// Its size.
+    /// Size of the volume.
     pub size: Option<Quantity>,
 }

@@ -10,12 +10,12 @@ use super::{CloudProfile, Shoot};
 use crate::api::kubernetes_kind;
 use crate::api::metadata::without_managers;
 
-/// The garden's view of one shoot; named like the shoot's control-plane namespace.
+/// The garden's objects for one shoot. Its name is the shoot namespace in the seed.
 ///
-/// Decode it from text: the CloudProfile in it keeps raw bytes.
+/// Must be decoded from text, because the CloudProfile keeps raw bytes.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Cluster {
-    /// Only the name counts.
+    /// Metadata, of which only the name is used.
     #[serde(default, deserialize_with = "without_managers")]
     pub metadata: ObjectMeta,
     /// The mirrored objects.
@@ -24,11 +24,11 @@ pub struct Cluster {
 
 kubernetes_kind!(Cluster, "extensions.gardener.cloud", "v1alpha1", "Cluster", "clusters", ClusterResourceScope);
 
-/// `Cluster.spec`; the Seed is not read (it is absent for self-hosted shoots).
+/// `Cluster.spec` without the Seed, which is unused (and absent for self-hosted shoots).
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterSpec {
-    /// The CloudProfile, merged with a NamespacedCloudProfile where the shoot uses one.
+    /// The CloudProfile, merged with a NamespacedCloudProfile if the shoot uses one.
     pub cloud_profile: Option<Arc<CloudProfile>>,
     /// The Shoot.
     pub shoot: Option<Shoot>,

@@ -1,4 +1,4 @@
-//! The kinds of `extensions.gardener.cloud` and `core.gardener.cloud` that machines are made from.
+//! Kinds of `extensions.gardener.cloud` and `core.gardener.cloud` from which machines are planned.
 
 mod capability;
 mod cloud_profile;

@@ -1,8 +1,8 @@
-//! The whole `spec` of a `CloudProfile` and a `NamespacedCloudProfile` (docs/contract.md#shape-of-a-cloudprofile), for
-//! those who judge, change or merge profiles. Workers need a fraction of it: [`CloudProfileSpec`](super::CloudProfileSpec).
+//! The complete `spec` of a `CloudProfile` and a `NamespacedCloudProfile` (docs/contract.md#shape-of-a-cloudprofile),
+//! for validating, changing or merging profiles. Workers need only [`CloudProfileSpec`](super::CloudProfileSpec).
 //!
-//! Members that nothing here looks into are kept as they are. The provider's document keeps its raw bytes, so decode these
-//! types from text.
+//! Unused members are kept as raw JSON. The provider config keeps its raw bytes, so these types must be decoded from
+//! text.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
@@ -14,23 +14,23 @@ use super::profile_versions::{KubernetesSettings, ProfileImage};
 use super::{Capabilities, CapabilityDefinition};
 use crate::api::gotext::json::null_as_default;
 
-/// A CloudProfile as a document of its own.
+/// A CloudProfile document.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct ProfileObject {
     /// Name, labels.
     pub metadata: ObjectMeta,
-    /// The offer.
+    /// Content of the profile.
     pub spec: ProfileSpec,
 }
 
-/// `CloudProfile.spec`, complete.
+/// Complete `CloudProfile.spec`.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileSpec {
-    /// Certificates that nodes trust.
+    /// CA certificates for nodes.
     #[serde(rename = "caBundle")]
     pub ca_bundle: Option<String>,
     /// Kubernetes versions.
@@ -43,15 +43,15 @@ pub struct ProfileSpec {
     pub provider_config: Option<Box<RawValue>>,
     /// Regions and their zones.
     pub regions: Vec<Region>,
-    /// Which seeds may be used.
+    /// Selector for seeds.
     pub seed_selector: Option<Value>,
-    /// The provider, such as `azure`.
+    /// Provider type, such as `azure`.
     #[serde(rename = "type")]
     pub provider_type: String,
-    /// Kinds of volumes.
+    /// Volume types.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volume_types: Vec<VolumeType>,
-    /// Which machine and image bastions use.
+    /// Machine type and image of bastions.
     pub bastion: Option<Bastion>,
     /// Limits for shoots.
     pub limits: Option<Limits>,
@@ -62,46 +62,46 @@ pub struct ProfileSpec {
     pub control_plane: Option<Value>,
 }
 
-/// A machine type of a CloudProfile, complete.
+/// Complete machine type of a CloudProfile.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProfileMachineType {
-    /// CPUs, a quantity.
+    /// CPUs as a quantity.
     pub cpu: Value,
-    /// Graphics processors, a quantity.
+    /// GPUs as a quantity.
     pub gpu: Value,
-    /// Memory, a quantity.
+    /// Memory as a quantity.
     pub memory: Value,
     /// Name such as `Standard_D4s_v5`.
     pub name: String,
-    /// Its own volume.
+    /// Built-in root volume.
     pub storage: Option<Value>,
-    /// Whether shoots may use it; absent means yes.
+    /// Whether shoots may use the type; absent means yes.
     pub usable: Option<bool>,
     /// CPU architecture, superseded by the capability of that name.
     pub architecture: Option<String>,
-    /// What machines of this type can do; a missing capability means every value.
+    /// Capabilities of machines of this type; a missing capability means every value.
     #[serde(skip_serializing_if = "Capabilities::is_empty")]
     pub capabilities: Capabilities,
     /// Settings for machine-controller-manager.
     pub machine_controller_manager: Option<Value>,
 }
 
-/// A kind of volume.
+/// A volume type.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VolumeType {
-    /// `standard`, `premium`.
+    /// Class, such as `standard` or `premium`.
     pub class: String,
-    /// The cloud's name for it.
+    /// Name in the cloud.
     pub name: String,
-    /// Whether shoots may use it; absent means yes.
+    /// Whether shoots may use the type; absent means yes.
     pub usable: Option<bool>,
-    /// The smallest size.
+    /// Minimum size.
     pub min_size: Option<Value>,
 }
 
@@ -111,33 +111,33 @@ pub struct VolumeType {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Region {
-    /// The cloud's name for it.
+    /// Name in the cloud.
     pub name: String,
-    /// Its zones.
+    /// Zones of the region.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub zones: Vec<Zone>,
-    /// Labels for choosing seeds.
+    /// Labels for seed selection.
     pub labels: Option<Value>,
-    /// Names by which other systems know it.
+    /// Access restrictions of the region.
     pub access_restrictions: Option<Value>,
 }
 
-/// A zone of a region, with what it lacks.
+/// A zone of a region, with the types that are unavailable there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Zone {
-    /// The cloud's name for it.
+    /// Name in the cloud.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// Machine types that it lacks.
+    /// Unavailable machine types.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub unavailable_machine_types: Vec<String>,
-    /// Kinds of volumes that it lacks.
+    /// Unavailable volume types.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub unavailable_volume_types: Vec<String>,
 }
 
-/// Which machine and image bastions use.
+/// Machine type and image of bastions.
 #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -154,7 +154,7 @@ pub struct BastionImage {
     /// Name of an image.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// One of its versions.
+    /// Version of the image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
@@ -171,18 +171,18 @@ pub struct BastionMachineType {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
-    /// Most nodes of a shoot.
+    /// Maximum number of nodes of a shoot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_nodes_total: Option<i32>,
 }
 
-/// A NamespacedCloudProfile: a project's changes to a CloudProfile.
+/// A NamespacedCloudProfile, which extends a CloudProfile for one project.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct NamespacedCloudProfile {
     /// Name, namespace, generation.
     pub metadata: ObjectMeta,
-    /// The changes.
+    /// Changes to the parent.
     pub spec: NamespacedProfileSpec,
     /// The merged profile.
     pub status: NamespacedProfileStatus,
@@ -194,23 +194,23 @@ pub struct NamespacedCloudProfile {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NamespacedProfileSpec {
-    /// The profile that it extends.
+    /// The extended profile.
     pub parent: ParentReference,
-    /// Certificates in addition to the parent's.
+    /// CA certificates in addition to those of the parent.
     #[serde(rename = "caBundle")]
     pub ca_bundle: Option<String>,
-    /// Later expiration of Kubernetes versions.
+    /// Extended expiration of Kubernetes versions.
     pub kubernetes: Option<KubernetesSettings>,
-    /// Further or changed images.
+    /// Additional or changed images.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub machine_images: Vec<ProfileImage>,
-    /// Further or changed machine types.
+    /// Additional or changed machine types.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub machine_types: Vec<ProfileMachineType>,
-    /// Further or changed kinds of volumes.
+    /// Additional or changed volume types.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volume_types: Vec<VolumeType>,
-    /// The provider's `CloudProfileConfig` document with what it adds.
+    /// The additions to the provider's `CloudProfileConfig` document.
     pub provider_config: Option<Box<RawValue>>,
     /// Limits for shoots.
     pub limits: Option<Limits>,
@@ -222,7 +222,7 @@ pub struct NamespacedProfileSpec {
 pub struct ParentReference {
     /// Always `CloudProfile`.
     pub kind: String,
-    /// Its name.
+    /// Name of the CloudProfile.
     pub name: String,
 }
 
@@ -230,20 +230,20 @@ pub struct ParentReference {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NamespacedProfileStatus {
-    /// Parent and changes together.
+    /// Parent merged with the changes.
     #[serde(default, deserialize_with = "null_as_default")]
     pub cloud_profile_spec: MergedProfile,
     /// The generation that was merged.
     pub observed_generation: Option<i64>,
 }
 
-/// What is read of a merged profile.
+/// The relevant members of a merged profile.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MergedProfile {
-    /// The provider, such as `azure`.
+    /// Provider type, such as `azure`.
     #[serde(rename = "type", default, deserialize_with = "null_as_default")]
     pub provider_type: String,
-    /// The provider's `CloudProfileConfig` document: at first the parent's, then both merged.
+    /// The provider's `CloudProfileConfig` document: initially that of the parent, later the merged one.
     pub provider_config: Option<Box<RawValue>>,
 }

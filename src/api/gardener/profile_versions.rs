@@ -1,4 +1,4 @@
-//! Versions of images and of Kubernetes in a CloudProfile, with their life (docs/contract.md#versions).
+//! Versions of images and Kubernetes in a CloudProfile, with their lifecycle (docs/contract.md#versions).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,12 +10,12 @@ use crate::api::gotext::json::null_as_default;
 /// `spec.kubernetes` of a CloudProfile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KubernetesSettings {
-    /// The versions.
+    /// Kubernetes versions.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<ExpirableVersion>,
 }
 
-/// The versions of a CloudProfile's spec with their life, and nothing else of it.
+/// Only the versions of a CloudProfile's spec, with their lifecycle.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -32,11 +32,11 @@ pub struct ProfileVersions {
 pub struct ImageVersions {
     /// Name such as `gardenlinux`.
     pub name: String,
-    /// Its versions.
+    /// Versions of the image.
     pub versions: Vec<ExpirableVersion>,
 }
 
-/// A version with its life, written in one of two ways.
+/// A version with its lifecycle, in one of two formats.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,23 +44,23 @@ pub struct ImageVersions {
 pub struct ExpirableVersion {
     /// The version.
     pub version: String,
-    /// RFC 3339; from then on the version is expired.
+    /// Time (RFC 3339) from which the version is expired.
     pub expiration_date: Option<String>,
     /// `preview`, `supported`, `deprecated`.
     pub classification: Option<String>,
-    /// The newer way: every stage with its start.
+    /// The newer format: every lifecycle stage with its start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lifecycle: Vec<LifecycleStage>,
 }
 
-/// A stage in the life of a version.
+/// A lifecycle stage of a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LifecycleStage {
     /// `preview`, `supported`, `deprecated`, `expired`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub classification: String,
-    /// RFC 3339; absent means from the beginning.
+    /// Start (RFC 3339); absent means from the beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_time: Option<String>,
 }
@@ -72,9 +72,9 @@ pub struct LifecycleStage {
 pub struct ProfileImage {
     /// Name such as `gardenlinux`.
     pub name: String,
-    /// Its versions.
+    /// Versions of the image.
     pub versions: Vec<ProfileImageVersion>,
-    /// How far automatic updates go: `patch`, `minor`, `major`.
+    /// Range of automatic updates: `patch`, `minor`, `major`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update_strategy: Option<String>,
 }
@@ -87,11 +87,11 @@ pub struct ProfileImage {
 pub struct ProfileImageVersion {
     /// The version.
     pub version: String,
-    /// RFC 3339; from then on the version is expired.
+    /// Time (RFC 3339) from which the version is expired.
     pub expiration_date: Option<String>,
     /// `preview`, `supported`, `deprecated`.
     pub classification: Option<String>,
-    /// The newer way: every stage with its start.
+    /// The newer format: every lifecycle stage with its start.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lifecycle: Vec<LifecycleStage>,
     /// Container runtimes.
@@ -100,11 +100,11 @@ pub struct ProfileImageVersion {
     /// CPU architectures, superseded by the capability `architecture` of the flavors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub architectures: Vec<String>,
-    /// Which kubelets it can run.
+    /// Supported kubelet versions.
     pub kubelet_version_constraint: Option<String>,
-    /// Whether nodes can be updated in place to it.
+    /// Whether nodes can be updated in place to this version.
     pub in_place_updates: Option<ImageInPlaceUpdates>,
-    /// What each flavor of the version runs on; none means everything.
+    /// Required capabilities of each flavor; an empty list means one flavor for all machines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capability_flavors: Vec<Capabilities>,
 }
@@ -116,31 +116,31 @@ pub struct ImageContainerRuntime {
     /// `containerd`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// Further runtimes such as gVisor.
+    /// Additional runtimes such as gVisor.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub container_runtimes: Vec<ImageRuntimeClass>,
 }
 
-/// A further container runtime of an image version.
+/// An additional container runtime of an image version.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageRuntimeClass {
-    /// Such as `gvisor`.
+    /// Type, such as `gvisor`.
     #[serde(rename = "type", default, deserialize_with = "null_as_default")]
     pub runtime_type: String,
-    /// Settings of the extension that runs it.
+    /// Settings of the extension for the runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_config: Option<Value>,
 }
 
-/// Whether nodes can be updated in place to an image version.
+/// Support for in-place updates to an image version.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageInPlaceUpdates {
-    /// Whether they can.
+    /// Whether in-place updates are supported.
     #[serde(default, deserialize_with = "null_as_default")]
     pub supported: bool,
-    /// From which version on.
+    /// Minimum version to update from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_version_for_update: Option<String>,
 }

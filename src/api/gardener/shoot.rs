@@ -1,4 +1,4 @@
-//! What is read of a `Shoot` (`core.gardener.cloud/v1beta1`).
+//! The members of a `Shoot` (`core.gardener.cloud/v1beta1`) that Workers depend on.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use serde_with::apply;
 use crate::api::gotext::json::null_as_default;
 use crate::api::metadata::without_managers;
 
-/// The cluster that a user ordered.
+/// A cluster ordered by a user.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Shoot {
-    /// `Shoot`.
+    /// Always `Shoot`.
     pub kind: Option<String>,
-    /// Group and version.
+    /// API version.
     pub api_version: Option<String>,
     /// Name, project namespace, annotations.
     #[serde(default, deserialize_with = "without_managers")]
     pub metadata: ObjectMeta,
-    /// The order.
+    /// Target state.
     #[serde(default, deserialize_with = "null_as_default")]
     pub spec: ShootSpec,
-    /// What Gardener made of it.
+    /// Observed state.
     #[serde(default, deserialize_with = "null_as_default")]
     pub status: ShootStatus,
 }
@@ -33,19 +33,19 @@ pub struct Shoot {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShootSpec {
-    /// Region; decides the Azure cloud.
+    /// Region, from which the Azure cloud is derived.
     pub region: String,
-    /// Which profile the shoot uses; only for messages.
+    /// Reference to the profile of the shoot, only for messages.
     pub cloud_profile: Option<CloudProfileReference>,
     /// Version and components.
     pub kubernetes: Kubernetes,
-    /// IP families.
+    /// IP families and pod networks.
     pub networking: Option<Networking>,
-    /// node-local-dns.
+    /// System components, such as node-local-dns.
     pub system_components: Option<SystemComponents>,
-    /// Whether the shoot sleeps.
+    /// Hibernation of the shoot.
     pub hibernation: Option<Hibernation>,
-    /// Pools as the user wrote them.
+    /// Pools as specified by the user.
     pub provider: ShootProvider,
 }
 
@@ -55,7 +55,7 @@ pub struct ShootSpec {
 pub struct CloudProfileReference {
     /// `CloudProfile` or `NamespacedCloudProfile`.
     pub kind: String,
-    /// Its name.
+    /// Name of the profile.
     pub name: String,
 }
 
@@ -75,7 +75,7 @@ pub struct Kubernetes {
 /// `kubeControllerManager` of a shoot.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct KubeControllerManager {
-    /// The length of the prefix of each node's pods.
+    /// Prefix length of each node's pod network.
     #[serde(rename = "nodeCIDRMaskSize")]
     pub node_cidr_mask_size: Option<i32>,
 }
@@ -93,17 +93,17 @@ pub struct KubeProxy {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Networking {
-    /// `IPv4`, `IPv6` or both, the first one preferred.
+    /// `IPv4`, `IPv6` or both, in order of preference.
     #[serde(default, deserialize_with = "null_as_default")]
     pub ip_families: Vec<String>,
-    /// What pods get.
+    /// Network of the pods.
     pub pods: Option<String>,
 }
 
 /// `Shoot.status.networking`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct NetworkingStatus {
-    /// What pods get.
+    /// Networks of the pods.
     #[serde(default, deserialize_with = "null_as_default")]
     pub pods: Vec<String>,
 }
@@ -119,7 +119,7 @@ pub struct SystemComponents {
 /// node-local-dns of a shoot.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct NodeLocalDns {
-    /// Whether it is deployed.
+    /// Whether node-local-dns is deployed.
     #[serde(default, deserialize_with = "null_as_default")]
     pub enabled: bool,
 }
@@ -127,14 +127,14 @@ pub struct NodeLocalDns {
 /// `Shoot.spec.hibernation`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Hibernation {
-    /// Whether the shoot shall sleep.
+    /// Whether the shoot should be hibernated.
     pub enabled: Option<bool>,
 }
 
 /// `Shoot.spec.provider`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct ShootProvider {
-    /// Pools as the user wrote them.
+    /// Pools as specified by the user.
     #[serde(default, deserialize_with = "null_as_default")]
     pub workers: Vec<ShootWorker>,
 }
@@ -166,10 +166,10 @@ pub struct ShootStatus {
     pub technical_id: String,
     /// Networks.
     pub networking: Option<NetworkingStatus>,
-    /// Whether the shoot sleeps already.
+    /// Whether the shoot is already hibernated.
     #[serde(default, deserialize_with = "null_as_default")]
     pub is_hibernated: bool,
-    /// The shoot's own last operation.
+    /// Last operation of the shoot.
     pub last_operation: Option<LastOperationState>,
     /// Rotation of credentials.
     pub credentials: Option<ShootCredentials>,
@@ -178,7 +178,7 @@ pub struct ShootStatus {
 /// State of the shoot's last operation.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct LastOperationState {
-    /// `Failed` stops every reconciliation.
+    /// State; `Failed` stops every reconciliation.
     #[serde(default, deserialize_with = "null_as_default")]
     pub state: String,
 }
@@ -196,47 +196,47 @@ pub struct ShootCredentials {
 pub struct CredentialsRotation {
     /// Certificate authorities.
     pub certificate_authorities: Option<RotationTimes>,
-    /// Key for service-account tokens.
+    /// Key for service account tokens.
     pub service_account_key: Option<RotationTimes>,
 }
 
-/// When a rotation was started, for the shoot and for single pools.
+/// Start times of a rotation, for the shoot and for single pools.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RotationTimes {
-    /// RFC 3339.
+    /// Start of the shoot's rotation (RFC 3339).
     pub last_initiation_time: Option<String>,
-    /// Pools that roll later than the shoot.
+    /// Pools that are rolled later than the shoot.
     #[serde(default, deserialize_with = "null_as_default")]
     pub pending_workers_rollouts: Vec<PendingWorkersRollout>,
 }
 
-/// A pool that has not been rolled for the current rotation yet.
+/// A pool that has not yet been rolled for the current rotation.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingWorkersRollout {
     /// Name of the pool.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// RFC 3339; the rotation that the pool still runs with.
+    /// Start (RFC 3339) of the rotation that the pool still uses.
     pub last_initiation_time: Option<String>,
 }
 
 impl Shoot {
-    /// Whether the shoot shall sleep.
+    /// Whether the shoot should be hibernated.
     #[must_use]
     pub fn is_hibernation_wanted(&self) -> bool {
         self.spec.hibernation.as_ref().and_then(|hibernation| hibernation.enabled) == Some(true)
     }
 
-    /// Whether machine-controller-manager is to stop as soon as the shoot sleeps. Where the shoot is deleted, gardenlet starts it for
-    /// the machines that are left, also that of a shoot that sleeps.
+    /// Whether machine-controller-manager should be stopped once the shoot is hibernated. When a shoot is deleted, even
+    /// a hibernated one, gardenlet starts it to delete the remaining machines.
     #[must_use]
     pub(crate) fn stops_machine_controller(&self) -> bool {
         self.is_hibernation_wanted() && self.metadata.deletion_timestamp.is_none()
     }
 
-    /// Annotations, empty when there are none.
+    /// Annotations, empty if there are none.
     #[must_use]
     pub fn annotations(&self) -> &BTreeMap<String, String> {
         const NONE: &BTreeMap<String, String> = &BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The pools of a `Shoot` as a user orders them, for those who judge the order (docs/contract.md#pools-of-a-shoot). Workers
-//! need less of a Shoot: [`Shoot`](super::Shoot).
+//! The pools of a `Shoot` as specified by the user, for validation (docs/contract.md#pools-of-a-shoot). Workers need
+//! only the members of [`Shoot`](super::Shoot).
 
 use std::collections::BTreeMap;
 
@@ -11,13 +11,13 @@ use serde_with::apply;
 use super::{CloudProfileReference, MachineImage};
 use crate::api::gotext::json::null_as_default;
 
-/// A Shoot with its pools. Decode it from text: documents of providers keep their bytes.
+/// A Shoot with its pools. Must be decoded from text, because provider documents keep their raw bytes.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct OrderedShoot {
     /// Name, project namespace.
     pub metadata: ObjectMeta,
-    /// The order.
+    /// Target state.
     pub spec: OrderedShootSpec,
 }
 
@@ -26,13 +26,13 @@ pub struct OrderedShoot {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderedShootSpec {
-    /// Region.
+    /// Region of the shoot.
     pub region: String,
-    /// Which profile the shoot uses …
+    /// Reference to the profile …
     pub cloud_profile: Option<CloudProfileReference>,
-    /// … or, in older shoots, only its name.
+    /// … or only its name in older shoots.
     pub cloud_profile_name: Option<String>,
-    /// Pools and the infrastructure for them.
+    /// Pools and their infrastructure.
     pub provider: ShootPools,
 }
 
@@ -40,7 +40,7 @@ pub struct OrderedShootSpec {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShootPools {
-    /// The provider, such as `azure`.
+    /// Provider type, such as `azure`.
     #[serde(rename = "type", default, deserialize_with = "null_as_default")]
     pub provider_type: String,
     /// The provider's `InfrastructureConfig` document.
@@ -55,17 +55,17 @@ pub struct ShootPools {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShootPool {
-    /// Its name.
+    /// Name of the pool.
     pub name: String,
-    /// Its machines.
+    /// Machine type and image.
     pub machine: PoolMachine,
     /// Root volume.
     pub volume: Option<ShootVolume>,
-    /// Further volumes.
+    /// Additional volumes.
     pub data_volumes: Vec<ShootVolume>,
-    /// Labels of its nodes.
+    /// Node labels.
     pub labels: BTreeMap<String, String>,
-    /// Zones.
+    /// Zones of the pool.
     pub zones: Vec<String>,
     /// `AutoRollingUpdate`, `AutoInPlaceUpdate`, `ManualInPlaceUpdate`.
     pub update_strategy: String,
@@ -74,7 +74,7 @@ pub struct ShootPool {
 }
 
 impl ShootPool {
-    /// Whether machines are updated without being replaced.
+    /// Whether machines are updated in place.
     #[must_use]
     pub fn is_updated_in_place(&self) -> bool {
         ["AutoInPlaceUpdate", "ManualInPlaceUpdate"].contains(&self.update_strategy.as_str())
@@ -97,13 +97,13 @@ pub struct PoolMachine {
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ShootVolume {
-    /// Its name; root volumes need none.
+    /// Name of the volume; optional for root volumes.
     pub name: String,
-    /// The cloud's kind of volume.
+    /// Volume type of the cloud.
     #[serde(rename = "type")]
     pub volume_type: String,
-    /// Such as `30Gi`.
+    /// Size, such as `30Gi`.
     pub size: String,
-    /// Whether it is encrypted.
+    /// Whether the volume is encrypted.
     pub encrypted: Option<bool>,
 }

@@ -1,5 +1,5 @@
-//! What is read of a `ShootState` (`core.gardener.cloud/v1beta1`): what gardenlet keeps of a shoot in the garden while its
-//! control plane moves between seeds.
+//! The relevant members of a `ShootState` (`core.gardener.cloud/v1beta1`), in which gardenlet saves the state of a
+//! shoot in the garden during a control plane migration.
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -10,30 +10,30 @@ use serde_with::apply;
 use crate::api::gotext::json::null_as_default;
 use crate::api::kubernetes_kind;
 
-/// Name and type of the entry that holds the machines.
+/// Name and type of the entry with the machines.
 const MACHINE_STATE: &str = "machine-state";
 
-/// State of one shoot; named like it, in its project's namespace of the garden. Decode it from text.
+/// The state of one shoot, with the shoot's name and project namespace. Must be decoded from text.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Deserialize)]
 pub struct ShootState {
     /// Name and project namespace.
     pub metadata: ObjectMeta,
-    /// The state.
+    /// The saved state.
     pub spec: ShootStateSpec,
 }
 
 kubernetes_kind!(ShootState, "core.gardener.cloud", "v1beta1", "ShootState", "shootstates", NamespaceResourceScope);
 
-/// `ShootState.spec` as far as it is read.
+/// Relevant members of `ShootState.spec`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct ShootStateSpec {
-    /// What Gardener's own parts keep.
+    /// State of Gardener components.
     #[serde(default, deserialize_with = "null_as_default")]
     pub gardener: Vec<GardenerData>,
 }
 
-/// What one part of Gardener keeps. It can hold secrets, so it has no `Debug` of its data.
+/// State of one Gardener component. It may contain secrets, so `Debug` omits its data.
 #[derive(Clone, Deserialize)]
 pub struct GardenerData {
     /// Name of the entry.
@@ -42,7 +42,7 @@ pub struct GardenerData {
     /// Type of the entry.
     #[serde(rename = "type", default, deserialize_with = "null_as_default")]
     pub data_type: String,
-    /// The document.
+    /// The saved document.
     pub data: Option<Box<RawValue>>,
 }
 
@@ -53,7 +53,7 @@ impl std::fmt::Debug for GardenerData {
 }
 
 impl ShootState {
-    /// The document about the machines, in the form of `Worker.status.state`.
+    /// The document with the machines, in the format of `Worker.status.state`.
     #[must_use]
     pub fn machine_state(&self) -> Option<&RawValue> {
         let mut entries = self.spec.gardener.iter();

@@ -1,4 +1,5 @@
-//! What maintenance reads of a `Shoot` and changes in it (docs/versions.md): its versions, its window and its pools.
+//! The members of a `Shoot` that maintenance reads and changes (docs/versions.md): versions, maintenance window and
+//! pools.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -9,16 +10,16 @@ use super::{CloudProfileReference, ImageContainerRuntime, LastOperationState, Ma
 use crate::api::gotext::json::null_as_default;
 use crate::api::metadata::without_managers;
 
-/// A Shoot as far as its versions are concerned.
+/// A Shoot reduced to its versions.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct VersionedShoot {
     /// Name, project namespace, annotations.
     #[serde(default, deserialize_with = "without_managers")]
     pub metadata: ObjectMeta,
-    /// The order.
+    /// Target state.
     #[serde(default, deserialize_with = "null_as_default")]
     pub spec: VersionedShootSpec,
-    /// What Gardener made of it.
+    /// Observed state.
     #[serde(default, deserialize_with = "null_as_default")]
     pub status: VersionedShootStatus,
 }
@@ -28,21 +29,21 @@ pub struct VersionedShoot {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionedShootSpec {
-    /// Which profile the shoot uses …
+    /// Reference to the profile …
     pub cloud_profile: Option<CloudProfileReference>,
-    /// … or, in older shoots, only its name.
+    /// … or only its name in older shoots.
     pub cloud_profile_name: Option<String>,
-    /// The control plane.
+    /// Version of the control plane.
     pub kubernetes: KubernetesOfPool,
-    /// When and what Gardener updates by itself.
+    /// Maintenance window and automatic updates.
     pub maintenance: Option<Maintenance>,
-    /// Pools.
+    /// Pools of the shoot.
     pub provider: VersionedPools,
-    /// The older reference to credentials, gone with Kubernetes 1.34.
+    /// The older reference to credentials, removed with Kubernetes 1.34.
     pub secret_binding_name: Option<String>,
-    /// The newer one.
+    /// The newer reference to credentials.
     pub credentials_binding_name: Option<String>,
-    /// Whether the shoot has no nodes now.
+    /// Hibernation of the shoot.
     pub hibernation: VersionedHibernation,
 }
 
@@ -50,13 +51,13 @@ pub struct VersionedShootSpec {
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct VersionedHibernation {
-    /// Whether it is hibernated.
+    /// Whether the shoot is hibernated.
     pub enabled: bool,
-    /// When it is hibernated and woken up.
+    /// Schedules for hibernation and wake-up.
     pub schedules: Vec<Value>,
 }
 
-/// A Kubernetes version; a pool without one has that of the control plane.
+/// A Kubernetes version; a pool without one uses that of the control plane.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct KubernetesOfPool {
@@ -69,19 +70,19 @@ pub struct KubernetesOfPool {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Maintenance {
-    /// The time of day.
+    /// Time of day.
     pub time_window: Option<TimeWindow>,
-    /// What is updated without need; absent means everything.
+    /// Automatic updates; absent means all of them.
     pub auto_update: Option<AutoUpdate>,
 }
 
-/// `Shoot.spec.maintenance.timeWindow`: times of a day as `220000+0100`.
+/// `Shoot.spec.maintenance.timeWindow`: times of day such as `220000+0100`.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct TimeWindow {
-    /// Its begin.
+    /// Start of the window.
     pub begin: String,
-    /// Its end.
+    /// End of the window.
     pub end: String,
 }
 
@@ -90,9 +91,9 @@ pub struct TimeWindow {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AutoUpdate {
-    /// Patches of Kubernetes; absent means no.
+    /// Whether Kubernetes patch versions are updated; absent means no.
     pub kubernetes_version: bool,
-    /// Machine images; absent means yes.
+    /// Whether machine images are updated; absent means yes.
     pub machine_image_version: Option<bool>,
 }
 
@@ -100,32 +101,32 @@ pub struct AutoUpdate {
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct VersionedPools {
-    /// The pools.
+    /// Pools of the shoot.
     pub workers: Vec<VersionedPool>,
 }
 
-/// A pool.
+/// A pool with its versions.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionedPool {
-    /// Its name.
+    /// Name of the pool.
     pub name: String,
     /// Machine type, image, architecture.
     pub machine: VersionedMachine,
     /// Container runtime; absent means `containerd`.
     pub cri: Option<ImageContainerRuntime>,
-    /// Its own Kubernetes version.
+    /// Kubernetes version of the pool.
     pub kubernetes: KubernetesOfPool,
     /// `AutoRollingUpdate`, `AutoInPlaceUpdate`, `ManualInPlaceUpdate`.
     pub update_strategy: String,
-    /// Fewest nodes.
+    /// Minimum number of nodes.
     pub minimum: u32,
-    /// Most nodes; a stored Shoot always has it.
+    /// Maximum number of nodes; always set in a stored Shoot.
     pub maximum: Option<u32>,
-    /// Nodes more while it rolls: a number or a percentage.
+    /// Additional nodes during a rolling update, as a number or percentage.
     pub max_surge: Option<Value>,
-    /// Nodes less while it rolls.
+    /// Nodes that may be unavailable during a rolling update, as a number or percentage.
     pub max_unavailable: Option<Value>,
 }
 
@@ -147,11 +148,11 @@ pub struct VersionedMachine {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionedShootStatus {
-    /// How the last operation ended.
+    /// Last operation of the shoot.
     pub last_operation: Option<LastOperationState>,
-    /// How the last maintenance ended.
+    /// Last maintenance of the shoot.
     pub last_maintenance: Option<LastOperationState>,
-    /// Updates in place.
+    /// State of in-place updates.
     pub in_place_updates: VersionedInPlaceUpdates,
 }
 
@@ -160,21 +161,21 @@ pub struct VersionedShootStatus {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionedInPlaceUpdates {
-    /// Pools with nodes that are not updated yet.
+    /// Pools with outdated nodes.
     pub pending_worker_updates: PendingWorkerUpdates,
 }
 
-/// Names of pools by their strategy.
+/// Names of pools by update strategy.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingWorkerUpdates {
-    /// Updated as a person selects nodes.
+    /// Pools for which the user selects nodes to update.
     pub manual_in_place_update: Vec<String>,
 }
 
 impl VersionedPool {
-    /// Whether machines are updated without being replaced.
+    /// Whether machines are updated in place.
     #[must_use]
     pub fn is_updated_in_place(&self) -> bool {
         ["AutoInPlaceUpdate", "ManualInPlaceUpdate"].contains(&self.update_strategy.as_str())
@@ -182,7 +183,7 @@ impl VersionedPool {
 }
 
 impl VersionedShootSpec {
-    /// Whether there are no nodes, and will be none: without a schedule that wakes it up.
+    /// Whether the shoot stays without nodes: it is hibernated and has no schedule to wake up.
     #[must_use]
     pub fn has_no_nodes(&self) -> bool {
         self.hibernation.enabled && self.hibernation.schedules.is_empty()
@@ -190,9 +191,9 @@ impl VersionedShootSpec {
 }
 
 impl VersionedShoot {
-    /// Sets what the API server sets: everything is updated automatically where nothing is said.
+    /// Sets the defaults of the API server: all automatic updates are enabled unless specified.
     pub fn apply_defaults(&mut self) {
-        // It notes there who has created the Shoot.
+        // The API server always adds an annotation with the creator of the Shoot.
         self.metadata.annotations.get_or_insert_default();
         let maintenance = self.spec.maintenance.get_or_insert_default();
         let auto = maintenance
@@ -201,7 +202,7 @@ impl VersionedShoot {
         auto.machine_image_version.get_or_insert(true);
     }
 
-    /// Project namespace and name, as messages name a shoot.
+    /// Project namespace and name of the shoot, for messages.
     #[must_use]
     pub fn title(&self) -> String {
         let [namespace, name] =

@@ -1,7 +1,7 @@
 //! `Worker` of `extensions.gardener.cloud/v1alpha1` (docs/contract.md#worker).
 //!
-//! `providerConfig`, `infrastructureProviderStatus` and `providerStatus` keep the very bytes that the API server sent,
-//! because hashes run over them. So a `Worker` must be decoded from text, never through `serde_json::Value`.
+//! `providerConfig`, `infrastructureProviderStatus` and `providerStatus` keep the raw bytes from the API server,
+//! because they are hashed. So a `Worker` must be decoded from text, never through `serde_json::Value`.
 
 use std::collections::BTreeMap;
 
@@ -21,15 +21,15 @@ use crate::api::gotext::quantity::Quantity;
 use crate::api::kubernetes_kind;
 use crate::api::metadata::without_managers;
 
-/// What gardenlet wants the machines of one shoot to be, and what became of it.
+/// The machines of one shoot: the target state from gardenlet and the observed state.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Worker {
-    /// Name, namespace (the shoot's control-plane namespace), generation, annotations, finalizers.
+    /// Name, namespace (the shoot namespace), generation, annotations, finalizers.
     #[serde(default, deserialize_with = "without_managers")]
     pub metadata: ObjectMeta,
-    /// The wish; owned by gardenlet.
+    /// Target state, owned by gardenlet.
     pub spec: WorkerSpec,
-    /// The answer; owned by this extension.
+    /// Observed state, owned by this extension.
     #[serde(default, deserialize_with = "null_as_default")]
     pub status: WorkerStatus,
 }
@@ -50,7 +50,7 @@ pub struct WorkerSpec {
     pub infrastructure_provider_status: Option<Box<RawValue>>,
     /// Region of the shoot.
     pub region: String,
-    /// The Secret with cloud credentials.
+    /// Reference to the Secret with cloud credentials.
     pub secret_ref: SecretReference,
     /// Public key for the `core` user of each machine.
     pub ssh_public_key: Option<ByteString>,
@@ -69,15 +69,15 @@ pub struct WorkerPool {
     pub machine_type: String,
     /// Machine image by name and version.
     pub machine_image: MachineImage,
-    /// Fewest machines over all zones.
+    /// Minimum number of machines in all zones.
     pub minimum: i32,
-    /// Most machines over all zones.
+    /// Maximum number of machines in all zones.
     pub maximum: i32,
-    /// Machines above the wanted number during a roll, as a number or percentage.
+    /// Machines above the target count during a rolling update, as a number or percentage.
     #[serde(default = "zero", deserialize_with = "null_as_zero")]
     #[serde_with(skip_apply)]
     pub max_surge: IntOrString,
-    /// Machines that may be missing during a roll, as a number or percentage.
+    /// Machines that may be unavailable during a rolling update, as a number or percentage.
     #[serde(default = "zero", deserialize_with = "null_as_zero")]
     #[serde_with(skip_apply)]
     pub max_unavailable: IntOrString,
@@ -87,11 +87,11 @@ pub struct WorkerPool {
     pub labels: BTreeMap<String, String>,
     /// Node taints.
     pub taints: Vec<Taint>,
-    /// The Secret that stands for everything that gardener-node-agent configures; its name changes with it.
+    /// Name of the node agent Secret. It contains a hash of the settings whose changes require new nodes.
     pub node_agent_secret_name: Option<String>,
-    /// The provider's `WorkerConfig` document, byte for byte.
+    /// The provider's `WorkerConfig` document as raw bytes.
     pub provider_config: Option<Box<RawValue>>,
-    /// Where the boot script is.
+    /// Reference to the Secret with the boot script.
     pub user_data_secret_ref: SecretKeyRef,
     /// The root volume.
     pub volume: Option<Volume>,
@@ -103,7 +103,7 @@ pub struct WorkerPool {
     pub machine_controller_manager: Option<MachineControllerManagerSettings>,
     /// Kubernetes version of the pool's kubelets.
     pub kubernetes_version: Option<String>,
-    /// Kubelet configuration that counts in the in-place hash.
+    /// Kubelet settings that are inputs of the in-place hash.
     pub kubelet_config: Option<KubeletConfig>,
     /// Capacity of one node, for scaling from zero.
     pub node_template: Option<NodeTemplate>,
@@ -113,7 +113,7 @@ pub struct WorkerPool {
     pub cluster_autoscaler: Option<ClusterAutoscalerOptions>,
     /// Priority for the autoscaler's priority expander.
     pub priority: Option<i32>,
-    /// How a changed pool is updated.
+    /// How machines are updated after a change.
     pub update_strategy: Option<UpdateStrategy>,
 }
 
@@ -127,7 +127,7 @@ pub struct MachineImage {
     pub version: String,
 }
 
-/// A node taint as pools carry it and as machine deployments pass it on.
+/// A node taint of a pool, also used in machine deployments.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -139,7 +139,7 @@ pub struct Taint {
     pub value: String,
     /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
     pub effect: String,
-    /// When a `NoExecute` taint was added (RFC 3339).
+    /// Time when a `NoExecute` taint was added (RFC 3339).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_added: Option<String>,
 }
@@ -157,13 +157,13 @@ pub struct SecretKeyRef {
 /// A root volume.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct Volume {
-    /// Disk type; kept apart from an absent one because it counts in hashes.
+    /// Disk type. Empty and absent differ, because the type is hashed.
     #[serde(rename = "type")]
     pub volume_type: Option<String>,
     /// Size such as `50Gi`.
     #[serde(default, deserialize_with = "null_as_default")]
     pub size: String,
-    /// Whether the provider shall encrypt the volume (AWS).
+    /// Whether the volume should be encrypted.
     pub encrypted: Option<bool>,
 }
 
@@ -173,12 +173,12 @@ pub struct Volume {
 pub struct DataVolume {
     /// Name, unique within the pool.
     pub name: String,
-    /// Disk type; kept apart from an absent one because it counts in hashes.
+    /// Disk type. Empty and absent differ, because the type is hashed.
     #[serde(rename = "type")]
     pub volume_type: Option<String>,
     /// Size such as `100Gi`.
     pub size: String,
-    /// Whether the provider shall encrypt the volume (AWS).
+    /// Whether the volume should be encrypted.
     pub encrypted: Option<bool>,
 }
 
@@ -186,32 +186,32 @@ pub struct DataVolume {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineControllerManagerSettings {
-    /// Longest time for draining a machine.
+    /// Timeout for draining a machine.
     pub machine_drain_timeout: Option<Duration>,
-    /// How long an unhealthy machine may stay.
+    /// Timeout for an unhealthy machine.
     pub machine_health_timeout: Option<Duration>,
-    /// Longest time from creation to join.
+    /// Timeout from the creation of a machine until its node joins.
     pub machine_creation_timeout: Option<Duration>,
-    /// Longest time for an update in place.
+    /// Timeout for an in-place update.
     pub in_place_update_timeout: Option<Duration>,
-    /// How long a preserved machine stays (newer Gardener libraries).
+    /// Timeout for a preserved machine (newer Gardener libraries).
     pub machine_preserve_timeout: Option<Duration>,
-    /// Whether the health timeout does not count during an update in place.
+    /// Whether to ignore the health timeout during an in-place update.
     pub disable_health_timeout: Option<bool>,
-    /// How often an eviction is tried.
+    /// Maximum number of eviction attempts.
     pub max_evict_retries: Option<i32>,
     /// Node conditions that make a machine unhealthy.
     #[serde(default, deserialize_with = "null_as_default")]
     pub node_conditions: Vec<String>,
-    /// Most failed machines that are preserved (newer Gardener libraries).
+    /// Maximum number of preserved failed machines (newer Gardener libraries).
     pub auto_preserve_failed_machine_max: Option<i32>,
 }
 
-/// The kubelet settings that count in the in-place hash.
+/// The kubelet settings that are inputs of the in-place hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KubeletConfig {
-    /// Resources that are reserved for Kubernetes' own processes.
+    /// Resources reserved for Kubernetes components.
     pub kube_reserved: Option<KubeReserved>,
     /// Hard eviction thresholds.
     pub eviction_hard: Option<EvictionHard>,
@@ -260,70 +260,70 @@ pub struct EvictionHard {
 pub struct NodeTemplate {
     /// Resources of the node.
     pub capacity: BTreeMap<String, Quantity>,
-    /// Resources that only the autoscaler knows.
+    /// Resources that exist only for the autoscaler.
     pub virtual_capacity: BTreeMap<String, Quantity>,
 }
 
-/// Options of the cluster-autoscaler for one pool; thresholds stay text.
+/// Options of the cluster-autoscaler for one pool. Thresholds are not parsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterAutoscalerOptions {
     /// Utilization below which a node is unneeded.
     pub scale_down_utilization_threshold: Option<String>,
-    /// The same for GPU nodes.
+    /// Utilization below which a GPU node is unneeded.
     pub scale_down_gpu_utilization_threshold: Option<String>,
-    /// How long a node must be unneeded.
+    /// Time for which a node must be unneeded.
     pub scale_down_unneeded_time: Option<Duration>,
-    /// How long an unready node must be unneeded.
+    /// Time for which an unready node must be unneeded.
     pub scale_down_unready_time: Option<Duration>,
-    /// Longest time to wait for a node.
+    /// Timeout for the provisioning of a node.
     pub max_node_provision_time: Option<Duration>,
 }
 
-/// How a changed pool is updated.
+/// How machines are updated after a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UpdateStrategy {
     /// New machines replace old ones.
     AutoRollingUpdate,
-    /// Machines are updated where they are, by machine-controller-manager.
+    /// machine-controller-manager updates machines in place.
     AutoInPlaceUpdate,
-    /// Machines are updated where they are, when a person selects them.
+    /// Machines are updated in place after a user selects them.
     ManualInPlaceUpdate,
-    /// Anything else: new machines replace old ones, as for the Go extensions.
+    /// Unknown strategies replace machines, as in the Go extensions.
     #[serde(other)]
     Other,
 }
 
 impl UpdateStrategy {
-    /// Whether machines survive an update.
+    /// Whether machines are updated in place.
     #[must_use]
     pub fn is_in_place(self) -> bool {
         matches!(self, Self::AutoInPlaceUpdate | Self::ManualInPlaceUpdate)
     }
 }
 
-/// `Worker.status` as far as this extension reads it.
+/// The relevant members of `Worker.status`.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerStatus {
     /// The provider's `WorkerStatus` document.
     pub provider_status: Option<Box<RawValue>>,
-    /// Facts with their time, as others wrote them too.
+    /// Conditions, including those of other controllers.
     pub conditions: Vec<Value>,
-    /// The last error, absent after a success.
+    /// The last error; absent after a success.
     pub last_error: Option<LastError>,
-    /// The operation that runs or ran last.
+    /// The current or last operation.
     pub last_operation: Option<LastOperation>,
-    /// The generation that the last finished operation has seen.
+    /// The generation observed by the last completed operation.
     pub observed_generation: Option<i64>,
-    /// Machine state for a control-plane migration, written by gardenlet.
+    /// Machine state for a control plane migration, written by gardenlet.
     pub state: Option<Box<RawValue>>,
     /// Bounds for the cluster-autoscaler.
     pub machine_deployments: Vec<MachineDeploymentStatus>,
-    /// When `machineDeployments` was published last; gardenlet waits for this to move on.
+    /// Last update of `machineDeployments`; gardenlet waits until it changes.
     pub machine_deployments_last_update_time: Option<String>,
-    /// What in-place pools run with.
+    /// Hashes of in-place pools.
     pub in_place_updates: Option<InPlaceUpdates>,
 }
 
@@ -332,10 +332,10 @@ pub struct WorkerStatus {
 pub struct MachineDeploymentStatus {
     /// Name of the MachineDeployment.
     pub name: String,
-    /// Fewest machines.
+    /// Minimum number of machines.
     #[serde(default)]
     pub minimum: i32,
-    /// Most machines.
+    /// Maximum number of machines.
     #[serde(default)]
     pub maximum: i32,
     /// Priority for the priority expander.
@@ -347,7 +347,7 @@ pub struct MachineDeploymentStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InPlaceUpdates {
-    /// Pool name to the hash that its machines were updated to.
+    /// Hashes to which machines were updated, by pool name.
     #[serde(default, deserialize_with = "null_as_default")]
     pub worker_pool_to_hash_map: BTreeMap<String, String>,
 }
@@ -357,11 +357,11 @@ pub struct InPlaceUpdates {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LastOperation {
-    /// What is going on, for people.
+    /// Description for people.
     pub description: String,
-    /// RFC 3339 in whole seconds.
+    /// Time in RFC 3339 format, in whole seconds.
     pub last_update_time: String,
-    /// 0 to 100.
+    /// Progress from 0 to 100.
     pub progress: i32,
     /// `Processing`, `Succeeded`, `Error`, …
     pub state: String,
@@ -374,13 +374,13 @@ pub struct LastOperation {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LastError {
-    /// What went wrong and what to do, for people.
+    /// Description of the error and the remedy, for people.
     #[serde(default, deserialize_with = "null_as_default")]
     pub description: String,
     /// Gardener error codes.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "Vec::is_empty")]
     pub codes: Vec<String>,
-    /// RFC 3339 in whole seconds.
+    /// Time in RFC 3339 format, in whole seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_update_time: Option<String>,
 }

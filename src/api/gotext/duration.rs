@@ -1,4 +1,4 @@
-//! Durations in Go notation: `metav1.Duration`, `time.ParseDuration`, `Duration.String`.
+//! Durations in Go format: `metav1.Duration`, `time.ParseDuration`, `Duration.String`.
 
 use std::fmt;
 
@@ -11,22 +11,22 @@ const SECOND: u64 = 1_000 * MILLISECOND;
 const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 
-/// The magnitude of the most negative duration, one more than the largest positive one.
+/// The absolute value of the minimum duration, one more than the maximum.
 const LIMIT: u64 = 1 << 63;
 
-/// A signed span of time in nanoseconds, at most about 292 years.
+/// A signed duration in nanoseconds, at most about 292 years.
 ///
 /// In JSON it is a string such as `1h30m0s`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(i64);
 
-/// Why a text is not a Go duration.
+/// Reason why a text is not a Go duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DurationError {
-    /// There is no number and unit, or something else than numbers and units.
+    /// The text is not a sequence of numbers with units.
     #[error("invalid duration")]
     Invalid,
-    /// A number is not followed by a unit.
+    /// A number has no unit.
     #[error("missing unit in duration")]
     MissingUnit,
     /// A unit is none of `ns`, `us`, `µs`, `ms`, `s`, `m`, `h`.
@@ -38,7 +38,7 @@ pub enum DurationError {
 }
 
 impl Duration {
-    /// A duration of that many nanoseconds.
+    /// Creates a duration from nanoseconds.
     pub const fn from_nanoseconds(nanoseconds: i64) -> Self {
         Self(nanoseconds)
     }
@@ -48,10 +48,10 @@ impl Duration {
         self.0
     }
 
-    /// Reads a text such as `1h30m`, `1.5h` or `-100ms`.
+    /// Parses a text such as `1h30m`, `1.5h` or `-100ms`.
     ///
     /// # Errors
-    /// When Go's `time.ParseDuration` refuses the text as well.
+    /// If Go's `time.ParseDuration` rejects the text.
     pub fn parse(text: &str) -> Result<Self, DurationError> {
         let (negative, mut rest) = match text.as_bytes().first() {
             Some(b'-') => (true, &text[1..]),
@@ -72,14 +72,14 @@ impl Duration {
             total = in_range(total.checked_add(part))?;
         }
         if negative {
-            // `0 - total` reaches the most negative value, which `-(total)` would not.
+            // `0 - total` reaches the minimum, unlike `-(total)`.
             return 0i64.checked_sub_unsigned(total).map(Self).ok_or(DurationError::OutOfRange);
         }
         i64::try_from(total).map(Self).map_err(|_| DurationError::OutOfRange)
     }
 }
 
-/// Takes one number with its unit from the front and gives its nanoseconds and the text behind it.
+/// Splits off the first number with its unit, and returns its nanoseconds and the rest.
 fn leading_part(text: &str) -> Result<(u64, &str), DurationError> {
     let (whole, rest) = leading_integer(text)?;
     let mut has_digits = rest.len() != text.len();
@@ -98,7 +98,7 @@ fn leading_part(text: &str) -> Result<(u64, &str), DurationError> {
     let (unit, rest) = rest.split_at(end);
     let unit = nanoseconds_of(unit)?;
     let value = in_range(whole.checked_mul(unit))?;
-    // Go multiplies in double precision and cuts off; anything more exact would differ in the last nanosecond.
+    // Go multiplies in double precision and truncates. A more exact result would differ in the last nanosecond.
     let of_fraction = (fraction as f64 * (unit as f64 / scale)) as u64;
     Ok((in_range(value.checked_add(of_fraction))?, rest))
 }
@@ -116,7 +116,7 @@ fn leading_integer(text: &str) -> Result<(u64, &str), DurationError> {
     Ok((value, &text[end..]))
 }
 
-/// Digits behind the point, as a number and the power of ten to divide it by. Digits that do not fit are left out.
+/// Parses the digits after the decimal point to a number and its power-of-ten divisor. Excess digits are ignored.
 fn leading_fraction(text: &str) -> (u64, f64, &str) {
     let end = end_of_digits(text);
     let mut value: u64 = 0;
@@ -154,7 +154,7 @@ fn nanoseconds_of(unit: &str) -> Result<u64, DurationError> {
 }
 
 impl fmt::Display for Duration {
-    /// Prints like Go: hours, minutes and seconds from one second on, else the largest unit below it.
+    /// Formats like Go: in hours, minutes and seconds from one second, otherwise in the largest smaller unit.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let magnitude = self.0.unsigned_abs();
         if magnitude == 0 {
@@ -185,7 +185,7 @@ impl fmt::Display for Duration {
     }
 }
 
-/// Writes `value / unit` with as many decimals as needed, at most `places`.
+/// Writes `value / unit` with as many decimals as necessary, at most `places`.
 fn write_decimal(formatter: &mut fmt::Formatter<'_>, value: u64, unit: u64, places: usize) -> fmt::Result {
     write!(formatter, "{}", value / unit)?;
     let fraction = format!("{:0places$}", value % unit);

@@ -1,10 +1,10 @@
-//! Errors of fields as Kubernetes reports them: path, type, value, detail.
+//! Field errors in the format of Kubernetes: path, type, value, detail.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// Where a field stands: a chain that borrows from its parents, so that a path costs nothing until it is printed.
+/// Path of a field. The chain borrows from its parents, so a path needs no allocation until it is printed.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldPath<'a> {
     parent: Option<&'a FieldPath<'a>>,
@@ -18,7 +18,7 @@ enum Step<'a> {
 }
 
 impl<'a> FieldPath<'a> {
-    /// The path of a member of the whole object, which may have several steps: `spec.machineImages`.
+    /// The path of a member of the root object, which may have several segments: `spec.machineImages`.
     #[must_use]
     pub const fn new(member: &'a str) -> Self {
         Self { parent: None, step: Step::Member(member) }
@@ -50,22 +50,22 @@ impl fmt::Display for FieldPath<'_> {
     }
 }
 
-/// What is wrong with a field. The names are those of Kubernetes.
+/// Type of a field error, with the names of Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FieldErrorType {
-    /// It must be set.
+    /// The field must be set.
     Required,
-    /// Its value is wrong.
+    /// The value is invalid.
     Invalid,
-    /// Its value is none of the possible ones.
+    /// The value is not one of the supported values.
     NotSupported,
-    /// It must not be set, or not like this.
+    /// The field must not be set, or not to this value.
     Forbidden,
-    /// Its value stands somewhere else already.
+    /// The value is already used elsewhere.
     Duplicate,
-    /// A list is too long.
+    /// The list is too long.
     TooMany,
-    /// A text is too long.
+    /// The text is too long.
     TooLong,
 }
 
@@ -76,7 +76,7 @@ impl Serialize for FieldErrorType {
 }
 
 impl FieldErrorType {
-    /// The reason of a cause in the `details` of a status.
+    /// The reason of a cause in the `details` of a Status.
     #[must_use]
     pub fn reason(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ impl FieldErrorType {
         }
     }
 
-    /// How messages name the type.
+    /// The type in messages.
     fn words(self) -> &'static str {
         match self {
             Self::Required => "Required value",
@@ -104,23 +104,23 @@ impl FieldErrorType {
     }
 }
 
-/// One wrong field. It prints as Kubernetes does: `spec.a[0]: Invalid value: "x": must be y`.
+/// An invalid field. It is formatted as in Kubernetes: `spec.a[0]: Invalid value: "x": must be y`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct FieldError {
-    /// The path.
+    /// Path of the field.
     pub field: String,
-    /// What is wrong.
+    /// Type of the error.
     #[serde(rename = "type")]
     pub error_type: FieldErrorType,
-    /// The value, as JSON prints it; absent where messages don't show one.
+    /// The value in JSON; absent if messages don't contain it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// More about it: which values there are, what would be right.
+    /// Details, such as supported values or the expected format.
     pub detail: String,
 }
 
 impl FieldError {
-    /// What is wrong, without the field: the message of a cause in the `details` of a status.
+    /// The message without the field, as in a cause in the `details` of a Status.
     #[must_use]
     pub fn body(&self) -> String {
         let parts = [Some(self.error_type.words()), self.value.as_deref(), Some(&*self.detail)];
@@ -135,13 +135,14 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// The wrong fields of an object, in the order in which they were found.
+/// The invalid fields of an object, in order of detection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldErrors(pub Vec<FieldError>);
 
 #[cfg(test)]
 impl FieldErrors {
-    /// Holds the errors against a row of a table: one text for each, in order, with a part of what it says.
+    /// Compares the errors with the expected ones of a test table: one text for each in order, contained in its
+    /// message.
     pub(crate) fn differ_from(&self, wanted: &[String]) -> Option<String> {
         let found: Vec<String> = self.0.iter().map(ToString::to_string).collect();
         let same = found.len() == wanted.len()
@@ -151,23 +152,23 @@ impl FieldErrors {
 }
 
 impl FieldErrors {
-    /// Whether nothing is wrong.
+    /// Whether there are no errors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The field must be set.
+    /// Reports that the field must be set.
     pub fn required(&mut self, path: FieldPath<'_>, detail: impl Into<String>) {
         self.push(path, FieldErrorType::Required, None, detail.into());
     }
 
-    /// The value is wrong.
+    /// Reports an invalid value.
     pub fn invalid(&mut self, path: FieldPath<'_>, value: impl Serialize, detail: impl Into<String>) {
         self.push(path, FieldErrorType::Invalid, Some(json(&value)), detail.into());
     }
 
-    /// The value is none of the supported ones.
+    /// Reports a value that is not one of the supported values.
     pub fn not_supported<'v>(
         &mut self,
         path: FieldPath<'_>,
@@ -182,27 +183,27 @@ impl FieldErrors {
         self.push(path, FieldErrorType::NotSupported, Some(json(&value)), detail);
     }
 
-    /// The field must not be set.
+    /// Reports that the field must not be set.
     pub fn forbidden(&mut self, path: FieldPath<'_>, detail: impl Into<String>) {
         self.push(path, FieldErrorType::Forbidden, None, detail.into());
     }
 
-    /// The value stands somewhere else already.
+    /// Reports a value that is already used elsewhere.
     pub fn duplicate(&mut self, path: FieldPath<'_>, value: impl Serialize) {
         self.push(path, FieldErrorType::Duplicate, Some(json(&value)), String::new());
     }
 
-    /// The list is longer than `most`.
+    /// Reports a list with more than `most` items.
     pub fn too_many(&mut self, path: FieldPath<'_>, actual: usize, most: usize) {
         self.push(path, FieldErrorType::TooMany, Some(actual.to_string()), format!("must have at most {most} items"));
     }
 
-    /// The text is longer than `most` bytes.
+    /// Reports a text with more than `most` bytes.
     pub fn too_long(&mut self, path: FieldPath<'_>, most: usize) {
         self.push(path, FieldErrorType::TooLong, None, format!("may not be more than {most} bytes"));
     }
 
-    /// Takes over other errors.
+    /// Appends other errors.
     pub fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
     }
@@ -212,7 +213,7 @@ impl FieldErrors {
     }
 }
 
-/// What can't be written as JSON is left out of a message.
+/// Values that can't be serialised are omitted from messages.
 fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! JSON as Go writes it, and decoding that says where a document is wrong.
+//! JSON in the format of Go, and decoding with the path of errors.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -8,11 +8,11 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value};
 
-/// Prints a value as the Kubernetes API server sends it for a stored custom resource.
+/// Formats a value like the Kubernetes API server does for a stored custom resource.
 ///
-/// Compact, the members of every object sorted by their bytes, `<`, `>`, `&` and the two Unicode line separators escaped,
-/// numbers as Go prints them: `2.0` becomes `2`, `1e21` becomes `1e+21`, and integers of more than 64 signed bits pass
-/// through double precision. The raw bytes of a provider configuration enter hashes, hence the care
+/// The format is compact, with object members sorted by bytes. `<`, `>`, `&` and the two Unicode line separators are
+/// escaped. Numbers have Go's format: `2.0` becomes `2`, `1e21` becomes `1e+21`, and integers beyond 64 signed bits
+/// lose precision as doubles. The format must match exactly, because the raw bytes of a provider config are hashed
 /// (docs/contract.md#worker).
 pub fn to_go_json(value: &Value) -> String {
     let mut text = String::new();
@@ -33,7 +33,7 @@ fn write_value(text: &mut String, value: &Value) {
             text.push(']');
         }
         Value::Object(members) => {
-            // Whether serde_json keeps members sorted depends on a feature that any crate may switch on.
+            // Whether serde_json sorts members depends on a feature that any crate may enable.
             let mut members: Vec<_> = members.iter().collect();
             members.sort_unstable_by(|left, right| left.0.cmp(right.0));
             text.push('{');
@@ -68,7 +68,7 @@ fn write_string(text: &mut String, string: &str) {
             '\r' => text.push_str("\\r"),
             '\t' => text.push_str("\\t"),
             '\0'..='\u{1f}' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                // Writing to a string cannot fail.
+                // Writing to a string can't fail.
                 let _ = write!(text, "\\u{:04x}", u32::from(character));
             }
             other => text.push(other),
@@ -84,11 +84,11 @@ fn number_text(number: &Number) -> String {
     }
 }
 
-/// A double as Go's `encoding/json` prints it: shortest digits, an exponent below 1e-6 and from 1e21 on.
+/// Formats a double like Go's `encoding/json`: shortest digits, with an exponent below 1e-6 and from 1e21.
 pub(super) fn float_text(number: f64) -> String {
     let magnitude = number.abs();
     if magnitude == 0.0 {
-        // Go prints `-0` once and reads it back as the integer 0.
+        // Go prints `-0` once and parses it back as the integer 0.
         return "0".to_owned();
     }
     if (1e-6..1e21).contains(&magnitude) {
@@ -101,7 +101,7 @@ pub(super) fn float_text(number: f64) -> String {
     }
 }
 
-/// The number that remains of a double after Go printed it and read it again: `2.0` is the integer 2 then.
+/// The number that results from printing a double in Go and parsing it again: `2.0` becomes the integer 2.
 pub(super) fn number_as_printed(number: f64) -> Option<Number> {
     match float_text(number).parse::<i64>() {
         Ok(integer) => Some(integer.into()),
@@ -109,20 +109,20 @@ pub(super) fn number_as_printed(number: f64) -> Option<Number> {
     }
 }
 
-/// A document that does not have the wanted form.
+/// A document that does not have the expected format.
 ///
-/// The message holds names and types, never values: a document may hold secrets.
+/// The message contains names and types, never values, because a document may contain secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}{}{message}", if .path.is_empty() { "" } else { ": " })]
 pub struct DecodeError {
-    /// Where, for example `machineImages[0].versions[1].urn`; empty for the document itself.
+    /// Path of the error, for example `machineImages[0].versions[1].urn`; empty for the document itself.
     pub path: String,
-    /// What is wrong there.
+    /// Description of the error.
     pub message: String,
 }
 
 impl DecodeError {
-    /// The same error in a document of which the decoded one is a member.
+    /// Prepends the name of the member that contains the decoded document.
     #[must_use]
     pub fn within(self, member: &str) -> Self {
         let separator = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
@@ -130,32 +130,32 @@ impl DecodeError {
     }
 }
 
-/// Decodes JSON; a member that appears twice is refused only where `T` is a struct that has it.
+/// Decodes JSON. A duplicate member is an error only if `T` is a struct with that member.
 ///
 /// # Errors
-/// With the path of the first member that is wrong.
+/// If a member is invalid, with the path of the first one.
 pub fn decode_lenient<'a, T: Deserialize<'a>>(raw: &'a str) -> Result<T, DecodeError> {
     serde_json::from_str(raw)
         .map_err(|error| DecodeError { path: path_of(&error, raw), message: without_values(&error) })
 }
 
-/// Reads a typed view of a document that is decoded already.
+/// Decodes a JSON value.
 ///
 /// # Errors
-/// With the path of the first member that is wrong.
+/// If a member is invalid, with the path of the first one.
 pub fn decode_value<T: DeserializeOwned>(document: &Value) -> Result<T, DecodeError> {
-    // Only a text has positions.
+    // Only decoding from text reports positions.
     T::deserialize(document).or_else(|_| decode_lenient(&document.to_string()))
 }
 
-/// Where an error is: the path to the value that was read last before it. Nothing is to be followed while all is well.
+/// The path of an error: that of the last value read before its position. It is computed only after an error.
 fn path_of(error: &serde_json::Error, raw: &str) -> String {
     let line_start = match error.line().checked_sub(2) {
         Some(before) => raw.match_indices('\n').nth(before).map_or(0, |(position, _)| position + 1),
         None => 0,
     };
     let mut end = line_start + error.column();
-    // What is no object or list is read before it is refused; of what is one, not even the bracket.
+    // serde_json reports scalars after reading them, but objects and lists before their bracket.
     let opens = match error.to_string() {
         text if text.starts_with("invalid type: map") => Some(b'{'),
         text if text.starts_with("invalid type: sequence") => Some(b'['),
@@ -166,16 +166,16 @@ fn path_of(error: &serde_json::Error, raw: &str) -> String {
     }
     let mut walk = Walk { allows_duplicates: true, ..Walk::default() };
     let mut deserializer = serde_json::Deserializer::from_str(raw.get(..end).unwrap_or(raw));
-    // The text ends where the error is, so the walk stops there.
+    // The text is truncated at the error, so the walk stops there.
     match (Members { walk: &mut walk }).deserialize(&mut deserializer) {
         Ok(()) => String::new(),
         Err(_) => walk.path(),
     }
 }
 
-/// Serde helper for `deserialize_with`: JSON null is the zero value, as in Go.
+/// Serde helper for `deserialize_with`: JSON null decodes to the default, as in Go.
 ///
-/// Use it together with `#[serde(default)]`, which covers the absent member.
+/// Combine it with `#[serde(default)]` for absent members.
 ///
 /// # Errors
 /// Those of `T`.
@@ -187,13 +187,13 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// The message of serde in plain words and without values: `invalid type: string "secret", expected i32` becomes `a whole number
-/// is expected, not text`.
+/// Rewrites a serde message in plain words and without values: `invalid type: string "secret", expected i32` becomes `a
+/// whole number is expected, not text`.
 fn without_values(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     let text = text.strip_suffix(&position).unwrap_or(&text);
-    // The value may hold anything, also the word "expected"; what is expected is our own text and comes last.
+    // The value may contain anything, including the word "expected". The expectation is our own text and comes last.
     let expected = text.rsplit_once(", expected ").map_or("something else", |(_, expected)| expected);
     if text.starts_with("invalid value: integer ") {
         return "the number is out of range".to_owned();
@@ -206,7 +206,7 @@ fn without_values(error: &serde_json::Error) -> String {
         return format!("unknown value, expected {expected}");
     }
     match text {
-        // Only for a text of which a few are known.
+        // This message occurs only for texts with a few supported values.
         "expected value" => "text is expected".to_owned(),
         "invalid duration" => "a duration such as 1h30m is expected".to_owned(),
         text if text.starts_with("Invalid symbol ") || text.starts_with("Invalid last symbol ") => {
@@ -243,11 +243,11 @@ fn words_of_found(found: &str) -> &str {
     }
 }
 
-/// Refuses members that appear twice in an object, wherever it stands, as Go does in provider configuration
+/// Rejects duplicate members in all objects of a document, as Go does for provider configs
 /// (docs/contract.md#provider-documents). Names are case-sensitive.
 ///
 /// # Errors
-/// With the path of the first, or of what is no JSON.
+/// With the path of the first duplicate, or of the first syntax error.
 pub fn refuse_duplicates(raw: &str) -> Result<(), DecodeError> {
     let mut walk = Walk::default();
     let mut deserializer = serde_json::Deserializer::from_str(raw);
@@ -255,19 +255,20 @@ pub fn refuse_duplicates(raw: &str) -> Result<(), DecodeError> {
     walked.map_err(|error| DecodeError { path: walk.path(), message: without_values(&error) })
 }
 
-/// Where a walk through a document is. Objects share one list of names, so that an object costs no memory of its own.
+/// Position of a walk through a document. Objects share one list of names, so that they need no allocation of their
+/// own.
 #[derive(Default)]
 struct Walk<'de> {
-    /// The members that were met of every object that is open, the innermost last.
+    /// Names of members visited in all open objects, innermost last.
     names: Vec<Cow<'de, str>>,
-    /// From the outermost to the innermost value; the last one of an object or list stays until the next begins.
+    /// Steps from the outermost to the innermost value. The last step in an object or list stays until the next begins.
     steps: Vec<Step>,
-    /// Whether a member may appear twice.
+    /// Whether duplicate members are allowed.
     allows_duplicates: bool,
 }
 
 enum Step {
-    /// Position in the names.
+    /// Index into the names.
     Member(usize),
     Item(usize),
 }
@@ -292,10 +293,10 @@ impl Walk<'_> {
     }
 }
 
-/// Members of an object up to which each is compared with all before it; beyond, they are looked up.
+/// Up to this number of members, duplicates are found by comparing all names; beyond, with a hash set.
 const FEW_MEMBERS: usize = 32;
 
-/// Reads a value and forgets it; while it fails, the walk stays where the error is.
+/// Visits a value and discards it. On failure, the walk keeps the position of the error.
 struct Members<'walk, 'de> {
     walk: &'walk mut Walk<'de>,
 }
@@ -308,7 +309,7 @@ impl<'de> DeserializeSeed<'de> for Members<'_, 'de> {
     }
 }
 
-/// The same for an item of a list that stands at a depth.
+/// Visits an item of a list at a depth.
 struct Item<'walk, 'de> {
     walk: &'walk mut Walk<'de>,
     depth: usize,
@@ -398,7 +399,7 @@ impl<'de> Visitor<'de> for Members<'_, 'de> {
     }
 }
 
-/// The name of a member, which mostly needs no memory of its own.
+/// The name of a member, borrowed if possible.
 struct Name<'de>(Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Name<'de> {
@@ -479,7 +480,7 @@ mod tests {
                 names.iter().map(|name| format!(r#""{name}":{{"a":1,"b":[{{"a":2}}]}}"#)).collect();
             refuse_duplicates(&format!(r#"{{"a":{{{}}},"b":{{"a":0}}}}"#, members.join(","))).err()
         };
-        // Also for more members than are compared one by one.
+        // Also with more members than are compared one by one.
         let mut names: Vec<String> = (0..100).map(|index| format!("name-{index}")).collect();
         assert_eq!(labels(&names[..5]), None);
         assert_eq!(labels(&names), None);
@@ -529,7 +530,7 @@ mod tests {
         assert_eq!(pool.config.get(), r#"{"b": 1,  "a":"\u0026"}"#);
     }
 
-    /// Calls with each place of a document, and with the document in which another value stands there.
+    /// Calls `check` with each place of a document, and with the document in which the value there is replaced.
     fn with_each_place(document: &Value, wrong: &Value, check: &mut impl FnMut(&str, &Value)) {
         fn visit(document: &mut Value, place: &str, path: &str, wrong: &Value, check: &mut impl FnMut(&str, &Value)) {
             let children: Vec<(String, String)> = match document.pointer(place).unwrap() {

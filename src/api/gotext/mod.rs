@@ -1,18 +1,18 @@
-//! Text as Go prints and parses it.
+//! Text in the formats of Go.
 //!
-//! The names and hashes of this extension are made from text that a Go program printed, so the same value has to come
-//! out as the same bytes here:
+//! The names and hashes of this extension depend on text formatted by Go programs, so equal values must result in equal
+//! bytes:
 //!
-//! * [`json`]: the JSON text of a stored custom resource, and decoding with the path of what is wrong.
+//! * [`json`]: the JSON of a stored custom resource, and decoding with the path of errors.
 //! * [`yaml`]: files with one or several YAML or JSON documents, by the scalar rules of `sigs.k8s.io/yaml`.
-//! * [`places`]: the lines of such a file, for messages.
+//! * [`places`]: the line numbers of members in such a file, for messages.
 //! * [`quantity`]: `resource.Quantity`, for example `1024Mi`, which Go prints as `1Gi`.
 //! * [`duration`]: `metav1.Duration`, for example `90s`, which Go prints as `1m30s`.
-//! * [`version`], [`version_constraint`]: semantic versions as leniently as `Masterminds/semver` reads them.
-//! * [`time`]: `time.Time` as its `String` method prints it.
-//! * [`field`]: errors of fields as Kubernetes reports them.
+//! * [`version`], [`version_constraint`]: semantic versions, parsed as leniently as by `Masterminds/semver`.
+//! * [`time`]: `time.Time` in the format of its `String` method.
+//! * [`field`]: field errors in the format of Kubernetes.
 //!
-//! Every function takes hostile text: it answers with an error and never panics. What Go answers was measured; the
+//! Every function accepts untrusted text: it returns an error and never panics. The behaviour of Go was measured; the
 //! tables are in `test/vectors/gotext`.
 
 pub mod duration;

@@ -1,16 +1,16 @@
-//! Where the members of a YAML or JSON text stand, so that messages can lead a person there.
+//! Line numbers of the members of a YAML or JSON text, for messages.
 
 use std::collections::HashMap;
 
 use granit_parser::{Event, Parser};
 
-/// The lines of the members of one document.
+/// The line numbers of the members of one document.
 #[derive(Clone, Debug, Default)]
 pub struct Places(HashMap<String, usize>);
 
 impl Places {
-    /// The line, counted from 1, of a member such as `spec.machineImages[0].name`; of the nearest one around it where it
-    /// does not exist.
+    /// The line number, starting at 1, of a member such as `spec.machineImages[0].name`, or of its nearest existing
+    /// parent.
     #[must_use]
     pub fn line_of(&self, path: &str) -> Option<usize> {
         let mut path = path;
@@ -24,7 +24,7 @@ impl Places {
     }
 }
 
-/// The lines of every document that is a mapping, in their order; as far as the text can be read.
+/// The line numbers of every document that is a mapping, in order. Stops at the first syntax error.
 #[must_use]
 pub fn places(text: &str) -> Vec<Places> {
     let mut documents = Vec::new();
@@ -54,13 +54,13 @@ pub fn places(text: &str) -> Vec<Places> {
     documents
 }
 
-/// A collection that is being read.
+/// An incomplete collection.
 struct Open {
     path: String,
     step: Step,
 }
 
-/// What comes next in a collection.
+/// The next step in a collection.
 enum Step {
     Item(usize),
     Key,
@@ -78,7 +78,7 @@ fn scalar(open: &mut [Open], documents: &mut [Places], text: &str, line: usize) 
     }
 }
 
-/// The path of a value that begins; what comes after it is prepared.
+/// Returns the path of a value, and advances the surrounding collection.
 fn enter(open: &mut [Open], documents: &mut [Places], line: usize) -> String {
     let Some(around) = open.last_mut() else { return String::new() };
     match &mut around.step {
@@ -93,7 +93,7 @@ fn enter(open: &mut [Open], documents: &mut [Places], line: usize) -> String {
             around.step = Step::Key;
             path
         }
-        // A collection as a key: no path leads there.
+        // A collection as a key has no path.
         Step::Key => {
             around.step = Step::Value(String::new());
             String::new()

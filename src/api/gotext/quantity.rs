@@ -1,4 +1,4 @@
-//! Amounts of resources as Kubernetes writes them: `resource.Quantity`.
+//! Resource amounts in the format of Kubernetes: `resource.Quantity`.
 
 use std::fmt;
 
@@ -7,36 +7,35 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::json;
 
-/// Digits that Go keeps in a plain 64 bit number; longer amounts take the exact, slower road.
+/// Maximum number of digits that Go stores in a 64-bit integer; longer amounts are stored exactly.
 const SMALL_DIGITS: i64 = 18;
 
-/// Decimal places that an exact amount is rounded up to (nano).
+/// Decimal places to which an exact amount is rounded up (nano).
 const PLACES: usize = 9;
 
-/// More zeros than this are not written out. Go would try, and run out of memory.
+/// Maximum number of zeros to write out. Go has no limit and would run out of memory.
 const MOST_ZEROS: i64 = 4096;
 
-/// The largest amount with a binary suffix; larger ones are cut down to it.
+/// The maximum amount with a binary suffix; larger amounts are capped.
 const BINARY_LIMIT: &str = "9223372036854775807";
 
-/// An amount such as `500m`, `16Gi` or `1e3`, kept exactly.
+/// An exact amount such as `500m`, `16Gi` or `1e3`.
 ///
-/// `Display` prints the canonical text that Go prints for the amount after reading it, since that text enters hashes. Like
-/// Go it keeps the text as it was read when the text looks canonical already. Two quantities are equal when their numbers
-/// are.
+/// `Display` prints the canonical text that Go prints after parsing the amount, because that text is hashed. Like Go,
+/// it keeps the original text if that looks canonical. Quantities are compared by their numbers.
 #[derive(Clone, Debug)]
 pub struct Quantity {
     amount: Amount,
     format: Format,
-    /// The text as read, when Go prints it unchanged.
+    /// The original text, if Go prints it unchanged.
     text: Option<Box<str>>,
 }
 
 #[derive(Clone, Debug)]
 enum Amount {
-    /// `value · 10^scale`. The scale is not limited, so the number may not fit 64 bits.
+    /// `value · 10^scale`. The scale is unlimited, so the number may exceed 64 bits.
     Small { value: i64, scale: i32 },
-    /// `± unscaled / 10^places`; `unscaled` has only digits and no leading zeros, and is empty for zero.
+    /// `± unscaled / 10^places`; `unscaled` has only digits without leading zeros, and is empty for zero.
     Exact { negative: bool, unscaled: String, places: usize },
 }
 
@@ -47,7 +46,7 @@ enum Format {
     BinarySuffix,
 }
 
-/// Why a text is not a quantity. The texts are those of the Go library.
+/// Reason why a text is not a quantity. The messages are those of the Go library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     /// The text is not a number with a suffix.
@@ -56,31 +55,31 @@ pub enum QuantityError {
     /// The text has no digits.
     #[error("unable to parse numeric part of quantity")]
     Numeric,
-    /// The suffix is not one that Kubernetes knows.
+    /// The suffix is unknown.
     #[error("unable to parse quantity's suffix")]
     Suffix,
-    /// The exponent asks for thousands of digits.
+    /// The exponent would require thousands of digits.
     #[error("quantity is out of range")]
     OutOfRange,
 }
 
-/// A text taken apart, nothing computed yet.
+/// The parts of a text before any computation.
 struct Parts<'a> {
     negative: bool,
-    /// Digits before the point without leading zeros, `0` when none is left.
+    /// Digits before the decimal point without leading zeros, or `0`.
     whole: &'a str,
-    /// Digits behind the point.
+    /// Digits after the decimal point.
     fraction: &'a str,
     suffix: &'a str,
-    /// Whether the text had any digit; Go notices only on the exact road.
+    /// Whether the text has any digit; Go checks it only for exact amounts.
     has_digits: bool,
 }
 
-/// Decimal suffixes, with the powers of ten that they stand for.
+/// Decimal suffixes with their powers of ten.
 const DECIMAL_SUFFIXES: [(&str, i32); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
 
-/// Binary suffixes; each stands for ten bits more than the one before it.
+/// Binary suffixes; each is ten bits larger than the previous one.
 const BINARY_SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 enum Suffix {
@@ -89,7 +88,7 @@ enum Suffix {
 }
 
 impl Default for Quantity {
-    /// Zero, which is also what Go reads from JSON null.
+    /// Zero, to which Go also decodes JSON null.
     fn default() -> Self {
         Self { amount: Amount::Small { value: 0, scale: 0 }, format: Format::DecimalSuffix, text: None }
     }
@@ -102,10 +101,10 @@ impl From<i64> for Quantity {
 }
 
 impl Quantity {
-    /// Reads a quantity.
+    /// Parses a quantity.
     ///
     /// # Errors
-    /// When Go's `resource.ParseQuantity` refuses the text, or would need thousands of digits for it.
+    /// If Go's `resource.ParseQuantity` rejects the text, or would need thousands of digits.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
         if text.is_empty() {
             return Err(QuantityError::Format);
@@ -120,8 +119,8 @@ impl Quantity {
 
     /// Go's `Quantity.Value()`: the amount as a whole number, rounded up.
     ///
-    /// Amounts of more than 64 bits give what Go gives, which is no useful number: `12E` gives 0. Rounding below zero
-    /// is as uneven as in Go.
+    /// Amounts beyond 64 bits result in the same wrong number as in Go: `12E` results in 0. Rounding of negative
+    /// amounts is as inconsistent as in Go.
     pub fn value_rounded_up(&self) -> i64 {
         match &self.amount {
             Amount::Small { value, scale } if *scale < 0 => divide_away_from_zero(*value, scale.unsigned_abs()),
@@ -148,7 +147,7 @@ impl Quantity {
         }
     }
 
-    /// Below 1 KiB, and where a fraction would be lost, Go falls back to decimal suffixes.
+    /// Below 1 KiB, or if a fraction would be lost, Go falls back to decimal suffixes.
     fn canonical_binary(&self) -> String {
         let (negative, magnitude) = match &self.amount {
             Amount::Small { value, .. } => (*value < 0, Some(u128::from(value.unsigned_abs()))),
@@ -175,7 +174,7 @@ impl Quantity {
         let suffix = match format {
             Format::DecimalExponent if exponent == 0 => String::new(),
             Format::DecimalExponent => format!("e{exponent}"),
-            // Beyond exa Go prints none, although that changes the number; so do we.
+            // Beyond exa, Go omits the suffix, which changes the number. This matches Go.
             _ => {
                 let known = DECIMAL_SUFFIXES.iter().find(|(_, known)| i64::from(*known) == exponent);
                 known.map_or_else(String::new, |(suffix, _)| (*suffix).to_owned())
@@ -185,7 +184,7 @@ impl Quantity {
         format!("{sign}{digits}{suffix}")
     }
 
-    /// The number in one form for every notation: sign, digits without trailing zeros, exponent.
+    /// The number in a normalised form: sign, digits without trailing zeros, exponent.
     fn digits_and_exponent(&self) -> (bool, String, i64) {
         let (negative, mut digits, mut exponent) = match &self.amount {
             Amount::Small { value, scale } => (*value < 0, value.unsigned_abs().to_string(), i64::from(*scale)),
@@ -214,7 +213,7 @@ impl<'a> Parts<'a> {
         };
         let without_zeros = unsigned.trim_start_matches('0');
         if without_zeros.is_empty() {
-            // Only zeros, or nothing but a sign, which Go reads as zero as well.
+            // Go parses only zeros, or only a sign, as zero.
             return Ok(Self { negative: false, whole: "0", fraction: "", suffix: "", has_digits: true });
         }
         let (whole, rest) = split_digits(without_zeros);
@@ -237,7 +236,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The short road: a number of few digits, kept as an integer with a scale.
+    /// Go's fast path: a number with few digits, stored as an integer with a scale.
     fn small(&self, text: &str, suffix: &Suffix) -> Option<Quantity> {
         let whole_digits = digit_count(self.whole)?;
         let fraction_digits = digit_count(self.fraction)?;
@@ -254,7 +253,7 @@ impl<'a> Parts<'a> {
             ),
             Suffix::Binary { .. } => return None,
         };
-        // Go computes the scale in 32 bits and lets it wrap.
+        // Go computes the scale in 32 bits with wraparound.
         let scale = exponent.wrapping_sub(i32::try_from(fraction_digits).ok()?);
         if spare_digits < 0 || i64::from(scale) < -(PLACES as i64) {
             return None;
@@ -273,7 +272,7 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The long road: any number of digits, rounded up to nano.
+    /// Go's slow path: any number of digits, rounded up to nano.
     fn exact(&self, suffix: &Suffix) -> Result<Quantity, QuantityError> {
         if !self.has_digits {
             return Err(QuantityError::Numeric);
@@ -309,7 +308,7 @@ impl Suffix {
         }
         let digits = suffix.strip_prefix(['e', 'E']).ok_or(QuantityError::Suffix)?;
         let exponent: i64 = digits.parse().map_err(|_| QuantityError::Suffix)?;
-        // Go keeps the lower 32 bits, whatever they are.
+        // Go truncates to the lower 32 bits.
         Ok(Self::Decimal { exponent: exponent as i32, format: Format::DecimalExponent })
     }
 }
@@ -339,7 +338,7 @@ fn multiply_digits(digits: &str, factor: u64) -> String {
     product.iter().rev().copied().map(char::from).collect()
 }
 
-/// Turns `digits / 10^places` into a number of nano, rounded away from zero.
+/// Converts `digits / 10^places` to nano, rounded away from zero.
 fn round_up_to_nano(digits: &str, places: i64) -> Result<String, QuantityError> {
     if digits.is_empty() {
         return Ok(String::new());
@@ -375,13 +374,13 @@ fn add_one(digits: &str) -> String {
     }
 }
 
-/// Compares a number of nano with the limit: same length, so the order of the texts is the order of the numbers.
+/// Compares nanos with the limit. Texts of the same length are ordered like their numbers.
 fn is_above_binary_limit(nano: &str) -> bool {
     let limit = format!("{BINARY_LIMIT}{}", "0".repeat(PLACES));
     (nano.len(), nano) > (limit.len(), limit.as_str())
 }
 
-/// The lower 64 bits of a decimal number, read as a signed one.
+/// The lower 64 bits of a decimal number as a signed integer.
 fn lower_bits(negative: bool, digits: &str) -> i64 {
     let bits =
         digits.bytes().fold(0u64, |bits, digit| bits.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'))) as i64;
@@ -394,7 +393,7 @@ fn exact_rounded_up(negative: bool, unscaled: &str, places: usize) -> i64 {
     }
     let is_short = (unscaled.len(), unscaled) < (BINARY_LIMIT.len(), BINARY_LIMIT);
     if negative || is_short {
-        // Every negative number goes this way in Go, also those of more than 64 bits.
+        // In Go, this applies to all negative numbers, even beyond 64 bits.
         let bits = lower_bits(negative, unscaled);
         let nano = 1_000_000_000;
         return bits / nano + i64::from(bits % nano != 0);
@@ -406,7 +405,7 @@ fn exact_rounded_up(negative: bool, unscaled: &str, places: usize) -> i64 {
 
 fn divide_away_from_zero(value: i64, places: u32) -> i64 {
     let divisor = 10i64.checked_pow(places);
-    // A divisor of more than 64 bits is larger than every value.
+    // A divisor beyond 64 bits exceeds every value.
     let (quotient, remainder) = match divisor {
         Some(divisor) => (value / divisor, value % divisor),
         None => (0, value),
@@ -414,8 +413,8 @@ fn divide_away_from_zero(value: i64, places: u32) -> i64 {
     quotient + remainder.signum()
 }
 
-/// `value · 10^places`, with Go's answers for what does not fit: the lower bits for the powers that Go multiplies with
-/// at once, zero for the others.
+/// `value · 10^places`, with Go's results on overflow: the lower 64 bits for powers that Go multiplies in one step,
+/// otherwise zero.
 fn multiply_like_go(value: i64, places: u32) -> i64 {
     if value == 0 {
         return 0;
@@ -457,7 +456,7 @@ impl<'de> Deserialize<'de> for Quantity {
     }
 }
 
-/// Go takes the text of the JSON value, with or without quotes.
+/// Go uses the text of the JSON value, with or without quotes.
 struct TextOrNumber;
 
 impl Visitor<'_> for TextOrNumber {

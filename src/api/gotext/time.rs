@@ -1,21 +1,21 @@
-//! Points in time as Go's `time.Time.String` prints them.
+//! Times in the format of Go's `time.Time.String`.
 
 use jiff::ToSpan;
 use jiff::civil::{Date, DateTime, Time};
 
-/// The text is not a time that Go reads from an API object, or lies outside the years -9999 to 9999.
+/// The text is not a time that Go parses in an API object, or is outside of the years -9999 to 9999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a time in RFC 3339 form")]
 pub struct TimeError;
 
-/// Prints a time of an API object as Go does, in UTC: `2025-03-01T10:20:30Z` becomes `2025-03-01 10:20:30 +0000 UTC`.
+/// Formats a time of an API object like Go, in UTC: `2025-03-01T10:20:30Z` becomes `2025-03-01 10:20:30 +0000 UTC`.
 ///
-/// This text enters the hash of a pool (docs/contract.md#hash-of-a-pool). A fraction of a second follows the seconds
-/// without its trailing zeros. Reading is as lenient as Go: one digit for the hour, a comma before the fraction, and
-/// offsets up to `24:60` are accepted.
+/// This text is an input of the pool hash (docs/contract.md#hash-of-a-pool). Fractions of a second are printed without
+/// trailing zeros. Parsing is as lenient as in Go: one digit for the hour, a comma before the fraction, and offsets up
+/// to `24:60` are accepted.
 ///
 /// # Errors
-/// When Go's `time.Parse` with `time.RFC3339` refuses the text.
+/// If Go's `time.Parse` with `time.RFC3339` rejects the text.
 pub fn go_time_text(rfc3339: &str) -> Result<String, TimeError> {
     let mut text = Reader(rfc3339.as_bytes());
     let year = text.number(4)?;
@@ -63,7 +63,7 @@ fn narrow(number: i16) -> Result<i8, TimeError> {
     i8::try_from(number).map_err(|_| TimeError)
 }
 
-/// What is left to read of the text.
+/// The remaining text.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -84,7 +84,7 @@ impl Reader<'_> {
             if !byte.is_ascii_digit() {
                 return Err(TimeError);
             }
-            // At most four digits are asked for, so this fits.
+            // Callers request at most four digits, so this can't overflow.
             number = number * 10 + i16::from(byte - b'0');
         }
         self.0 = rest;
@@ -98,7 +98,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Nanoseconds behind the seconds; further digits are dropped as Go does.
+    /// Parses the fraction of a second in nanoseconds; further digits are dropped as in Go.
     fn fraction(&mut self) -> i32 {
         let [b'.' | b',', digits @ ..] = self.0 else {
             return 0;

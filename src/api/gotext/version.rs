@@ -1,41 +1,41 @@
-//! Semantic versions as `github.com/Masterminds/semver` v3 reads and orders them.
+//! Semantic versions, parsed and ordered like `github.com/Masterminds/semver` v3.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// The library refuses longer texts.
+/// Maximum length; the library rejects longer texts.
 const LONGEST: usize = 256;
 
-/// A version with numbers for major, minor and patch; what a short text leaves out is zero.
+/// A version with numbers for major, minor and patch; missing numbers are zero.
 ///
-/// Comparing follows the precedence of semver: build metadata does not count, so `1.0.0+a` equals `1.0.0+b`.
+/// Ordering follows semver precedence, which ignores build metadata, so `1.0.0+a` equals `1.0.0+b`.
 #[derive(Clone, Debug)]
 pub struct Version {
-    /// First number.
+    /// Major version.
     pub major: u64,
-    /// Second number.
+    /// Minor version.
     pub minor: u64,
-    /// Third number.
+    /// Patch version.
     pub patch: u64,
-    /// What follows the hyphen, empty for a release.
+    /// Text after the hyphen, empty for a release.
     pub prerelease: String,
-    /// What follows the plus sign, empty if there is none.
+    /// Text after the plus sign, empty if there is none.
     pub metadata: String,
 }
 
-/// Why a text is not a version. The texts are those of the Go library (units `azure-hash-data-v2`).
+/// Reason why a text is not a version. The messages are those of the Go library (units `azure-hash-data-v2`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VersionError {
-    /// The text does not have the form of a version.
+    /// The text does not have the format of a version.
     #[error("invalid semantic version")]
     Invalid,
     /// The text has more than 256 bytes.
     #[error("version string is too long (max {LONGEST} bytes)")]
     TooLong,
-    /// Major, minor or patch has more than 64 bits.
+    /// Major, minor or patch exceeds 64 bits.
     #[error("error parsing version segment: value out of range")]
     OutOfRange,
-    /// A number in the prerelease starts with a zero.
+    /// A number in the prerelease has a leading zero.
     #[error("version segment starts with 0")]
     LeadingZero,
 }
@@ -44,11 +44,11 @@ impl Version {
     /// The lowest release.
     pub const ZERO: &Self = &Self { major: 0, minor: 0, patch: 0, prerelease: String::new(), metadata: String::new() };
 
-    /// Reads a version leniently: a leading `v`, a missing minor or patch and leading zeros are accepted
+    /// Parses a version leniently: a leading `v`, a missing minor or patch and leading zeros are accepted
     /// (docs/contract.md#hash-of-a-workerconfig).
     ///
     /// # Errors
-    /// When `semver.NewVersion` of the Go library refuses the text.
+    /// If `semver.NewVersion` of the Go library rejects the text.
     pub fn parse(text: &str) -> Result<Self, VersionError> {
         if text.len() > LONGEST {
             return Err(VersionError::TooLong);
@@ -65,7 +65,7 @@ impl Version {
             Some(digits) => number(digits),
         };
         let (major, minor, patch) = (next(), next(), next());
-        // The form is judged before the size, so that `99999999999999999999.x` is "invalid" as in Go.
+        // The format is checked before the size, so `99999999999999999999.x` is "invalid" as in Go.
         if parts.next().is_some() {
             return Err(VersionError::Invalid);
         }
@@ -86,12 +86,13 @@ impl Version {
         })
     }
 
-    /// Major and minor with a point between them, as they enter hashes: `1.34`.
+    /// Major and minor version separated by a dot, as in hashes: `1.34`.
     pub fn major_minor(&self) -> String {
         format!("{}.{}", self.major, self.minor)
     }
 
-    /// Whether the version satisfies the constraint `>= major.minor-0`: prereleases of that minor count as well.
+    /// Whether the version satisfies the constraint `>= major.minor-0`, which includes prereleases of that minor
+    /// version.
     pub fn at_least_including_prereleases(&self, major: u64, minor: u64) -> bool {
         (self.major, self.minor) >= (major, minor)
     }
@@ -123,7 +124,7 @@ fn number(digits: &str) -> Result<u64, VersionError> {
 }
 
 impl fmt::Display for Version {
-    /// Prints all three numbers, without a leading `v`.
+    /// Formats all three numbers, without a leading `v`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}.{}.{}", self.major, self.minor, self.patch)?;
         if !self.prerelease.is_empty() {
@@ -161,7 +162,7 @@ impl Ord for Version {
 fn compare_prereleases(left: &str, right: &str) -> Ordering {
     match (left.is_empty(), right.is_empty()) {
         (true, true) => return Ordering::Equal,
-        // A release comes after its prereleases.
+        // A release is higher than its prereleases.
         (true, false) => return Ordering::Greater,
         (false, true) => return Ordering::Less,
         (false, false) => {}
@@ -171,7 +172,7 @@ fn compare_prereleases(left: &str, right: &str) -> Ordering {
         let Some(right) = right.next() else {
             return Ordering::Greater;
         };
-        // Numbers of more than 64 bits compare as text, as they do in Go.
+        // Numbers beyond 64 bits are compared as text, as in Go.
         let order = match (left.parse::<u64>(), right.parse::<u64>()) {
             (Ok(left), Ok(right)) => left.cmp(&right),
             (Ok(_), Err(_)) => Ordering::Less,

@@ -1,24 +1,24 @@
-//! Constraints on versions as `github.com/Masterminds/semver` v3 reads them: `>= 1.30, < 1.33 || ~1.34`.
+//! Version constraints, parsed like `github.com/Masterminds/semver` v3: `>= 1.30, < 1.33 || ~1.34`.
 
 use super::version::Version;
 
-/// Which versions are allowed: one of several lists of conditions has to hold as a whole.
+/// A constraint on versions: all conditions of at least one alternative must hold.
 #[derive(Clone, Debug)]
 pub struct VersionConstraint {
     alternatives: Vec<Vec<Condition>>,
 }
 
-/// A text that is no constraint.
+/// A text that is not a constraint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("improper constraint: {0:?}")]
 pub struct ConstraintError(String);
 
-/// One operator with its version.
+/// An operator with its version.
 #[derive(Clone, Debug)]
 struct Condition {
     operator: Operator,
     version: Version,
-    /// The first number of the version that was left open or is a wildcard.
+    /// The first number of the version that is missing or a wildcard.
     open_from: Part,
 }
 
@@ -42,7 +42,7 @@ enum Part {
     Nothing,
 }
 
-/// Operators, longer ones before their beginnings.
+/// Operators, each before those that are its prefix.
 const OPERATORS: [(&str, Operator); 11] = [
     ("!=", Operator::NotEqual),
     (">=", Operator::GreaterOrEqual),
@@ -58,24 +58,24 @@ const OPERATORS: [(&str, Operator); 11] = [
 ];
 
 impl VersionConstraint {
-    /// Reads a constraint.
+    /// Parses a constraint.
     ///
     /// # Errors
-    /// When the Go library refuses the text.
+    /// If the Go library rejects the text.
     pub fn parse(text: &str) -> Result<Self, ConstraintError> {
         let error = || ConstraintError(text.to_owned());
         let alternatives = text.split("||").map(|alternative| conditions(alternative).ok_or_else(error));
         Ok(Self { alternatives: alternatives.collect::<Result<_, _>>()? })
     }
 
-    /// Whether a version is allowed. A prerelease is allowed only by a condition that names a prerelease itself.
+    /// Whether the constraint allows a version. A prerelease is allowed only if a condition has a prerelease itself.
     #[must_use]
     pub fn allows(&self, version: &Version) -> bool {
         self.alternatives.iter().any(|conditions| conditions.iter().all(|condition| condition.holds(version)))
     }
 }
 
-/// Conditions with spaces or commas between them, or a range with a hyphen between spaces.
+/// Parses conditions separated by spaces or commas, or a range of two versions around ` - `.
 fn conditions(text: &str) -> Option<Vec<Condition>> {
     let text = text.trim();
     if let Some((low, high)) = text.split_once(" - ") {
@@ -96,7 +96,7 @@ fn conditions(text: &str) -> Option<Vec<Condition>> {
     Some(conditions)
 }
 
-/// Takes one condition from the front.
+/// Parses one condition and removes it from the front.
 fn condition(rest: &mut &str) -> Option<Condition> {
     let written = OPERATORS.iter().find_map(|(text, operator)| Some((rest.strip_prefix(text)?, *operator)));
     let (after, written) = written.map_or((*rest, None), |(after, operator)| (after, Some(operator)));
@@ -112,7 +112,7 @@ fn condition(rest: &mut &str) -> Option<Condition> {
     Some(Condition { operator, version, open_from })
 }
 
-/// A version in which numbers may be missing or wildcards; these are zero in the result.
+/// Parses a version with missing numbers or wildcards, which are zero in the result.
 fn partial_version(text: &str) -> Option<(Version, Part)> {
     let text = text.strip_prefix('v').unwrap_or(text);
     let end = text.find(['-', '+']).unwrap_or(text.len());
@@ -162,7 +162,7 @@ impl Condition {
                 Part::Patch => (version.major, version.minor) <= (wanted.major, wanted.minor),
             },
             Operator::Tilde => {
-                // Nothing but `~0.0.0` reads as `>=0.0.0`.
+                // Only an explicit `~0.0.0` means `>=0.0.0`.
                 let is_zero = open_from == Part::Nothing && wanted == Version::ZERO;
                 let all = open_from == Part::Major || is_zero;
                 version >= wanted && (all || same_minor || (same_major && open_from == Part::Minor))
@@ -171,7 +171,7 @@ impl Condition {
         }
     }
 
-    /// The first number that is not zero must stay.
+    /// The first number that is not zero must be equal.
     fn caret(&self, version: &Version) -> bool {
         let wanted = &self.version;
         if self.open_from == Part::Major {

@@ -1,4 +1,4 @@
-//! YAML files as Go's `sigs.k8s.io/yaml` reads them.
+//! YAML files, parsed like Go's `sigs.k8s.io/yaml`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,36 +8,36 @@ use serde_json::{Map, Number, Value};
 
 use super::json;
 
-/// Collections within collections; JSON is limited to the same depth.
+/// Maximum nesting of collections; JSON has the same limit.
 const DEEPEST: usize = 128;
 
-/// How much anchors and aliases may add to one file, counted in values and bytes of text.
+/// Maximum expansion of one file by anchors and aliases, in values and bytes of text.
 const MOST_COPIED: usize = 4 << 20;
 
-/// A text that is not YAML, or YAML that has no counterpart in JSON.
+/// A text that is not valid YAML, or can't be converted to JSON.
 ///
-/// The problem never quotes the text: it may hold secrets.
+/// The problem never quotes the text, which may contain secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {problem}")]
 pub struct YamlError {
-    /// Line of the problem, counted from 1.
+    /// Line of the problem, starting at 1.
     pub line: usize,
-    /// Column of the problem in characters, counted from 1.
+    /// Column of the problem in characters, starting at 1.
     pub column: usize,
-    /// What is wrong there.
+    /// Description of the problem.
     pub problem: Problem,
 }
 
-/// What can be wrong with a YAML text.
+/// Problems of a YAML text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// The text does not follow the grammar; the text says how.
+    /// The text has a syntax error, described by the message.
     #[error("not valid YAML: {0}")]
     Syntax(String),
-    /// A key appears twice in one mapping, or twice once it is text (`1` and `'1'`).
+    /// A mapping has a duplicate key, possibly after conversion to text (`1` and `'1'`).
     #[error("the key is already set in this mapping")]
     DuplicateKey,
-    /// A key is null, a collection, or a number of more than 63 bits.
+    /// A key is null, a collection, or a number beyond 63 bits.
     #[error("a key must be text, a number or a boolean")]
     UnsupportedKey,
     /// The value of `<<` is neither a mapping nor a list of mappings.
@@ -46,13 +46,13 @@ pub enum Problem {
     /// JSON has no infinity and no "not a number".
     #[error("the number has no counterpart in JSON")]
     NotFinite,
-    /// A tag such as `!!int` stands at something else.
+    /// The value does not match its tag, such as `!!int`.
     #[error("the value does not have the type that its tag names")]
     WrongTag,
-    /// An alias stands for something that contains the alias.
+    /// An alias refers to an anchor that contains the alias.
     #[error("the anchor contains itself")]
     Recursion,
-    /// Aliases blow the text up beyond a bound.
+    /// Aliases expand the text beyond the limit.
     #[error("aliases expand to more than is allowed")]
     TooMuchCopied,
     /// Collections are nested more than 128 levels deep.
@@ -60,14 +60,14 @@ pub enum Problem {
     TooDeep,
 }
 
-/// Reads every document of a YAML or JSON text as the JSON value that Go makes of it.
+/// Parses every document of a YAML or JSON text to the same JSON value as Go.
 ///
-/// Scalars follow YAML 1.1 as `sigs.k8s.io/yaml` 1.6 does (measured): plain `yes`, `on`, `y` and their opposites are
+/// Scalars follow YAML 1.1 like `sigs.k8s.io/yaml` 1.6 (measured): plain `yes`, `on`, `y` and their opposites are
 /// booleans, also as keys; `010` and `0o10` are 8; underscores in numbers are dropped; dates stay text. Quoted scalars
-/// are text. A key that appears twice is an error, and `<<` merges. Documents that are empty or null are skipped.
+/// are text. Duplicate keys are errors, and `<<` merges. Empty and null documents are skipped.
 ///
 /// # Errors
-/// With the place of the first problem. Nothing is returned of a text that has one.
+/// With the position of the first problem. A text with a problem returns no documents.
 pub fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if let Some(mut documents) = json_documents(text) {
@@ -129,7 +129,7 @@ fn value(scalar: Scalar, place: &Marker) -> Result<Value, YamlError> {
     scalar.into_value().map_err(|error| at(place, error))
 }
 
-/// Builds values from the events of the parser, without recursion.
+/// Builds values from parser events, without recursion.
 #[derive(Default)]
 struct Builder {
     documents: Vec<Value>,
@@ -138,12 +138,12 @@ struct Builder {
     copied: usize,
 }
 
-/// A collection that is not complete yet.
+/// An incomplete collection.
 struct Open {
     anchor: usize,
-    /// The deepest nesting of anything inside.
+    /// Maximum nesting inside.
     depth: usize,
-    /// Values and bytes inside.
+    /// Number of values and bytes inside.
     size: usize,
     content: Content,
 }
@@ -152,7 +152,7 @@ enum Content {
     Sequence(Vec<Value>),
     Mapping {
         members: Map<String, Value>,
-        /// Names that came from a merge; the mapping's own keys may replace them.
+        /// Names added by a merge, which the mapping's own keys may override.
         merged: HashSet<String>,
         key: Option<Key>,
     },
@@ -163,7 +163,7 @@ enum Key {
     Merge,
 }
 
-/// A complete value, with what a copy of it costs.
+/// A complete value with the cost of copying it.
 #[derive(Clone)]
 struct Anchored {
     scalar: Scalar,
@@ -171,13 +171,13 @@ struct Anchored {
     size: usize,
 }
 
-/// A value, and what remains to be known of it in case that it is a key.
+/// A value, with the information needed if it is used as a key.
 #[derive(Clone)]
 enum Scalar {
     Value(Value),
-    /// A plain `<<`: as a key it merges, as a value it is text.
+    /// A plain `<<`: it merges as a key, and is text as a value.
     Merge,
-    /// A float, before Go printed it: keys are printed in single precision.
+    /// A float before Go formats it: keys are formatted in single precision.
     Float(f64),
 }
 
@@ -198,7 +198,7 @@ impl Builder {
             }
             Event::SequenceEnd | Event::MappingEnd => self.close(place),
             Event::DocumentStart(..) => {
-                // Anchors do not reach into the next document.
+                // Anchors are valid only in their document.
                 self.anchors.clear();
                 Ok(())
             }
@@ -227,9 +227,9 @@ impl Builder {
     }
 
     fn copy(&mut self, anchor: usize, place: &Marker) -> Result<(), YamlError> {
-        // The parser refuses unknown anchors, so one without a value is still being built.
+        // The parser rejects unknown anchors, so an anchor without a value is incomplete.
         let node = self.anchors.get(&anchor).ok_or_else(|| at(place, Problem::Recursion))?;
-        // Counted before the copy is made.
+        // Check the limit before copying.
         self.copied = self.copied.saturating_add(node.size);
         if self.copied > MOST_COPIED {
             return Err(at(place, Problem::TooMuchCopied));
@@ -241,10 +241,10 @@ impl Builder {
         self.complete(0, node, place)
     }
 
-    /// Puts a complete value into the collection around it.
+    /// Adds a complete value to the surrounding collection.
     fn complete(&mut self, anchor: usize, node: Anchored, place: &Marker) -> Result<(), YamlError> {
         if anchor != 0 {
-            // Anchors inside of anchors are kept once for each level.
+            // Nested anchors are copied once for each level.
             self.copied = self.copied.saturating_add(node.size);
             if self.copied > MOST_COPIED {
                 return Err(at(place, Problem::TooMuchCopied));
@@ -288,10 +288,10 @@ impl Builder {
     }
 }
 
-/// Adds the members of one mapping or of several, of which the first that has a name wins.
+/// Merges the members of one or several mappings. The first mapping with a name wins.
 ///
-/// Go lets a merge replace a key that stands before it, against the YAML specification, and refuses it in strict
-/// mode. We refuse it always.
+/// Go lets a merge override an earlier key, contrary to the YAML specification, and rejects it in strict mode. Here it
+/// is always rejected.
 fn merge(members: &mut Map<String, Value>, merged: &mut HashSet<String>, source: Value) -> Result<(), Problem> {
     let sources = match source {
         Value::Object(_) => vec![source],
@@ -342,8 +342,8 @@ impl Scalar {
     }
 }
 
-/// A float as `sigs.k8s.io/yaml` prints it in a key: Go's `%g` of a 32 bit number, with an exponent of at least two
-/// digits below 1e-4 and from 1e6 on.
+/// Formats a float in a key like `sigs.k8s.io/yaml`: Go's `%g` of a 32-bit number, with an exponent of at least two
+/// digits below 1e-4 and from 1e6.
 fn single_precision_text(number: f64) -> String {
     let single = number as f32;
     if single.is_nan() {
@@ -362,7 +362,7 @@ fn single_precision_text(number: f64) -> String {
     format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// What a scalar means, by its text, its quotes and its tag.
+/// Resolves a scalar by its text, quotes and tag.
 fn resolve(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, Problem> {
     let string = || Ok(Scalar::Value(text.into()));
     let Some(tag) = tag else {
@@ -372,7 +372,7 @@ fn resolve(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, 
         };
     };
     let Some(suffix) = tag.suffix_in_namespace("tag:yaml.org,2002:") else {
-        // Tags of somebody else say nothing to us; Go takes the text.
+        // Like Go, ignores custom tags and uses the text.
         return string();
     };
     let resolved = plain(text);
@@ -392,7 +392,7 @@ fn resolve(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, 
     }
 }
 
-/// Whether a text has the year, month and day that Go's timestamps start with; the value stays text anyway.
+/// Whether a text starts with year, month and day like Go's timestamps. The value stays text in any case.
 fn looks_like_a_date(text: &str) -> bool {
     let mut parts = text.splitn(3, '-');
     let mut digits = |count: std::ops::RangeInclusive<usize>| {
@@ -401,7 +401,7 @@ fn looks_like_a_date(text: &str) -> bool {
     digits(4..=4) && digits(1..=2) && digits(1..=2)
 }
 
-/// A scalar without quotes and tag.
+/// Resolves a scalar without quotes and tag.
 fn plain(text: &str) -> Scalar {
     let value = match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,
@@ -432,7 +432,7 @@ fn number(text: &str) -> Option<Scalar> {
     }
 }
 
-/// A number with a leading point goes to Go's own float parser, which takes underscores only between digits.
+/// Go passes numbers with a leading dot to its float parser, which accepts underscores only between digits.
 fn without_separators(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let is_digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
@@ -444,7 +444,7 @@ fn without_separators(text: &str) -> Option<String> {
     are_separators.then(|| text.replace('_', ""))
 }
 
-/// An integer with the base prefixes of Go, up to 64 bits with or without a sign.
+/// Parses an integer with Go's base prefixes, up to 64 bits, signed or unsigned.
 fn integer(digits: &str) -> Option<Number> {
     let (negative, magnitude, signed) = match digits.as_bytes().first()? {
         b'-' => (true, &digits[1..], true),
@@ -458,7 +458,7 @@ fn integer(digits: &str) -> Option<Number> {
         [b'0', _, ..] => (8, &magnitude[1..]),
         _ => (10, magnitude),
     };
-    // The standard library would take a second sign here.
+    // `from_str_radix` would accept a second sign here.
     if !magnitude.starts_with(|first: char| first.is_ascii_hexdigit()) {
         return None;
     }
@@ -466,15 +466,15 @@ fn integer(digits: &str) -> Option<Number> {
     if negative {
         return 0i64.checked_sub_unsigned(magnitude).map(Number::from);
     }
-    // With a sign, Go reads only what fits a signed number.
+    // Go parses a number with a sign as a signed integer.
     if signed && i64::try_from(magnitude).is_err() {
         return None;
     }
     Some(magnitude.into())
 }
 
-/// A float in decimal notation: digits with at most one point, then perhaps an exponent. One that is too large stays
-/// text, as in Go.
+/// Parses a float in decimal notation: digits with at most one point and an optional exponent. Like in Go, a float that
+/// is out of range stays text.
 fn float(digits: &str) -> Option<Scalar> {
     let unsigned = digits.strip_prefix(['+', '-']).unwrap_or(digits);
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {

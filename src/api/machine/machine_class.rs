@@ -1,4 +1,4 @@
-//! `MachineClass`: how machines of one pool and zone look at the cloud.
+//! `MachineClass`: cloud settings for the machines of one pool and zone.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::api::gotext::json::null_as_default;
 use crate::api::gotext::quantity::Quantity;
 use crate::api::kubernetes_kind;
 
-/// A machine class. It has no `spec`; its members stand at the top.
+/// A machine class. Its members are at the top level, without a `spec`.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,13 +21,13 @@ use crate::api::kubernetes_kind;
 pub struct MachineClass {
     /// Name, namespace, labels.
     pub metadata: ObjectMeta,
-    /// What a node of this class offers, for scaling from zero.
+    /// Capacity of a node of this class, for scaling from zero.
     pub node_template: Option<MachineClassNodeTemplate>,
     /// Secret with the cloud credentials.
     pub credentials_secret_ref: Option<SecretReference>,
-    /// Driver that makes the machines, such as `Azure`.
+    /// Name of the driver that creates the machines, such as `Azure`.
     pub provider: String,
-    /// The driver's own document.
+    /// The driver-specific document.
     pub provider_spec: Value,
     /// Secret with the user data.
     pub secret_ref: Option<SecretReference>,
@@ -42,7 +42,7 @@ kubernetes_kind!(
     NamespaceResourceScope
 );
 
-/// What a node of a class offers.
+/// Capacity of a node of a class.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -52,13 +52,13 @@ pub struct MachineClassNodeTemplate {
     pub architecture: Option<String>,
     /// Resources of the node.
     pub capacity: BTreeMap<String, Quantity>,
-    /// Resources that only the autoscaler knows.
+    /// Resources that exist only for the autoscaler.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub virtual_capacity: BTreeMap<String, Quantity>,
     /// Machine type.
     pub instance_type: String,
     /// Region.
     pub region: String,
-    /// Zone as nodes are labelled with it.
+    /// Zone as in node labels.
     pub zone: String,
 }

@@ -12,16 +12,16 @@ use crate::api::gotext::json::null_as_default;
 use crate::api::kubernetes_kind;
 use crate::api::metadata::without_managers;
 
-/// A machine deployment as it is read. It is written as a patch of the live document, never from this type.
+/// A machine deployment, for reading only. Changes are written as patches of the live document.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct MachineDeployment {
     /// Name, labels, annotations, generation.
     #[serde(default, deserialize_with = "without_managers")]
     pub metadata: ObjectMeta,
-    /// The wish.
+    /// Target state.
     #[serde(default, deserialize_with = "null_as_default")]
     pub spec: MachineDeploymentSpec,
-    /// What machine-controller-manager says.
+    /// Observed state, written by machine-controller-manager.
     #[serde(default, deserialize_with = "null_as_default")]
     pub status: MachineDeploymentState,
 }
@@ -35,21 +35,21 @@ kubernetes_kind!(
     NamespaceResourceScope
 );
 
-/// `MachineDeployment.spec` as far as it is read.
+/// Relevant members of `MachineDeployment.spec`.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct MachineDeploymentSpec {
-    /// Wanted machines; Go leaves out a zero.
+    /// Target number of machines; Go omits zero.
     pub replicas: i32,
-    /// What the machines are made from.
+    /// Template of the machines.
     pub template: MachineTemplate,
     /// How a change is rolled out.
     pub strategy: Option<DeploymentStrategy>,
-    /// Whether a person holds changes back.
+    /// Whether a user has paused the rollout.
     pub paused: bool,
 }
 
-/// `spec.template` of a deployment. Its labels, annotations and class decide over a roll.
+/// `spec.template` of a deployment. A change of its labels, annotations or class rolls the machines.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineTemplate {
@@ -66,13 +66,13 @@ pub struct MachineSpec {
     /// The machine class.
     #[serde(default, deserialize_with = "null_as_default")]
     pub class: ClassReference,
-    /// Id at the cloud.
+    /// Id in the cloud.
     #[serde(rename = "providerID", skip_serializing_if = "Option::is_none")]
     pub provider_id: Option<String>,
     /// Labels, annotations and taints of the Node.
     #[serde(default, deserialize_with = "null_as_default")]
     pub node_template: NodeTemplateOfMachine,
-    /// Timeouts and retries. (No raw JSON inside, so flattening loses nothing.)
+    /// Timeouts and retries. Flattening is safe because they contain no raw JSON.
     #[serde(flatten)]
     pub settings: MachineSettings,
 }
@@ -82,7 +82,7 @@ pub struct MachineSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClassReference {
-    /// API group; never written, because a change rolls.
+    /// API group; never written, because a change rolls the machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_group: Option<String>,
     /// `MachineClass`.
@@ -91,30 +91,30 @@ pub struct ClassReference {
     pub name: String,
 }
 
-/// Timeouts and retries of a machine, as machine-controller-manager names them.
+/// Timeouts and retries of a machine, with the names of machine-controller-manager.
 #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineSettings {
-    /// Longest time for draining.
+    /// Timeout for draining a machine.
     pub drain_timeout: Option<Duration>,
-    /// How long an unhealthy machine may stay.
+    /// Timeout for an unhealthy machine.
     pub health_timeout: Option<Duration>,
-    /// Longest time from creation to join.
+    /// Timeout from the creation of a machine until its node joins.
     pub creation_timeout: Option<Duration>,
-    /// Longest time for an update in place.
+    /// Timeout for an in-place update.
     pub in_place_update_timeout: Option<Duration>,
-    /// How long a preserved machine stays.
+    /// Timeout for a preserved machine.
     pub machine_preserve_timeout: Option<Duration>,
-    /// Whether the health timeout does not count during an update in place.
+    /// Whether to ignore the health timeout during an in-place update.
     pub disable_health_timeout: Option<bool>,
-    /// How often an eviction is tried.
+    /// Maximum number of eviction attempts.
     pub max_evict_retries: Option<i32>,
     /// Node conditions that make a machine unhealthy, joined by commas.
     pub node_conditions: Option<String>,
 }
 
-/// How a change of the template reaches the machines.
+/// How a change of the template is applied to machines.
 #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -122,14 +122,14 @@ pub struct DeploymentStrategy {
     /// `RollingUpdate` or `InPlaceUpdate`.
     #[serde(rename = "type", default, deserialize_with = "null_as_default")]
     pub strategy_type: String,
-    /// Bounds of a roll.
+    /// Limits of a rolling update.
     pub rolling_update: Option<RollingUpdateStrategy>,
-    /// Bounds of an update in place.
+    /// Limits of an in-place update.
     pub in_place_update: Option<InPlaceUpdateStrategy>,
 }
 
 impl DeploymentStrategy {
-    /// Whether machines are updated where they are when a person selects them.
+    /// Whether machines are updated in place after a user selects them.
     #[must_use]
     pub fn is_manual_in_place(&self) -> bool {
         let orchestration = self.in_place_update.as_ref().and_then(|in_place| in_place.orchestration_type);
@@ -137,36 +137,36 @@ impl DeploymentStrategy {
     }
 }
 
-/// Bounds of a roll.
+/// Limits of a rolling update.
 #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RollingUpdateStrategy {
-    /// Machines that may be missing.
+    /// Machines that may be unavailable.
     pub max_unavailable: Option<IntOrString>,
-    /// Machines above the wanted number.
+    /// Machines above the target count.
     pub max_surge: Option<IntOrString>,
 }
 
-/// Bounds of an update in place.
+/// Limits of an in-place update.
 #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InPlaceUpdateStrategy {
-    /// Machines that may be missing.
+    /// Machines that may be unavailable.
     pub max_unavailable: Option<IntOrString>,
-    /// Machines above the wanted number.
+    /// Machines above the target count.
     pub max_surge: Option<IntOrString>,
-    /// Who selects the machines.
+    /// Selection of the machines to update.
     pub orchestration_type: Option<OrchestrationType>,
 }
 
-/// Who selects machines for an update in place.
+/// Selection of machines for an in-place update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OrchestrationType {
-    /// machine-controller-manager.
+    /// machine-controller-manager selects machines.
     Auto,
-    /// A person.
+    /// A user selects machines.
     Manual,
 }
 
@@ -175,23 +175,23 @@ pub enum OrchestrationType {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineDeploymentState {
-    /// The generation that was seen last.
+    /// The last observed generation.
     pub observed_generation: i64,
-    /// Machines there are.
+    /// Number of machines.
     pub replicas: i32,
-    /// Machines of the current template.
+    /// Number of machines with the current template.
     pub updated_replicas: i32,
-    /// Machines that are ready.
+    /// Number of ready machines.
     pub ready_replicas: i32,
-    /// Machines that are available.
+    /// Number of available machines.
     pub available_replicas: i32,
-    /// Machines that are missing.
+    /// Number of unavailable machines.
     pub unavailable_replicas: i32,
-    /// Failed machines that are kept on purpose (newer machine-controller-manager).
+    /// Number of preserved failed machines (newer machine-controller-manager).
     pub preserved_failed_replicas: i32,
-    /// `Available`, `Progressing`, `ReplicaFailure`, `Frozen`.
+    /// Conditions `Available`, `Progressing`, `ReplicaFailure`, `Frozen`.
     pub conditions: Vec<DeploymentCondition>,
-    /// Machines that could not be made.
+    /// Machines that could not be created.
     pub failed_machines: Vec<FailedMachine>,
 }
 
@@ -206,29 +206,29 @@ pub struct DeploymentCondition {
     pub status: String,
     /// Short reason.
     pub reason: String,
-    /// Text for people.
+    /// Message for people.
     pub message: String,
 }
 
-/// A machine that could not be made.
+/// A machine that could not be created.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FailedMachine {
     /// Name of the Machine.
     pub name: String,
-    /// What was tried last.
+    /// Last operation of the machine.
     pub last_operation: MachineLastOperation,
 }
 
-/// What machine-controller-manager tried last with a machine.
+/// The last operation of machine-controller-manager on a machine.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineLastOperation {
-    /// The driver's text.
+    /// Message of the driver.
     #[serde(default, deserialize_with = "null_as_default")]
     pub description: String,
-    /// The driver's code, such as `ResourceExhausted`.
+    /// Error code of the driver, such as `ResourceExhausted`.
     pub error_code: Option<String>,
     /// `Create`, `Delete`, `HealthCheck`, …
     #[serde(rename = "type", default, deserialize_with = "null_as_default")]

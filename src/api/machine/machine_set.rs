@@ -1,4 +1,4 @@
-//! `MachineSet` and `Machine` as far as progress is read from them.
+//! The members of `MachineSet` and `Machine` from which progress is computed.
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -11,46 +11,46 @@ use crate::api::gotext::json::null_as_default;
 use crate::api::kubernetes_kind;
 use crate::api::metadata::without_managers;
 
-/// Machines of one template; owned by a MachineDeployment.
+/// Machines with the same template; owned by a MachineDeployment.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct MachineSet {
     /// Name, owner.
     #[serde(default, deserialize_with = "without_managers")]
     pub metadata: ObjectMeta,
-    /// The template.
+    /// Template of the machines.
     #[serde(default, deserialize_with = "null_as_default")]
     pub spec: MachineSetSpec,
-    /// Numbers.
+    /// Observed state.
     #[serde(default, deserialize_with = "null_as_default")]
     pub status: MachineSetState,
 }
 
 kubernetes_kind!(MachineSet, "machine.sapcloud.io", "v1alpha1", "MachineSet", "machinesets", NamespaceResourceScope);
 
-/// `MachineSet.spec` as far as it is read.
+/// Relevant members of `MachineSet.spec`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct MachineSetSpec {
-    /// The template that the machines are made from.
+    /// Template of the machines.
     #[serde(default, deserialize_with = "null_as_default")]
     pub template: MachineSetTemplate,
 }
 
-/// `MachineSet.spec.template` as far as it is read.
+/// Relevant members of `MachineSet.spec.template`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct MachineSetTemplate {
-    /// The class.
+    /// Class of the machines.
     #[serde(default, deserialize_with = "null_as_default")]
     pub spec: MachineClassOfMachine,
 }
 
-/// `MachineSet.status` as far as it is read.
+/// Relevant members of `MachineSet.status`.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineSetState {
-    /// Machines there are.
+    /// Number of machines.
     pub replicas: i32,
-    /// The generation that machine-controller-manager has taken up; 0 when it has not seen the set yet.
+    /// The generation observed by machine-controller-manager; 0 for a new set.
     pub observed_generation: i64,
 }
 
@@ -60,17 +60,17 @@ pub struct Machine {
     /// Name, labels, owner.
     #[serde(default, deserialize_with = "without_managers")]
     pub metadata: ObjectMeta,
-    /// The class.
+    /// Class of the machine.
     #[serde(default, deserialize_with = "null_as_default")]
     pub spec: MachineClassOfMachine,
-    /// Conditions.
+    /// Observed state.
     #[serde(default, deserialize_with = "null_as_default")]
     pub status: MachineState,
 }
 
 kubernetes_kind!(Machine, "machine.sapcloud.io", "v1alpha1", "Machine", "machines", NamespaceResourceScope);
 
-/// `Machine.spec` as far as it is read.
+/// Relevant members of `Machine.spec`.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct MachineClassOfMachine {
     /// The machine class.
@@ -78,13 +78,13 @@ pub struct MachineClassOfMachine {
     pub class: ClassReference,
 }
 
-/// `Machine.status` as far as it is read.
+/// Relevant members of `Machine.status`.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineState {
     /// Node conditions and `InPlaceUpdate`.
     pub conditions: Vec<DeploymentCondition>,
-    /// What machine-controller-manager tried last.
+    /// Last operation of machine-controller-manager.
     pub last_operation: MachineLastOperation,
 }

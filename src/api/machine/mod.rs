@@ -1,5 +1,5 @@
-//! The kinds of `machine.sapcloud.io/v1alpha1` that machine-controller-manager works on (docs/contract.md#machine-objects).
-//! Integer members that Go omits when zero are optional here.
+//! Kinds of `machine.sapcloud.io/v1alpha1`, which machine-controller-manager reconciles
+//! (docs/contract.md#machine-objects). Integer members that Go omits if zero are optional here.
 
 mod machine_class;
 mod machine_deployment;

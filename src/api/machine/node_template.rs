@@ -1,4 +1,4 @@
-//! `spec.nodeTemplate` of a machine: what machine-controller-manager keeps equal on the Node.
+//! `spec.nodeTemplate` of a machine, which machine-controller-manager syncs to the Node.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_with::apply;
 use crate::api::gardener::Taint;
 use crate::api::gotext::json::null_as_default;
 
-/// Labels, annotations and taints of the Node. Changing them rolls nothing.
+/// Labels, annotations and taints of the Node. Changes don't roll machines.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeTemplateOfMachine {

@@ -1,4 +1,4 @@
-//! Images and their versions (docs/contract.md#versions).
+//! Validates images and their versions (docs/contract.md#versions).
 
 use std::collections::HashSet;
 
@@ -12,22 +12,23 @@ use crate::api::gotext::version::Version;
 use crate::api::gotext::version_constraint::VersionConstraint;
 use crate::capabilities::{Life, not_a_name, validate_image_version as validate_flavors_and_architectures};
 
-/// How far automatic updates may go.
+/// Supported ranges of automatic updates.
 const UPDATE_STRATEGIES: [&str; 3] = ["major", "minor", "patch"];
 
-/// What decides about images beside themselves.
+/// Settings for the validation of images.
 pub struct ImageRules<'a> {
     /// Capabilities of the profile.
     pub definitions: &'a [CapabilityDefinition],
-    /// Whether an image needs versions, and at least one image is needed; not so in a NamespacedCloudProfile.
+    /// Whether at least one image, and at least one version of each image, is required; `false` for a
+    /// NamespacedCloudProfile.
     pub versions_required: bool,
     /// Features of the API server.
     pub gates: FeatureGates,
-    /// The time.
+    /// Current time.
     pub now: Timestamp,
 }
 
-/// What is wrong with `spec.machineImages`.
+/// Validates `spec.machineImages`.
 pub fn validate_images(images: &[ProfileImage], rules: &ImageRules<'_>, path: FieldPath<'_>, errors: &mut FieldErrors) {
     if images.is_empty() && rules.versions_required {
         errors.required(path, "must provide at least one machine image");
@@ -53,7 +54,7 @@ pub fn validate_images(images: &[ProfileImage], rules: &ImageRules<'_>, path: Fi
     }
 }
 
-/// Gardener looks for the latest version of each image and gives up at the first that can't be read.
+/// Gardener determines the latest version of each image and stops at the first invalid version.
 fn validate_latest(images: &[ProfileImage], path: FieldPath<'_>, errors: &mut FieldErrors) {
     let versions = images.iter().flat_map(|image| image.versions.iter().map(move |version| (image, version)));
     let mut failures =
@@ -111,7 +112,7 @@ pub(in crate::cloud_profile) fn validate_image_version(
     if let Some(lowest) = version.in_place_updates.as_ref().and_then(|updates| updates.min_version_for_update.as_ref())
         && Version::parse(lowest).is_err()
     {
-        // The path is Gardener's, although no field is called so.
+        // Gardener uses this path, although the field has another name.
         let path = path.child("minVersionForInPlaceUpdate");
         errors.invalid(path, lowest, "could not parse version. Use a semantic version.");
     }

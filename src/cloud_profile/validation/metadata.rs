@@ -1,4 +1,4 @@
-//! Names, labels and selectors as Kubernetes has them for every object.
+//! Validates names, labels and selectors like Kubernetes does for all objects.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,15 @@ use serde_json::Value;
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::not_a_name;
 
-/// Most bytes of the name of an object, and of the prefix of a label.
+/// Maximum length of the name of an object and of the prefix of a label, in bytes.
 const LONGEST_NAME: usize = 253;
 
-/// What is wrong with `metadata` of a CloudProfile.
 pub(super) fn validate_metadata(metadata: &ObjectMeta, errors: &mut FieldErrors) {
     let path = FieldPath::new("metadata");
     let generated = metadata.generate_name.as_deref().unwrap_or_default();
     match metadata.name.as_deref().unwrap_or_default() {
         "" if generated.is_empty() => errors.required(path.child("name"), "name or generateName is required"),
-        // The API server adds letters and digits to it.
+        // The API server appends letters and digits.
         "" if not_a_subdomain(generated.trim_end_matches('-')).is_some() => {
             errors.invalid(path.child("generateName"), generated, SUBDOMAIN);
         }
@@ -36,7 +35,7 @@ pub(super) fn validate_metadata(metadata: &ObjectMeta, errors: &mut FieldErrors)
     }
 }
 
-/// What is wrong with labels; Kubernetes names the field, not the label.
+/// Validates labels; paths refer to the field instead of the label, as in Kubernetes.
 pub(super) fn validate_labels(labels: &BTreeMap<String, String>, path: FieldPath<'_>, errors: &mut FieldErrors) {
     for (key, value) in labels {
         validate_key(key, path, errors);
@@ -44,7 +43,6 @@ pub(super) fn validate_labels(labels: &BTreeMap<String, String>, path: FieldPath
     }
 }
 
-/// What is wrong with a selector of labels.
 pub(super) fn validate_selector(selector: &Value, path: FieldPath<'_>, errors: &mut FieldErrors) {
     validate_labels(&texts_by_name(selector.get("matchLabels")), path.child("matchLabels"), errors);
     let path = path.child("matchExpressions");
@@ -71,13 +69,13 @@ pub(super) fn validate_selector(selector: &Value, path: FieldPath<'_>, errors: &
     }
 }
 
-/// Labels that are kept as they were written.
+/// Decodes labels; values other than text become empty.
 pub(super) fn texts_by_name(labels: Option<&Value>) -> BTreeMap<String, String> {
     let labels = labels.and_then(Value::as_object).into_iter().flatten();
     labels.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())).collect()
 }
 
-/// A qualified name: one part, or two with a domain before the slash.
+/// Requires a qualified name, optionally with a domain and slash as prefix.
 fn validate_key(key: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let (prefix, name) = key.split_once('/').map_or((None, key), |(prefix, name)| (Some(prefix), name));
     if let Some(problem) = prefix.and_then(not_a_subdomain) {
@@ -99,7 +97,7 @@ fn validate_value(value: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
 const SUBDOMAIN: &str = "must consist of lower case alphanumeric characters, '-' or '.', and each part between dots must \
                          start and end with an alphanumeric character";
 
-/// Why a text is no lower-case name such as `example.com`.
+/// The reason why a text is not a lower-case domain name such as `example.com`; `None` if it is valid.
 fn not_a_subdomain(text: &str) -> Option<String> {
     if text.len() > LONGEST_NAME {
         return Some(format!("must be no more than {LONGEST_NAME} bytes"));

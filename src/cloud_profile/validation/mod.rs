@@ -1,4 +1,4 @@
-//! What the API server of Gardener refuses in a CloudProfile, with its paths and error types
+//! Validates a CloudProfile like Gardener's API server, with its paths and error types
 //! (docs/contract.md#cloudprofiles).
 
 use std::collections::HashSet;
@@ -22,26 +22,26 @@ mod versions;
 pub use images::{ImageRules, validate_images};
 pub(super) use images::{validate_image, validate_image_version};
 
-/// Most characters of a text that a message shows.
+/// Maximum length of a text in a message, in characters.
 const SHOWN: usize = 64;
 
-/// Features of Gardener's API server that decide what it accepts.
+/// Features of Gardener's API server that affect validation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeatureGates {
-    /// `CloudProfileCapabilities`: `machineCapabilities` may be used.
+    /// `CloudProfileCapabilities`: `machineCapabilities` is allowed.
     pub capabilities: bool,
     /// `VersionClassificationLifecycle`: versions may have a `lifecycle`.
     pub lifecycle: bool,
 }
 
 impl Default for FeatureGates {
-    /// As Gardener has them since 1.146.
+    /// Gardener's defaults since 1.146.
     fn default() -> Self {
         Self { capabilities: true, lifecycle: false }
     }
 }
 
-/// What is wrong with core's half of a CloudProfile, at `spec`.
+/// Validates the core fields of a CloudProfile, at `spec`.
 #[must_use]
 pub fn validate_profile(spec: &ProfileSpec, gates: FeatureGates, now: Timestamp) -> FieldErrors {
     let mut errors = FieldErrors::default();
@@ -81,7 +81,7 @@ pub fn validate_profile(spec: &ProfileSpec, gates: FeatureGates, now: Timestamp)
     errors
 }
 
-/// What is wrong with `metadata` of a CloudProfile, at `metadata`.
+/// Validates `metadata` of a CloudProfile.
 #[must_use]
 pub fn validate_metadata(metadata: &ObjectMeta) -> FieldErrors {
     let mut errors = FieldErrors::default();
@@ -89,7 +89,7 @@ pub fn validate_metadata(metadata: &ObjectMeta) -> FieldErrors {
     errors
 }
 
-/// Whether the first block of a PEM text is a certificate. Gardener looks at no other.
+/// Whether the first block of a PEM text is a certificate. Gardener ignores further blocks.
 fn begins_with_certificate(bundle: &str) -> bool {
     let Ok((_, block)) = x509_parser::pem::parse_x509_pem(bundle.as_bytes()) else { return false };
     block.label == "CERTIFICATE" && block.parse_x509().is_ok()
@@ -122,7 +122,7 @@ fn validate_amounts(machine_type: &ProfileMachineType, path: FieldPath<'_>, erro
     }
 }
 
-/// A name that must be set and be an unprefixed qualified name.
+/// Requires a qualified name without prefix.
 fn name(name: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
     if name.is_empty() {
         errors.required(path, "must provide a name");
@@ -137,7 +137,7 @@ fn validate_volume_types(volume_types: &[VolumeType], path: FieldPath<'_>, error
         name(&volume_type.name, path.child("name"), errors);
         if volume_types.iter().take(index).any(|earlier| earlier.name == volume_type.name) {
             errors.duplicate(path.child("name"), &volume_type.name);
-            // Gardener does not look at those behind it.
+            // Gardener stops at the first duplicate.
             break;
         }
         if volume_type.class.is_empty() {
@@ -178,7 +178,7 @@ fn validate_regions(spec: &ProfileSpec, path: FieldPath<'_>, errors: &mut FieldE
     }
 }
 
-/// A bastion that names a machine type or image needs one that exists, is supported and fits.
+/// The machine type and image of a bastion must exist, be supported, and fit.
 fn validate_bastion(
     bastion: &Bastion,
     spec: &ProfileSpec,

@@ -1,12 +1,12 @@
-//! Amounts of machine types and volumes. One that is no quantity is refused before, when the object is decoded
-//! ([`members`](crate::cloud_profile::members)).
+//! Validates amounts of machine types and volumes. Values that are not quantities are rejected before, when the object
+//! is decoded ([`members`](crate::cloud_profile::members)).
 
 use serde_json::Value;
 
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::api::gotext::quantity::Quantity;
 
-/// An amount must not be negative; one that is not given is zero.
+/// An amount must not be negative; an absent one is zero.
 pub(super) fn validate_amount(amount: &Value, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let Ok(quantity) = serde_json::from_value::<Quantity>(amount.clone()) else { return };
     if quantity.to_string().starts_with('-') {
@@ -14,7 +14,7 @@ pub(super) fn validate_amount(amount: &Value, path: FieldPath<'_>, errors: &mut 
     }
 }
 
-/// The volume of a machine type has either a size or a smallest size.
+/// The volume of a machine type must have either a size or a minimum size.
 pub(super) fn validate_storage(storage: &Value, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let given =
         |member: &'static str| storage.get(member).filter(|amount| !amount.is_null()).map(|amount| (member, amount));

@@ -1,4 +1,4 @@
-//! Kubernetes versions, and what is common to all versions with a life (docs/contract.md#versions).
+//! Validates Kubernetes versions, and the lifecycle of all kinds of versions (docs/contract.md#versions).
 
 use std::collections::HashMap;
 
@@ -10,13 +10,12 @@ use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::api::gotext::version::Version;
 use crate::capabilities::{Classification, Life};
 
-/// The classifications that can be written, as Gardener lists them.
+/// Classifications that messages list as supported, in the order of Gardener.
 const WRITTEN: [&str; 4] = ["deprecated", "expired", "preview", "supported"];
 
-/// Classifications in the order in which a version passes through them.
+/// Classifications in the order of a version's lifecycle.
 const ORDER: [&str; 4] = ["preview", "supported", "deprecated", "expired"];
 
-/// What is wrong with `spec.kubernetes`.
 pub(super) fn validate_kubernetes(
     kubernetes: &KubernetesSettings,
     gates: FeatureGates,
@@ -52,7 +51,7 @@ pub(super) fn validate_kubernetes(
         errors.invalid(path, "", "failed to determine the latest kubernetes version from the cloud profile");
         return;
     };
-    // Gardener names the list, not the version.
+    // Gardener's path refers to the list instead of the version.
     let latest_path = FieldPath::new("spec.kubernetes.versions[]");
     if let Some(expiration) = &latest.expiration_date {
         let detail = format!("expiration date of latest kubernetes version ('{}') must not be set", latest.version);
@@ -64,14 +63,14 @@ pub(super) fn validate_kubernetes(
     }
 }
 
-/// Three numbers with points between them.
+/// Requires three numbers separated by dots.
 fn is_release(version: &str) -> bool {
     let parts: Vec<&str> = version.split('.').collect();
     let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     parts.len() == 3 && parts.iter().all(is_number)
 }
 
-/// What is wrong with classification, expiration and lifecycle of a version.
+/// Validates classification, expiration and lifecycle of a version.
 pub(super) fn validate_life(life: Life<'_>, gates: FeatureGates, path: FieldPath<'_>, errors: &mut FieldErrors) {
     match life.classification {
         Some("expired") => {
@@ -117,7 +116,7 @@ fn validate_stages(stages: &[LifecycleStage], path: FieldPath<'_>, errors: &mut 
             errors.invalid(path.child("classification"), classification, detail);
         }
         reached = reached.max(position);
-        // Kubernetes refuses what is no time before.
+        // Invalid times are rejected before, when the object is decoded.
         let start = stage.start_time.as_deref().and_then(|start| start.parse::<Timestamp>().ok());
         if stage.start_time.is_none() && index > 0 {
             errors.required(path, "only the leading lifecycle elements can have the start time optional");
@@ -131,8 +130,8 @@ fn validate_stages(stages: &[LifecycleStage], path: FieldPath<'_>, errors: &mut 
     }
 }
 
-/// At most one version of a minor is supported. As Gardener does, only versions that say so themselves are looked at;
-/// versions without classification escape.
+/// At most one version of a minor version may be supported. As in Gardener, only explicitly supported versions are
+/// checked, and versions without classification are ignored.
 pub(super) fn validate_one_supported<'a>(
     versions: impl Iterator<Item = (&'a str, Life<'a>)>,
     now: Timestamp,
@@ -157,7 +156,7 @@ pub(super) fn validate_one_supported<'a>(
         if !is_supported || life.classification != Some("supported") {
             continue;
         }
-        // One complaint for each of the others.
+        // One error for each of the others.
         for _ in 1..of_minor.get(&minor).copied().unwrap_or_default() {
             let detail = format!(
                 "unable to add version {version:?} with classification \"supported\". \"supported\" lifecycle stages must \

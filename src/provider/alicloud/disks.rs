@@ -6,18 +6,18 @@ use crate::api::gardener::{DataVolume, Volume, WorkerPool};
 use crate::provider::PoolProblem;
 use crate::provider::volumes::gib;
 
-/// The disks of a machine, which all zones of a pool share.
+/// The disks of a machine, shared by all zones of a pool.
 pub(super) struct Disks {
     pub(super) system: Value,
     pub(super) data: Vec<Value>,
 }
 
-/// The system disk and the data disks, in the order of the pool.
+/// Returns the system disk and the data disks, in the order of the pool.
 ///
 /// # Errors
-/// When the pool has no volume, or a size is no number.
+/// If the pool has no volume, or a size is not a number.
 pub(super) fn disks(pool: &WorkerPool, technical_id: &str) -> Result<Disks, PoolProblem> {
-    // A system disk is encrypted by its image.
+    // An encrypted system disk results from an encrypted image.
     let Volume { volume_type, size, encrypted: _ } = pool.volume.as_ref().ok_or(PoolProblem::VolumeMissing)?;
     let category = volume_type.as_ref().filter(|category| !category.is_empty());
     let system = json!({"category": category, "size": gib("volume.size", size)?});

@@ -1,14 +1,14 @@
-//! The documents of `alicloud.provider.extensions.gardener.cloud/v1alpha1`. All strict. Pools have no document: whatever stands in
-//! their `providerConfig` is not read.
+//! The documents of `alicloud.provider.extensions.gardener.cloud/v1alpha1`, all strict. Pools have no document, so
+//! their `providerConfig` is ignored.
 
 use crate::api::gardener::Capabilities;
 use crate::provider::document::{documents, kinds};
 use crate::provider::profile::{ImagesOnly, RegionalVersion};
 
-/// Group and version of all documents.
+/// API version of all documents.
 pub const API_VERSION: &str = "alicloud.provider.extensions.gardener.cloud/v1alpha1";
 
-/// AliCloud's half of a CloudProfile.
+/// The provider config of an AliCloud CloudProfile.
 pub type CloudProfileConfig = ImagesOnly<ImageVersion>;
 
 /// One version of an image.
@@ -17,19 +17,19 @@ pub type ImageVersion = RegionalVersion<ImageRegion>;
 documents! { strict
     /// An image in a region; in the old format it is for `amd64`.
     pub struct ImageRegion {
-        /// Region.
+        /// Name of the region.
         pub name: String,
-        /// The image.
+        /// Id of the image.
         pub id: String,
     }
 
-    /// `InfrastructureStatus`: what the infrastructure controller has made.
+    /// `InfrastructureStatus`, written by the infrastructure controller.
     pub struct InfrastructureStatus {
         _api_version: Option<String>,
         _kind: Option<String>,
-        /// The network.
+        /// Network of the shoot.
         pub vpc: VirtualNetwork,
-        /// The key pair that it made; machines don't get it.
+        /// Key pair from the infrastructure controller; machines don't use it.
         _key_pair_name: Option<String>,
         /// Images in the account of the shoot.
         pub machine_images: Vec<AccountImage>,
@@ -48,27 +48,27 @@ documents! { strict
 
     /// A subnet.
     pub struct VSwitch {
-        /// Such as `nodes`.
+        /// Purpose, such as `nodes`.
         pub purpose: String,
-        /// Its id.
+        /// Id of the subnet.
         pub id: String,
-        /// The zone that it is in.
+        /// Zone of the subnet.
         pub zone: String,
     }
 
     /// A security group.
     pub struct SecurityGroup {
-        /// Such as `nodes`.
+        /// Purpose, such as `nodes`.
         pub purpose: String,
-        /// Its id.
+        /// Id of the security group.
         pub id: String,
     }
 
-    /// `WorkerStatus`: images that pools use. No look-up asks it.
+    /// `WorkerStatus` with the images that pools use. It is written, but not used to find images.
     pub struct WorkerStatus {
         _api_version: Option<String>,
         _kind: Option<String>,
-        /// The images.
+        /// Images that pools use.
         pub machine_images: Vec<AccountImage>,
     }
 
@@ -79,9 +79,9 @@ documents! { strict
         pub name: String,
         /// Version of the image.
         pub version: String,
-        /// The image.
+        /// Id of the image.
         pub id: String,
-        /// Whether it is for encrypted root volumes; absent means that it is not.
+        /// Whether it is for encrypted root volumes; absent means `false`.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub encrypted: Option<bool>,
         /// Capabilities of the flavor.

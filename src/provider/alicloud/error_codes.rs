@@ -1,16 +1,15 @@
-//! Gardener's error codes from what AliCloud says, through its driver of machine-controller-manager.
+//! Gardener's error codes for errors of AliCloud's machine-controller-manager driver.
 
 use crate::api::gardener::ErrorCode;
 use crate::provider::{ErrorNames, ErrorTexts, KnownErrors};
 
-/// What is known of the errors of AliCloud.
 pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
 
-/// Codes of AliCloud, in lower case.
+/// AliCloud's error codes, in lower case.
 const CODES: ErrorNames = &[
-    // These can mean anything, so their words decide.
+    // Ambiguous codes, for which the message decides.
     (None, "forbidden invalidparameter"),
-    // Not what the configuration refers to, but the machine itself.
+    // The machine itself is missing, not an object that the configuration refers to.
     (None, "invalidinstanceid.notfound"),
     (
         Some(ErrorCode::InfraUnauthenticated),
@@ -24,14 +23,14 @@ const CODES: ErrorNames = &[
     ),
     (Some(ErrorCode::InfraRateLimitsExceeded), "requestlimitexceeded throttling throttling.api throttling.user"),
     (Some(ErrorCode::InfraResourcesDepleted), "operationdenied.nostock zone.notonsale"),
-    // AliCloud itself, or others at work on the same resource: it goes away.
+    // Temporary errors of AliCloud, or conflicts with other operations on the same resource.
     (Some(ErrorCode::RetryableInfraDependencies), "internalerror operationconflict serviceunavailable"),
     (Some(ErrorCode::InfraDependencies), "dependencyviolation dependencyviolation.securitygroup"),
     (Some(ErrorCode::RetryableConfigurationProblem), "sdk.cannotresolveendpoint"),
     (Some(ErrorCode::ConfigurationProblem), "invalidinstancetype.notsupportdiskcategory"),
 ];
 
-/// Words that only AliCloud uses.
+/// Phrases specific to AliCloud.
 const TEXTS: ErrorTexts = &[
     (ErrorCode::InfraUnauthorized, &["user not authorized"]),
     (ErrorCode::InfraQuotaExceeded, &["exceeded the quota"]),

@@ -1,5 +1,5 @@
-//! Images of AliCloud: the infrastructure controller copies them into the account of the shoot, encrypts them if need be, and
-//! records the copies.
+//! AliCloud images. The infrastructure controller copies them into the account of the shoot, encrypts them if
+//! necessary, and records the copies.
 
 use super::AliCloud;
 use super::documents::{AccountImage, InfrastructureStatus};
@@ -9,7 +9,7 @@ use crate::provider::explanation::ImageName;
 use crate::provider::image::{ImageProvider, ImageSource, KeptImage, KeptImages, SelectedImage};
 use crate::provider::{WorkerContext, WorkerError};
 
-/// The member that names an image.
+/// The member that refers to an image.
 const MEMBER: &str = "id";
 
 impl ImageProvider for AliCloud {
@@ -22,7 +22,7 @@ impl ImageProvider for AliCloud {
     }
 }
 
-/// They fit every machine: only name, version and encryption are compared.
+/// The kept images fit every machine: only name, version and encryption are compared.
 pub(super) fn kept_images(infrastructure: &InfrastructureStatus) -> KeptImages {
     let kept = |known: &AccountImage| KeptImage {
         image: MachineImage { name: known.name.clone(), version: known.version.clone() },
@@ -33,7 +33,7 @@ pub(super) fn kept_images(infrastructure: &InfrastructureStatus) -> KeptImages {
     KeptImages::of_infrastructure(infrastructure.machine_images.iter().map(kept).collect())
 }
 
-/// The entry of the provider status for the image of a pool. Capabilities are recorded where the CloudProfile declares some.
+/// The provider status entry for the image of a pool. It has capabilities if the CloudProfile declares any.
 pub(super) fn status_image(
     pool: &WorkerPool,
     selected: &SelectedImage<'_>,
@@ -59,7 +59,7 @@ pub(super) fn status_image(
     }
 }
 
-/// Whether two entries are about the same machines.
+/// Whether two entries are for the same machines.
 pub(super) fn is_same(one: &AccountImage, other: &AccountImage, declared: &[CapabilityDefinition]) -> bool {
     let capabilities = |image: &AccountImage| image.capabilities.clone().unwrap_or_default();
     (&one.name, &one.version) == (&other.name, &other.version)

@@ -1,4 +1,4 @@
-//! The provider spec of a machine class, as machine-controller-manager's AliCloud driver reads it.
+//! The provider spec of a machine class, as machine-controller-manager's AliCloud driver decodes it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,6 @@ use crate::provider::machine_class::without_nulls;
 use crate::provider::zonal::PoolInputs;
 
 impl AliCloudWorker<'_> {
-    /// `MachineClass.providerSpec`.
     pub(super) fn provider_spec(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Result<Value, PoolProblem> {
         let (pool, Disks { system, data }) = (inputs.pool, &inputs.shared);
         let missing = || format!("infrastructure status has no vSwitch with purpose \"nodes\" for zone {zone:?}");
@@ -34,7 +33,7 @@ impl AliCloudWorker<'_> {
     }
 }
 
-/// The tags that machine-controller-manager finds machines by, and the labels of the pool that have a value, which win.
+/// The tags by which machine-controller-manager finds machines, overridden by the non-empty labels of the pool.
 fn tags(technical_id: &str, labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut tags = BTreeMap::from([
         (format!("kubernetes.io/cluster/{technical_id}"), "1".to_owned()),

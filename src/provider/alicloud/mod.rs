@@ -1,8 +1,9 @@
-//! AliCloud: documents, images, disks and machine classes of `spec.type: alicloud`. Its pools depend on nothing at the cloud.
+//! AliCloud: documents, images, disks and machine classes of `spec.type: alicloud`. Its pools have no cloud
+//! dependencies.
 //!
-//! * [`documents`]: what stands in `providerConfig` and its relatives;
-//! * `profile`, `image`: its half of CloudProfiles, and the images in the account of the shoot;
-//! * `disks`, `machine_class`: disks and provider spec; `zonal`: what is AliCloud's of a pool.
+//! * [`documents`]: provider configs and statuses;
+//! * `profile`, `image`: CloudProfiles, and the images in the account of the shoot;
+//! * `disks`, `machine_class`: disks and provider spec; `zonal`: planning of pools.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! AliCloud's half of CloudProfiles.
+//! The provider config of AliCloud CloudProfiles.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ impl ProfileFormat for AliCloud {
         Vec::new()
     }
 
-    /// The pool's architecture fills no gap: a machine type that names none runs images of every architecture.
+    /// A machine type without an architecture runs images of every architecture, so that of the pool is not added.
     fn machine_capabilities(
         &self,
         listed: Option<&Capabilities>,
@@ -45,7 +45,7 @@ impl ProfileFormat for AliCloud {
         true
     }
 
-    /// The same images for every architecture that core's half names: nothing else tells them apart.
+    /// The old format has no architectures, so each architecture in `spec.machineImages` gets the same images.
     fn flavors_of_old_format(&self, version: &Members, admitted: &[String]) -> Vec<Members> {
         let flavor = |architecture: &String| {
             let mut flavor = Members::new();
@@ -80,7 +80,7 @@ impl ProfileFormat for AliCloud {
     }
 }
 
-/// Of a version that is listed several times, the first entry with an image for the region counts.
+/// If a version is listed several times, the first entry with an image for the region is used.
 impl RegionImage for ImageRegion {
     const API_VERSION: &'static str = API_VERSION;
     const MEMBER: &'static str = "id";

@@ -1,15 +1,15 @@
-//! What is wrong with pools of a Shoot on AliCloud. Their `providerConfig` is not read.
+//! Validates Shoot pools on AliCloud. Their `providerConfig` is ignored.
 
 use crate::api::gardener::{ShootPool, ShootPools};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::shoot_pools::{infrastructure_config, validate_pools, validate_volumes, validate_zones};
 
-/// A machine can have as many.
+/// Maximum number of data volumes of a machine.
 const MOST_DATA_VOLUMES: usize = 64;
-/// The longest name of a data volume.
+/// Maximum length of a data volume name.
 const LONGEST_NAME: usize = 64;
 
-/// What is wrong with the pools, also compared with what they were.
+/// Validates the pools and their changes from `old`.
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
     let configured: Option<Vec<String>> = infrastructure_config(pools).map(|config| config.zones().cloned().collect());
     validate_pools(pools, old, |pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors| {

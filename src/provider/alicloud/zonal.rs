@@ -1,4 +1,4 @@
-//! What is AliCloud's of planning and explaining a pool.
+//! Planning and explanation of AliCloud pools.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use crate::provider::machine_class::{ClassContent, PURPOSE, node_template, opera
 use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalWorker};
 use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
 
-/// What all pools of one Worker share.
+/// Values that all pools of one Worker share.
 pub(super) struct AliCloudWorker<'a> {
     pub(super) context: WorkerContext<'a>,
     pub(super) security_group: String,
@@ -26,7 +26,7 @@ pub(super) struct AliCloudWorker<'a> {
 }
 
 impl<'a> AliCloudWorker<'a> {
-    /// Decodes what all pools share.
+    /// Decodes the documents that all pools share.
     pub(super) fn open(context: WorkerContext<'a>) -> Result<ZonalPlanner<'a, Self>, WorkerError> {
         let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
         let status: Option<WorkerStatus> = context.provider_status()?;
@@ -49,7 +49,7 @@ impl<'a> AliCloudWorker<'a> {
     }
 }
 
-/// What AliCloud adds to the hash of a pool.
+/// Hash inputs of AliCloud.
 pub(super) fn provider_items(pool: &WorkerPool) -> ProviderItems {
     let mut items = HashItems::default();
     if let Some(Volume { volume_type: _, size: _, encrypted }) = &pool.volume {
@@ -74,12 +74,12 @@ impl ZonalWorker for AliCloudWorker<'_> {
     const ZONE_LABELS: &'static [&'static str] = &["topology.diskplugin.csi.alibabacloud.com/zone"];
     const PRESERVES_MACHINES: bool = false;
 
-    /// Whatever stands there is not read.
+    /// The provider config is ignored.
     fn config(_pool: &WorkerPool) -> Result<(), PoolProblem> {
         Ok(())
     }
 
-    /// Deployments are named by their zone, whatever its place in the pool.
+    /// Deployment names contain the name of the zone instead of its position in the pool.
     fn deployment_suffix(zone: &str, _position: ZonePosition) -> String {
         format!("-{zone}")
     }

@@ -8,17 +8,17 @@ use crate::pool::volumes::sorted_data_volumes;
 use crate::provider::PoolProblem;
 use crate::provider::volumes::gib;
 
-/// Name of the root device, where there are others.
+/// Name of the root device if there are other devices.
 const ROOT: &str = "/root";
-/// Last letters of the names of data devices, in their order.
+/// Last letters of the data device names, in order.
 const DATA_LETTERS: &str = "fghijklmnop";
-/// The largest size that the driver can read.
+/// Maximum size that the driver can decode.
 const LARGEST: i64 = i32::MAX as i64;
 
-/// The root device and those of the data volumes, which are numbered by the order of their names.
+/// Returns the root device and the data devices, which are numbered in the order of their volume names.
 ///
 /// # Errors
-/// When the pool has no volume, a size is no number or too large, or there are too many volumes.
+/// If the pool has no volume, a size is not a number or too large, or there are too many volumes.
 pub(super) fn block_devices(pool: &WorkerPool, config: &WorkerConfig) -> Result<Vec<Value>, PoolProblem> {
     let Volume { volume_type, size, encrypted } = pool.volume.as_ref().ok_or(PoolProblem::VolumeMissing)?;
     let data = sorted_data_volumes(pool);
@@ -45,8 +45,8 @@ pub(super) fn block_devices(pool: &WorkerPool, config: &WorkerConfig) -> Result<
     Ok(devices)
 }
 
-/// A volume of the elastic block store. Volumes are encrypted unless the pool says otherwise. The driver takes a missing
-/// number as zero and a missing flag as false.
+/// An EBS volume. Volumes are encrypted by default. The driver interprets a missing number as zero and a missing flag
+/// as false.
 fn elastic_volume(
     path: &str,
     size: &str,

@@ -1,4 +1,4 @@
-//! What each member of a `WorkerConfig` of AWS counts for. `docs/development.md` says how a member is added.
+//! Hash inputs and explanations of each member of a `WorkerConfig` for AWS. To add a member, see `docs/development.md`.
 
 use super::documents::{
     CapacityReservation, CardRange, CpuOptions, DataVolumeConfig, InstanceMarketOptions, InstanceProfileConfig,
@@ -6,8 +6,8 @@ use super::documents::{
 };
 use crate::provider::config_members::{ConfigMembers, given, in_one_line};
 
-/// Every member is named, so that a new one can't be forgotten; the order is that of the hash. Encrypted memory and
-/// descriptions of interfaces are not hashed, as the Go extension does.
+/// Lists every member in hash order, so that a new one can't be forgotten. Encrypted memory and descriptions of
+/// interfaces are not hashed, as in the Go extension.
 pub(super) fn config_members(config: &WorkerConfig) -> ConfigMembers {
     let WorkerConfig {
         _api_version: _,
@@ -34,7 +34,7 @@ pub(super) fn config_members(config: &WorkerConfig) -> ConfigMembers {
     for volume in data_volumes {
         add_data_volume(&mut members, volume);
     }
-    // Explained with the infrastructure's.
+    // Explained together with the infrastructure's profile.
     if let Some(InstanceProfileConfig { name, arn }) = iam_instance_profile {
         members.hash("iamInstanceProfile").add("name", name.as_ref()).add("arn", arn.as_ref());
     }

@@ -1,16 +1,15 @@
-//! Gardener's error codes from what AWS says, through its driver of machine-controller-manager.
+//! Gardener's error codes for errors of AWS's machine-controller-manager driver.
 
 use crate::api::gardener::ErrorCode;
 use crate::provider::{ErrorNames, ErrorTexts, KnownErrors};
 
-/// What is known of the errors of AWS.
 pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
 
-/// Codes of EC2 and IAM, in lower case.
+/// Error codes of EC2 and IAM, in lower case.
 const CODES: ErrorNames = &[
-    // These can mean anything, so their words decide.
+    // Ambiguous codes, for which the message decides.
     (None, "badrequest forbidden unauthorized unsupported"),
-    // Not what the configuration refers to, but the machine itself.
+    // The machine itself is missing, not an object that the configuration refers to.
     (None, "invalidinstanceid.notfound"),
     (Some(ErrorCode::InfraUnauthenticated), "authfailure expiredtoken invalidaccesskeyid invalidsecretaccesskey"),
     (
@@ -32,7 +31,7 @@ const CODES: ErrorNames = &[
         "insufficientcapacity insufficienthostcapacity insufficientinstancecapacity \
          insufficientreservedinstancecapacity",
     ),
-    // AWS itself: it goes away.
+    // Temporary errors of AWS.
     (Some(ErrorCode::RetryableInfraDependencies), "internalerror internalfailure serviceunavailable unavailable"),
     (
         Some(ErrorCode::InfraDependencies),
@@ -46,7 +45,7 @@ const CODES: ErrorNames = &[
     ),
 ];
 
-/// Words that only AWS uses.
+/// Phrases specific to AWS.
 const TEXTS: ErrorTexts = &[
     (ErrorCode::InfraUnauthenticated, &["authfailure"]),
     (ErrorCode::InfraUnauthorized, &["invalidclienttokenid", "unauthorizedoperation"]),

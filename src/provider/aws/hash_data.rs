@@ -1,4 +1,4 @@
-//! What AWS adds to the hash of a pool.
+//! Hash inputs that AWS adds to a pool.
 
 use super::config_members::config_members;
 use super::documents::WorkerConfig;
@@ -6,19 +6,20 @@ use crate::api::gardener::{DataVolume, Volume, WorkerPool};
 use crate::pool::config_items::{self, ByValuesSince};
 use crate::pool::hash::{HashError, HashItems, ProviderItems};
 
-/// From this Kubernetes version on the values of the provider config count.
+/// Kubernetes version from which values of the provider config are hashed.
 const BY_VALUES_SINCE: ByValuesSince = ByValuesSince { major: 1, minor: 34 };
 
-/// Everything that AWS adds. The order of data volumes is the Worker's, not that of the devices.
+/// Returns the AWS hash inputs. Data volumes are in the order of the Worker, which differs from the order of the
+/// devices.
 ///
 /// # Errors
-/// When the pool has no node-agent secret name, or its Kubernetes version can't be read.
+/// If the pool has no node agent Secret name, or its Kubernetes version can't be parsed.
 pub fn provider_items(pool: &WorkerPool, config: &WorkerConfig) -> Result<ProviderItems, HashError> {
     if pool.node_agent_secret_name.is_none() {
         return Err(HashError::NodeAgentSecretMissing);
     }
     let mut in_place = HashItems::default();
-    // Size and type of the root volume count for every provider.
+    // Size and type of the root volume are common inputs of all providers.
     if let Some(Volume { volume_type: _, size: _, encrypted }) = &pool.volume {
         in_place.push_some("volume.encrypted", encrypted.map(|encrypted| encrypted.to_string()));
     }
@@ -33,10 +34,10 @@ pub fn provider_items(pool: &WorkerPool, config: &WorkerConfig) -> Result<Provid
     Ok(ProviderItems { without_node_agent_secret: HashItems::default(), with_node_agent_secret: rolling, in_place })
 }
 
-/// The part of the provider config that counts: from Kubernetes 1.34 on its values, before that its text.
+/// Hash inputs from the provider config: its values from Kubernetes 1.34, its text for older versions.
 ///
 /// # Errors
-/// When the pool's Kubernetes version can't be read.
+/// If the pool's Kubernetes version can't be parsed.
 pub fn config_items(pool: &WorkerPool, config: &WorkerConfig) -> Result<HashItems, HashError> {
     let has_virtual_capacity =
         config.node_template.as_ref().is_some_and(|template| template.virtual_capacity.is_some());

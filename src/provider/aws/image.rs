@@ -1,4 +1,4 @@
-//! Images of AWS: where they are kept, and in which form.
+//! AWS images in the provider status.
 
 use super::Aws;
 use super::documents::WorkerStatus;
@@ -9,7 +9,7 @@ use crate::provider::image::{
 };
 use crate::provider::{WorkerContext, WorkerError};
 
-/// How entries of the provider status name an image.
+/// The member of provider status entries that refers to an image.
 pub(super) const MEMBER: ReferenceMember = ReferenceMember("ami");
 
 impl ImageProvider for Aws {
@@ -26,12 +26,12 @@ impl ImageProvider for Aws {
     }
 }
 
-/// What the provider status records.
+/// Images recorded in the provider status.
 pub(super) fn used_before(context: &WorkerContext<'_>) -> Result<Vec<UsedImage>, WorkerError> {
     Ok(context.provider_status::<WorkerStatus>()?.map(WorkerStatus::into_used).unwrap_or_default())
 }
 
-/// What the provider status keeps, in its order. Where the CloudProfile declares no capabilities, images are compared with
+/// The images of the provider status, in order. If the CloudProfile declares no capabilities, images are compared with
 /// the architecture of the pool.
 pub(super) fn kept_images(context: &WorkerContext<'_>, used: &[UsedImage]) -> KeptImages {
     let old_format = context.cloud_profile.spec.machine_capabilities.is_empty();
@@ -40,8 +40,8 @@ pub(super) fn kept_images(context: &WorkerContext<'_>, used: &[UsedImage]) -> Ke
     KeptImages { compared_with, ..kept }
 }
 
-/// With declared capabilities, an image that is kept without any fits every machine. One that is kept with the right
-/// architecture goes before it, so that pools of two architectures keep their own images when a CloudProfile starts to
+/// With declared capabilities, a kept image without capabilities fits every machine. An image with the architecture of
+/// the machine takes precedence, so that pools of two architectures keep their images when a CloudProfile starts to
 /// declare capabilities.
 fn kept_image(used: &UsedImage, old_format: bool) -> KeptImage {
     let architecture = used.architecture.as_deref();

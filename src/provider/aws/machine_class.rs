@@ -1,4 +1,4 @@
-//! The provider spec of a machine class, as machine-controller-manager's AWS driver reads it.
+//! The provider spec of a machine class, as machine-controller-manager's AWS driver decodes it.
 
 use serde_json::{Value, json};
 
@@ -11,19 +11,18 @@ use crate::provider::machine_class::without_nulls;
 use crate::provider::zonal::PoolInputs;
 
 impl AwsWorker<'_> {
-    /// `MachineClass.providerSpec`.
     pub(super) fn provider_spec(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Result<Value, PoolProblem> {
         let (pool, shoot) = (inputs.pool, self.context.shoot);
-        // Every member of the provider config is named, so that a new one can't be forgotten.
+        // Lists every member of the provider config, so that a new one can't be forgotten.
         let WorkerConfig {
             _api_version: _,
             _kind: _,
-            // Goes into the node template of the class.
+            // Part of the node template of the class.
             node_template: _,
-            // Are in the block devices.
+            // Part of the block devices.
             volume: _,
             data_volumes: _,
-            // With the infrastructure's where the pool has none.
+            // Resolved together with the infrastructure's profile.
             iam_instance_profile: _,
             instance_metadata_options,
             cpu_options,
@@ -57,7 +56,7 @@ impl AwsWorker<'_> {
     }
 }
 
-/// Without a word about it, machines ask for metadata with a token, and containers on them can ask, too.
+/// By default, metadata requires a token, and containers have access as well.
 fn metadata_options(given: Option<&MetadataOptions>, only_ipv6: bool) -> Value {
     let (tokens, limit) = match given {
         None => (Some("required"), Some(2)),
@@ -69,7 +68,7 @@ fn metadata_options(given: Option<&MetadataOptions>, only_ipv6: bool) -> Value {
     json!({"httpProtocolIpv6": ipv6, "httpTokens": tokens, "httpPutResponseHopLimit": limit})
 }
 
-/// Cores and threads count only together.
+/// Cores and threads are used only together.
 fn cpu_options_value(options: &CpuOptions) -> Value {
     let CpuOptions { core_count, threads_per_core, amd_sev_snp } = options;
     let (cores, threads) = core_count.zip(*threads_per_core).unzip();

@@ -1,9 +1,9 @@
 //! AWS: documents, images, block devices, networks and machine classes of `spec.type: aws`.
 //!
-//! * [`documents`]: what stands in `providerConfig` and its relatives;
-//! * `image`, [`network`], `block_devices`, [`tags`]: one question of a machine each;
-//! * `config_members`, [`hash_data`]: what AWS adds to the pool hash;
-//! * `machine_class`: the provider spec; `zonal`: what is AWS's of a pool.
+//! * [`documents`]: provider configs and statuses;
+//! * `image`, [`network`], `block_devices`, [`tags`]: parts of a machine;
+//! * `config_members`, [`hash_data`]: AWS inputs of the pool hash;
+//! * `machine_class`: the provider spec; `zonal`: planning of pools.
 
 use std::collections::BTreeSet;
 

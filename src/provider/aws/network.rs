@@ -8,15 +8,15 @@ use crate::provider::PoolProblem;
 
 const NODES: &str = "nodes";
 
-/// More interfaces than any machine has; a wide range of network cards would fill the memory.
+/// More interfaces than any machine has. The limit bounds the memory for a wide range of network cards.
 const MOST_INTERFACES: usize = 256;
 
-/// The IP families of a shoot, as far as they matter to machines.
+/// The IP families of a shoot that are relevant for machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IpFamilies {
-    /// Machines have an IPv6 address.
+    /// Whether machines have an IPv6 address.
     pub(super) ipv6: bool,
-    /// They have no other.
+    /// Whether machines have only an IPv6 address.
     pub(super) only_ipv6: bool,
 }
 
@@ -41,7 +41,7 @@ pub fn nodes_instance_profile(infrastructure: &InfrastructureStatus) -> Option<&
 /// The first subnet for nodes in a zone.
 ///
 /// # Errors
-/// When there is none.
+/// If the zone has no such subnet.
 pub fn subnet_of_zone<'a>(infrastructure: &'a InfrastructureStatus, zone: &str) -> Result<&'a str, PoolProblem> {
     let mut subnets = infrastructure.vpc.subnets.iter();
     subnets
@@ -50,10 +50,10 @@ pub fn subnet_of_zone<'a>(infrastructure: &'a InfrastructureStatus, zone: &str) 
         .ok_or_else(|| PoolProblem::ZoneSubnetMissing(zone.to_owned()))
 }
 
-/// The interfaces of a machine: those that are listed, or a single plain one. Nothing where only empty ranges are listed.
+/// The interfaces of a machine: the listed ones, or by default a single one. `None` if only empty ranges are listed.
 ///
 /// # Errors
-/// When the list has too many, or none for an IPv6 address.
+/// If there are too many interfaces, or none for an IPv6 address.
 pub(super) fn network_interfaces(
     listed: &[NetworkInterfaceConfig],
     subnet: &str,
@@ -81,7 +81,7 @@ pub(super) fn network_interfaces(
     Ok((!interfaces.is_empty()).then(|| interfaces.into()))
 }
 
-/// The network cards that get such an interface.
+/// The network cards that get this interface.
 fn cards(entry: &NetworkInterfaceConfig) -> std::ops::RangeInclusive<i32> {
     match entry.network_card_index_range {
         Some(range) => range.from..=range.to,

@@ -1,4 +1,4 @@
-//! AWS's half of CloudProfiles.
+//! The provider config of AWS CloudProfiles.
 
 use super::Aws;
 use super::documents::{API_VERSION, CloudProfileConfig, ImageRegion};
@@ -9,7 +9,7 @@ impl ProfileFormat for Aws {
         "aws"
     }
 
-    /// An AMI is for one architecture, and machine classes name it.
+    /// An AMI has exactly one architecture, which machine classes contain.
     fn needs_architecture(&self) -> bool {
         true
     }

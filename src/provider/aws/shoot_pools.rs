@@ -1,4 +1,4 @@
-//! What is wrong with pools of a Shoot on AWS.
+//! Validates Shoot pools on AWS.
 
 use super::documents::{
     CapacityReservation, CpuOptions, InstanceProfileConfig, MetadataOptions, NetworkInterfaceConfig, Placement,
@@ -11,12 +11,12 @@ use crate::provider::shoot_pools::{
     validate_zones,
 };
 
-/// There are as many device names.
+/// Limited by the number of device names.
 const MOST_DATA_VOLUMES: usize = 11;
-/// The kind of volume that needs to know its operations per second.
+/// The volume type that requires `iops`.
 const NEEDS_IOPS: &str = "io1";
 
-/// What is wrong with the pools, also compared with what they were.
+/// Validates the pools and their changes from `old`.
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
     let configured: Option<Vec<String>> = infrastructure_config(pools).map(|config| config.zones().cloned().collect());
     let of_pool = |pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors| {
@@ -35,7 +35,7 @@ fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>,
         _kind: _,
         node_template,
         volume,
-        // Together with the pool's, below.
+        // Validated below, together with the data volumes of the pool.
         data_volumes: _,
         iam_instance_profile,
         instance_metadata_options,
@@ -77,7 +77,7 @@ fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>,
     }
 }
 
-/// How fast a volume is.
+/// Performance settings of a volume.
 #[derive(Clone, Copy)]
 struct Speed {
     iops: Option<i32>,

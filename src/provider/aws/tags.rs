@@ -1,9 +1,9 @@
-//! Tags of a machine at AWS.
+//! Tags of a machine on AWS.
 
 use std::collections::BTreeMap;
 
-/// The tags that machine-controller-manager finds machines by, and the labels of the pool as tags. A label of the same
-/// name wins, as for the Go extension.
+/// The tags by which machine-controller-manager finds machines, overridden by the labels of the pool, as in the Go
+/// extension.
 #[must_use]
 pub fn machine_tags(technical_id: &str, pool_labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut tags = BTreeMap::from([

@@ -1,4 +1,4 @@
-//! What is AWS's of planning and explaining a pool.
+//! Planning and explanation of AWS pools.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ use crate::provider::machine_class::{ClassContent, node_template_or_empty, opera
 use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalWorker};
 use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
 
-/// What all pools of one Worker share.
+/// Values that all pools of one Worker share.
 pub(super) struct AwsWorker<'a> {
     pub(super) context: WorkerContext<'a>,
     pub(super) infrastructure: InfrastructureStatus,
@@ -27,14 +27,14 @@ pub(super) struct AwsWorker<'a> {
     used: Vec<UsedImage>,
 }
 
-/// What all zones of a pool share.
+/// Values that all zones of a pool share.
 pub(super) struct AwsPool {
     pub(super) block_devices: Vec<Value>,
     pub(super) instance_profile: InstanceProfileConfig,
 }
 
 impl<'a> AwsWorker<'a> {
-    /// Decodes what all pools share.
+    /// Decodes the documents that all pools share.
     pub(super) fn open(context: WorkerContext<'a>) -> Result<ZonalPlanner<'a, Self>, WorkerError> {
         let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
         let used = used_before(&context)?;

@@ -1,23 +1,23 @@
-//! Which Azure cloud a shoot lives in.
+//! The Azure clouds.
 
 use super::documents::CloudConfiguration;
 
-/// An Azure cloud. Each has addresses of its own.
+/// An Azure cloud. Each has its own endpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AzureCloud {
-    /// The one for everybody.
+    /// The global public cloud.
     Public,
-    /// Run by 21Vianet.
+    /// The cloud operated by 21Vianet.
     China,
-    /// For authorities of the United States.
+    /// The cloud for United States government agencies.
     Government,
 }
 
-/// Names of the clouds that there are.
+/// Supported cloud names.
 pub const CLOUDS: &[&str] = &["AzurePublic", "AzureChina", "AzureGovernment"];
 
 impl AzureCloud {
-    /// As CloudProfiles and machine classes name it.
+    /// Name in CloudProfiles and machine classes.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -27,7 +27,7 @@ impl AzureCloud {
         }
     }
 
-    /// As the images of its galleries name it.
+    /// Name in image listings.
     #[must_use]
     pub fn realm(self) -> &'static str {
         match self {
@@ -37,7 +37,7 @@ impl AzureCloud {
         }
     }
 
-    /// The cloud of a region, by the prefix of its name. Machine classes carry this one.
+    /// The cloud of a region by its name prefix, as used in machine classes.
     #[must_use]
     pub fn of_region(region: &str) -> Self {
         const PREFIXES: [(&str, AzureCloud); 4] = [
@@ -50,7 +50,7 @@ impl AzureCloud {
         PREFIXES.iter().find(|(prefix, _)| region.starts_with(prefix)).map_or(Self::Public, |(_, cloud)| *cloud)
     }
 
-    /// The cloud that a CloudProfile configures, `None` when its name is unknown.
+    /// The cloud configured in a CloudProfile; `None` if its name is unknown.
     #[must_use]
     pub fn configured(configuration: &CloudConfiguration) -> Option<Self> {
         let clouds = [Self::Public, Self::China, Self::Government];

@@ -1,11 +1,12 @@
-//! What each member of a `WorkerConfig` of Azure counts for. `docs/development.md` says how a member is added.
+//! Hash inputs and explanations of each member of a `WorkerConfig` for Azure. To add a member, see
+//! `docs/development.md`.
 
 use super::documents::{
     CapacityReservation, DataVolumeConfig, DataVolumeImage, DiagnosticsProfile, VolumeConfig, WorkerConfig,
 };
 use crate::provider::config_members::ConfigMembers;
 
-/// Every member is named, so that a new one can't be forgotten; the order is that of the hash.
+/// Lists every member in hash order, so that a new one can't be forgotten.
 pub(super) fn config_members(config: &WorkerConfig) -> ConfigMembers {
     let WorkerConfig {
         _api_version: _,
@@ -52,7 +53,7 @@ pub(super) fn config_members(config: &WorkerConfig) -> ConfigMembers {
     members
 }
 
-/// A shared-access signature may stand behind the question mark.
+/// Removes the query, which may contain a shared access signature.
 fn without_query(uri: &str) -> &str {
     uri.split_once('?').map_or(uri, |(address, _)| address)
 }

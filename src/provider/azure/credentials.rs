@@ -1,5 +1,5 @@
-//! The credentials of a Worker. They are looked at before anything is written, because a
-//! machine that can't be made costs a person more time than an error does.
+//! Cloud credentials of a Worker. They are validated before anything is written, because an error is easier to diagnose
+//! than machines that can't be created.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,41 +11,40 @@ use crate::api::secret::{SecretContent, Secrets, Sensitive};
 use crate::provider::WorkerError;
 use crate::provider::document::{Document, decode_document};
 
-/// Label of a Secret without a client secret: a token comes from outside.
+/// Label of a Secret with a workload identity token instead of a client secret.
 const WORKLOAD_IDENTITY: (&str, &str) = ("security.gardener.cloud/purpose", "workload-identity-token-requestor");
 const SUBSCRIPTION: &str = "subscriptionID";
 const TENANT: &str = "tenantID";
 const CLIENT: &str = "clientID";
 const IDS: [&str; 3] = [SUBSCRIPTION, TENANT, CLIENT];
 const CLIENT_SECRET: &str = "clientSecret";
-/// Key of the token of a workload identity.
+/// Key with the token of a workload identity.
 const TOKEN: &str = "token";
-/// Key of a document with the ids that a workload identity does not have as keys of their own.
+/// Key with a document that supplies ids missing from the Secret of a workload identity.
 const CONFIG: &str = "config";
 
-/// Who asks Azure for something.
+/// Credentials for Azure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Credentials {
-    /// The subscription.
+    /// Subscription id.
     pub subscription: String,
-    /// The tenant, which is part of the address that tokens come from.
+    /// Tenant id, which is part of the token URL.
     pub tenant: String,
-    /// The client (application).
+    /// Client (application) id.
     pub client: String,
-    /// What it proves that with.
+    /// Secret that authenticates the client.
     pub proof: Proof,
 }
 
-/// What a client proves with who it is.
+/// The secret that authenticates a client.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Proof {
-    /// A password.
+    /// A client secret.
     ClientSecret(Sensitive),
-    /// A token of a workload identity, for an access token of Azure. It is renewed in the Secret all the time.
+    /// A workload identity token, exchanged for an access token of Azure. It is rotated regularly in the Secret.
     Assertion(Sensitive),
 }
 
-/// What a workload identity stands for.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WorkloadIdentityConfig {
@@ -67,19 +66,19 @@ impl Document for WorkloadIdentityConfig {
     const STRICT: bool = true;
 }
 
-/// Looks at the Secret that `spec.secretRef` names: whether it is enough for machine-controller-manager.
+/// Validates the Secret in `spec.secretRef`, as far as machine-controller-manager needs it.
 ///
 /// # Errors
-/// When it is missing, or something in it that every call to the cloud needs.
+/// If the Secret is missing, or lacks a value that all cloud requests need.
 pub(super) fn check_credentials(worker: &Worker, secrets: &Secrets) -> Result<(), WorkerError> {
     let (name, content) = secret(worker, secrets)?;
     if is_workload_identity(content) { workload_identity_ids(name, content) } else { ids(name, content) }.map(drop)
 }
 
-/// The credentials in the Secret that `spec.secretRef` names, for calls of our own.
+/// The credentials in the Secret of `spec.secretRef`, for requests of this extension.
 ///
 /// # Errors
-/// As machine-controller-manager would fail with them, and where the token of a workload identity is missing.
+/// If machine-controller-manager would reject the Secret, or the token of a workload identity is missing.
 pub fn credentials(worker: &Worker, secrets: &Secrets) -> Result<Credentials, WorkerError> {
     let (name, content) = secret(worker, secrets)?;
     let workload_identity = is_workload_identity(content);
@@ -103,7 +102,7 @@ pub fn credentials(worker: &Worker, secrets: &Secrets) -> Result<Credentials, Wo
     Ok(Credentials { subscription, tenant, client, proof })
 }
 
-/// `namespace/name` of the Secret, and what is in it.
+/// The Secret's `namespace/name` and its content.
 fn secret<'a>(worker: &Worker, secrets: &'a Secrets) -> Result<(String, &'a SecretContent), WorkerError> {
     let reference = &worker.spec.secret_ref;
     let (namespace, name) =
@@ -119,7 +118,7 @@ fn is_workload_identity(content: &SecretContent) -> bool {
     content.labels.get(WORKLOAD_IDENTITY.0).is_some_and(|purpose| purpose == WORKLOAD_IDENTITY.1)
 }
 
-/// Subscription, tenant and client beside a client secret.
+/// Subscription, tenant and client of a Secret with a client secret.
 fn ids(secret: String, content: &SecretContent) -> Result<[String; 3], WorkerError> {
     if let Some(key) = IDS.into_iter().find(|key| !content.has_key(key)) {
         return Err(WorkerError::CredentialsIncomplete { secret, key });
@@ -149,7 +148,7 @@ fn workload_identity_ids(secret: String, content: &SecretContent) -> Result<[Str
     Ok(ids)
 }
 
-/// The value of a key; what is not UTF-8 can't be an id and is refused as one.
+/// The value of a key. Invalid UTF-8 is replaced by characters that the validation of ids rejects.
 fn text(content: &SecretContent, key: &str) -> String {
     String::from_utf8_lossy(content.non_empty(key).unwrap_or_default()).into_owned()
 }
@@ -164,7 +163,7 @@ fn workload_identity_config(secret: &str, text: &[u8]) -> Result<WorkloadIdentit
         .map_err(|source| WorkerError::Document { path: format!("Secret {secret:?} data.{CONFIG}"), source })
 }
 
-/// A tenant is part of the address that tokens come from.
+/// A tenant is part of the token URL.
 fn check_tenant(secret: String, tenant: &str) -> Result<(), WorkerError> {
     if is_id(tenant) { Ok(()) } else { Err(WorkerError::CredentialsUnreadable { secret, key: TENANT }) }
 }

@@ -8,16 +8,16 @@ use crate::pool::volumes::sorted_data_volumes;
 use crate::provider::PoolProblem;
 use crate::provider::volumes::gib;
 
-/// The root disk.
+/// Returns the root disk.
 ///
 /// # Errors
-/// When the pool has no volume, or its size is no number.
+/// If the pool has no volume, or its size is not a number.
 pub(super) fn os_disk(
     pool: &WorkerPool,
     config: Option<&VolumeConfig>,
     confidential: bool,
 ) -> Result<Value, PoolProblem> {
-    // Azure encrypts volumes by itself.
+    // Azure always encrypts volumes.
     let Volume { volume_type, size, encrypted: _ } = pool.volume.as_ref().ok_or(PoolProblem::VolumeMissing)?;
     let caching = config.and_then(|VolumeConfig { caching }| caching.as_deref());
     let security = confidential.then(|| json!({"securityEncryptionType": "VMGuestStateOnly"}));
@@ -30,10 +30,10 @@ pub(super) fn os_disk(
     }))
 }
 
-/// The data disks, numbered by the order of their names; nothing where there are none.
+/// Returns the data disks, numbered in the order of their names; `None` if there are none.
 ///
 /// # Errors
-/// When a size is no number.
+/// If a size is not a number.
 pub(super) fn data_disks(pool: &WorkerPool, config: &[DataVolumeConfig]) -> Result<Option<Value>, PoolProblem> {
     let disk = |(lun, volume): (usize, &DataVolume)| {
         let DataVolume { name, volume_type, size, encrypted: _ } = volume;
@@ -50,7 +50,7 @@ pub(super) fn data_disks(pool: &WorkerPool, config: &[DataVolumeConfig]) -> Resu
     Ok((!disks.is_empty()).then(|| disks.into()))
 }
 
-/// The image of a data volume; of several entries for the volume the last one with an image counts.
+/// The image of a data volume. If the volume has several entries, the last one with an image wins.
 fn data_disk_image(volume: &str, config: &[DataVolumeConfig]) -> Option<Value> {
     let images = config.iter().filter(|DataVolumeConfig { name, image_ref: _ }| name == volume);
     let image = images.filter_map(|entry| entry.image_ref.as_ref()).next_back()?;

@@ -1,14 +1,13 @@
-//! Gardener's error codes from what Azure says, through its driver of machine-controller-manager.
+//! Gardener's error codes for errors of Azure's machine-controller-manager driver.
 
 use crate::api::gardener::ErrorCode;
 use crate::provider::{ErrorNames, ErrorTexts, KnownErrors};
 
-/// What is known of the errors of Azure.
 pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
 
-/// Codes of Azure's Resource Manager and of its directory, in lower case.
+/// Error codes of Azure Resource Manager and of the directory, in lower case.
 const CODES: ErrorNames = &[
-    // These can mean anything, so their words decide.
+    // Ambiguous codes, for which the message decides.
     (
         None,
         "badrequest conflict deploymentfailed forbidden notfound operationnotallowed \
@@ -27,7 +26,7 @@ const CODES: ErrorNames = &[
         "resourcerequeststhrottled subscriptionrequeststhrottled toomanyrequests",
     ),
     (Some(ErrorCode::InfraResourcesDepleted), "allocationfailed skunotavailable zonalallocationfailed"),
-    // Others at work on the same resource, or Azure itself: it goes away.
+    // Temporary errors of Azure, or conflicts with other operations on the same resource.
     (
         Some(ErrorCode::RetryableInfraDependencies),
         "anotheroperationinprogress conflictingconcurrentwritenotallowed internalexecutionerror \
@@ -53,7 +52,7 @@ const CODES: ErrorNames = &[
     ),
 ];
 
-/// Words that only Azure uses.
+/// Phrases specific to Azure.
 const TEXTS: ErrorTexts = &[
     (
         ErrorCode::InfraUnauthenticated,

@@ -1,5 +1,4 @@
-//! A pool of Azure for people: the same questions as the plan asks, answered one by one, so that an answer is shown
-//! also where another one is an error.
+//! Explains an Azure pool. Each input is evaluated on its own, so that one error does not hide the others.
 
 use super::AzureWorker;
 use super::cloud::AzureCloud;
@@ -33,7 +32,7 @@ impl AzureWorker<'_> {
         }
     }
 
-    /// Numbers and names of a placement; without a class where the pool can't be hashed.
+    /// Counts and names of a placement, without a class if the pool can't be hashed.
     fn explain_placement(
         &self,
         pool: &WorkerPool,
@@ -109,7 +108,7 @@ impl AzureWorker<'_> {
         placements.iter().filter_map(of_zone).collect()
     }
 
-    /// Whether the network is accelerated, as far as machine type and image can be told.
+    /// Whether the network is accelerated, if machine type and image can be determined.
     fn explain_network(&self, pool: &WorkerPool) -> Option<EffectiveInput> {
         let image = self.image(self.images.select(pool).selected.ok()?);
         let accelerated = self.is_accelerated(pool, &image).ok()?;

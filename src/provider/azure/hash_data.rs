@@ -1,4 +1,4 @@
-//! What Azure adds to the hash of a pool.
+//! Hash inputs that Azure adds to a pool.
 
 use super::config_members::config_members;
 use super::documents::{Identity, WorkerConfig};
@@ -6,21 +6,21 @@ use crate::api::gardener::{DataVolume, WorkerPool};
 use crate::pool::config_items::{self, ByValuesSince};
 use crate::pool::hash::{HashError, HashItems, ProviderItems};
 
-/// From this Kubernetes version on the values of the provider config count.
+/// Kubernetes version from which values of the provider config are hashed.
 const BY_VALUES_SINCE: ByValuesSince = ByValuesSince { major: 1, minor: 35 };
 
-/// What of the infrastructure counts for one unit of a pool.
+/// Infrastructure inputs of one unit of a pool.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UnitFacts<'a> {
-    /// Identity that machines get.
+    /// Identity assigned to machines.
     pub identity: Option<&'a Identity>,
     /// Name of the scale set of a non-zonal pool.
     pub scale_set: Option<&'a str>,
-    /// Name of the subnet, where each zone has its own and it is no migrated one.
+    /// Name of the zone's own subnet, unless it is a migrated one.
     pub zone_subnet: Option<&'a str>,
 }
 
-/// Everything that Azure adds for one unit. In-place pools get nothing, so changing their disks keeps their name.
+/// Returns the Azure hash inputs of one unit. In-place pools have none, so they keep their name if their disks change.
 #[must_use]
 pub fn provider_items(volumes: &[&DataVolume], facts: UnitFacts<'_>, config_items: &HashItems) -> ProviderItems {
     let mut items = HashItems::default();
@@ -42,11 +42,11 @@ pub fn provider_items(volumes: &[&DataVolume], facts: UnitFacts<'_>, config_item
     }
 }
 
-/// The part of the provider config that counts for pools with a node-agent secret: from Kubernetes 1.35 on its values,
-/// before that its text.
+/// Hash inputs from the provider config for pools with a node agent Secret: its values from Kubernetes 1.35, its text
+/// for older versions.
 ///
 /// # Errors
-/// When the pool's Kubernetes version can't be read, whatever the update strategy is.
+/// If the pool's Kubernetes version can't be parsed, regardless of the update strategy.
 pub fn config_items(pool: &WorkerPool, config: &WorkerConfig) -> Result<HashItems, HashError> {
     let has_virtual_capacity =
         config.node_template.as_ref().is_some_and(|template| template.virtual_capacity.is_some());

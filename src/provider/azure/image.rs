@@ -1,4 +1,4 @@
-//! Images of Azure: how a pool's image is named, and how it is kept.
+//! Azure images: references in machine classes and entries in the provider status.
 
 use serde_json::{Value, json};
 
@@ -11,11 +11,11 @@ use crate::provider::image::{ImageProvider, ImageSource, KeptImage, KeptImages, 
 use crate::provider::profile::{ListedReference, Place};
 use crate::provider::{WorkerContext, WorkerError};
 
-/// Azure's own capability: whether the network can be accelerated.
+/// Azure-specific capability for accelerated networking.
 pub const NETWORKING: &str = "azure-networking";
-/// Value of [`NETWORKING`]: accelerated.
+/// Value of [`NETWORKING`] with accelerated networking.
 pub const ACCELERATED: &str = "accelerated";
-/// Value of [`NETWORKING`]: not accelerated.
+/// Value of [`NETWORKING`] without accelerated networking.
 pub const BASIC: &str = "basic";
 
 impl ImageProvider for Azure {
@@ -28,7 +28,7 @@ impl ImageProvider for Azure {
     }
 }
 
-/// What the provider status keeps, in its order.
+/// The images of the provider status, in order.
 pub(super) fn kept_images(status: Option<&WorkerStatus>) -> KeptImages {
     KeptImages::of_worker(status.iter().flat_map(|status| &status.machine_images).map(kept_image).collect())
 }
@@ -36,7 +36,7 @@ pub(super) fn kept_images(status: Option<&WorkerStatus>) -> KeptImages {
 fn kept_image(kept: &StatusImage) -> KeptImage {
     let image = MachineImage { name: kept.name.clone(), version: kept.version.clone() };
     let reference = reference(kept.references()).and_then(|named| ImageName::of(named.member, named.value));
-    // Its capabilities, else those that its architecture stands for, else everything.
+    // The recorded capabilities, those derived from the architecture, or no restriction.
     let capabilities = match (&kept.capabilities, &kept.architecture) {
         (Some(capabilities), _) if !capabilities.is_empty() => capabilities.clone(),
         (_, Some(architecture)) => old_format_capabilities(architecture, kept.accelerated_networking),
@@ -45,32 +45,32 @@ fn kept_image(kept: &StatusImage) -> KeptImage {
     KeptImage { image, reference, capabilities, ..KeptImage::default() }
 }
 
-/// The reference that machines use, as documents list it: the same in every region.
+/// The reference that machines use, which is the same in every region.
 pub(super) fn reference(references: ImageReferences<'_>) -> Option<ListedReference<'_>> {
     references.preferred().map(|(member, value)| ListedReference { region: None, member, value })
 }
 
-/// What the members of the old format say as capabilities.
+/// Converts the members of the old format to capabilities.
 pub(super) fn old_format_capabilities(architecture: &str, accelerated_networking: Option<bool>) -> Capabilities {
     let accelerated = (accelerated_networking == Some(true)).then_some(ACCELERATED);
     let networking = [BASIC].into_iter().chain(accelerated).collect();
     Capabilities::from_iter([(ARCHITECTURE, vec![architecture]), (NETWORKING, networking)])
 }
 
-/// The image of a pool with everything that Azure's documents say of it.
+/// The image of a pool with all its members in Azure's documents.
 pub struct AzureImage<'a> {
-    /// What was selected.
+    /// The selected image.
     pub selected: SelectedImage<'a>,
-    /// Every reference: machines use the preferred one, the status keeps all.
+    /// All references: machines use the preferred one, the status keeps all.
     references: ImageReferences<'a>,
-    /// Whether the marketplace agreement is not checked.
+    /// Whether to skip the check of the marketplace agreement.
     skip_marketplace_agreement: Option<bool>,
-    /// The entry of the provider status, if it comes from there.
+    /// The provider status entry, if the image was found there.
     kept: Option<&'a StatusImage>,
 }
 
 impl<'a> AzureImage<'a> {
-    /// With what its document says: that of the CloudProfile, or the provider status.
+    /// Adds the members from the CloudProfile or the provider status, wherever the image was found.
     #[must_use]
     pub fn new(
         selected: SelectedImage<'a>,
@@ -91,13 +91,13 @@ impl<'a> AzureImage<'a> {
         Self { selected, references, skip_marketplace_agreement, kept }
     }
 
-    /// What the image is listed or kept with; images of old statuses have no capabilities.
+    /// The recorded capabilities of the image; `None` for old entries of the provider status.
     #[must_use]
     pub fn capabilities(&self) -> Option<&Capabilities> {
         self.kept.map_or(Some(&*self.selected.capabilities), |kept| kept.capabilities.as_ref())
     }
 
-    /// The image of the root disk. The capital `P` is the Go extension's; the driver reads names in any case.
+    /// The image of the root disk. The spelling `MarketPlace` is from the Go extension; the driver ignores case.
     pub(super) fn reference(&self) -> Value {
         let ImageName { member, value } = &self.selected.reference;
         let mut members = json!({ member: value });
@@ -107,11 +107,11 @@ impl<'a> AzureImage<'a> {
         members
     }
 
-    /// The image as it is kept in the provider status: always by capabilities, so that every reader (also the Go extension
-    /// after a way back) finds it again for the same machines.
+    /// The provider status entry of the image. It always has capabilities, so that every reader (including the Go
+    /// extension after a rollback) finds it again for the same machines.
     ///
-    /// An image that was kept by its architecture gets only that capability: adding a network capability would switch
-    /// accelerated networking for new machines. One without anything gets the architecture that it was chosen for.
+    /// An image recorded with an architecture gets only that capability, because a network capability would enable
+    /// accelerated networking for new machines. An image with neither gets the architecture for which it was selected.
     #[must_use]
     pub fn to_status(&self, image: &MachineImage, architecture: &str) -> StatusImage {
         let capabilities = self.capabilities().filter(|capabilities| !capabilities.is_empty()).cloned();
@@ -134,7 +134,7 @@ impl<'a> AzureImage<'a> {
     }
 }
 
-/// What stands at a place of the CloudProfile.
+/// The references and settings at a place of the CloudProfile.
 fn listed(config: &CloudProfileConfig, place: Place) -> Option<(ImageReferences<'_>, Option<bool>)> {
     let version = config.machine_images.get(place.image)?.versions.get(place.version)?;
     Some(match place.flavor.and_then(|flavor| version.capability_flavors.get(flavor)) {

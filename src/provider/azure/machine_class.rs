@@ -1,4 +1,4 @@
-//! The provider spec of a machine class, as machine-controller-manager's Azure driver reads it.
+//! The provider spec of a machine class, as machine-controller-manager's Azure driver decodes it.
 
 use serde_json::{Value, json};
 
@@ -12,18 +12,17 @@ use crate::provider::PoolProblem;
 use crate::provider::machine_class::without_nulls;
 
 impl AzureWorker<'_> {
-    /// `MachineClass.providerSpec`.
     pub(super) fn provider_spec(
         &self,
         inputs: &PoolInputs<'_>,
         placement: &PoolUnit<'_>,
     ) -> Result<Value, PoolProblem> {
         let (pool, worker, infrastructure) = (inputs.pool, self.context.worker, &self.infrastructure);
-        // Every member of the provider config is named, so that a new one can't be forgotten.
+        // Lists every member of the provider config, so that a new one can't be forgotten.
         let WorkerConfig {
             _api_version: _,
             _kind: _,
-            // Goes into the node template of the class.
+            // Part of the node template of the class.
             node_template: _,
             diagnostics_profile,
             volume,
@@ -66,7 +65,7 @@ impl AzureWorker<'_> {
                     "adminUsername": "core",
                     "linuxConfiguration": {
                         "disablePasswordAuthentication": true,
-                        // One key, not a list: the driver declares an object.
+                        // A single key, because the driver declares an object instead of a list.
                         "ssh": {"publicKeys": {"path": "/home/core/.ssh/authorized_keys", "keyData": self.ssh_key()}},
                     },
                 },
@@ -80,7 +79,7 @@ impl AzureWorker<'_> {
         })))
     }
 
-    /// The public key without the line break that key files end with.
+    /// The public key without the trailing line break of key files.
     fn ssh_key(&self) -> Option<String> {
         let key = self.context.worker.spec.ssh_public_key.as_ref()?;
         let text = String::from_utf8_lossy(&key.0).trim().to_owned();
@@ -88,14 +87,14 @@ impl AzureWorker<'_> {
     }
 }
 
-/// A zone as the driver wants it: a number where it is one.
+/// Formats a zone for the driver: as a number if possible.
 fn zone_value(zone: &str) -> Value {
     let is_number = !zone.is_empty() && zone.bytes().all(|byte| byte.is_ascii_digit());
     let number = is_number.then(|| zone.parse::<i32>().ok()).flatten();
     number.map_or_else(|| Value::from(zone), Value::from)
 }
 
-/// Whether machines of this type are confidential: `Standard_DC…` and `Standard_EC…`.
+/// Whether the machine type has confidential computing: `Standard_DC…` and `Standard_EC…`.
 pub(super) fn is_confidential(machine_type: &str) -> bool {
     let machine_type = machine_type.to_lowercase();
     machine_type.starts_with("standard_ec") || machine_type.starts_with("standard_dc")

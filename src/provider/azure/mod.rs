@@ -1,11 +1,11 @@
 //! Azure: documents, images, disks, networks and machine classes of `spec.type: azure`.
 //!
-//! * `documents`: what stands in `providerConfig` and its relatives;
-//! * `image`, `network`, `disks`, `tags`, `cloud`: one question of a machine each;
-//! * `hash_data`: what Azure adds to the pool hash;
+//! * `documents`: provider configs and statuses;
+//! * `image`, `network`, `disks`, `tags`, `cloud`: parts of a machine;
+//! * `hash_data`: Azure inputs of the pool hash;
 //! * `machine_class`: the provider spec;
-//! * `credentials`: whether machines can be made at all;
-//! * `pool`: one pool from all of it; `explain`: the same for people.
+//! * `credentials`: validation of the credentials;
+//! * `pool`: planning of a pool; `explain`: its explanation.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ use hash_data::UnitFacts;
 /// The provider of CloudProfiles and Workers of type `azure`.
 pub struct Azure;
 
-/// What all pools of one Worker share.
+/// Values that all pools of one Worker share.
 struct AzureWorker<'a> {
     context: WorkerContext<'a>,
     config: Option<Arc<CloudProfileConfig>>,
@@ -62,7 +62,7 @@ struct AzureWorker<'a> {
     /// Whether the CloudProfile is in the old format.
     old_format: bool,
     nodes_subnet: Subnet,
-    /// Scale sets of non-zonal pools, as they are recorded after this pass.
+    /// Recorded scale sets of non-zonal pools, after their reconciliation.
     scale_sets: Vec<DependencyRecord>,
 }
 
@@ -130,7 +130,7 @@ impl Provider for Azure {
 }
 
 impl<'a> AzureWorker<'a> {
-    /// Decodes what all pools share.
+    /// Decodes the documents that all pools share.
     fn open(context: WorkerContext<'a>) -> Result<Self, WorkerError> {
         let config = profile_config(&context)?;
         credentials::check_credentials(context.worker, context.secrets)?;
@@ -155,7 +155,7 @@ impl PoolPlanner for AzureWorker<'_> {
         self.explain(pool)
     }
 
-    /// What scale sets depend on is the whole Worker.
+    /// Without zones the whole Worker is an input, because its pools depend on scale sets.
     fn asks_profile(&self, pool: &WorkerPool) -> Option<Value> {
         self.infrastructure.zoned.then(|| self.images.asks_profile(pool))
     }
@@ -165,7 +165,7 @@ impl PoolPlanner for AzureWorker<'_> {
     }
 }
 
-/// The provider config of the CloudProfile, with a cloud that exists.
+/// Decodes the provider config of the CloudProfile and checks its cloud.
 fn profile_config(context: &WorkerContext<'_>) -> Result<Option<Arc<CloudProfileConfig>>, WorkerError> {
     let config: Option<Arc<CloudProfileConfig>> = context.profile_config()?;
     let configuration = config.as_ref().and_then(|config| config.cloud_configuration.as_ref());

@@ -7,11 +7,11 @@ use crate::provider::PoolProblem;
 
 const NODES: &str = "nodes";
 
-/// The subnet of a zone, and whether its name counts in the pool hash: it does where zones have subnets of their own,
-/// unless the subnet is older than that.
+/// Returns the subnet of a zone, and whether its name is hashed. It is hashed if zones have their own subnets, unless
+/// the subnet was migrated from an earlier layout.
 ///
 /// # Errors
-/// When zones have subnets of their own and this one has none.
+/// If zones have their own subnets, but this zone has none.
 pub fn subnet_of_zone<'a>(
     infrastructure: &'a InfrastructureStatus,
     nodes_subnet: &'a Subnet,
@@ -29,7 +29,7 @@ pub fn subnet_of_zone<'a>(
     Ok((subnet, !subnet.migrated))
 }
 
-/// Whether machine and image agree on an accelerated network. An image without capabilities supports everything.
+/// Whether both machine and image support accelerated networking. An image without capabilities supports everything.
 #[must_use]
 pub fn is_network_accelerated(
     machine: &Capabilities,
@@ -44,7 +44,7 @@ pub fn is_network_accelerated(
     accelerates(Some(machine)) && accelerates(image)
 }
 
-/// In old-format profiles the provider config says which machine types can accelerate; all others can not.
+/// In old-format profiles, only machine types marked in the provider config support accelerated networking.
 pub fn restrict_by_profile(machine: &mut Capabilities, machine_type: &str, config: &CloudProfileConfig) {
     let accelerated = config
         .machine_types

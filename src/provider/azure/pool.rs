@@ -1,4 +1,4 @@
-//! One pool of Azure: from its fields to machine classes and wanted deployments.
+//! Plans an Azure pool: machine classes and target deployments.
 
 use std::borrow::Cow;
 
@@ -22,15 +22,15 @@ use crate::provider::image::{SelectedImage, architecture};
 use crate::provider::machine_class::{ClassContent, PURPOSE, machine_class, node_template, operating_system_labels};
 use crate::provider::{DependencyRecord, MachinePlan, PoolPlan, PoolProblem, UserData, WantedDeployment, user_data};
 
-/// Where the machines of one entry of a plan are placed.
+/// The placement of a machine deployment.
 pub(super) enum PoolUnit<'a> {
-    /// In a zone, with a share of the pool's numbers.
+    /// A zone, with its share of the machine counts of the pool.
     Zone { zone: &'a str, position: ZonePosition, subnet: &'a Subnet, subnet_counts: bool },
-    /// In a scale set, with all numbers of the pool.
+    /// A scale set, with all machines of the pool.
     ScaleSet { scale_set: &'a DependencyRecord, subnet: &'a Subnet },
 }
 
-/// What every placement of a pool shares.
+/// Values that all placements of a pool share.
 pub(super) struct PoolInputs<'a> {
     pub(super) pool: &'a WorkerPool,
     pub(super) config: WorkerConfig,
@@ -52,7 +52,7 @@ impl AzureWorker<'_> {
             in_place_hash = hashed.in_place;
         }
         if placements.is_empty() {
-            // Nothing to name, but what can't be hashed is wrong all the same.
+            // Without placements, the pool is hashed anyway to report errors.
             in_place_hash =
                 pool_hash(pool, self.context.shoot, &self.items(pool, &inputs.config_items, UnitFacts::default()))?
                     .in_place;
@@ -103,7 +103,7 @@ impl AzureWorker<'_> {
             .collect()
     }
 
-    /// The one scale set that is recorded for the pool.
+    /// The only scale set recorded for the pool.
     fn scale_set(&self, pool: &WorkerPool) -> Result<&DependencyRecord, PoolProblem> {
         check_pool(pool).map_err(PoolProblem::ScaleSet)?;
         if let Some(dependencies) = self.context.dependencies {
@@ -193,7 +193,7 @@ impl AzureWorker<'_> {
         Ok(machine_class(&self.context, name, content))
     }
 
-    /// A zone as Azure labels nodes with it: `<region>-<zone>`.
+    /// The zone in Azure's node labels: `<region>-<zone>`.
     fn node_zone(&self, zone: &str) -> String {
         format!("{}-{zone}", self.context.worker.spec.region)
     }
@@ -229,7 +229,7 @@ impl PoolUnit<'_> {
     }
 }
 
-/// A storage address is the one free text of a pool that reaches the cloud as it is.
+/// The storage URI is the only free text of a pool that is passed to the cloud unchanged.
 fn check_storage_uri(config: &WorkerConfig) -> Result<(), PoolProblem> {
     let uri =
         config.diagnostics_profile.as_ref().and_then(|profile| profile.storage_uri.as_deref()).unwrap_or_default();

@@ -1,32 +1,30 @@
-//! Resource ids of Azure Resource Manager, as its Go library reads them.
+//! Parses Azure Resource Manager ids like its Go library.
 
-/// A resource id taken apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ResourceId<'a> {
-    /// The subscription, if the id has one.
+    /// Subscription, if the id has one.
     pub(super) subscription: Option<&'a str>,
-    /// The resource group, if the id has one.
+    /// Resource group, if the id has one.
     pub(super) resource_group: Option<&'a str>,
-    /// The last word of the resource type, such as `capacityReservationGroups`.
+    /// Last segment of the resource type, such as `capacityReservationGroups`.
     pub(super) resource_type: &'a str,
 }
 
-/// Why a text is no resource id. The texts are those of the Go library.
+/// Reason why a text is not a resource id. The messages are those of the Go library.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ResourceIdError {
-    /// There is nothing.
+    /// The text is empty.
     #[error("invalid resource ID: id cannot be empty")]
     Empty,
-    /// It is no path.
+    /// The text is not a path.
     #[error("invalid resource ID: resource id '{0}' must start with '/'")]
     NoPath(String),
-    /// Its parts are not names and values in turn.
+    /// The segments are not pairs of type and name.
     #[error("invalid resource ID: {0}")]
     Form(String),
 }
 
 impl<'a> ResourceId<'a> {
-    /// Reads a resource id.
     pub(super) fn parse(id: &'a str) -> Result<Self, ResourceIdError> {
         if id.is_empty() {
             return Err(ResourceIdError::Empty);
@@ -66,7 +64,7 @@ impl<'a> ResourceId<'a> {
                     found.resource_type = word;
                     rest = rest.get(2..)?;
                 }
-                // A child without a name is one of a resource, not of a subscription or a group.
+                // A trailing type without a name is allowed only below a resource, not below a subscription or group.
                 [word] => {
                     let is_child = !["subscriptions", "resourceGroups"].iter().any(|kind| is(word, kind))
                         && !is(found.resource_type, "resourceGroups");

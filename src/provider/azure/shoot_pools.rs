@@ -1,4 +1,4 @@
-//! What is wrong with pools of a Shoot on Azure.
+//! Validates Shoot pools on Azure.
 
 use super::documents::{DataVolumeImage, WorkerConfig};
 use super::resource_id::ResourceId;
@@ -9,15 +9,15 @@ use crate::provider::shoot_pools::{
     validate_zones,
 };
 
-/// Most data volumes of a machine.
+/// Maximum number of data volumes of a machine.
 const MOST_DATA_VOLUMES: usize = 64;
-/// How the root volume may be cached.
+/// Supported caching modes of the root volume.
 const CACHING: [&str; 3] = ["None", "ReadOnly", "ReadWrite"];
-/// Longest marketplace name of an image, and longest name in a gallery.
+/// Maximum lengths of a marketplace URN and of a gallery image id.
 const LONGEST_URN: usize = 256;
 const LONGEST_GALLERY_IMAGE: usize = 512;
 
-/// What is wrong with the pools, also compared with what they were.
+/// Validates the pools and their changes from `old`.
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
     let infrastructure = infrastructure_config(pools);
     let of_pool = |pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors| {
@@ -30,7 +30,7 @@ pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErr
     shoot_pools::validate(pools, old, of_pool, validate_config)
 }
 
-/// Azure encrypts volumes by itself.
+/// Azure always encrypts volumes.
 fn refuse_encryption(pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
     if let Some(encrypted) = pool.volume.as_ref().and_then(|volume| volume.encrypted) {
         errors.not_supported(path.child("volume").child("encrypted"), encrypted, []);
@@ -62,7 +62,6 @@ fn validate_pool_zones(
     validate_zones(pool, (!configured.is_empty()).then_some(&configured), path, errors);
 }
 
-/// What is wrong with the `WorkerConfig` of a pool.
 fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let WorkerConfig {
         _api_version: _,
@@ -100,7 +99,7 @@ fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>,
     }
 }
 
-/// `https://<account>.blob.core<…>/<…>`, without white space.
+/// Requires the form `https://<account>.blob.core<…>/<…>`, without white space.
 fn validate_storage_uri(uri: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
     if uri.is_empty() {
         errors.required(path, "must not be empty");
@@ -110,7 +109,7 @@ fn validate_storage_uri(uri: &str, path: FieldPath<'_>, errors: &mut FieldErrors
         let (account, rest) = uri.strip_prefix("https://")?.split_once(".blob.core")?;
         let is_account = (3..=24).contains(&account.len())
             && account.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-');
-        // Something on both sides of a slash.
+        // The slash must have characters on both sides.
         let has_path = rest.char_indices().skip(1).any(|(at, character)| character == '/' && at + 1 < rest.len());
         (is_account && has_path && !rest.contains(char::is_whitespace)).then_some(())
     };
@@ -123,7 +122,7 @@ fn validate_storage_uri(uri: &str, path: FieldPath<'_>, errors: &mut FieldErrors
     }
 }
 
-/// What is wrong with the image of a data volume; `false` when the others need not be looked at.
+/// Validates the image of a data volume. Returns `false` if the remaining images must be skipped.
 fn validate_image(image: &DataVolumeImage, path: FieldPath<'_>, errors: &mut FieldErrors) -> bool {
     let references = image.references();
     if references.preferred().is_none() {
@@ -161,7 +160,7 @@ fn validate_text(text: &str, fits: bool, most: usize, form: &str, path: FieldPat
     }
 }
 
-/// `false` when it is no resource id at all.
+/// Returns `false` if the text is not a resource id.
 fn validate_image_id(id: &str, path: FieldPath<'_>, errors: &mut FieldErrors) -> bool {
     let resource = match ResourceId::parse(id) {
         Ok(resource) => resource,

@@ -7,7 +7,7 @@ use crate::api::gardener::WorkerPool;
 use crate::provider::image::{images_document, status_images};
 use crate::provider::{DependencyRecord, PoolPlan};
 
-/// The images of all pools. No record of a scale set is ever lost.
+/// The images of all pools, and all scale set records including those of failed pools.
 pub(super) fn provider_status(
     previous: Option<&WorkerStatus>,
     scale_sets: &[DependencyRecord],

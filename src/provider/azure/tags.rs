@@ -1,12 +1,12 @@
-//! Tags of a machine at Azure.
+//! Tags of a machine on Azure.
 
 use std::collections::BTreeMap;
 
-/// A tag key without the characters that Azure refuses: lower case, and `<>%\&?/` and spaces become `_`.
+/// Sanitizes a tag key for Azure: in lower case, with `_` for `<>%\&?/` and spaces.
 #[must_use]
 pub fn sanitize_tag_key(key: &str) -> String {
     key.chars()
-        // Go lower-cases each character by itself and to a single one (`İ` becomes `i`).
+        // Go maps each character to exactly one lower-case character (`İ` becomes `i`).
         .map(|character| character.to_lowercase().next().unwrap_or(character))
         .map(
             |character| {
@@ -16,8 +16,8 @@ pub fn sanitize_tag_key(key: &str) -> String {
         .collect()
 }
 
-/// The tags that machine-controller-manager finds machines by, and the labels of the pool as tags.
-/// Where two labels become the same key, the last one in the order of label keys stays.
+/// The tags by which machine-controller-manager finds machines, and the labels of the pool as tags. If two labels map
+/// to the same key, the last one in key order wins.
 #[must_use]
 pub fn machine_tags(technical_id: &str, pool_labels: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut tags = BTreeMap::from([

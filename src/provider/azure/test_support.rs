@@ -1,4 +1,4 @@
-//! What unit tests of Azure share.
+//! Shared fixtures of Azure unit tests.
 
 use super::cloud::AzureCloud;
 use super::credentials::{Credentials, Proof};

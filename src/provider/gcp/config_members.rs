@@ -1,10 +1,10 @@
-//! What each member of a `WorkerConfig` of GCP counts for. `docs/development.md` says how a member is added.
+//! Hash inputs and explanations of each member of a `WorkerConfig` for GCP. To add a member, see `docs/development.md`.
 
 use super::documents::{BootVolume, DataVolumeConfig, Encryption, Gpu, ServiceAccount, VolumeConfig, WorkerConfig};
 use crate::provider::config_members::{ConfigMembers, given, in_one_line};
 
-/// Every member is named, so that a new one can't be forgotten; the order is that of the hash. The storage pool of data
-/// volumes is not hashed, as the Go extension does.
+/// Lists every member in hash order, so that a new one can't be forgotten. The storage pool of data volumes is not
+/// hashed, as in the Go extension.
 pub(super) fn config_members(config: &WorkerConfig) -> ConfigMembers {
     let WorkerConfig {
         _api_version: _,

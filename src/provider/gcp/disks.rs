@@ -9,14 +9,14 @@ use crate::api::gardener::{DataVolume, Volume, WorkerPool};
 use crate::provider::PoolProblem;
 use crate::provider::volumes::gib;
 
-/// The type of disks that are part of the host. Only they have an interface.
+/// The type of local disks. Only they have an interface.
 pub(super) const SCRATCH: &str = "SCRATCH";
-/// Types whose operations per second can be set.
+/// Types with configurable I/O operations per second.
 pub(super) const WITH_IOPS: &[&str] = &["pd-extreme", "hyperdisk-extreme", "hyperdisk-balanced"];
-/// Types whose throughput can be set.
+/// Types with configurable throughput.
 pub(super) const WITH_THROUGHPUT: &[&str] = &["hyperdisk-throughput", "hyperdisk-balanced"];
 
-/// What a provider config says of one disk.
+/// Settings of one disk from the provider config.
 #[derive(Clone, Copy, Default)]
 struct Options<'a> {
     iops: Option<i64>,
@@ -24,18 +24,18 @@ struct Options<'a> {
     storage_pool: Option<&'a str>,
 }
 
-/// The disks of a machine, in the order of the pool: the boot disk, still without its image, if the pool has a volume, then
-/// data volumes.
+/// Returns the disks of a machine in the order of the pool: the boot disk if the pool has a volume, then the data
+/// volumes. The image of the boot disk is added later.
 ///
 /// # Errors
-/// When a size is no number, or there is no disk at all.
+/// If a size is not a number, or there are no disks.
 pub(super) fn disks(
     pool: &WorkerPool,
     config: &WorkerConfig,
     labels: &BTreeMap<String, String>,
 ) -> Result<Vec<Value>, PoolProblem> {
     let mut disks = Vec::with_capacity(pool.data_volumes.len() + 1);
-    // The provider config has its own way to encrypt.
+    // Disk encryption is configured in the provider config.
     if let Some(Volume { volume_type, size, encrypted: _ }) = &pool.volume {
         let boot = config.boot_volume.as_ref().map_or_else(Options::default, |boot| Options {
             iops: boot.provisioned_iops,
@@ -89,8 +89,8 @@ fn disk(
     })
 }
 
-/// A number as the Go extension's template writes it: one that a floating-point number can't hold is rounded to the next that
-/// it can, with as few digits as tell it apart and zeros behind them.
+/// Formats a number like the Go extension's template: beyond the precision of a float it is rounded to the nearest one,
+/// written with the shortest unique digits padded with zeros.
 fn templated_number(number: i64) -> Value {
     const EXACT: i64 = 1 << 53;
     if (-EXACT..=EXACT).contains(&number) {

@@ -1,14 +1,13 @@
-//! Gardener's error codes from what GCP says, through its driver of machine-controller-manager.
+//! Gardener's error codes for errors of GCP's machine-controller-manager driver.
 
 use crate::api::gardener::ErrorCode;
 use crate::provider::{ErrorNames, ErrorTexts, KnownErrors};
 
-/// Reasons of the compute API and of Google's sign-in, in lower case.
-/// What is known of the errors of GCP.
 pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
 
+/// Reasons of the compute API and of Google's authentication, in lower case.
 const CODES: ErrorNames = &[
-    // These can mean anything, so their words decide.
+    // Ambiguous codes, for which the message decides.
     (None, "badrequest conflict forbidden invalid notfound unauthorized"),
     (Some(ErrorCode::InfraUnauthenticated), "autherror invalid_client invalidcredentials unauthorized_client"),
     (
@@ -25,7 +24,7 @@ const CODES: ErrorNames = &[
         "resource_pool_exhausted resourcepoolexhausted stockout zone_resource_pool_exhausted \
          zone_resource_pool_exhausted_with_details",
     ),
-    // GCP itself: it goes away.
+    // Temporary errors of GCP.
     (Some(ErrorCode::RetryableInfraDependencies), "backenderror internal_error internalerror serviceunavailable"),
     (
         Some(ErrorCode::InfraDependencies),
@@ -35,7 +34,7 @@ const CODES: ErrorNames = &[
     (Some(ErrorCode::ConfigurationProblem), "condition_not_met conditionnotmet invalidparameter invalidusage"),
 ];
 
-/// Words that only GCP uses.
+/// Phrases specific to GCP.
 const TEXTS: ErrorTexts = &[
     (
         ErrorCode::InfraUnauthenticated,

@@ -1,4 +1,4 @@
-//! What GCP adds to the hash of a pool.
+//! Hash inputs that GCP adds to a pool.
 
 use super::config_members::config_members;
 use super::documents::WorkerConfig;
@@ -7,14 +7,13 @@ use crate::pool::config_items::{ByValuesSince, config_items};
 use crate::pool::hash::{HashError, HashItems, ProviderItems};
 use crate::pool::volumes::sorted_data_volumes;
 
-/// From this Kubernetes version on the values of the provider config count.
+/// Kubernetes version from which values of the provider config are hashed.
 const BY_VALUES_SINCE: ByValuesSince = ByValuesSince { major: 1, minor: 35 };
 
-/// Everything that GCP adds: data volumes by name, and the provider config. Pools that are updated in place have nothing of
-/// it.
+/// Returns the GCP hash inputs: data volumes sorted by name, and the provider config. In-place pools have none.
 ///
 /// # Errors
-/// When the pool's Kubernetes version can't be read, or it has no node-agent secret name.
+/// If the pool's Kubernetes version can't be parsed, or it has no node agent Secret name.
 pub(super) fn provider_items(pool: &WorkerPool, config: &WorkerConfig) -> Result<ProviderItems, HashError> {
     let mut rolling = HashItems::default();
     for volume in sorted_data_volumes(pool) {

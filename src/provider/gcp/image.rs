@@ -1,4 +1,4 @@
-//! Images of GCP: where they are kept, and in which form.
+//! GCP images in the provider status.
 
 use super::Gcp;
 use super::documents::WorkerStatus;
@@ -7,7 +7,7 @@ use crate::capabilities::only_architecture;
 use crate::provider::image::{ImageProvider, KeptImage, KeptImages, ReferenceMember, UsedImage, first_pool_of};
 use crate::provider::{WorkerContext, WorkerError};
 
-/// How entries of the provider status name an image.
+/// The member of provider status entries that refers to an image.
 pub(super) const MEMBER: ReferenceMember = ReferenceMember("image");
 
 impl ImageProvider for Gcp {
@@ -24,13 +24,13 @@ impl ImageProvider for Gcp {
     }
 }
 
-/// What the provider status records.
+/// Images recorded in the provider status.
 pub(super) fn used_before(context: &WorkerContext<'_>) -> Result<Vec<UsedImage>, WorkerError> {
     Ok(context.provider_status::<WorkerStatus>()?.map(WorkerStatus::into_used).unwrap_or_default())
 }
 
-/// Without capabilities, its architecture is one, whatever the CloudProfile declares; an image with neither fits every
-/// machine.
+/// Without recorded capabilities, the architecture is used as a capability, even if the CloudProfile declares none. An
+/// image with neither fits every machine.
 pub(super) fn kept_images(used: &[UsedImage]) -> KeptImages {
     let kept = |used: &UsedImage| {
         let listed = used.capabilities.clone().filter(|listed| !listed.is_empty());

@@ -1,15 +1,15 @@
-//! Labels of machines and disks at GCP: small letters, digits, `_` and `-` only.
+//! Labels of machines and disks on GCP, which allows only lower-case letters, digits, `_` and `-`.
 
 use std::collections::BTreeMap;
 
 use crate::api::gardener::WorkerPool;
 use crate::provider::WorkerContext;
 
-/// The longest key or value.
+/// Maximum length of a key or value.
 const LONGEST: usize = 63;
 
-/// The labels of the machines of a pool and of all their disks: the Worker, the shoot, and the labels of the pool, which may
-/// overwrite the two. Where two labels of the pool become the same key, the one that comes last in the order of keys counts.
+/// The labels of the machines of a pool and of all their disks: the Worker, the shoot, and the labels of the pool,
+/// which may override the former. If two labels of the pool map to the same key, the last one in key order wins.
 pub(super) fn machine_labels(context: &WorkerContext<'_>, pool: &WorkerPool) -> BTreeMap<String, String> {
     let worker = context.worker.metadata.name.as_deref().unwrap_or_default();
     let mut labels = BTreeMap::from([
@@ -21,20 +21,20 @@ pub(super) fn machine_labels(context: &WorkerContext<'_>, pool: &WorkerPool) -> 
     labels
 }
 
-/// A text as a value: letters become small, everything else that GCP does not take `_`, and what is too long is cut off.
+/// Converts a text to a value: in lower case, with `_` for other unsupported characters, and truncated.
 #[must_use]
 pub fn label_value(text: &str) -> String {
     text.chars().map(allowed).take(LONGEST).collect()
 }
 
-/// A text as a key: as a value, but it begins neither with a digit nor with `_`.
+/// Converts a text to a key: like a value, without leading digits and `_`.
 #[must_use]
 pub fn label_key(text: &str) -> String {
     let allowed = text.chars().map(allowed);
     allowed.skip_while(|character| character.is_ascii_digit() || *character == '_').take(LONGEST).collect()
 }
 
-/// One character, with the simple case mapping: one small letter for each capital one.
+/// Converts one character with the simple case mapping, which never expands to several characters.
 fn allowed(character: char) -> char {
     let small = character.to_lowercase().next().unwrap_or(character);
     if small.is_ascii_lowercase() || small.is_ascii_digit() || matches!(small, '_' | '-') { small } else { '_' }

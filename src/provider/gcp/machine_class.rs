@@ -1,4 +1,4 @@
-//! The provider spec of a machine class, as machine-controller-manager's GCP driver reads it.
+//! The provider spec of a machine class, as machine-controller-manager's GCP driver decodes it.
 
 use serde_json::{Value, json};
 
@@ -9,16 +9,15 @@ use crate::api::machine::MachineClassNodeTemplate;
 use crate::provider::machine_class::without_nulls;
 use crate::provider::zonal::PoolInputs;
 
-/// What machines with the infrastructure's service account may do.
+/// Scope of machines with the infrastructure's service account.
 const DEFAULT_SCOPE: &str = "https://www.googleapis.com/auth/compute";
-/// Machine types that can't be moved to another host while they run.
+/// Machine types without live migration.
 const NOT_MOVABLE: &[&str] =
     &["z3-highmem-176-standardlssd", "z3-highmem-88-highlssd", "z3-highmem-192-highlssd-metal"];
-/// How the names of such machine types end.
+/// Suffixes of machine types without live migration.
 const NOT_MOVABLE_ENDINGS: &[&str] = &["-metal", "-1t", "-4t", "-8t"];
 
 impl GcpWorker<'_> {
-    /// `MachineClass.providerSpec`.
     pub(super) fn provider_spec(
         &self,
         inputs: &PoolInputs<'_, Self>,
@@ -26,18 +25,18 @@ impl GcpWorker<'_> {
         node_template: Option<&MachineClassNodeTemplate>,
     ) -> Value {
         let pool = inputs.pool;
-        // Every member of the provider config is named, so that a new one can't be forgotten.
+        // Lists every member of the provider config, so that a new one can't be forgotten.
         let WorkerConfig {
             _api_version: _,
             _kind: _,
             gpu,
-            // Are in the disks.
+            // Part of the disks.
             volume: _,
             boot_volume: _,
             data_volumes: _,
             min_cpu_platform,
             service_account,
-            // Goes into the node template of the class.
+            // Part of the node template of the class.
             node_template: _,
         } = &inputs.config;
         let mut disks = inputs.shared.disks.clone();
@@ -76,7 +75,7 @@ impl GcpWorker<'_> {
         }))
     }
 
-    /// The pool's service account, or else the infrastructure's.
+    /// The pool's service account, by default that of the infrastructure.
     fn service_accounts(&self, own: Option<&ServiceAccount>) -> Option<Value> {
         if let Some(ServiceAccount { email, scopes }) = own {
             return Some(json!([{"email": email, "scopes": scopes}]));

@@ -1,10 +1,11 @@
-//! GCP: documents, images, disks, networks and machine classes of `spec.type: gcp`. Its pools depend on nothing at the cloud.
+//! GCP: documents, images, disks, networks and machine classes of `spec.type: gcp`. Its pools have no cloud
+//! dependencies.
 //!
-//! * [`documents`]: what stands in `providerConfig` and its relatives;
-//! * `profile`, `image`: its half of CloudProfiles, and the images that were used before;
-//! * `disks`, `network`, `labels`: one question of a machine each;
-//! * `config_members`, `hash_data`: what GCP adds to the pool hash;
-//! * `machine_class`: the provider spec; `zonal`: what is GCP's of a pool.
+//! * [`documents`]: provider configs and statuses;
+//! * `profile`, `image`: CloudProfiles, and previously used images;
+//! * `disks`, `network`, `labels`: parts of a machine;
+//! * `config_members`, `hash_data`: GCP inputs of the pool hash;
+//! * `machine_class`: the provider spec; `zonal`: planning of pools.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +39,7 @@ impl Provider for Gcp {
         Ok(Box::new(GcpWorker::open(context)?))
     }
 
-    /// Data volumes can have images of their own, which the pool names.
+    /// Only the boot disk, because the pool itself names the images of data volumes.
     fn image_pointers(&self, provider_spec: &Value) -> Vec<String> {
         let disks = provider_spec["disks"].as_array().into_iter().flatten().enumerate();
         let boot = disks.filter(|(_, disk)| disk["boot"] == true);

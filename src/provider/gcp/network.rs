@@ -5,18 +5,18 @@ use serde_json::{Value, json};
 use super::documents::InfrastructureStatus;
 use crate::api::gardener::Shoot;
 
-/// Where the address families of the infrastructure stand.
+/// Path of the infrastructure's address families.
 pub(super) const STACK_PATH: &str = "networks.ipfamilies";
-/// The prefix of a node's pods, where the Shoot does not say.
+/// Default prefix length for the pods of a node.
 const DEFAULT_NODE_MASK: i64 = 24;
 
-/// IPv6 beside or instead of IPv4.
+/// IPv6 in addition to or instead of IPv4.
 pub(super) struct Stack {
     pub(super) stack_type: &'static str,
     mask: i64,
 }
 
-/// Where the infrastructure has more than IPv4. Whether machines have both is the Shoot's matter.
+/// `None` if the infrastructure has only IPv4. The Shoot decides whether machines are dual-stack.
 pub(super) fn stack(infrastructure: &InfrastructureStatus, shoot: &Shoot) -> Option<Stack> {
     let families = &infrastructure.networks.ip_families;
     if families.is_empty() || families.iter().map(String::as_str).eq(["IPv4"]) {
@@ -30,7 +30,7 @@ pub(super) fn stack(infrastructure: &InfrastructureStatus, shoot: &Shoot) -> Opt
     })
 }
 
-/// The interfaces of a machine: one.
+/// The interfaces of a machine, exactly one.
 pub(super) fn network_interfaces(subnet: &str, stack: Option<&Stack>) -> Value {
     let mut interface = json!({"subnetwork": subnet, "disableExternalIP": true});
     if let Some(Stack { stack_type, mask }) = stack {

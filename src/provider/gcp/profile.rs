@@ -1,4 +1,4 @@
-//! GCP's half of CloudProfiles.
+//! The provider config of GCP CloudProfiles.
 
 use super::Gcp;
 use super::documents::{API_VERSION, CloudProfileConfig, ImageVersion};

@@ -1,4 +1,4 @@
-//! What is wrong with pools of a Shoot on GCP. Unlike the Go extension's, each error names its pool.
+//! Validates Shoot pools on GCP. Unlike the Go extension's errors, each error contains the pool.
 
 use super::disks::{SCRATCH, WITH_IOPS, WITH_THROUGHPUT};
 use super::documents::{Encryption, Gpu, ServiceAccount, VolumeConfig, WorkerConfig};
@@ -6,14 +6,14 @@ use crate::api::gardener::{ShootPool, ShootPools};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::shoot_pools::{self, one_of, validate_data_volume_names, validate_node_template, validate_volume};
 
-/// The longest text of a member.
+/// Maximum length of a member.
 const LONGEST: usize = 250;
-/// How the addresses of service accounts end.
+/// Suffix of service account addresses.
 const ACCOUNT_ENDING: &str = ".gserviceaccount.com";
-/// How scopes begin.
+/// Prefix of OAuth scopes.
 const SCOPE_BEGINNING: &str = "https://www.googleapis.com/";
 
-/// What is wrong with the pools, also compared with what they were.
+/// Validates the pools and their changes from `old`.
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
     shoot_pools::validate(pools, old, validate_pool, validate_config)
 }
@@ -50,7 +50,7 @@ fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>,
         gpu,
         volume,
         boot_volume,
-        // Together with the pool's.
+        // Validated below, together with the data volumes of the pool.
         data_volumes: _,
         min_cpu_platform,
         service_account,
@@ -156,7 +156,7 @@ fn validate_data_volumes(config: &WorkerConfig, pool: &ShootPool, path: FieldPat
     }
 }
 
-/// Operations per second and throughput, which only some types of disks have.
+/// Only some disk types support I/O operations per second and throughput.
 fn validate_speed(
     [iops, throughput]: [Option<i64>; 2],
     volume_type: &str,
@@ -165,14 +165,13 @@ fn validate_speed(
 ) {
     let members = [("provisionedIops", iops, WITH_IOPS), ("provisionedThroughput", throughput, WITH_THROUGHPUT)];
     for (member, value, types) in members {
-        // A volume without a type is an error of its own.
+        // A missing type is reported separately.
         if value.is_some() && !volume_type.is_empty() && !types.contains(&volume_type) {
             errors.forbidden(path.child(member), format!("is only allowed for types: [{}]", types.join(" ")));
         }
     }
 }
 
-/// The address of a service account.
 fn validate_address(address: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let is_address = |text: &str| {
         let (Some((user, domain)), true) = (text.split_once('@'), text.ends_with(ACCOUNT_ENDING)) else { return false };
@@ -184,7 +183,7 @@ fn validate_address(address: &str, path: FieldPath<'_>, errors: &mut FieldErrors
     validate_text(address, is_address, form, path, errors);
 }
 
-/// A text of bounded length and a certain form.
+/// Validates length and format of a text.
 fn validate_text(
     text: &str,
     is_form: impl Fn(&str) -> bool,

@@ -1,4 +1,4 @@
-//! What is GCP's of planning and explaining a pool.
+//! Planning and explanation of GCP pools.
 
 use std::collections::BTreeMap;
 
@@ -21,10 +21,10 @@ use crate::provider::machine_class::{ClassContent, node_template, operating_syst
 use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalWorker};
 use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
 
-/// The resource of graphics processors in a node template.
+/// The GPU resource in a node template.
 pub(super) const GPU: &str = "gpu";
 
-/// What all pools of one Worker share.
+/// Values that all pools of one Worker share.
 pub(super) struct GcpWorker<'a> {
     pub(super) context: WorkerContext<'a>,
     pub(super) infrastructure: InfrastructureStatus,
@@ -32,16 +32,16 @@ pub(super) struct GcpWorker<'a> {
     used: Vec<UsedImage>,
 }
 
-/// What all zones of a pool share.
+/// Values that all zones of a pool share.
 pub(super) struct GcpPool {
     /// Labels of machines and of all disks.
     pub(super) labels: BTreeMap<String, String>,
-    /// Without the selected image.
+    /// Disks without the image of the boot disk.
     pub(super) disks: Vec<Value>,
 }
 
 impl<'a> GcpWorker<'a> {
-    /// Decodes what all pools share.
+    /// Decodes the documents that all pools share.
     pub(super) fn open(context: WorkerContext<'a>) -> Result<ZonalPlanner<'a, Self>, WorkerError> {
         let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
         let used = used_before(&context)?;
@@ -59,7 +59,7 @@ impl<'a> GcpWorker<'a> {
         &self.context.shoot.status.technical_id
     }
 
-    /// The node template of the pool with what its provider config says over it; a pool without one has none.
+    /// The node template of the pool, overridden by its provider config; `None` if the pool has no template.
     fn node_template(
         &self,
         pool: &WorkerPool,
@@ -70,7 +70,7 @@ impl<'a> GcpWorker<'a> {
         let gpus = config.gpu.as_ref().map(|gpu| gpu.count).filter(|count| *count != 0);
         let Some(given) = &pool.node_template else {
             return match overrides {
-                // The Go extension ends in a panic.
+                // The Go extension panics here.
                 Some(_) => Err(missing_template("a node template that providerConfig.nodeTemplate can override")),
                 None => Ok(None),
             };

@@ -1,5 +1,5 @@
-//! Images that are known beside the CloudProfile: what pools used before, or what the infrastructure controller has made.
-//! The documents that keep them look alike at every cloud.
+//! Fallback images outside of the CloudProfile, which pools used before or the infrastructure controller copied. The
+//! documents that keep them are similar for all clouds.
 
 use std::marker::PhantomData;
 
@@ -12,53 +12,53 @@ use crate::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
 use crate::provider::document::Document;
 use crate::provider::explanation::{ImageName, Origin};
 
-/// Images that are known beside the CloudProfile.
+/// Fallback images outside of the CloudProfile.
 #[derive(Clone, Debug)]
 pub struct KeptImages {
-    /// The object that keeps them.
+    /// Object that keeps the images.
     pub origin: Origin,
-    /// Its path, for messages.
+    /// Path in the object, for messages.
     pub path: &'static str,
-    /// What their capabilities are compared with.
+    /// Capabilities that those of the images are compared with.
     pub compared_with: ComparedWith,
-    /// The images, in the order in which they are kept.
+    /// The images in document order.
     pub images: Vec<KeptImage>,
 }
 
-/// What the capabilities of kept images are compared with.
+/// The capabilities that those of kept images are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComparedWith {
-    /// What the machine type of the pool can do.
+    /// The capabilities of the pool's machine type.
     MachineType,
-    /// The architecture of the pool alone, whatever its machine type can do.
+    /// Only the architecture of the pool, regardless of its machine type.
     PoolArchitecture,
 }
 
-/// One of them.
+/// A fallback image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptImage {
-    /// Name and version.
+    /// Name and version of the image.
     pub image: MachineImage,
-    /// How the cloud calls it.
+    /// Reference to the image in the cloud.
     pub reference: Option<ImageName>,
-    /// What it fits; a capability that is not named means every value.
+    /// Capabilities that a machine must support; an absent capability allows every value.
     pub capabilities: Capabilities,
-    /// What it is known to be made for. Of several that fit, one goes first that is made for the machine: others may fit
-    /// only because nothing is known of them.
+    /// Capabilities for which the image was recorded. An image recorded for the machine takes precedence, because
+    /// others may fit only for lack of recorded capabilities.
     pub made_for: Option<Capabilities>,
-    /// Whether it is for encrypted root volumes; absent where that makes no difference.
+    /// Whether the image is for encrypted root volumes; `None` if that makes no difference.
     pub encrypted: Option<bool>,
 }
 
 impl KeptImages {
-    /// Those of `status.providerStatus` of the Worker.
+    /// Images in `status.providerStatus` of the Worker.
     #[must_use]
     pub fn of_worker(images: Vec<KeptImage>) -> Self {
         let (origin, path) = (Origin::ProviderStatus, "status.providerStatus");
         Self { origin, path, compared_with: ComparedWith::MachineType, images }
     }
 
-    /// Those of `spec.infrastructureProviderStatus` of the Worker.
+    /// Images in `spec.infrastructureProviderStatus` of the Worker.
     #[must_use]
     pub fn of_infrastructure(images: Vec<KeptImage>) -> Self {
         let (origin, path) = (Origin::InfrastructureStatus, "spec.infrastructureProviderStatus");
@@ -67,14 +67,14 @@ impl KeptImages {
 }
 
 impl KeptImage {
-    /// The entry of a `WorkerStatus` for it, by capabilities.
+    /// The `WorkerStatus` entry of the image, with capabilities.
     #[must_use]
     pub fn to_status(&self) -> Value {
         status_entry(&self.image, self.reference.as_ref(), &self.capabilities)
     }
 }
 
-/// An entry of a `WorkerStatus`, by capabilities.
+/// A `WorkerStatus` entry with capabilities.
 pub(super) fn status_entry(image: &MachineImage, reference: Option<&ImageName>, capabilities: &Capabilities) -> Value {
     let MachineImage { name, version } = image;
     let mut entry = json!({"name": name, "version": version, "capabilities": capabilities});
@@ -84,19 +84,19 @@ pub(super) fn status_entry(image: &MachineImage, reference: Option<&ImageName>, 
     entry
 }
 
-/// A cloud, and the document of it that keeps images.
+/// Identifies the document of a cloud that keeps images.
 pub trait KeepsImages {
     /// Kind of the document, such as `WorkerStatus`.
     const KIND: &'static str;
-    /// Its group and version.
+    /// API version of the document.
     const API_VERSION: &'static str;
 }
 
-/// The document, as far as it keeps images. Lenient.
+/// The image part of such a document. Lenient.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", bound = "")]
 pub struct ImagesDocument<Cloud> {
-    /// The images.
+    /// The kept images.
     #[serde(default, deserialize_with = "null_as_default")]
     pub machine_images: Vec<ImageEntry>,
     #[serde(skip)]
@@ -115,7 +115,7 @@ impl<Cloud: KeepsImages> Document for ImagesDocument<Cloud> {
     const STRICT: bool = false;
 }
 
-/// An image in such a document. Each cloud uses its own of these members.
+/// An image in such a document. Each cloud uses a subset of these members.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct ImageEntry {
     /// Name of the image.
@@ -124,27 +124,27 @@ pub struct ImageEntry {
     /// Version of the image.
     #[serde(default, deserialize_with = "null_as_default")]
     pub version: String,
-    /// The image by a name that counts in every region.
+    /// Reference for all regions.
     #[serde(default, deserialize_with = "null_as_default")]
     pub image: String,
-    /// The image in the region of the shoot.
+    /// Reference for the region of the shoot.
     #[serde(default, deserialize_with = "null_as_default")]
     pub id: String,
-    /// What it is for, by architecture; absent means `amd64`.
+    /// CPU architecture; `None` means `amd64`.
     pub architecture: Option<String>,
-    /// What it is for, by capabilities.
+    /// Capabilities that a machine must support.
     #[serde(default, deserialize_with = "null_as_default")]
     pub capabilities: Capabilities,
 }
 
 impl ImageEntry {
-    /// The capability that its architecture stands for.
+    /// The architecture as a capability.
     #[must_use]
     pub fn by_architecture(&self) -> Capabilities {
         only_architecture(self.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE))
     }
 
-    /// The image with the reference that counts at the cloud, for machines with these capabilities.
+    /// The image with this reference, for machines with these capabilities.
     #[must_use]
     pub fn kept(&self, reference: Option<ImageName>, capabilities: Capabilities) -> KeptImage {
         let image = MachineImage { name: self.name.clone(), version: self.version.clone() };

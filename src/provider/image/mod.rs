@@ -1,14 +1,14 @@
-//! Which image the machines of a pool start from: one selector for every provider.
+//! Selects the image for the machines of a pool, for all providers.
 //!
 //! ```text
 //!  CloudProfile ── ProfileConfig::flavors ─┐
-//!                                          ├─► WorkerImages::select ─► ImageSelection: the image, or why there is none,
-//!  ImageProvider::kept_images ─────────────┘                           and what became of every candidate
+//!                                          ├─► WorkerImages::select ─► ImageSelection: the image, or why none fits,
+//!  ImageProvider::kept_images ─────────────┘                           and the result for every candidate
 //! ```
 //!
-//! The CloudProfile lists candidates, and capabilities choose among them. Whatever goes wrong there, an image that is kept
-//! beside the CloudProfile (used before, or copied by the infrastructure controller) may still do. A provider says how its
-//! documents name images ([`ProfileFormat`]), and where images are kept ([`ImageProvider`]).
+//! The CloudProfile lists candidates, and capabilities decide between them. If none fits, an image kept outside of the
+//! CloudProfile (used before, or copied by the infrastructure controller) may still fit. A provider implements how its
+//! documents refer to images ([`ProfileFormat`]) and where images are kept ([`ImageProvider`]).
 
 use super::profile::ProfileFormat;
 use super::{PoolProblem, WorkerContext, WorkerError};
@@ -29,85 +29,85 @@ pub(in crate::provider) use used::{
     ReferenceMember, UsedImage, images_document, used_images_document, used_images_status,
 };
 
-/// What a provider says about images beside its half of CloudProfiles. One that is no [`Provider`](super::Provider) as
-/// well has CloudProfiles that are understood, and Workers that are not served.
+/// A provider's handling of images outside of CloudProfiles. A type that implements only this and not
+/// [`Provider`](super::Provider) supports CloudProfiles, but no Workers.
 pub trait ImageProvider: ProfileFormat {
-    /// The members of documents that name an image, for messages.
+    /// The document members that can refer to an image, for messages.
     fn image_members(&self) -> &'static str;
 
-    /// What pools may start from when the CloudProfile gives no image.
+    /// Fallback images for pools without an image in the CloudProfile.
     ///
     /// # Errors
-    /// When the document that keeps them can't be read.
+    /// If the document that keeps them can't be decoded.
     fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError>;
 
-    /// The pool whose architecture counts for a machine type that lists capabilities, but no architecture.
+    /// The pool whose architecture applies to a machine type that has capabilities, but no architecture.
     fn architecture_pool<'a>(&self, _worker: &'a Worker, pool: &'a WorkerPool, _machine_type: &str) -> &'a WorkerPool {
         pool
     }
 }
 
-/// Why the CloudProfile gives no image.
+/// Reason why the CloudProfile has no fitting image.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotInProfile {
-    /// There is no `CloudProfileConfig`.
+    /// The CloudProfile has no provider config.
     #[error("the CloudProfile has no providerConfig")]
     NoConfig,
     /// The version is not listed.
     #[error("the CloudProfile's providerConfig does not list this image and version")]
     NotListed,
-    /// It is listed, but for other regions.
+    /// The version is listed only for other regions.
     #[error("the CloudProfile's providerConfig lists this image and version, but not for region {region:?}")]
     NotInRegion {
-        /// The region.
+        /// Region of the Worker.
         region: String,
     },
-    /// It is listed with an empty id.
+    /// The version is listed with an empty reference.
     #[error(
         "the CloudProfile's providerConfig lists this image and version for region {region:?}, but without a reference"
     )]
     NoReference {
-        /// The region.
+        /// Region of the Worker.
         region: String,
     },
-    /// It is not asked.
+    /// The CloudProfile is not used for this pool.
     #[error("the CloudProfile is not asked: {why}")]
     NotAsked {
-        /// Why.
+        /// Reason why it is not used.
         why: &'static str,
     },
-    /// It is listed, but no flavor can be chosen.
+    /// The version is listed, but no flavor fits.
     #[error("the CloudProfile lists it, but {0}")]
     NoFlavor(NoFlavor),
 }
 
-/// Why no kept image does, with the path of the document that keeps them.
+/// Reason why no kept image fits, with the path of the document that keeps them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotKept {
     /// The version is not kept.
     #[error("{0} has no such image and version")]
     Missing(&'static str),
-    /// It is kept for other machines.
+    /// The version is kept only for other machines.
     #[error("{0} has it only for other machine capabilities")]
     Incompatible(&'static str),
 }
 
-/// The architecture that a pool asks for.
+/// The requested architecture of a pool.
 #[must_use]
 pub fn architecture(pool: &WorkerPool) -> &str {
     pool.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE)
 }
 
-/// The first pool of a machine type, which decides for all of them at clouds whose Go extension writes its architecture into
-/// the machine type.
+/// The first pool of a machine type. It decides for all its pools on clouds whose Go extension writes the pool's
+/// architecture into the machine type.
 pub(in crate::provider) fn first_pool_of<'a>(worker: &'a Worker, machine_type: &str) -> Option<&'a WorkerPool> {
     worker.spec.pools.iter().find(|pool| pool.machine_type == machine_type)
 }
 
-/// The pool's machine type in the CloudProfile.
+/// Finds the pool's machine type in the CloudProfile.
 ///
 /// # Errors
-/// When there is none.
+/// If the CloudProfile does not list it.
 pub fn machine_type<'a>(context: &WorkerContext<'a>, pool: &WorkerPool) -> Result<&'a MachineType, PoolProblem> {
     let profile = context.cloud_profile;
     let mut machine_types = profile.spec.machine_types.iter();

@@ -1,4 +1,4 @@
-//! The selector: one run decides, and remembers what became of every candidate.
+//! Selects the image of a pool and records the result for every candidate.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,38 +26,38 @@ pub struct WorkerImages<'a> {
     kept: KeptImages,
 }
 
-/// The image of a pool, or why there is none; and how that came about.
+/// The selected image of a pool, or the reason why none fits, with an explanation.
 #[derive(Debug)]
 pub struct ImageSelection<'a> {
-    /// What the machines start from.
+    /// The image that machines start from.
     pub selected: Result<SelectedImage<'a>, PoolProblem>,
-    /// What became of every candidate.
+    /// Result for every candidate.
     pub explanation: ImageExplanation,
 }
 
 /// The image that the machines of a pool start from.
 #[derive(Clone, Debug)]
 pub struct SelectedImage<'a> {
-    /// Where it was found.
+    /// Place of the image.
     pub source: ImageSource,
-    /// How the cloud calls it.
+    /// Reference to the image in the cloud.
     pub reference: ImageName,
-    /// What it fits; a capability that is not named means every value.
+    /// Capabilities that a machine must support; an absent capability allows every value.
     pub capabilities: Cow<'a, Capabilities>,
-    /// What the machine type can do that it was chosen for.
+    /// Capabilities of the machine type that the image was selected for.
     pub machine: Capabilities,
 }
 
-/// Where an image was found.
+/// The place where an image was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageSource {
-    /// In the CloudProfile, at this place of its provider config.
+    /// In the provider config of the CloudProfile, at this place.
     CloudProfile(Place),
-    /// Among the kept images, at this position, after the CloudProfile gave none.
+    /// Among the kept images, at this position, because the CloudProfile has no fitting image.
     Kept(usize),
 }
 
-/// A candidate that was chosen. It may lack what machines need.
+/// A selected candidate, which may still lack required members.
 struct Found<'a> {
     source: ImageSource,
     reference: Option<ImageName>,
@@ -65,7 +65,7 @@ struct Found<'a> {
 }
 
 impl SelectedImage<'_> {
-    /// The entry of a `WorkerStatus` for it, with the capabilities of its flavor.
+    /// The `WorkerStatus` entry of the image, with the capabilities of its flavor.
     #[must_use]
     pub fn to_status(&self, image: &MachineImage) -> Value {
         status_entry(image, Some(&self.reference), &self.capabilities)
@@ -73,25 +73,25 @@ impl SelectedImage<'_> {
 }
 
 impl<'a> WorkerImages<'a> {
-    /// Decodes what all pools share.
+    /// Decodes the documents that all pools share.
     ///
     /// # Errors
-    /// When a document can't be read.
+    /// If a document can't be decoded.
     pub fn open(provider: &'a dyn ImageProvider, context: WorkerContext<'a>) -> Result<Self, WorkerError> {
         Self::open_with(provider, context, provider.kept_images(&context)?)
     }
 
-    /// Decodes the provider config of the CloudProfile; what is kept has been read.
+    /// Decodes the provider config of the CloudProfile, with kept images that were already decoded.
     ///
     /// # Errors
-    /// When it can't be read.
+    /// If it can't be decoded.
     pub fn open_with(
         provider: &'a dyn ImageProvider,
         context: WorkerContext<'a>,
         kept: KeptImages,
     ) -> Result<Self, WorkerError> {
         let spec = &context.cloud_profile.spec;
-        // The largest document of all, which many Workers share; so its decoded form is kept beside the profile.
+        // This is the largest document and shared by many Workers, so the decoded form is cached in the profile.
         let decoded = spec.decoded_provider_config.get_or_decode(|| {
             let open = |raw| provider.open(Some(raw)).map(Arc::<dyn ProfileConfig>::from);
             spec.provider_config.as_deref().map(open).transpose()
@@ -101,7 +101,7 @@ impl<'a> WorkerImages<'a> {
         Ok(Self::new(provider, context, config, kept))
     }
 
-    /// From documents that the provider has decoded itself, because it needs more of them.
+    /// Uses documents that the provider has already decoded for other purposes.
     #[must_use]
     pub fn new(
         provider: &'a dyn ImageProvider,
@@ -113,22 +113,22 @@ impl<'a> WorkerImages<'a> {
         Self { provider, context, config, definitions, kept }
     }
 
-    /// The capabilities that count: those of the CloudProfile, or those that one in the old format stands for.
+    /// The effective capabilities: those of the CloudProfile, or the implicit ones of the old format.
     #[must_use]
     pub fn definitions(&self) -> &[CapabilityDefinition] {
         &self.definitions
     }
 
-    /// The images of the provider status after `planned`, as entries by capabilities. Images of pools that could not be
-    /// planned stay.
+    /// The images of the provider status after `planned`, as entries with capabilities. Images of pools that could not
+    /// be planned stay unchanged.
     #[must_use]
     pub fn status_images(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Vec<Value> {
         let planned = planned.iter().map(|plan| plan.status_image.clone());
         status_images(planned, self.kept.images.iter().map(KeptImage::to_status), failed)
     }
 
-    /// Everything that decides which image of a CloudProfile a pool gets, and what else the profile says of its machine
-    /// type, whatever the profile lists.
+    /// All inputs from the Worker that decide which image of a CloudProfile a pool gets, and which other settings of
+    /// its machine type it gets.
     #[must_use]
     pub fn asks_profile(&self, pool: &WorkerPool) -> Value {
         let worker = self.context.worker;
@@ -148,7 +148,7 @@ impl<'a> WorkerImages<'a> {
     pub fn select(&self, pool: &WorkerPool) -> ImageSelection<'_> {
         match machine_type(&self.context, pool) {
             Ok(machine_type) => self.select_for(pool, self.capabilities_of(machine_type, pool)),
-            // Nothing is compared with it.
+            // No capabilities are compared, so the machine type is not needed.
             Err(_) if self.definitions.is_empty() || self.bypasses_profile(pool) => {
                 self.select_for(pool, Capabilities::default())
             }
@@ -167,7 +167,7 @@ impl<'a> WorkerImages<'a> {
         self.provider.bypasses_profile(has_encrypted_root_volume(pool)).is_some()
     }
 
-    /// Selects the image of a pool for machines that can do this.
+    /// Selects the image of a pool for machines with these capabilities.
     #[must_use]
     pub fn select_for(&self, pool: &WorkerPool, machine: Capabilities) -> ImageSelection<'_> {
         let mut explanation = ImageExplanation::of(&pool.machine_image);
@@ -197,7 +197,7 @@ impl<'a> WorkerImages<'a> {
         ImageSelection { selected, explanation }
     }
 
-    /// What machines of a type can do. The architecture of a pool fills the gap where the type names none.
+    /// The capabilities of a machine type. If it has no architecture, that of the pool is used.
     pub(super) fn capabilities_of(&self, machine_type: &MachineType, pool: &WorkerPool) -> Capabilities {
         let listed = machine_type.capabilities.as_ref();
         let asking = match listed {
@@ -207,7 +207,7 @@ impl<'a> WorkerImages<'a> {
         self.provider.machine_capabilities(listed, architecture(asking), &self.definitions)
     }
 
-    /// The flavors of an image that a pool may start from, in the order of the CloudProfile.
+    /// The flavors of an image that are available to a pool, in the order of the CloudProfile.
     pub(super) fn flavors_for_pool(&self, pool: &WorkerPool, image: &MachineImage) -> Vec<ListedFlavor<'_>> {
         match &self.config {
             Some(config) if self.provider.bypasses_profile(has_encrypted_root_volume(pool)).is_none() => {
@@ -217,7 +217,7 @@ impl<'a> WorkerImages<'a> {
                     &self.definitions,
                 );
                 if self.definitions.is_empty() {
-                    // Where nothing is compared, only the old format counts.
+                    // Without declared capabilities, only the old format is used.
                     flavors.retain(|flavor| flavor.place.flavor.is_none());
                 }
                 flavors
@@ -259,7 +259,7 @@ impl<'a> WorkerImages<'a> {
         Ok(Found { source: ImageSource::CloudProfile(flavor.place), reference, capabilities: flavor.capabilities })
     }
 
-    /// The first kept image that fits; one that says so goes before one that only fits because it says nothing.
+    /// The first kept image that fits; images with recorded capabilities take precedence over those without.
     fn in_kept(
         &self,
         pool: &WorkerPool,
@@ -301,7 +301,8 @@ impl<'a> WorkerImages<'a> {
         }
     }
 
-    /// Machines need a reference, at some clouds also an architecture.
+    /// Checks that the candidate has the members that machines require: a reference, and on some clouds an
+    /// architecture.
     fn usable<'b>(
         &self,
         pool: &WorkerPool,
@@ -427,7 +428,7 @@ mod tests {
         })
     }
 
-    /// What the pool gets: the reference with the place where it was found, or the problem.
+    /// The result for the pool: the reference with its place, or the problem.
     fn select(provider: &str, row: &Row) -> Result<(Value, String), String> {
         let kept = |kind| document(provider, kind, json!({"machineImages": row.kept}));
         let worker = json!({

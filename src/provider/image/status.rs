@@ -1,4 +1,4 @@
-//! The images that are kept in the provider status, so that pools can go on using them when they leave the CloudProfile.
+//! Images kept in the provider status, so that pools can still use them after their removal from the CloudProfile.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,8 +8,8 @@ use crate::api::gardener::WorkerPool;
 use crate::api::gotext::json::{DecodeError, decode_value};
 use crate::provider::{PoolPlan, WorkerError};
 
-/// Each image of the planned pools once, in the order of the pools; then the images that pools which could not be planned
-/// used before.
+/// The distinct images of the planned pools in pool order, followed by the previous images of pools that could not be
+/// planned.
 #[must_use]
 pub fn status_images(
     planned: impl IntoIterator<Item = Value>,
@@ -20,16 +20,16 @@ pub fn status_images(
     each_once(planned.into_iter().chain(kept), Value::eq)
 }
 
-/// Whether one of the pools asks for the image of an entry.
+/// Whether one of the pools uses the image of an entry.
 fn is_of_any(pools: &[&WorkerPool], entry: &Value) -> bool {
     pools.iter().any(|pool| is_image_of(pool, entry["name"].as_str(), entry["version"].as_str()))
 }
 
-/// As [`status_images`] for entries that a provider compares: each of them is one of its own documents, with the `name` and version
-/// that pools ask for.
+/// As [`status_images`], with provider-specific comparison. Each entry is a document of the provider with the `name`
+/// and `version` of an image.
 ///
 /// # Errors
-/// When a planned image is no such entry.
+/// If a planned image is not a valid entry.
 pub(in crate::provider) fn recorded_images<Image: Clone + DeserializeOwned + Serialize>(
     before: &[Image],
     planned: &[&PoolPlan],
@@ -49,12 +49,12 @@ pub(in crate::provider) fn recorded_images<Image: Clone + DeserializeOwned + Ser
     Ok(each_once(planned.into_iter().chain(kept), is_same).into_iter().map(|image| json!(image)).collect())
 }
 
-/// Whether a pool asks for the image of that name and version.
+/// Whether a pool uses the image of that name and version.
 pub(super) fn is_image_of(pool: &WorkerPool, name: Option<&str>, version: Option<&str>) -> bool {
     name == Some(&pool.machine_image.name) && version == Some(&pool.machine_image.version)
 }
 
-/// The first of those that are alike.
+/// Removes duplicates and keeps the first of each.
 pub(super) fn each_once<Image>(
     images: impl IntoIterator<Item = Image>,
     is_same: impl Fn(&Image, &Image) -> bool,

@@ -1,4 +1,5 @@
-//! What would fit where a pool gets no image: other images for its machine type, other machine types for its image.
+//! Alternatives for a pool without a fitting image: other images for its machine type, or other machine types for its
+//! image.
 
 use super::machine_type;
 use super::selection::{ImageSelection, WorkerImages};
@@ -7,7 +8,7 @@ use crate::capabilities::{FlavorVerdict, best_flavor};
 use crate::provider::explanation::{Fitting, ImageCandidate, ImageExplanation, NamedImage};
 
 impl WorkerImages<'_> {
-    /// Which image a pool gets and why; where it gets none, what would do.
+    /// Explains which image a pool gets and why, with alternatives if none fits.
     #[must_use]
     pub fn explain(&self, pool: &WorkerPool) -> ImageExplanation {
         let ImageSelection { selected, mut explanation } = self.select(pool);
@@ -19,7 +20,7 @@ impl WorkerImages<'_> {
         explanation
     }
 
-    /// Images of the CloudProfile that could be used instead; versions of the same image first.
+    /// Other images of the CloudProfile that fit, versions of the same image first.
     fn fitting_images(&self, pool: &WorkerPool) -> Vec<NamedImage> {
         let wanted = &pool.machine_image;
         let Ok(machine_type) = machine_type(&self.context, pool) else { return Vec::new() };
@@ -32,7 +33,7 @@ impl WorkerImages<'_> {
                 fitting.push(image.into());
             }
         }
-        // Stable: the order of the CloudProfile stays within both halves.
+        // The sort is stable, so both groups keep the order of the CloudProfile.
         fitting.sort_by_key(|image| image.name != wanted.name);
         fitting
     }
@@ -46,14 +47,14 @@ impl WorkerImages<'_> {
         fitting.map(|machine_type| machine_type.name.clone()).collect()
     }
 
-    /// Whether the CloudProfile has an image for a machine.
+    /// Whether the CloudProfile has a fitting image for a machine.
     fn is_in_profile(&self, pool: &WorkerPool, image: &MachineImage, machine: &Capabilities) -> bool {
         let flavors = self.flavors_for_pool(pool, image);
         best_flavor(machine, &self.definitions, &flavors, |flavor| &*flavor.capabilities).is_ok()
     }
 }
 
-/// The first of the candidates that miss the fewest capabilities.
+/// The first candidate that misses the fewest capabilities.
 fn nearest_miss(candidates: &[ImageCandidate]) -> Option<usize> {
     let missed = candidates.iter().enumerate().filter_map(|(position, candidate)| match &candidate.verdict {
         FlavorVerdict::Rejected { mismatches } => Some((mismatches.len(), position)),

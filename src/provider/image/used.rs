@@ -1,4 +1,4 @@
-//! Images in the provider status that name an architecture or capabilities, by the format of the CloudProfile.
+//! Provider status images with an architecture or with capabilities, depending on the format of the CloudProfile.
 
 use serde_json::{Value, json};
 
@@ -11,20 +11,19 @@ use crate::provider::document::Document;
 use crate::provider::explanation::ImageName;
 use crate::provider::{PoolPlan, WorkerError};
 
-/// An image that pools use: with an architecture where the CloudProfile declares no capabilities, else with capabilities.
+/// An image that pools use: with an architecture if the CloudProfile declares no capabilities, otherwise with
+/// capabilities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::provider) struct UsedImage {
-    /// Name and version.
     pub(in crate::provider) image: MachineImage,
-    /// How the cloud calls it.
+    /// Reference to the image in the cloud.
     pub(in crate::provider) reference: String,
-    /// CPU architecture.
     pub(in crate::provider) architecture: Option<String>,
     /// Capabilities of the flavor.
     pub(in crate::provider) capabilities: Option<Capabilities>,
 }
 
-/// Declares the `WorkerStatus` of a cloud whose entries name an image by one member. Strict.
+/// Declares the `WorkerStatus` of a cloud whose entries refer to an image by one member. Strict.
 macro_rules! used_images_status {
     ($(#[$of_member:meta])* $member:ident, $api_version:path) => {
         $crate::provider::document::documents! { strict
@@ -32,11 +31,12 @@ macro_rules! used_images_status {
             pub struct WorkerStatus {
                 _api_version: Option<String>,
                 _kind: Option<String>,
-                /// Resolved images; they are used on when they leave the CloudProfile.
+                /// Resolved images, which stay in use after their removal from the CloudProfile.
                 pub machine_images: Vec<StatusImage>,
             }
 
-            /// A resolved image: with an architecture where the CloudProfile declares no capabilities, else with capabilities.
+            /// A resolved image: with an architecture if the CloudProfile declares no capabilities, otherwise with
+            /// capabilities.
             pub struct StatusImage {
                 /// Name of the image.
                 pub name: String,
@@ -54,7 +54,7 @@ macro_rules! used_images_status {
         $crate::provider::document::kinds! { WorkerStatus of $api_version: strict true; }
 
         impl WorkerStatus {
-            /// The images that it records.
+            /// The recorded images.
             pub(in crate::provider) fn into_used(self) -> Vec<$crate::provider::image::UsedImage> {
                 let used = |image: StatusImage| $crate::provider::image::UsedImage {
                     image: $crate::api::gardener::MachineImage { name: image.name, version: image.version },
@@ -74,8 +74,8 @@ pub(in crate::provider) use used_images_status;
 pub(in crate::provider) struct ReferenceMember(pub(in crate::provider) &'static str);
 
 impl UsedImage {
-    /// What is selected for a pool. `architecture` is that of an image of the CloudProfile; one that was used before has its
-    /// own, or `without` where none is recorded.
+    /// The image selected for a pool. `architecture` is used for an image of the CloudProfile. A previously used image
+    /// keeps its own, or gets `without` if none is recorded.
     pub(in crate::provider) fn of(
         image: &MachineImage,
         selected: &SelectedImage<'_>,
@@ -101,12 +101,12 @@ impl UsedImage {
         }
     }
 
-    /// The image as an entry of the provider status names it.
+    /// The reference as recorded in the provider status.
     pub(in crate::provider) fn name(&self, ReferenceMember(member): ReferenceMember) -> Option<ImageName> {
         ImageName::of(member, &self.reference)
     }
 
-    /// The entry of the provider status.
+    /// The provider status entry.
     pub(in crate::provider) fn to_entry(&self, ReferenceMember(member): ReferenceMember) -> Value {
         let Self { image: MachineImage { name, version }, reference, architecture, capabilities } = self;
         let mut entry = json!({"name": name, "version": version, member: reference});
@@ -135,8 +135,8 @@ impl UsedImage {
         })
     }
 
-    /// Where capabilities are declared, an image without any gets its architecture as one. Of planned images the last one
-    /// stays without, as the Go extensions leave it.
+    /// Adapts the image to the format of the CloudProfile. If capabilities are declared, an image without any gets its
+    /// architecture as a capability. The last planned image does not, as in the Go extensions.
     fn in_form(mut self, declared: &[CapabilityDefinition], is_last_planned: bool) -> Self {
         if declared.is_empty() {
             return Self { capabilities: None, ..self };
@@ -157,11 +157,11 @@ impl UsedImage {
     }
 }
 
-/// The provider status after `planned`, with images in the form that the CloudProfile calls for. Images of pools
-/// that could not be planned stay as they were.
+/// The provider status after `planned`, with images in the format of the CloudProfile. Images of pools that could not
+/// be planned stay unchanged.
 ///
 /// # Errors
-/// When a planned image is no entry of the document.
+/// If a planned image is not a valid entry.
 pub(in crate::provider) fn used_images_document<Status: Document>(
     before: &[UsedImage],
     declared: &[CapabilityDefinition],

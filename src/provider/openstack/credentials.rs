@@ -1,5 +1,5 @@
-//! The credentials of a Worker. They are looked at before anything is written, because a machine that can't be made costs a
-//! person more time than an error does.
+//! Cloud credentials of a Worker. They are validated before anything is written, because an error is easier to diagnose
+//! than machines that can't be created.
 
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
@@ -8,57 +8,57 @@ use crate::api::gardener::Worker;
 use crate::api::secret::{SecretContent, Secrets, Sensitive};
 use crate::provider::WorkerError;
 
-/// Who asks OpenStack for something.
+/// Credentials for OpenStack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
-    /// Who it is, and what proves that.
+    /// User or application credential.
     pub identity: Identity,
-    /// Where tokens come from, unless the CloudProfile says it.
+    /// Keystone URL, if it is not configured in the CloudProfile.
     pub identity_url: Option<String>,
-    /// The certificates to trust instead of those of the system, as PEM.
+    /// Trusted CA certificates in PEM format, replacing those of the system.
     pub ca_certificates: Option<String>,
-    /// Whether no certificate is checked.
+    /// Whether to skip the verification of certificates.
     pub insecure: bool,
 }
 
-/// Who somebody is, and what proves that.
+/// A user or application credential with its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
     /// A user with a password, in a project of the same domain.
     Password {
         /// Name of the user.
         user: String,
-        /// The password.
+        /// Password of the user.
         password: Sensitive,
         /// Name of the domain.
         domain: String,
         /// Name of the project.
         project: String,
     },
-    /// An application credential, which has its project.
+    /// An application credential by id, which implies the project.
     ApplicationCredential {
-        /// Its id.
+        /// Id of the credential.
         id: String,
-        /// Its secret.
+        /// Secret of the credential.
         secret: Sensitive,
     },
-    /// An application credential by its name.
+    /// An application credential by name.
     NamedApplicationCredential {
-        /// Its name.
+        /// Name of the credential.
         name: String,
-        /// Its secret.
+        /// Secret of the credential.
         secret: Sensitive,
-        /// Name of the user that it belongs to.
+        /// Name of its user.
         user: String,
         /// Name of the user's domain.
         domain: String,
     },
 }
 
-/// Reads the credentials of a Worker.
+/// Decodes the credentials of a Worker.
 ///
 /// # Errors
-/// When they are missing, incomplete or contradict each other.
+/// If the credentials are missing, incomplete or contradictory.
 pub(super) fn credentials(worker: &Worker, secrets: &Secrets) -> Result<Credentials, WorkerError> {
     let reference = &worker.spec.secret_ref;
     let (namespace, name) =
@@ -88,7 +88,7 @@ impl Keys<'_> {
         })
     }
 
-    /// In the order in which the Go extension looks at them.
+    /// Checks the keys in the same order as the Go extension.
     fn identity(&self) -> Result<Identity, WorkerError> {
         let (domain, project) = (self.required("domainName")?, self.required("tenantName")?);
         let secret = self.text("applicationCredentialSecret")?.map(|secret| Sensitive::from(secret.as_str()));

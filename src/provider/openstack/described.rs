@@ -1,4 +1,4 @@
-//! OpenStack as a file describes it, for commands without a cloud.
+//! OpenStack as described by a file, for commands without access to the cloud.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,21 @@ use crate::api::gotext::json::{DecodeError, decode_lenient};
 use crate::provider::dependencies::described_cloud;
 use crate::provider::{Dependencies, DependencyFailure, DependencyRecord, WorkerError};
 
-/// Server groups that exist, and what calls are answered with.
+/// Existing server groups, and responses to requests.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct DescribedOpenStack {
     server_groups: Vec<ServerGroup>,
     fail: BTreeMap<String, Answer>,
     catalog_regions: Option<Vec<String>>,
-    /// Whether nobody has looked: what is recorded is there, and new groups have their names as ids. Else ids are numbered.
+    /// Whether the state is only assumed. If so, recorded groups exist, and new groups have their names as ids instead
+    /// of numbers.
     assumed: bool,
     #[serde(skip)]
     created: u32,
 }
 
-/// What a call is answered with, so many times or always.
+/// The response to a request, limited to a number of times or not.
 #[derive(Debug, Deserialize)]
 struct Answer {
     status: u16,
@@ -33,7 +34,7 @@ struct Answer {
     times: Option<u32>,
 }
 
-/// What Nova answers about groups.
+/// Nova's response with server groups.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Groups {
@@ -42,7 +43,7 @@ struct Groups {
 }
 
 impl DescribedOpenStack {
-    /// The described answer to a call, if there is one. A token that is refused is renewed once.
+    /// The described response to a request, if any. A rejected token is renewed once.
     fn answer(&mut self, call: &str) -> Result<Option<Groups>, (u16, DependencyFailure)> {
         let Some(answer) = self.fail.get_mut(call).filter(|answer| answer.times != Some(0)) else { return Ok(None) };
         answer.times = answer.times.map(|times| times - 1);
@@ -81,7 +82,7 @@ impl DescribedOpenStack {
         Ok(group)
     }
 
-    /// The group of a pool, as the client finds or makes it.
+    /// The group of a pool, found or created like the client does.
     fn provide(&mut self, need: &PoolNeed) -> Result<DependencyRecord, DependencyFailure> {
         self.answer("authenticate").map_err(|(_, failure)| failure)?;
         if let Some(recorded) = &need.recorded
@@ -96,7 +97,7 @@ impl DescribedOpenStack {
         Ok(need.record(&group))
     }
 
-    /// Removes what no pool needs, as the client does.
+    /// Deletes unneeded groups like the client does.
     fn clean_up(&mut self, needs: &Needs) -> Result<(), DependencyFailure> {
         let listed = self.list()?;
         for _ in needs.unneeded(&listed, &[]) {
@@ -109,10 +110,10 @@ impl DescribedOpenStack {
     }
 }
 
-/// What the pools would depend on after a reconcile against the OpenStack that a file describes.
+/// The dependencies of the pools after a reconcile against the described OpenStack.
 ///
 /// # Errors
-/// When the description can't be read.
+/// If the description can't be decoded.
 pub(super) fn described_dependencies(needs: &Needs, described: &Value) -> Result<Dependencies, WorkerError> {
     let mut openstack: DescribedOpenStack = described_cloud(described, "openstack", "OpenStack")?;
     let has_region = openstack.catalog_regions.as_ref().is_none_or(|regions| regions.contains(&needs.scope.region));
@@ -122,7 +123,7 @@ pub(super) fn described_dependencies(needs: &Needs, described: &Value) -> Result
         false => Err(DependencyFailure::of_configuration(missing)),
     });
     records.sort_by(|one, other| one.pool_name.cmp(&other.pool_name));
-    // What is left of other pools goes once everything has succeeded.
+    // Groups of other pools are deleted only after everything else succeeded.
     if dependencies.failures.is_empty() {
         let has_record = |pool: &String| records.iter().any(|record| record.pool_name == *pool);
         let gone = needs.records.iter().filter(|record| !has_record(&record.pool_name));
@@ -133,7 +134,7 @@ pub(super) fn described_dependencies(needs: &Needs, described: &Value) -> Result
     Ok(dependencies)
 }
 
-/// The OpenStack in which every recorded group is as its pool needs it now; a later need may be another one.
+/// An OpenStack state in which every recorded group matches the current needs of its pool.
 pub(super) fn settled(needs: &Needs) -> Value {
     let groups = needs.records.iter().map(|record| {
         let need = needs.pools.iter().find(|need| need.pool == record.pool_name);

@@ -8,25 +8,25 @@ use crate::provider::document::{documents, kinds};
 use crate::provider::node_template::StrictNodeTemplate;
 use crate::provider::profile::ImageVersions;
 
-/// Group and version of all documents.
+/// API version of all documents.
 pub const API_VERSION: &str = "openstack.provider.extensions.gardener.cloud/v1alpha1";
 
 documents! { strict
-    /// `CloudProfileConfig`: OpenStack's half of a CloudProfile. Strict. What no question here is about is accepted and not
-    /// read.
+    /// `CloudProfileConfig`: the provider config of an OpenStack CloudProfile. Strict; unused members are accepted and
+    /// ignored.
     pub struct CloudProfileConfig {
         _api_version: Option<String>,
         _kind: Option<String>,
         /// Images by name and version.
         pub machine_images: Vec<ImageVersions<ImageVersion>>,
-        /// What shoots may choose from.
+        /// Constraints on shoots.
         pub constraints: Constraints,
         /// Addresses of DNS servers.
         pub dns_servers: Vec<String>,
-        /// Where tokens come from.
+        /// Keystone URL for all regions.
         #[serde(rename = "keystoneURL")]
         pub keystone_url: String,
-        /// Where tokens come from, by region.
+        /// Keystone URLs by region.
         #[serde(rename = "keystoneURLs")]
         pub keystone_urls: Vec<KeystoneUrl>,
         #[serde(rename = "keystoneCACert")]
@@ -40,13 +40,13 @@ documents! { strict
         _node_volume_attach_limit: Option<i32>,
         #[serde(rename = "useSNAT")]
         _use_snat: Option<bool>,
-        /// Policies that pools may ask for.
+        /// Server group policies available to pools.
         pub server_group_policies: Vec<String>,
         _resolv_conf_options: Option<Vec<String>>,
         _storage_classes: Option<Vec<Value>>,
     }
 
-    /// What shoots may choose from.
+    /// Constraints on shoots.
     pub struct Constraints {
         /// Pools of floating addresses.
         pub floating_pools: Vec<FloatingPool>,
@@ -56,71 +56,71 @@ documents! { strict
 
     /// A pool of floating addresses.
     pub struct FloatingPool {
-        /// Its name.
+        /// Name of the pool.
         pub name: String,
         _region: Option<String>,
         _domain: Option<String>,
         _default_floating_subnet: Option<String>,
         _non_constraining: Option<bool>,
-        /// Not looked into: no image depends on it.
+        /// Not decoded, because no image depends on it.
         _load_balancer_classes: Option<Vec<Value>>,
     }
 
     /// A provider of load balancers.
     pub struct LoadBalancerProvider {
-        /// Its name.
+        /// Name of the provider.
         pub name: String,
         _region: Option<String>,
     }
 
-    /// Where the tokens of a region come from.
+    /// The Keystone URL of a region.
     pub struct KeystoneUrl {
-        /// The region.
+        /// Name of the region.
         pub region: String,
-        /// The address.
+        /// Keystone URL.
         pub url: String,
         _ca_cert: Option<String>,
     }
 
     /// One version of an image, in the old format or with flavors.
     pub struct ImageVersion {
-        /// The version.
+        /// Version of the image.
         pub version: String,
-        /// Old format: name of the image in every region that has no id.
+        /// Old format: name of the image in regions without an id.
         pub image: String,
         /// Old format: images by region and architecture.
         pub regions: Vec<ImageRegion>,
-        /// Images by capabilities; where there are any, the old format does not count.
+        /// Images by capabilities. If any are listed, the old format is ignored.
         pub capability_flavors: Vec<ImageFlavor>,
     }
 
     /// Images for machines with certain capabilities.
     pub struct ImageFlavor {
-        /// What a machine must be able to do.
+        /// Capabilities that a machine must support.
         pub capabilities: Capabilities,
-        /// Name of the image in every region that has no id.
+        /// Name of the image in regions without an id.
         pub image: String,
-        /// The image in each region.
+        /// Image of each region.
         pub regions: Vec<ImageRegion>,
     }
 
     /// An image in a region.
     pub struct ImageRegion {
-        /// Region.
+        /// Name of the region.
         pub name: String,
-        /// The image.
+        /// Id of the image.
         pub id: String,
         /// CPU architecture in the old format; absent means `amd64`.
         pub architecture: Option<String>,
     }
 
-    /// `InfrastructureStatus`: what the infrastructure controller has made. Strict.
+    /// `InfrastructureStatus`, written by the infrastructure controller. Strict.
     pub struct InfrastructureStatus {
         _api_version: Option<String>,
         _kind: Option<String>,
-        /// Networks.
+        /// Networks of the shoot.
         pub networks: Networks,
-        /// What all machines have.
+        /// Settings of all machines.
         pub node: Node,
         /// Security groups by purpose.
         pub security_groups: Vec<SecurityGroup>,
@@ -128,7 +128,7 @@ documents! { strict
 
     /// The networks of a shoot.
     pub struct Networks {
-        /// The network.
+        /// Id of the network.
         pub id: String,
         _name: Option<String>,
         _floating_pool: Option<NamedObject>,
@@ -138,13 +138,13 @@ documents! { strict
         _share_network: Option<NamedObject>,
     }
 
-    /// An object of the cloud; not read.
+    /// A cloud object; unused.
     pub struct NamedObject {
         _id: Option<String>,
         _name: Option<String>,
     }
 
-    /// A router; not read.
+    /// A router; unused.
     pub struct Router {
         _id: Option<String>,
         _ip: Option<String>,
@@ -154,80 +154,81 @@ documents! { strict
 
     /// A subnet.
     pub struct Subnet {
-        /// `nodes` or `nodes-ipv6`.
+        /// Purpose: `nodes` or `nodes-ipv6`.
         pub purpose: String,
-        /// Its id.
+        /// Id of the subnet.
         pub id: String,
         _cidr: Option<String>,
     }
 
-    /// What all machines have.
+    /// Settings of all machines.
     pub struct Node {
-        /// The key pair.
+        /// Name of the key pair.
         pub key_name: String,
     }
 
     /// A security group.
     pub struct SecurityGroup {
-        /// Such as `nodes`.
+        /// Purpose, such as `nodes`.
         pub purpose: String,
         _id: Option<String>,
-        /// Its name, by which machines refer to it.
+        /// Name of the group, which machines refer to.
         pub name: String,
     }
 
-    /// `WorkerConfig`: what a user can say about a pool on OpenStack. Strict.
+    /// `WorkerConfig`: the provider config of a pool on OpenStack. Strict.
     pub struct WorkerConfig {
         pub(super) _api_version: Option<String>,
         pub(super) _kind: Option<String>,
         /// Overrides the node template of the pool.
         pub node_template: Option<StrictNodeTemplate>,
-        /// How machines are placed to each other.
+        /// Server group of the machines.
         pub server_group: Option<ServerGroup>,
         /// Tags of machines.
         pub machine_labels: Vec<MachineLabel>,
-        /// Security groups beside that of all nodes, by name.
+        /// Names of security groups in addition to that of all nodes.
         pub additional_security_groups: Vec<String>,
     }
 
     /// The server group of a pool.
     pub struct ServerGroup {
-        /// Such as `anti-affinity`; empty means no group.
+        /// Policy such as `anti-affinity`; empty means no group.
         pub policy: String,
     }
 
     /// A tag of machines.
     #[derive(PartialEq, Eq)]
     pub struct MachineLabel {
-        /// Its key.
+        /// Key of the tag.
         pub name: String,
-        /// Its value.
+        /// Value of the tag.
         pub value: String,
-        /// Whether another value rolls the nodes.
+        /// Whether a changed value rolls the nodes.
         pub trigger_rolling_on_update: bool,
     }
 
-    /// `WorkerStatus`: what this extension keeps in `status.providerStatus` of the Worker. Strict.
+    /// `WorkerStatus`: the `status.providerStatus` that this extension writes into the Worker. Strict.
     pub struct WorkerStatus {
         _api_version: Option<String>,
         _kind: Option<String>,
-        /// Images that pools use; they are used on when they leave the CloudProfile.
+        /// Images that pools use, which stay in use after their removal from the CloudProfile.
         pub machine_images: Vec<StatusImage>,
         /// Server groups of pools.
         pub server_group_dependencies: Vec<DependencyRecord>,
     }
 
-    /// An image that pools use: with an architecture where the CloudProfile declares no capabilities, else with capabilities.
+    /// An image that pools use: with an architecture if the CloudProfile declares no capabilities, otherwise with
+    /// capabilities.
     #[derive(PartialEq, Eq, serde::Serialize)]
     pub struct StatusImage {
         /// Name of the image.
         pub name: String,
         /// Version of the image.
         pub version: String,
-        /// Its name at the cloud.
+        /// Name of the image in the cloud.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub image: String,
-        /// Its id in the region, which goes before the name.
+        /// Id of the image in the region, which takes precedence over the name.
         #[serde(skip_serializing_if = "String::is_empty")]
         pub id: String,
         /// CPU architecture.

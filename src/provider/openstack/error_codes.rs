@@ -1,4 +1,5 @@
-//! Gardener's error codes from what OpenStack says, through its driver of machine-controller-manager or to this extension.
+//! Gardener's error codes for errors from OpenStack, either through its machine-controller-manager driver or in
+//! responses to this extension.
 
 use serde_json::Value;
 
@@ -6,12 +7,11 @@ use crate::api::bounded_text;
 use crate::api::gardener::ErrorCode;
 use crate::provider::{DependencyFailure, ErrorNames, ErrorTexts, KnownErrors, error_codes};
 
-/// Types of Neutron's and of Nova's faults, in lower case.
-/// What is known of the errors of OpenStack.
 pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
 
+/// Fault types of Neutron and Nova, in lower case.
 const CODES: ErrorNames = &[
-    // These can mean anything, so their words decide.
+    // Ambiguous codes, for which the message decides.
     (None, "badrequest forbidden computefault conflictingrequest servererror"),
     (Some(ErrorCode::InfraUnauthenticated), "unauthorized"),
     (Some(ErrorCode::InfraUnauthorized), "policynotauthorized"),
@@ -24,7 +24,7 @@ const CODES: ErrorNames = &[
     (Some(ErrorCode::ConfigurationProblem), "itemnotfound notfound"),
 ];
 
-/// Words that only OpenStack uses.
+/// Phrases specific to OpenStack.
 const TEXTS: ErrorTexts = &[
     (
         ErrorCode::InfraUnauthenticated,
@@ -48,10 +48,10 @@ const TEXTS: ErrorTexts = &[
     ),
 ];
 
-/// The longest text of OpenStack that comes into a message.
+/// Maximum length of OpenStack's text in a message.
 const LONGEST_TEXT: usize = 300;
 
-/// Why a call has failed that was answered with this status: in the words of the fault, without addresses.
+/// The failure for a response with this status, with the message of the fault instead of the whole response.
 #[must_use]
 pub fn answer_failure(doing: &str, status: u16, body: &str) -> DependencyFailure {
     let fault: Option<Value> = serde_json::from_str(body).ok();

@@ -1,4 +1,4 @@
-//! Images of OpenStack: by name or by id in the region, and where they are kept.
+//! OpenStack images, referred to by name or by id in the region, and their entries in the provider status.
 
 use serde_json::Value;
 
@@ -27,8 +27,8 @@ impl ImageProvider for OpenStack {
     }
 }
 
-/// Where the CloudProfile declares no capabilities, only the architecture counts. Else the capabilities do, and an image without
-/// any fits every machine; one of another architecture comes last.
+/// If the CloudProfile declares no capabilities, only the architecture is compared. Otherwise, capabilities are
+/// compared; images without any fit every machine, but those of another architecture have the lowest priority.
 pub(super) fn kept_images(status: &WorkerStatus, declared: &[CapabilityDefinition]) -> KeptImages {
     let kept = |entry: &StatusImage| {
         let listed = entry.capabilities.clone().unwrap_or_default();
@@ -46,8 +46,8 @@ pub(super) fn kept_images(status: &WorkerStatus, declared: &[CapabilityDefinitio
     KeptImages::of_worker(status.machine_images.iter().map(kept).collect())
 }
 
-/// The entry of the provider status for the image of a pool. Without capabilities it is for the architecture that it is used
-/// for.
+/// The provider status entry for the image of a pool. An image without capabilities gets the architecture of the
+/// machine type.
 pub(super) fn status_image(
     pool: &WorkerPool,
     selected: &SelectedImage<'_>,
@@ -77,7 +77,8 @@ pub(super) fn status_image(
     in_form(StatusImage { architecture: architecture(&selected.machine), ..image }, declared)
 }
 
-/// The entry as the CloudProfile calls for it: by capabilities where it declares some, else by architecture.
+/// Adapts an entry to the format of the CloudProfile: with capabilities if it declares any, otherwise with an
+/// architecture.
 fn in_form(image: StatusImage, declared: &[CapabilityDefinition]) -> StatusImage {
     let StatusImage { architecture, capabilities, .. } = &image;
     if declared.is_empty() {
@@ -93,7 +94,7 @@ fn in_form(image: StatusImage, declared: &[CapabilityDefinition]) -> StatusImage
 /// The images of the provider status after `planned`.
 ///
 /// # Errors
-/// When a planned image is no entry of the document.
+/// If a planned image is not a valid entry.
 pub(super) fn images_after(
     before: &[StatusImage],
     declared: &[CapabilityDefinition],

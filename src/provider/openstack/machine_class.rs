@@ -1,4 +1,4 @@
-//! The provider spec of a machine class, as machine-controller-manager's OpenStack driver reads it.
+//! The provider spec of a machine class, as machine-controller-manager's OpenStack driver decodes it.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,14 @@ use crate::provider::machine_class::without_nulls;
 use crate::provider::zonal::PoolInputs;
 
 impl OpenStackWorker<'_> {
-    /// `MachineClass.providerSpec`.
     pub(super) fn provider_spec(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Value {
-        // Every member of the provider config is named, so that a new one can't be forgotten.
+        // Lists every member of the provider config, so that a new one can't be forgotten.
         let WorkerConfig {
             _api_version: _,
             _kind: _,
-            // Goes into the node template of the class.
+            // Part of the node template of the class.
             node_template: _,
-            // The group is looked up by pool.
+            // The recorded group of the pool is used instead.
             server_group: _,
             machine_labels: _,
             additional_security_groups,
@@ -55,15 +54,15 @@ impl OpenStackWorker<'_> {
     }
 }
 
-/// What pods have: as it is ordered, and then what the status has beside that.
+/// The pod networks: the one in the spec, followed by others in the status.
 fn pod_networks(shoot: &Shoot) -> Vec<&str> {
     let ordered = shoot.spec.networking.as_ref().and_then(|networking| networking.pods.as_deref());
     let in_status = shoot.status.networking.iter().flat_map(|networking| &networking.pods);
     ordered.into_iter().chain(in_status.map(String::as_str).filter(|pods| Some(*pods) != ordered)).collect()
 }
 
-/// Labels of the pool, labels of its machines over them, and over both the tags that machine-controller-manager finds machines
-/// by. Of two keys that become the same one, the later counts, in the order of the keys.
+/// Labels of the pool, overridden by its machine labels, overridden by the tags by which machine-controller-manager
+/// finds machines. If two keys become equal, the last one in key order wins.
 fn tags(technical_id: &str, pool: &WorkerPool, config: &WorkerConfig) -> BTreeMap<String, String> {
     let labels = pool.labels.iter().chain(config.machine_labels.iter().map(|label| (&label.name, &label.value)));
     let mut tags: BTreeMap<String, String> = labels.map(|(key, value)| (tag_key(key), value.clone())).collect();

@@ -1,9 +1,9 @@
 //! OpenStack: documents, images, disks, machine classes and server groups of `spec.type: openstack`.
 //!
-//! * [`documents`]: what stands in `providerConfig` and its relatives;
-//! * `profile`, `settings`, `image`: its half of CloudProfiles, and the images that were used before;
-//! * [`credentials`], [`server_groups`], `described`: who asks the cloud, and what pools depend on there;
-//! * `root_disk`, `machine_class`: the root disk and the provider spec; `zonal`: what is OpenStack's of a pool.
+//! * [`documents`]: provider configs and statuses;
+//! * `profile`, `settings`, `image`: CloudProfiles, and previously used images;
+//! * [`credentials`], [`server_groups`], `described`: credentials and cloud dependencies of pools;
+//! * `root_disk`, `machine_class`: the root disk and the provider spec; `zonal`: planning of pools.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ impl Provider for OpenStack {
         vec!["/spec/imageID".to_owned(), "/spec/imageName".to_owned()]
     }
 
-    /// Another policy needs another server group, whose id nobody knows here: the policy stands for it.
+    /// A new policy requires a new server group, whose id is unknown here, so the policy is hashed in its place.
     fn pool_items(&self, pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
         let config = pool_config(pool)?;
         zonal::provider_items(pool, &config, || Ok(server_groups::policy(&config).map(str::to_owned)))

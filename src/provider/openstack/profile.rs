@@ -1,4 +1,4 @@
-//! OpenStack's half of CloudProfiles.
+//! The provider config of OpenStack CloudProfiles.
 
 use serde_json::Value;
 
@@ -19,13 +19,13 @@ impl ProfileFormat for OpenStack {
         "openstack"
     }
 
-    /// It lists the policies that server groups may have.
+    /// The document lists the allowed server group policies.
     fn compares_pools(&self) -> bool {
         true
     }
 
-    /// Only regions name an architecture: an image that has no more than a name is for `amd64`, and can't be written
-    /// for any other.
+    /// Only regions have an architecture. An image with only a name is for `amd64`, so flavors of other architectures
+    /// without regions are dropped.
     fn old_format_of_flavors(&self, version: &str, flavors: &[(String, Members)]) -> Vec<Members> {
         let has_regions =
             |flavor: &Members| flavor.get("regions").and_then(Value::as_array).is_some_and(|list| !list.is_empty());
@@ -35,7 +35,7 @@ impl ProfileFormat for OpenStack {
         old_format_of_flavors(version, &flavors)
     }
 
-    /// An architecture that is named and empty fits nothing.
+    /// An explicitly empty architecture fits no image.
     fn machine_capabilities(
         &self,
         listed: Option<&Capabilities>,
@@ -83,7 +83,7 @@ impl VersionEntry for ImageVersion {
         self.capability_flavors.iter().map(|flavor| &flavor.capabilities)
     }
 
-    /// An image that is only named is for `amd64`.
+    /// An image with only a name is for `amd64`.
     fn architectures(&self) -> Vec<&str> {
         if self.regions.is_empty() { vec![DEFAULT_ARCHITECTURE] } else { architectures(&self.regions) }
     }
@@ -124,7 +124,7 @@ impl VersionEntry for ImageVersion {
 }
 
 impl ImageVersion {
-    /// One flavor for each architecture of the regions; each may fall back to the image that is named for all.
+    /// One flavor per architecture of the regions, each with the name for all regions as a fallback.
     fn flavors_of_old_format(&self, region: Option<&str>) -> Vec<EntryFlavor<'_>> {
         let mut flavors = flavors_by_architecture(&self.regions, region);
         if flavors.is_empty() {
@@ -137,7 +137,7 @@ impl ImageVersion {
     }
 }
 
-/// The image that is named for all regions, where a region has none; asked for all regions, it comes last.
+/// Adds the name for all regions if the region has no image. Without a region, it is added last.
 fn with_global<'a>(
     mut references: Vec<ListedReference<'a>>,
     image: &'a str,

@@ -6,17 +6,17 @@ use crate::provider::image::machine_type;
 use crate::provider::volumes::gib;
 use crate::provider::{PoolProblem, WorkerContext};
 
-/// The root disk; what is absent comes from the flavor.
+/// The root disk; absent values come from the OpenStack flavor.
 pub(super) struct RootDisk {
-    /// In GiB.
+    /// Size in GiB.
     pub(super) size: Option<i64>,
     pub(super) volume_type: Option<String>,
 }
 
-/// The root disk of the pool, or of its machine type where the pool names no kind of volume.
+/// The root disk of the pool, or of its machine type if the pool has no volume type.
 ///
 /// # Errors
-/// When the machine type is unknown, or the size is no number.
+/// If the machine type is unknown, or the size is not a number.
 pub(super) fn root_disk(context: &WorkerContext<'_>, pool: &WorkerPool) -> Result<RootDisk, PoolProblem> {
     let volume = pool.volume.as_ref();
     let size = volume.map(|volume| gib("volume.size", &volume.size)).transpose()?.filter(|size| *size > 0);

@@ -1,5 +1,5 @@
-//! Server groups (docs/openstack-server-groups.md): what pools need, what is done about it, and what can go. Pure; the client
-//! in `cloud/openstack` and a file that describes the cloud answer the questions.
+//! Server groups (docs/openstack-server-groups.md): the groups that pools need, their reconciliation, and unneeded
+//! groups. Pure; requests are answered by the client in `cloud/openstack` or from a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,61 +17,61 @@ use crate::api::secret::Secrets;
 use crate::provider::documents::{PROVIDER_STATUS, decode, pool_config};
 use crate::provider::{DependencyFailure, DependencyRecord, WorkerContext, WorkerError, dependencies};
 
-/// So many characters of the shoot's uid begin the names of its server groups.
+/// Length of the prefix of the shoot's uid in server group names.
 const UID_CHARACTERS: usize = 18;
 
-/// A server group as Nova shows it.
+/// A server group as returned by Nova.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct ServerGroup {
-    /// Its id.
+    /// Id of the group.
     pub id: String,
-    /// Its name.
+    /// Name of the group.
     pub name: String,
-    /// Its policies; the first one counts.
+    /// Policies of the group; only the first one is used.
     pub policies: Vec<String>,
 }
 
-/// Where the server groups of a Worker are, and how they are named.
+/// Location and names of a Worker's server groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerGroupScope {
-    /// Who asks.
+    /// Credentials for OpenStack.
     pub credentials: Credentials,
-    /// Where tokens come from.
+    /// Keystone URL.
     pub identity_url: String,
-    /// The region.
+    /// Name of the region.
     pub region: String,
-    /// What names begin with since Kubernetes 1.35; `None` for a shoot without a proper uid.
+    /// Name prefix since Kubernetes 1.35; `None` for a shoot without a valid uid.
     uid: Option<String>,
-    /// What names began with before.
+    /// Name prefix before Kubernetes 1.35.
     technical_id: String,
 }
 
-/// What the pools of a Worker need. Each pool has one record at most, and records are in the order of pools.
+/// The groups that the pools of a Worker need. Each pool has at most one record, and records are in pool order.
 pub type Needs = crate::provider::Needs<ServerGroupScope, WantedGroup>;
 /// The group that a pool needs.
 pub type PoolNeed = crate::provider::PoolNeed<WantedGroup>;
 
-/// How the group of a pool shall be.
+/// The target group of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedGroup {
-    /// Its policy.
+    /// Policy of the group.
     pub policy: String,
-    /// The name of a new one.
+    /// Name of a new group.
     pub name: String,
-    /// What the name may begin with instead; `None` from Kubernetes 1.35 on.
+    /// Alternative name prefix; `None` since Kubernetes 1.35.
     old_prefix: Option<String>,
 }
 
 impl PoolNeed {
-    /// Whether the recorded group, as Nova shows it, is what the pool needs.
+    /// Whether the recorded group, as returned by Nova, meets the needs of the pool.
     #[must_use]
     pub fn is_met_by(&self, recorded: &DependencyRecord, shown: &ServerGroup) -> bool {
         let WantedGroup { name, old_prefix, .. } = &self.wanted;
         shown.name == recorded.name && self.has_policy(shown) && (old_prefix.is_some() || shown.name == *name)
     }
 
-    /// The group to take over for a pool without one: the first with the policy and a name of the pool.
+    /// The group to adopt for a pool without one: the first with the policy and a name of the pool.
     #[must_use]
     pub fn adopted<'a>(&self, listed: &'a [ServerGroup]) -> Option<&'a ServerGroup> {
         let WantedGroup { name, old_prefix, .. } = &self.wanted;
@@ -97,8 +97,8 @@ impl Needs {
         self.records.iter().filter(move |record| needed.contains(&record.pool_name))
     }
 
-    /// Ids of the groups that can go among those that Nova lists, first those that nobody records, then those of pools that need
-    /// none. No group goes that is in `used`: the ids that machine classes refer to.
+    /// Ids of unneeded groups in Nova's list: first those without a record, then those of pools that need none. Groups
+    /// in `used`, the ids in machine classes, are never deleted.
     #[must_use]
     pub fn unneeded(&self, listed: &[ServerGroup], used: &[String]) -> Vec<String> {
         let is_in_use = |id: &String| used.contains(id) || self.kept().any(|record| record.id == *id);
@@ -114,8 +114,8 @@ impl Needs {
         unneeded
     }
 
-    /// Whether a group was made for this shoot. Names of old groups also begin like those of another shoot, whose technical id
-    /// goes on where ours ends; so there the whole name has to be one: a pool that is known, and a word of chance.
+    /// Whether a group was created for this shoot. The technical id of this shoot may be a prefix of another shoot's,
+    /// so names of old groups must match completely: a known pool and a random suffix without `-`.
     fn is_own(&self, name: &str) -> bool {
         let ServerGroupScope { uid, technical_id, .. } = &self.scope;
         let begins = |uid: &String| name.strip_prefix(uid.as_str()).is_some_and(|rest| rest.starts_with('-'));
@@ -126,7 +126,7 @@ impl Needs {
         uid.as_ref().is_some_and(begins) || self.known_pools.iter().any(is_of)
     }
 
-    /// The records that are left when these ids have gone.
+    /// The remaining records after the deletion of these ids.
     #[must_use]
     pub fn records_without(&self, gone: &[String]) -> Vec<DependencyRecord> {
         self.records.iter().filter(|record| !gone.contains(&record.id)).cloned().collect()
@@ -155,21 +155,21 @@ impl ServerGroupScope {
     }
 }
 
-/// The policy that a provider config asks for.
+/// The requested policy of a provider config.
 pub(super) fn policy(config: &WorkerConfig) -> Option<&str> {
     config.server_group.as_ref().map(|group| group.policy.as_str()).filter(|policy| !policy.is_empty())
 }
 
-/// The provider config of the CloudProfile, which says where tokens come from.
+/// Decodes the provider config of the CloudProfile, which has the Keystone URL.
 pub(super) fn profile_config(context: &WorkerContext<'_>) -> Result<Arc<CloudProfileConfig>, WorkerError> {
     let missing = || WorkerError::DocumentMissing { path: context.profile_config_path(), kind: "CloudProfileConfig" };
     context.profile_config()?.ok_or_else(missing)
 }
 
-/// Where tokens of a region come from, as the CloudProfile says.
+/// The Keystone URL of a region in the CloudProfile.
 ///
 /// # Errors
-/// When it does not say it.
+/// If the CloudProfile has none.
 pub(super) fn identity_url<'a>(
     config: &'a CloudProfileConfig,
     region: &str,
@@ -181,7 +181,7 @@ pub(super) fn identity_url<'a>(
     url.filter(|url| !url.is_empty()).ok_or_else(missing)
 }
 
-/// The server groups that are recorded now.
+/// The recorded server groups.
 ///
 /// # Errors
 /// As [`dependencies::records`].
@@ -192,10 +192,10 @@ pub(super) fn records(
     dependencies::records(context, "server groups", &status.server_group_dependencies)
 }
 
-/// What the pools of a Worker need; `None` when they need nothing and nothing is left of what they needed.
+/// The server groups that the pools of a Worker need; `None` if they need none and none are recorded.
 ///
 /// # Errors
-/// When a document that says so is missing or wrong.
+/// If a required document is missing or invalid.
 pub fn needs(context: &WorkerContext<'_>) -> Result<Option<Needs>, WorkerError> {
     let status: WorkerStatus = context.provider_status()?.unwrap_or_default();
     let records = records(context, &status)?;
@@ -207,11 +207,11 @@ pub fn needs(context: &WorkerContext<'_>) -> Result<Option<Needs>, WorkerError> 
     needs_of(&worker.spec.pools, shoot, records, scope)
 }
 
-/// What has to go with a Worker; `None` when it never had anything. Where neither a pool nor a record speaks of a group, one may
-/// have been made for a policy that was taken back before the record was written, if the CloudProfile offers policies.
+/// The server groups to delete with a Worker; `None` if it never had any. If the CloudProfile lists policies, an
+/// unrecorded group may exist: a pool may have requested one and dropped the request before the record was written.
 ///
 /// # Errors
-/// When the CloudProfile or the credentials can't be read.
+/// If the CloudProfile or the credentials can't be decoded.
 pub fn needs_of_deletion(
     worker: &Worker,
     cluster: Option<&Cluster>,
@@ -237,7 +237,7 @@ pub fn needs_of_deletion(
         }
         needs => needs,
     };
-    // Machines are gone, so no pool needs anything. What one has asked for may be there without a record.
+    // All machines are deleted, so pools need no groups. A requested group may exist without a record.
     Ok(needs.map(|needs| Needs { pools: Vec::new(), refused: BTreeMap::new(), ..needs }))
 }
 
@@ -254,7 +254,7 @@ fn needs_of(
     if asking.is_empty() && records.is_empty() {
         return Ok(None);
     }
-    // Of several records of a pool the last one counts.
+    // If a pool has several records, the last one wins.
     let mut records: BTreeMap<String, DependencyRecord> =
         records.into_iter().map(|record| (record.pool_name.clone(), record)).collect();
     let mut needs = Needs::of_records(scope()?, records.values().cloned().collect());

@@ -1,11 +1,11 @@
-//! What stands in OpenStack's half of a CloudProfile beside images.
+//! Validates the settings of an OpenStack CloudProfile other than images.
 
 use core::net::IpAddr;
 
 use super::documents::CloudProfileConfig;
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 
-/// What is wrong with the settings. Classes of load balancers and duplicates are the Go extension's to refuse.
+/// Validates the settings. Load balancer classes and duplicates are validated only by the Go extension.
 pub(super) fn validate(config: &CloudProfileConfig, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let constraints = path.child("constraints");
     let pools = config.constraints.floating_pools.iter().map(|pool| pool.name.as_str());

@@ -1,4 +1,4 @@
-//! What is wrong with pools of a Shoot on OpenStack. Unlike the Go extension's, each error names its pool.
+//! Validates Shoot pools on OpenStack. Unlike the Go extension's errors, each error contains the pool.
 
 use super::documents::{MachineLabel, WorkerConfig};
 use super::server_groups::policy;
@@ -7,15 +7,15 @@ use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::document::decode_document;
 use crate::provider::shoot_pools::{self, validate_node_template};
 
-/// The longest name or value of a machine label.
+/// Maximum length of a machine label's name or value.
 const LONGEST: usize = 255;
 
-/// What is wrong with the pools, also compared with what they were.
+/// Validates the pools and their changes from `old`.
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
     shoot_pools::validate(pools, old, validate_pool, validate_config)
 }
 
-/// Whether the CloudProfile offers the policy of the pool; what can't be read was refused before.
+/// Checks that the CloudProfile allows the policy of the pool. Decoding errors are reported elsewhere.
 pub(super) fn validate_policy(pool: &ShootPool, offered: &[String], path: FieldPath<'_>, errors: &mut FieldErrors) {
     let config = pool.provider_config.as_deref().map(decode_document::<WorkerConfig>).and_then(Result::ok);
     if let Some(policy) = config.as_ref().and_then(policy).filter(|policy| !offered.iter().any(|one| one == policy)) {

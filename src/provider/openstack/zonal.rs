@@ -1,4 +1,4 @@
-//! What is OpenStack's of planning and explaining a pool.
+//! Planning and explanation of OpenStack pools.
 
 use std::sync::Arc;
 
@@ -20,25 +20,25 @@ use crate::provider::profile::ProfileConfig;
 use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalWorker};
 use crate::provider::{DependencyRecord, PoolPlan, PoolProblem, WorkerContext, WorkerError};
 
-/// What all pools of one Worker share.
+/// Values that all pools of one Worker share.
 pub(super) struct OpenStackWorker<'a> {
     pub(super) context: WorkerContext<'a>,
     pub(super) infrastructure: InfrastructureStatus,
     pub(super) security_group: String,
     status: WorkerStatus,
-    /// As they are recorded after this reconcile.
+    /// Recorded server groups after their reconciliation.
     server_groups: Vec<DependencyRecord>,
 }
 
-/// What all zones of a pool share.
+/// Values that all zones of a pool share.
 pub(super) struct OpenStackPool {
     pub(super) root_disk: RootDisk,
-    /// The id of its server group.
+    /// Id of the pool's server group.
     pub(super) server_group: Option<String>,
 }
 
 impl<'a> OpenStackWorker<'a> {
-    /// Decodes what all pools share.
+    /// Decodes the documents that all pools share.
     pub(super) fn open(context: WorkerContext<'a>) -> Result<ZonalPlanner<'a, Self>, WorkerError> {
         let config: Arc<CloudProfileConfig> = profile_config(&context)?;
         identity_url(&config, &context.worker.spec.region, &context.profile_config_path())?;
@@ -56,7 +56,7 @@ impl<'a> OpenStackWorker<'a> {
         Ok(ZonalPlanner { context, images, worker })
     }
 
-    /// The server group of the pool, where its provider config asks for one.
+    /// The server group of the pool, if its provider config requests one.
     fn server_group(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<Option<String>, PoolProblem> {
         if policy(config).is_none() {
             return Ok(None);
@@ -70,13 +70,13 @@ impl<'a> OpenStackWorker<'a> {
     }
 }
 
-/// The path within a pool that server groups are ordered at.
+/// Path of the server group within a pool.
 const SERVER_GROUP: &str = "providerConfig.serverGroup";
 
-/// What OpenStack adds to the hash of a pool.
+/// Returns the OpenStack hash inputs of a pool.
 ///
 /// # Errors
-/// When the pool has no node-agent secret name, or its server group is missing.
+/// If the pool has no node agent Secret name, or its server group is missing.
 pub(super) fn provider_items(
     pool: &WorkerPool,
     config: &WorkerConfig,
@@ -113,8 +113,8 @@ impl ZonalWorker for OpenStackWorker<'_> {
         pool_config(pool)
     }
 
-    /// The id of the server group, the labels that say so, and the security groups. A pool that is updated in place has none of
-    /// it.
+    /// Hashes the id of the server group, the machine labels with `triggerRollingOnUpdate`, and the security groups.
+    /// In-place pools have no such inputs.
     fn hash_items(&self, pool: &WorkerPool, config: &WorkerConfig) -> Result<ProviderItems, PoolProblem> {
         provider_items(pool, config, || self.server_group(pool, config))
     }

@@ -1,5 +1,5 @@
-//! How each provider names the type of its document: how one is opened, and how that of a NamespacedCloudProfile is merged
-//! into that of its parent.
+//! The type of a provider's document in CloudProfiles: how to open it, and how to merge the document of a
+//! NamespacedCloudProfile into that of its parent.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -9,12 +9,12 @@ use crate::api::gotext::json::decode_lenient;
 use crate::capabilities::DEFAULT_ARCHITECTURE;
 use crate::provider::document::{Document, DocumentError, decode_document};
 
-/// What becomes of a version that both documents list.
+/// How to merge a version that both documents list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SameVersion {
-    /// Both entries stay.
+    /// Keep both entries.
     Added,
-    /// The entry of the NamespacedCloudProfile counts.
+    /// Keep the entry of the NamespacedCloudProfile.
     Replaced,
 }
 
@@ -39,12 +39,12 @@ impl ConfigType {
         Self { open, same_version, complete: |_| {} }
     }
 
-    /// Documents of which nothing is known.
+    /// Documents of an unknown provider.
     pub(super) fn unknown() -> Self {
         Self { open: |_| Ok(Box::new(UnknownConfig)), same_version: SameVersion::Added, complete: |_| {} }
     }
 
-    /// With what the decoder only adds in memory, but merged documents say.
+    /// Sets a function that adds defaults to merged documents, where the decoder adds them only in memory.
     #[must_use]
     pub fn completed_by(self, complete: fn(&mut Value)) -> Self {
         Self { complete, ..self }
@@ -65,7 +65,7 @@ impl ConfigType {
     }
 }
 
-/// Versions in the old format that name no architecture are for `amd64`; merged documents say so.
+/// Adds `amd64` to versions in the old format without an architecture, as merged documents contain it.
 pub fn name_architectures(document: &mut Value) {
     let images = document.get_mut("machineImages").and_then(Value::as_array_mut).into_iter().flatten();
     let versions = images.filter_map(|image| image.get_mut("versions")?.as_array_mut()).flatten();
@@ -78,9 +78,8 @@ pub fn name_architectures(document: &mut Value) {
     }
 }
 
-/// Adds images, versions and machine types of `namespaced` to `parent`, in the order in which they stand; the first
-/// machine type of a name counts. An entry that stands there already is not added again, so merging twice is merging
-/// once.
+/// Adds images, versions and machine types of `namespaced` to `parent` in their order; the first machine type with a
+/// name wins. Existing entries are not added again, so merging is idempotent.
 ///
 /// Both must have been decoded before, so that their members have the right types.
 #[must_use]
@@ -114,7 +113,7 @@ fn add_image(images: &mut Vec<Value>, mut image: Value, same_version: SameVersio
     });
 }
 
-/// Adds items to the list of that name; without items the member stays as it is.
+/// Appends items to the list member `name`; without items the member stays unchanged.
 fn extend_list(
     members: &mut Map<String, Value>,
     name: &str,
@@ -129,7 +128,7 @@ fn extend_list(
     members.insert(name.to_owned(), list.into());
 }
 
-/// The list of that name; what is missing or null has none.
+/// Takes the list member `name`; empty if it is absent or null.
 fn taken_list(members: &mut Map<String, Value>, name: &str) -> Vec<Value> {
     match members.get_mut(name).map(Value::take) {
         Some(Value::Array(items)) => items,

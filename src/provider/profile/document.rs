@@ -1,4 +1,4 @@
-//! Everything about a `CloudProfileConfig` that follows from its images, for every provider.
+//! Implements [`ProfileConfig`] for the documents of all providers, based on their images.
 
 use std::borrow::Cow;
 
@@ -81,7 +81,7 @@ impl<Document: ImageDocument> ProfileConfig for Document {
     }
 }
 
-/// What is wrong with images by themselves.
+/// Validates the images without comparing them with the rest of the profile.
 fn validate_images<Version: VersionEntry>(
     images: &[ImageVersions<Version>],
     definitions: &[CapabilityDefinition],

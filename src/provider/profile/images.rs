@@ -1,5 +1,5 @@
-//! `machineImages` of a `CloudProfileConfig`: every provider lists images by name and version, and differs only in what
-//! stands in a version.
+//! `machineImages` of a `CloudProfileConfig`: all providers list images by name and version, and differ only in the
+//! members of a version.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,59 +19,60 @@ pub struct ImageVersions<Version> {
     /// Name of the image.
     #[serde(default, deserialize_with = "null_as_default")]
     pub name: String,
-    /// Its versions. A version may be listed several times, in the old format for example once per architecture.
+    /// Versions of the image. A version may be listed several times, for example once per architecture in the old
+    /// format.
     #[serde(default = "Vec::new", deserialize_with = "null_as_default")]
     pub versions: Vec<Version>,
 }
 
-/// Which entries count where a version is listed several times.
+/// Which entries apply if a version is listed several times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeated {
-    /// All of them together.
+    /// All entries, combined.
     All,
-    /// The first one.
+    /// The first entry.
     First,
-    /// The last one.
+    /// The last entry.
     Last,
 }
 
-/// A version of an image, as a provider lists it.
+/// A version of an image in a provider's document.
 pub trait VersionEntry: Send + Sync {
-    /// Which entries count for validation where a version is listed several times.
+    /// Which entries validation uses if a version is listed several times.
     const REPEATED: Repeated;
 
-    /// Which entries count for Workers: all of them; or the first one that is not empty, and where no capabilities are declared the
-    /// first one in the old format with an image for the region.
+    /// Which entries Workers use: all of them, or the first one that is not empty. In the latter case, without declared
+    /// capabilities, it is the first one in the old format with an image for the region.
     const CANDIDATES: Repeated = Repeated::All;
 
-    /// Whether the old format tells architectures apart where no capabilities are declared.
+    /// Whether the old format distinguishes architectures if no capabilities are declared.
     const TELLS_ARCHITECTURES: bool = true;
 
     /// The version.
     fn version(&self) -> &str;
 
-    /// What machines must be able to do for each flavor that is listed; none for the old format.
+    /// Capabilities of each listed flavor; empty for the old format.
     fn listed_capabilities(&self) -> impl ExactSizeIterator<Item = &Capabilities>;
 
-    /// Whether it lists flavors; else it is in the old format.
+    /// Whether the version lists flavors; otherwise it is in the old format.
     fn has_flavors(&self) -> bool {
         self.listed_capabilities().len() > 0
     }
 
-    /// Whether it has neither flavors nor members of the old format.
+    /// Whether the version has neither flavors nor members of the old format.
     fn is_empty(&self) -> bool {
         !self.has_flavors() && self.old_format_members().is_empty()
     }
 
-    /// The architectures of the old format.
+    /// Architectures of the old format.
     fn architectures(&self) -> Vec<&str>;
 
-    /// The flavors that machines in a region, or in any region, start from; in the old format those that its members
-    /// stand for. A provider with regional images leaves flavors out that have no image there.
+    /// The flavors for machines in a region, or in any region; the old format is converted to flavors. A provider with
+    /// regional images omits flavors without an image in the region.
     fn flavors(&self, region: Option<&str>) -> Vec<EntryFlavor<'_>>;
 
-    /// What core's half has to list for a version of which all entries are in the old format; in an order that depends
-    /// only on what they say. Nothing comes of an entry without any member.
+    /// The flavors that `spec.machineImages` has to list for a version whose entries are all in the old format, in an
+    /// order that does not depend on the order of the entries. Empty entries are ignored.
     fn core_flavors(entries: &[&Self]) -> Vec<Capabilities> {
         let entries = entries.iter().filter(|entry| !entry.old_format_members().is_empty());
         let mut architectures: Vec<&str> = entries.flat_map(|entry| entry.architectures()).collect();
@@ -80,7 +81,7 @@ pub trait VersionEntry: Send + Sync {
         architectures.into_iter().map(only_architecture).collect()
     }
 
-    /// What is wrong with the entry by itself, for an image of that name.
+    /// Validates the entry on its own. `image` is the name of its image.
     fn validate(
         &self,
         image: &str,
@@ -115,36 +116,37 @@ pub trait VersionEntry: Send + Sync {
     /// The members of the old format that are set.
     fn old_format_members(&self) -> Vec<&'static str>;
 
-    /// What is wrong with the members of the old format; also when there are none. `has_choice` says that flavors would
-    /// be allowed as well.
+    /// Validates the members of the old format, even if none is set. With `has_choice`, flavors would be allowed as
+    /// well.
     fn validate_old_format(&self, image: &str, has_choice: bool, path: FieldPath<'_>, errors: &mut FieldErrors);
 
-    /// What is wrong with the images of the flavor at that position.
+    /// Validates the images of the flavor at that position.
     fn validate_flavor(&self, index: usize, image: &str, path: FieldPath<'_>, errors: &mut FieldErrors);
 }
 
-/// The decoded document of a provider. Whoever has it has a [`ProfileConfig`](super::ProfileConfig).
+/// The decoded document of a provider. Each type that implements it also implements
+/// [`ProfileConfig`](super::ProfileConfig).
 pub trait ImageDocument: Send + Sync {
-    /// What the provider lists for a version.
+    /// Type of the provider's version entries.
     type Version: VersionEntry;
 
-    /// Whether the images are compared with core's half of the profile even if something else is wrong already.
+    /// Whether the images are compared with `spec.machineImages` even after other errors.
     const MAPPING_AFTER_ERRORS: bool = true;
 
-    /// Whether versions of a NamespacedCloudProfile that its parent has are not looked at.
+    /// Whether versions of a NamespacedCloudProfile that its parent has are skipped.
     const SKIPS_VERSIONS_OF_PARENT: bool = true;
 
     /// Whether a NamespacedCloudProfile in the old format may add a version without an image to an image of its parent.
-    /// Pools with that version can't be made; upstream accepts it for some providers.
+    /// Pools with that version can't be created; upstream accepts it for some providers.
     const UNMAPPED_VERSIONS_OF_PARENT: bool = false;
 
-    /// The images.
+    /// The listed images.
     fn machine_images(&self) -> &[ImageVersions<Self::Version>];
 
-    /// What is wrong with the other members, at `path`.
+    /// Validates the other members, at `path`.
     fn validate_settings(&self, _path: FieldPath<'_>, _errors: &mut FieldErrors) {}
 
-    /// What a pool of a Shoot asks for that another member does not offer; `path` is that of the pool.
+    /// Checks that other members of the document allow the settings of a Shoot pool at `path`.
     fn validate_pool(&self, _pool: &ShootPool, _path: FieldPath<'_>, _errors: &mut FieldErrors) {}
 
     /// Regions of the profile that another member does not cover.
@@ -152,7 +154,7 @@ pub trait ImageDocument: Send + Sync {
         Vec::new()
     }
 
-    /// What is wrong with the other members in a NamespacedCloudProfile, at `path`.
+    /// Validates the other members in a NamespacedCloudProfile, at `path`.
     fn validate_namespaced_settings(
         &self,
         _namespaced: &NamespacedProfileSpec,
@@ -163,13 +165,13 @@ pub trait ImageDocument: Send + Sync {
     }
 }
 
-/// The detail of an error: a version is in neither format.
+/// Error detail for a version in neither format.
 #[must_use]
 pub fn neither_format(image: &str, version: &str) -> String {
     format!("must provide either image or capabilityFlavors for machine image {image}@{version}")
 }
 
-/// The architecture of an image must be one that Gardener knows.
+/// Requires an architecture that Gardener supports.
 pub fn validate_architecture(architecture: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
     if !ARCHITECTURES.contains(&architecture) {
         errors.not_supported(path.child("architecture"), architecture, ARCHITECTURES);
@@ -179,16 +181,16 @@ pub fn validate_architecture(architecture: &str, path: FieldPath<'_>, errors: &m
 /// A flavor of a version.
 #[derive(Clone, Debug)]
 pub struct EntryFlavor<'a> {
-    /// Its position in `capabilityFlavors`; `None` in the old format.
+    /// Position in `capabilityFlavors`; `None` in the old format.
     pub position: Option<usize>,
-    /// What machines must be able to do.
+    /// Capabilities that machines must support.
     pub capabilities: Cow<'a, Capabilities>,
-    /// The image, in each region where the provider has regional images.
+    /// References to the image, one per region for providers with regional images.
     pub references: Vec<ListedReference<'a>>,
 }
 
 impl<'a> EntryFlavor<'a> {
-    /// Those of `capabilityFlavors`, in order.
+    /// Flavors listed in `capabilityFlavors`, in order.
     pub(in crate::provider) fn listed(
         flavors: impl Iterator<Item = (&'a Capabilities, Vec<ListedReference<'a>>)>,
     ) -> Vec<Self> {
@@ -200,13 +202,13 @@ impl<'a> EntryFlavor<'a> {
         flavors.enumerate().map(flavor).collect()
     }
 
-    /// One of the old format.
+    /// A flavor converted from the old format.
     pub(in crate::provider) fn old_format(capabilities: Capabilities, references: Vec<ListedReference<'a>>) -> Self {
         Self { position: None, capabilities: Cow::Owned(capabilities), references }
     }
 }
 
-/// Every image and version in the order of the document.
+/// Every image and version in document order.
 pub(super) fn listed_versions<Version: VersionEntry>(images: &[ImageVersions<Version>]) -> Vec<ListedVersion<'_>> {
     let versions = images.iter().enumerate().flat_map(|(image, entry)| {
         entry.versions.iter().enumerate().map(move |(position, version)| ListedVersion {
@@ -219,8 +221,8 @@ pub(super) fn listed_versions<Version: VersionEntry>(images: &[ImageVersions<Ver
     versions.collect()
 }
 
-/// The flavors of an image and version for a region, or for any: those of the first entry of that name that has any. `declared` are
-/// the capabilities that the profile declares.
+/// The flavors of an image and version for a region, or for all regions, from the first entry with flavors. `declared`
+/// are the capabilities that the profile declares.
 pub fn listed_flavors<'a, Version: VersionEntry>(
     images: &'a [ImageVersions<Version>],
     [image, version]: [&str; 2],
@@ -248,13 +250,13 @@ pub fn listed_flavors<'a, Version: VersionEntry>(
     entries.find_map(of_entry).unwrap_or_default()
 }
 
-/// Images and versions by name, for looking many of them up.
+/// Index of images and versions by name.
 pub(super) struct ImageIndex<'a, Version> {
     images: HashMap<&'a str, HashMap<&'a str, Vec<&'a Version>>>,
 }
 
 impl<'a, Version: VersionEntry> ImageIndex<'a, Version> {
-    /// Of several images with one name the last counts.
+    /// If several images have the same name, the last one is used.
     pub(super) fn new(images: &'a [ImageVersions<Version>]) -> Self {
         let of_image = |image: &'a ImageVersions<Version>| {
             let mut versions: HashMap<&str, Vec<&Version>> = HashMap::new();
@@ -276,7 +278,7 @@ impl<'a, Version: VersionEntry> ImageIndex<'a, Version> {
         self.images.contains_key(image)
     }
 
-    /// The entries that count for a version; empty when it is not listed.
+    /// The entries of a version after [`VersionEntry::REPEATED`]; empty if it is not listed.
     pub(super) fn entries(&self, image: &str, version: &str) -> &[&'a Version] {
         self.images.get(image).and_then(|versions| versions.get(version)).map_or(&[], Vec::as_slice)
     }
@@ -298,7 +300,7 @@ mod tests {
         Providers::SHIPPED.profile_format(provider).unwrap().open(Some(&raw))
     }
 
-    /// Place, region, image of each flavor.
+    /// Place, region, and image of each flavor.
     fn references(config: &dyn ProfileConfig, version: &str, region: Option<&str>) -> Vec<String> {
         let flavors = config.flavors(["linux", version], region, &[]);
         let of_flavor = flavors.iter().flat_map(|flavor| {

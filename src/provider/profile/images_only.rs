@@ -1,4 +1,4 @@
-//! A `CloudProfileConfig` that lists images and nothing else, as several providers have it.
+//! A `CloudProfileConfig` that lists only images, as several providers use it.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -15,14 +15,14 @@ pub struct ImagesOnly<Version> {
     _api_version: Option<String>,
     #[serde(rename = "kind")]
     _kind: Option<String>,
-    /// The images.
+    /// The listed images.
     #[serde(default = "Vec::new", deserialize_with = "null_as_default")]
     pub machine_images: Vec<ImageVersions<Version>>,
 }
 
-/// What tells whose versions of images these are.
+/// Identifies the document in which a version entry is listed.
 pub trait ListedIn {
-    /// Group and version of the document that lists them.
+    /// API version of the document.
     const API_VERSION: &'static str;
 }
 

@@ -1,4 +1,4 @@
-//! Whether every version of core's half has its images in the provider's half.
+//! Checks that every version in `spec.machineImages` has images in the provider config.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::api::gardener::{Capabilities, CapabilityDefinition, ProfileImageVersi
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{ARCHITECTURE, ARCHITECTURES, mean_the_same, with_defaults};
 
-/// What core's half lists and the provider's half lacks, at `spec.machineImages`.
+/// Reports versions, flavors and architectures of `spec.machineImages` that the provider config lacks.
 pub(super) fn validate_mapping<Version: VersionEntry>(
     index: &ImageIndex<'_, Version>,
     profile: &ProfileSpec,
@@ -61,7 +61,7 @@ pub(super) fn validate_mapping<Version: VersionEntry>(
     }
 }
 
-/// An architecture of core's half without an image.
+/// An architecture of `spec.machineImages` without an image.
 pub(super) struct MissingArchitecture<'a> {
     architecture: &'a str,
     listed: Vec<&'a str>,
@@ -81,7 +81,7 @@ impl MissingArchitecture<'_> {
     }
 }
 
-/// Architectures of a version that no entry has.
+/// Architectures of a version without an entry.
 pub(super) fn missing_architectures<'a, Version: VersionEntry>(
     version: &'a ProfileImageVersion,
     entries: &[&'a Version],
@@ -95,15 +95,14 @@ pub(super) fn missing_architectures<'a, Version: VersionEntry>(
     missing.map(move |architecture| MissingArchitecture { architecture, listed: listed.clone() })
 }
 
-/// A flavor of core's half without an image.
+/// A flavor of `spec.machineImages` without an image.
 pub(super) struct MissingFlavor {
-    /// Its position.
     pub(super) position: usize,
     wanted: Capabilities,
     offered: Offered,
 }
 
-/// What the provider's half has instead.
+/// Flavors or architectures that the provider config lists instead.
 enum Offered {
     /// Flavors.
     Flavors(Vec<Capabilities>),
@@ -141,14 +140,14 @@ impl MissingFlavor {
     }
 }
 
-/// Flavors of a version, by position, that no entry has. Of several entries the first that lists flavors counts alone;
-/// only where none does, the architectures are compared.
+/// Flavors of a version, by position, without an entry. Only the first entry with flavors is used; if no entry has
+/// flavors, architectures are compared.
 pub(super) fn missing_flavors<Version: VersionEntry>(
     version: &ProfileImageVersion,
     entries: &[&Version],
     definitions: &[CapabilityDefinition],
 ) -> Vec<MissingFlavor> {
-    // A version without flavors has one that runs everything.
+    // A version without flavors has an implicit flavor for all machines.
     let everything = [Capabilities::default()];
     let wanted = if version.capability_flavors.is_empty() { &everything[..] } else { &version.capability_flavors };
     let listing = entries.iter().find(|entry| entry.has_flavors());
@@ -195,7 +194,7 @@ fn differing<'a>(
     })
 }
 
-/// Prints a flavor: `{architecture: [amd64], hyper: [gen2, gen1]}`.
+/// Formats a flavor: `{architecture: [amd64], hyper: [gen2, gen1]}`.
 pub(super) struct Flavor<'a>(pub(super) &'a Capabilities);
 
 impl fmt::Display for Flavor<'_> {

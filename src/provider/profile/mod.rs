@@ -1,18 +1,17 @@
-//! The seam for CloudProfiles: what a provider knows of its half of them, `spec.providerConfig`.
+//! The interface for `spec.providerConfig` of CloudProfiles, which each provider implements.
 //!
 //! ```text
-//!  spec.providerConfig ── ProfileFormat::open ──► ProfileConfig ─┬─► images       every image, as it is listed
-//!    (raw document)          decode, once                        ├─► flavors      what a worker chooses from
-//!                                                                ├─► validate     what admission refuses
-//!                                                                └─► core_flavors what admission writes into core's half
+//!  spec.providerConfig ── ProfileFormat::open ──► ProfileConfig ─┬─► images       every listed image
+//!    (raw document)          decode, once                        ├─► flavors      what Workers select from
+//!                                                                ├─► validate     errors, for admission
+//!                                                                └─► core_flavors flavors for spec.machineImages
 //! ```
 //!
-//! What the documents of all providers have in common is written once, over [`ImageDocument`] and [`VersionEntry`]:
-//! lists of images (`images`, `document`), the comparison with core's half (`mapping`), a project's additions
-//! (`namespaced`,
-//! `status_merge`). A provider says how it writes a version.
+//! The parts that all providers share are implemented for [`ImageDocument`] and [`VersionEntry`]: lists of images
+//! (`images`, `document`), the comparison with `spec.machineImages` (`mapping`), and NamespacedCloudProfiles
+//! (`namespaced`, `config_type`). A provider implements only its version entries.
 //!
-//! Every provider has one; [`Provider`](super::Provider) adds machines to it.
+//! Every provider has a format; [`Provider`](super::Provider) adds machines to it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -51,22 +50,23 @@ pub use regional::{
 };
 pub use unknown::{UnknownConfig, UnknownFormat};
 
-/// How a provider writes its half of CloudProfiles.
+/// The format of a provider's part of CloudProfiles.
 pub trait ProfileFormat: Send + Sync {
-    /// `spec.type` of CloudProfiles, and of Workers.
+    /// `spec.type` of CloudProfiles and Workers.
     fn provider_type(&self) -> &'static str;
 
-    /// The capabilities that a CloudProfile without `machineCapabilities` stands for.
+    /// The implicit capabilities of a CloudProfile without `machineCapabilities`.
     fn old_format_definitions(&self) -> Vec<CapabilityDefinition> {
         vec![architecture_definition()]
     }
 
-    /// The capabilities that count: those that a CloudProfile declares, or those that one in the old format stands for.
+    /// The effective capabilities: those that a CloudProfile declares, or the implicit ones of the old format.
     fn definitions<'a>(&self, declared: &'a [CapabilityDefinition]) -> Cow<'a, [CapabilityDefinition]> {
         if declared.is_empty() { Cow::Owned(self.old_format_definitions()) } else { Cow::Borrowed(declared) }
     }
 
-    /// What machines of a type can do: what the CloudProfile lists, with the architecture of the pool in a gap.
+    /// The capabilities of a machine type: those listed in the CloudProfile, completed with the architecture of the
+    /// pool.
     fn machine_capabilities(
         &self,
         listed: Option<&Capabilities>,
@@ -76,7 +76,7 @@ pub trait ProfileFormat: Send + Sync {
         complete_machine_type(listed, architecture, definitions)
     }
 
-    /// Which of the provider's clouds a CloudProfile with these regions is for, in the words of image listings.
+    /// The provider's cloud for a CloudProfile with these regions, named as in image listings.
     fn realm(&self, _regions: &[Region]) -> &'static str {
         "public"
     }
@@ -87,87 +87,85 @@ pub trait ProfileFormat: Send + Sync {
     /// Decodes `spec.providerConfig`; absent is empty.
     ///
     /// # Errors
-    /// When it is another document, or a member is unknown or wrong.
+    /// If it is another document, or a member is unknown or invalid.
     fn open(&self, raw: Option<&RawValue>) -> Result<Box<dyn ProfileConfig>, DocumentError> {
         self.config_type().open(raw)
     }
 
-    /// The documents of a CloudProfile and of a NamespacedCloudProfile that extends it as one.
+    /// Merges the documents of a CloudProfile and a NamespacedCloudProfile that extends it.
     ///
     /// # Errors
-    /// When one can't be read.
+    /// If one of them can't be decoded.
     fn merge(&self, parent: &RawValue, namespaced: &RawValue) -> Result<Value, DocumentError> {
         self.config_type().merge(parent, namespaced)
     }
 
-    /// Whether the old format has an image for each architecture of a version. Else a version has one image, and what
-    /// it is for stands in core's half alone.
+    /// Whether the old format has an image for each architecture of a version. Otherwise a version has one image, and
+    /// only `spec.machineImages` has its architectures.
     fn tells_architectures(&self) -> bool {
         true
     }
 
-    /// Whether provider configs of pools are compared with the CloudProfile ([`ProfileConfig::validate_pool`]).
+    /// Whether provider configs of pools are validated against the CloudProfile ([`ProfileConfig::validate_pool`]).
     fn compares_pools(&self) -> bool {
         false
     }
 
-    /// Why machines don't start from an image of the CloudProfile, whatever it lists.
+    /// Reason why machines don't use images of the CloudProfile, regardless of its content.
     fn bypasses_profile(&self, _encrypted_root_volume: bool) -> Option<&'static str> {
         None
     }
 
-    /// Whether of several entries of a version only one counts, not all of them together: the first with an image for the region,
-    /// and where capabilities are declared the first at all.
+    /// Whether only one of several entries of a version is used: the first with an image for the region, or with
+    /// declared capabilities the very first.
     fn first_entry_counts(&self) -> bool {
         false
     }
 
-    /// Whether a chosen flavor without a reference counts as none, where capabilities are declared: a kept image is next.
+    /// Whether a selected flavor without a reference falls back to a kept image, if capabilities are declared.
     fn passes_over_empty_references(&self) -> bool {
         false
     }
 
-    /// The flavors that a version in the old format stands for, as documents. `admitted` are the architectures by which
-    /// core's half admits it.
+    /// Converts a version in the old format to flavors, as documents. `admitted` are the architectures of the version
+    /// in `spec.machineImages`.
     fn flavors_of_old_format(&self, version: &Members, _admitted: &[String]) -> Vec<Members> {
         old_format::flavors_of_old_format(version)
     }
 
-    /// The entries of the old format for flavors of a version, each for one architecture. Capabilities that the old
-    /// format can't express are lost, and images that it has no words for are left out.
+    /// Converts flavors of a version to entries of the old format, each for one architecture. Capabilities that the old
+    /// format can't express are lost, and images that it can't express are omitted.
     fn old_format_of_flavors(&self, version: &str, flavors: &[(String, Members)]) -> Vec<Members> {
         old_format::old_format_of_flavors(version, flavors)
     }
 
-    /// Whether machines can start only from flavors that name their architecture, also where a profile defines only
-    /// one.
+    /// Whether machines require flavors with an architecture, even if a profile defines only one.
     fn needs_architecture(&self) -> bool {
         false
     }
 
-    /// Whether a member of a version, flavor or machine type says nothing that would not count without it.
+    /// Whether a member of a version, flavor or machine type has its default value.
     fn says_nothing(&self, member: &str, value: &Value) -> bool {
         member == ARCHITECTURE && value == DEFAULT_ARCHITECTURE
     }
 
-    /// What the document says of a machine type in the old format, as capabilities; nothing where it has no word for
-    /// it.
+    /// The capabilities of a machine type from the old format of the document; empty if it has none.
     fn machine_type_of_old_format(&self, _config: &Value, _machine_type: &str) -> Capabilities {
         Capabilities::default()
     }
 
-    /// Writes into the document what the old format says there of machine types; without any, takes it out.
+    /// Sets the machine types of the old format in the document; removes the member if there are none.
     fn set_machine_types_of_old_format(&self, _config: &mut Members, _machine_types: &[(&str, &Capabilities)]) {}
 }
 
 /// The decoded `spec.providerConfig` of a CloudProfile or NamespacedCloudProfile.
 pub trait ProfileConfig: Send + Sync {
-    /// Every image and version in the order of the document; one that is listed several times comes several times.
+    /// Every image and version in document order, including repeated ones.
     fn images(&self) -> Vec<ListedVersion<'_>>;
 
-    /// The flavors that Workers in a region choose from for an image and version, in their order; for no region in
-    /// particular, those of all regions. A version in the old format has the flavors that its members stand for. The image is
-    /// its name and version, `declared` are the capabilities that the profile declares.
+    /// The ordered flavors that Workers in a region select from, or without a region those of all regions. Versions in
+    /// the old format are converted to flavors. `image` is a name and version, `declared` are the capabilities that the
+    /// profile declares.
     fn flavors(
         &self,
         image: [&str; 2],
@@ -175,58 +173,58 @@ pub trait ProfileConfig: Send + Sync {
         declared: &[CapabilityDefinition],
     ) -> Vec<ListedFlavor<'_>>;
 
-    /// What is wrong with the document, by itself and against core's half of the profile.
+    /// Validates the document on its own and against the core fields of the profile.
     fn validate(&self, profile: &ProfileSpec) -> FieldErrors;
 
-    /// What is wrong with the document of a NamespacedCloudProfile.
+    /// Validates the document of a NamespacedCloudProfile.
     fn validate_namespaced(&self, namespaced: &NamespacedProfileSpec, parent: &ProfileSpec) -> FieldErrors;
 
-    /// What a pool of a Shoot asks for that the document does not offer; `path` is that of the pool.
+    /// Checks that the document allows the settings of a Shoot pool at `path`.
     fn validate_pool(&self, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors);
 
-    /// What core's half has to list as `capabilityFlavors`, for each of its versions that the document lists.
+    /// The `capabilityFlavors` that `spec.machineImages` has to list, for each of its versions that the document lists.
     fn core_flavors(&self, images: &[ProfileImage]) -> Vec<CoreFlavors<'_>>;
 
     /// Regions of the profile that a setting of the document does not cover.
     fn uncovered_regions<'a>(&self, regions: &'a [Region]) -> Vec<UncoveredRegion<'a>>;
 
-    /// Flavors that nothing tells apart from an earlier one of the same version. Machines that fit both get neither,
-    /// which admission can't refuse, because Gardener accepts it.
+    /// Flavors with the same capabilities as an earlier flavor of the same version. Machines that fit both get neither.
+    /// Admission can't deny this, because Gardener accepts it.
     fn repeated_flavors(&self, definitions: &[CapabilityDefinition]) -> Vec<RepeatedFlavor<'_>>;
 }
 
-/// A region of a CloudProfile that a setting of the provider's half does not cover.
+/// A region of a CloudProfile that a setting of the provider config does not cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UncoveredRegion<'a> {
-    /// The region.
+    /// Name of the region.
     pub region: &'a str,
-    /// The member of the document.
+    /// Member of the document.
     pub member: &'static str,
-    /// What fails there without it.
+    /// Consequence of the gap.
     pub consequence: &'static str,
 }
 
-/// What core's half has to list for one of its versions.
+/// The flavors that `spec.machineImages` has to list for a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoreFlavors<'a> {
-    /// Position of the image in core's half.
+    /// Position of the image in `spec.machineImages`.
     pub image: usize,
     /// Position of the version.
     pub version: usize,
-    /// The flavors, in order.
+    /// Flavors in order.
     pub flavors: Vec<Cow<'a, Capabilities>>,
 }
 
-/// Two flavors of a version that list the same capabilities, in a region if images are regional.
+/// Two flavors of a version with the same capabilities, in the same region if images are regional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepeatedFlavor<'a> {
     /// Name of the image.
     pub image: &'a str,
-    /// The version.
+    /// Version of the image.
     pub version: &'a str,
-    /// The earlier flavor.
+    /// Place of the earlier flavor.
     pub first: Place,
-    /// The later one.
+    /// Place of the later flavor.
     pub second: Place,
 }
 
@@ -235,9 +233,9 @@ pub struct RepeatedFlavor<'a> {
 pub struct ListedVersion<'a> {
     /// Name of the image.
     pub image: &'a str,
-    /// The version.
+    /// Version of the image.
     pub version: &'a str,
-    /// Where it stands.
+    /// Place in the document.
     pub place: Place,
     /// Whether it is in the old format.
     pub old_format: bool,
@@ -246,17 +244,18 @@ pub struct ListedVersion<'a> {
 /// A flavor of an image version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedFlavor<'a> {
-    /// What machines must be able to do.
+    /// Capabilities that machines must support.
     pub capabilities: Cow<'a, Capabilities>,
-    /// The image, in each region where the provider has regional images. Empty when the document names none.
+    /// References to the image, one per region for providers with regional images. Empty if the document has none.
     pub references: Vec<ListedReference<'a>>,
-    /// Where it stands; in the old format that is the version.
+    /// Place of the flavor, or of the version in the old format.
     pub place: Place,
 }
 
 impl<'a> ListedFlavor<'a> {
-    /// The image, of a flavor that was asked for in one region. Where that is listed several times, the last counts; where the
-    /// CloudProfile compares nothing, the first. Of several members that name an image everywhere, the first counts.
+    /// The reference of a flavor that was listed for one region. If the region is listed several times, the last one
+    /// wins, or the first if the CloudProfile compares no capabilities. Of several references for all regions, the
+    /// first wins.
     #[must_use]
     pub fn in_region(&self, definitions: &[CapabilityDefinition]) -> Option<&ListedReference<'a>> {
         let first = self.references.first()?;
@@ -266,25 +265,25 @@ impl<'a> ListedFlavor<'a> {
     }
 }
 
-/// How a cloud calls the image of a flavor.
+/// A cloud's reference to the image of a flavor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedReference<'a> {
-    /// Where the name counts; `None` means everywhere.
+    /// Region of the reference; `None` for all regions.
     pub region: Option<&'a str>,
-    /// The member that names it, such as `urn` or `ami`.
+    /// Member that holds the reference, such as `urn` or `ami`.
     pub member: &'static str,
-    /// The name.
+    /// Value of the member.
     pub value: &'a str,
 }
 
-/// A place in the document. It prints as `machineImages[0].versions[1].capabilityFlavors[2]`.
+/// A place in the document, formatted as `machineImages[0].versions[1].capabilityFlavors[2]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// Position of the image.
     pub image: usize,
     /// Position of the version.
     pub version: usize,
-    /// Position of the flavor, unless the version as a whole is meant.
+    /// Position of the flavor; `None` for the version as a whole.
     pub flavor: Option<usize>,
 }
 

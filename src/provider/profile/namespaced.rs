@@ -1,4 +1,4 @@
-//! The images of a NamespacedCloudProfile against its core half and its parent.
+//! Validates the images of a NamespacedCloudProfile against its core fields and its parent.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,10 +10,10 @@ use crate::api::gardener::{
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{ARCHITECTURE, are_equal, flavors_with_defaults, with_defaults};
 
-/// Where messages say that an image has to be listed.
+/// The place that messages refer to.
 const PLACE: &str = "the NamespacedCloudProfile providerConfig";
 
-/// What is wrong with the images, at `spec.providerConfig.machineImages`.
+/// Validates the images at `spec.providerConfig.machineImages`.
 pub(super) fn validate<Document: ImageDocument>(
     document: &Document,
     changes: &NamespacedProfileSpec,
@@ -79,7 +79,7 @@ impl Missing<'_> {
     }
 }
 
-/// Images that the parent has already, or that nothing asks for.
+/// Reports images that the parent already has, or that the core fields don't list.
 fn refuse_superfluous<Document: ImageDocument>(
     document: &Document,
     changes: &NamespacedProfileSpec,
@@ -118,7 +118,7 @@ fn refuse_superfluous<Document: ImageDocument>(
     }
 }
 
-/// Images of an entry for machines that the version does not name.
+/// Reports images of an entry for architectures or capabilities that the version does not list.
 fn refuse_excess(
     image: &str,
     entry: &impl VersionEntry,
@@ -160,7 +160,7 @@ fn refuse_excess(
     }
 }
 
-/// Images and versions of a core half by name.
+/// Images and versions in `spec.machineImages` by name.
 struct CoreImages<'a> {
     images: HashSet<&'a str>,
     versions: HashMap<(&'a str, &'a str), &'a ProfileImageVersion>,

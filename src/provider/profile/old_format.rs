@@ -1,7 +1,7 @@
-//! From the old format of an image version to flavors and back, as documents: nothing that stands in a version gets lost.
+//! Converts image versions between the old format and flavors, as documents, without losing other members.
 //!
-//! In the old format a version has an image for each architecture. What providers share of it is here; a provider that says
-//! more about versions or machine types does so in its own [`ProfileFormat`](super::ProfileFormat).
+//! In the old format a version has one image per architecture. This file has the conversion that providers share; a
+//! provider with additional members overrides it in its own [`ProfileFormat`](super::ProfileFormat).
 
 use serde_json::{Map, Value, json};
 
@@ -11,8 +11,8 @@ use crate::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE};
 /// Members of a version or flavor.
 pub type Members = Map<String, Value>;
 
-/// The flavors that an old-format version stands for: one, or one for each architecture of its regions. Members that say
-/// nothing about capabilities go along.
+/// Converts an old-format version to one flavor, or to one flavor per architecture of its regions. Members unrelated to
+/// capabilities are copied.
 #[must_use]
 pub fn flavors_of_old_format(version: &Members) -> Vec<Members> {
     let mut common = version.clone();
@@ -42,8 +42,8 @@ pub fn flavors_of_old_format(version: &Members) -> Vec<Members> {
     flavors.collect()
 }
 
-/// The entries of the old format for the flavors of a version, each for one architecture. Regions of several flavors share
-/// an entry; `amd64` need not be named.
+/// Converts flavors of a version to entries of the old format, each for one architecture. Flavors that differ only in
+/// their regions share an entry; `amd64` is implicit.
 #[must_use]
 pub fn old_format_of_flavors(version: &str, flavors: &[(String, Members)]) -> Vec<Members> {
     let mut entries: Vec<Members> = Vec::new();
@@ -64,7 +64,7 @@ pub fn old_format_of_flavors(version: &str, flavors: &[(String, Members)]) -> Ve
                 region.insert(ARCHITECTURE.to_owned(), other.clone());
             }
         }
-        // Entries that differ only in their regions are one.
+        // Merge entries that differ only in their regions.
         let same = |known: &&mut Members| {
             let mut known = (**known).clone();
             known.remove("regions").is_some() && known == entry
@@ -80,14 +80,14 @@ pub fn old_format_of_flavors(version: &str, flavors: &[(String, Members)]) -> Ve
     entries
 }
 
-/// The members of a flavor with its capabilities.
+/// Adds the capabilities to the members of a flavor.
 fn flavor(architecture: &str, mut members: Members) -> Members {
     members.insert("capabilities".to_owned(), json!({ARCHITECTURE: [architecture]}));
     members
 }
 
-/// What a flavor document says that machines must be able to do. As for the decoder, null is empty; the document has been
-/// decoded before, so that every value is text.
+/// The capabilities of a flavor document. Null is empty, as for the decoder. The document has been decoded before, so
+/// every value is text.
 #[must_use]
 pub fn capabilities_of(flavor: &Members) -> Capabilities {
     let listed = flavor.get("capabilities").and_then(Value::as_object).into_iter().flatten();
@@ -96,7 +96,7 @@ pub fn capabilities_of(flavor: &Members) -> Capabilities {
     Capabilities(listed.map(|(name, listed)| (name.clone(), values(listed))).collect())
 }
 
-/// Writes what machines must be able to do into a flavor document; nothing means everything.
+/// Sets the capabilities of a flavor document; empty capabilities fit every machine and are omitted.
 pub fn set_capabilities(flavor: &mut Members, capabilities: &Capabilities) {
     if capabilities.is_empty() {
         flavor.remove("capabilities");

@@ -1,5 +1,4 @@
-//! Images with another name in each region, as several clouds list them: for one architecture each in the old format, else
-//! for the capabilities of a flavor.
+//! Regional images, as several clouds list them: per architecture in the old format, otherwise per flavor.
 
 use serde::Deserialize;
 
@@ -14,13 +13,13 @@ use crate::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, bound = "Image: Deserialize<'de>")]
 pub struct RegionalVersion<Image> {
-    /// The version.
+    /// Version of the image.
     #[serde(default, deserialize_with = "null_as_default")]
     pub version: String,
     /// Old format: images by region and architecture.
     #[serde(default = "Vec::new", deserialize_with = "null_as_default")]
     pub regions: Vec<Image>,
-    /// Images by capabilities and region; where there are any, `regions` does not count.
+    /// Images by capabilities and region. If any are listed, `regions` is ignored.
     #[serde(default = "Vec::new", deserialize_with = "null_as_default")]
     pub capability_flavors: Vec<RegionalFlavor<Image>>,
 }
@@ -29,41 +28,42 @@ pub struct RegionalVersion<Image> {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, bound = "Image: Deserialize<'de>")]
 pub struct RegionalFlavor<Image> {
-    /// What a machine must be able to do.
+    /// Capabilities that a machine must support.
     #[serde(default, deserialize_with = "null_as_default")]
     pub capabilities: Capabilities,
-    /// The image in each region.
+    /// Image of each region.
     #[serde(default = "Vec::new", deserialize_with = "null_as_default")]
     pub regions: Vec<Image>,
 }
 
 /// The image of one region.
 pub trait RegionImage: Send + Sync {
-    /// Group and version of the document that lists it.
+    /// API version of the document that lists the image.
     const API_VERSION: &'static str;
 
-    /// The member that names the image, such as `ami`.
+    /// The member that holds the reference, such as `ami`.
     const MEMBER: &'static str;
 
-    /// Which entries count for validation where a version is listed several times.
+    /// Which entries validation uses if a version is listed several times.
     const REPEATED_VERSIONS: Repeated;
 
-    /// Which entries count for Workers; see [`VersionEntry::CANDIDATES`].
+    /// Which entries Workers use; see [`VersionEntry::CANDIDATES`].
     const CANDIDATES: Repeated = Repeated::All;
 
     /// See [`VersionEntry::TELLS_ARCHITECTURES`].
     const TELLS_ARCHITECTURES: bool = true;
 
-    /// Whether of a region that the old format lists twice both images are kept, for [`ListedFlavor::in_region`](super::ListedFlavor::in_region) to choose.
+    /// Whether both images are kept if the old format lists a region twice, so that
+    /// [`ListedFlavor::in_region`](super::ListedFlavor::in_region) can select one.
     const KEEPS_REPEATED_REGIONS: bool = false;
 
-    /// The region.
+    /// Name of the region.
     fn region(&self) -> &str;
 
-    /// The image.
+    /// Reference to the image.
     fn image(&self) -> &str;
 
-    /// CPU architecture, in the old format; absent means `amd64`.
+    /// CPU architecture in the old format; `None` means `amd64`.
     fn architecture(&self) -> Option<&str> {
         None
     }
@@ -115,14 +115,14 @@ impl<Image: RegionImage> VersionEntry for RegionalVersion<Image> {
     }
 }
 
-/// The images of a region, or of all regions. Where a region is listed twice, the last entry counts.
+/// References to the images of a region, or of all regions. If a region is listed twice, the last entry wins.
 pub fn references<'a, Image: RegionImage>(images: &'a [Image], region: Option<&str>) -> Vec<ListedReference<'a>> {
     let mut references = Vec::new();
     images.iter().for_each(|image| add_reference(&mut references, image, region, false));
     references
 }
 
-/// Images in the old format as flavors: one for each architecture, in the order of the document.
+/// Converts images in the old format to one flavor per architecture, in document order.
 pub fn flavors_by_architecture<'a, Image: RegionImage>(
     images: &'a [Image],
     region: Option<&str>,
@@ -142,7 +142,7 @@ pub fn flavors_by_architecture<'a, Image: RegionImage>(
     flavors.map(|(architecture, of)| EntryFlavor::old_format(only_architecture(architecture), of)).collect()
 }
 
-/// The architectures of images in the old format, each once and in the order of their names.
+/// The distinct architectures of images in the old format, sorted by name.
 pub fn architectures<Image: RegionImage>(images: &[Image]) -> Vec<&str> {
     let mut architectures: Vec<&str> =
         images.iter().map(|image| image.architecture().unwrap_or(DEFAULT_ARCHITECTURE)).collect();
@@ -151,7 +151,7 @@ pub fn architectures<Image: RegionImage>(images: &[Image]) -> Vec<&str> {
     architectures
 }
 
-/// Where the architecture of an image is said.
+/// The place that lists the architecture of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArchitectureOf {
     /// In the entry of the region, in the old format.
@@ -160,7 +160,7 @@ pub enum ArchitectureOf {
     Flavor,
 }
 
-/// What is wrong with the images of regions, at the path of the list.
+/// Validates regional images; `path` is that of the list.
 pub fn validate_regions<Image: RegionImage>(
     images: &[Image],
     architecture: ArchitectureOf,
@@ -185,7 +185,7 @@ pub fn validate_regions<Image: RegionImage>(
     }
 }
 
-/// What is wrong with images of regions, of which there must be one.
+/// Validates regional images and requires at least one.
 fn validate_some_regions<Image: RegionImage>(
     images: &[Image],
     architecture: ArchitectureOf,

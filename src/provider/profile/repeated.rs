@@ -1,4 +1,4 @@
-//! Flavors of a version that nothing tells apart.
+//! Finds flavors of a version with the same capabilities.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use super::{Place, RepeatedFlavor};
 use crate::api::gardener::CapabilityDefinition;
 use crate::capabilities::mean_the_same;
 
-/// A flavor that was met.
+/// An earlier flavor with its place.
 struct Met<'a> {
     flavor: EntryFlavor<'a>,
     place: Place,
 }
 
-/// Each later flavor with the first that it repeats, in the order of the document.
+/// Pairs each repeated flavor with the first one that it repeats, in document order.
 pub(super) fn repeated_flavors<'a, Version: VersionEntry>(
     images: &'a [ImageVersions<Version>],
     definitions: &[CapabilityDefinition],
@@ -40,7 +40,7 @@ pub(super) fn repeated_flavors<'a, Version: VersionEntry>(
     repeated
 }
 
-/// Whether some machine could choose between both: they have images in the same region, or everywhere.
+/// Whether a machine could select either of them, because they share a region or apply to all regions.
 fn meet(one: &EntryFlavor<'_>, other: &EntryFlavor<'_>) -> bool {
     one.references.iter().any(|one| {
         other

@@ -1,4 +1,4 @@
-//! A provider that nobody here knows: its half of CloudProfiles is not looked into.
+//! CloudProfiles of unknown providers, whose provider config is not decoded.
 
 use super::{
     ConfigType, CoreFlavors, ListedFlavor, ListedVersion, ProfileConfig, ProfileFormat, RepeatedFlavor, UncoveredRegion,
@@ -6,7 +6,7 @@ use super::{
 use crate::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec, Region, ShootPool};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 
-/// The format of a provider that nobody here knows.
+/// The format of an unknown provider.
 pub struct UnknownFormat;
 
 impl ProfileFormat for UnknownFormat {
@@ -19,7 +19,7 @@ impl ProfileFormat for UnknownFormat {
     }
 }
 
-/// A document that nobody here can read.
+/// A document of an unknown provider.
 pub struct UnknownConfig;
 
 impl ProfileConfig for UnknownConfig {

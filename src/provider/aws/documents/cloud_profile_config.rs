@@ -1,4 +1,4 @@
-//! `CloudProfileConfig`: AWS's half of a CloudProfile. Strict.
+//! `CloudProfileConfig`: the provider config of an AWS CloudProfile. Strict.
 
 use crate::provider::document::documents;
 use crate::provider::profile::{ImagesOnly, RegionalVersion};
@@ -12,9 +12,9 @@ pub type ImageVersion = RegionalVersion<ImageRegion>;
 documents! { strict
     /// An image in a region.
     pub struct ImageRegion {
-        /// Region.
+        /// Name of the region.
         pub name: String,
-        /// The image.
+        /// Id of the image.
         pub ami: String,
         /// CPU architecture in the old format; absent means `amd64`.
         pub architecture: Option<String>,

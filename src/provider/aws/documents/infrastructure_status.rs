@@ -1,9 +1,9 @@
-//! `InfrastructureStatus`: what the infrastructure controller has made. Strict, so members that nothing reads are listed.
+//! `InfrastructureStatus`, written by the infrastructure controller. Strict, so unused members are listed as well.
 
 use crate::provider::document::{documents, kinds};
 
 documents! { strict
-    /// Key, profiles and networks that machines are made with.
+    /// Key pair, instance profiles and network for machines.
     pub struct InfrastructureStatus {
         _api_version: Option<String>,
         _kind: Option<String>,
@@ -16,13 +16,13 @@ documents! { strict
         _elastic_file_system: Option<ElasticFileSystem>,
     }
 
-    /// What exists at EC2.
+    /// EC2 objects.
     pub struct Ec2 {
         /// Name of the key pair for machines.
         pub key_name: String,
     }
 
-    /// What exists at IAM.
+    /// IAM objects.
     pub struct Iam {
         /// Instance profiles by purpose.
         pub instance_profiles: Vec<InstanceProfile>,
@@ -31,13 +31,13 @@ documents! { strict
 
     /// An instance profile.
     pub struct InstanceProfile {
-        /// Such as `nodes`.
+        /// Purpose, such as `nodes`.
         pub purpose: String,
         /// Name of the profile.
         pub name: String,
     }
 
-    /// A role; not read.
+    /// A role; unused.
     pub struct Role {
         _purpose: Option<String>,
         _arn: Option<String>,
@@ -54,23 +54,23 @@ documents! { strict
 
     /// A subnet.
     pub struct Subnet {
-        /// `nodes` or `public`.
+        /// Purpose: `nodes` or `public`.
         pub purpose: String,
-        /// Its id.
+        /// Id of the subnet.
         pub id: String,
-        /// The zone that it is in.
+        /// Zone of the subnet.
         pub zone: String,
     }
 
     /// A security group.
     pub struct SecurityGroup {
-        /// Such as `nodes`.
+        /// Purpose, such as `nodes`.
         pub purpose: String,
-        /// Its id.
+        /// Id of the security group.
         pub id: String,
     }
 
-    /// A file system; not read.
+    /// A file system; unused.
     pub struct ElasticFileSystem {
         #[serde(rename = "ID", alias = "id")]
         _id: Option<String>,

@@ -15,5 +15,5 @@ pub use worker_config::{
 };
 pub use worker_status::{StatusImage, WorkerStatus};
 
-/// Group and version of all documents.
+/// API version of all documents.
 pub const API_VERSION: &str = "aws.provider.extensions.gardener.cloud/v1alpha1";

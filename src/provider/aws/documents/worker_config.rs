@@ -1,6 +1,6 @@
-//! `WorkerConfig`: what a user can say about a pool on AWS. Strict.
+//! `WorkerConfig`: the provider config of a pool on AWS. Strict.
 //!
-//! Parts that reach the machine class as they are can also be written.
+//! Parts that are copied to the machine class can also be serialised.
 
 use serde::Serialize;
 use serde_with::apply;
@@ -19,27 +19,27 @@ documents! { strict
         pub volume: Option<VolumeConfig>,
         /// Data volumes by name.
         pub data_volumes: Vec<DataVolumeConfig>,
-        /// Instance profile instead of the infrastructure's.
+        /// Overrides the instance profile of the infrastructure.
         pub iam_instance_profile: Option<InstanceProfileConfig>,
-        /// How machines may ask for their metadata.
+        /// Access to instance metadata.
         pub instance_metadata_options: Option<MetadataOptions>,
-        /// Cores and threads.
+        /// CPU cores and threads.
         pub cpu_options: Option<CpuOptions>,
-        /// Which reserved capacity machines use.
+        /// Capacity reservation.
         pub capacity_reservation: Option<CapacityReservation>,
-        /// Network interfaces instead of a single one.
+        /// Network interfaces; by default a single one.
         pub network_interfaces: Vec<NetworkInterfaceConfig>,
-        /// On which hosts machines are placed.
+        /// Host placement.
         pub placement: Option<Placement>,
-        /// How machines are paid.
+        /// Purchasing option.
         pub instance_market_options: Option<InstanceMarketOptions>,
     }
 
     /// A volume.
     pub struct VolumeConfig {
-        /// Input and output operations per second.
+        /// I/O operations per second.
         pub iops: Option<i32>,
-        /// MiB per second.
+        /// Throughput in MiB per second.
         pub throughput: Option<i32>,
     }
 
@@ -47,93 +47,93 @@ documents! { strict
     pub struct DataVolumeConfig {
         /// Name of a data volume of the pool.
         pub name: String,
-        /// Input and output operations per second.
+        /// I/O operations per second.
         pub iops: Option<i32>,
-        /// MiB per second.
+        /// Throughput in MiB per second.
         pub throughput: Option<i32>,
-        /// Snapshot that the volume starts with.
+        /// Snapshot from which the volume is created.
         #[serde(rename = "snapshotID")]
         pub snapshot_id: Option<String>,
     }
 
-    /// An instance profile by name or, without one, by its ARN.
+    /// An instance profile by name or, without a name, by ARN.
     #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
     #[derive(PartialEq, Eq, Serialize)]
     pub struct InstanceProfileConfig {
-        /// Name.
+        /// Name of the profile.
         pub name: Option<String>,
-        /// ARN.
+        /// ARN of the profile.
         pub arn: Option<String>,
     }
 
-    /// How machines may ask for their metadata.
+    /// Access to instance metadata.
     pub struct MetadataOptions {
-        /// `required` or `optional`.
+        /// Whether a token is `required` or `optional`.
         pub http_tokens: Option<String>,
-        /// How far an answer may travel.
+        /// Maximum number of network hops of a response.
         pub http_put_response_hop_limit: Option<i32>,
     }
 
-    /// Cores and threads.
+    /// CPU cores and threads.
     #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
     #[derive(PartialEq, Eq, Serialize)]
     pub struct CpuOptions {
-        /// Cores.
+        /// Number of cores.
         pub core_count: Option<i32>,
-        /// Threads of a core.
+        /// Threads per core.
         pub threads_per_core: Option<i32>,
-        /// `enabled` or `disabled`: encrypted memory.
+        /// Encrypted memory: `enabled` or `disabled`.
         pub amd_sev_snp: Option<String>,
     }
 
-    /// Which reserved capacity machines use.
+    /// Capacity reservation of the machines.
     #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
     #[derive(PartialEq, Eq, Serialize)]
     pub struct CapacityReservation {
         /// `capacity-reservations-only`, `open` or `none`.
         pub capacity_reservation_preference: Option<String>,
-        /// A reservation.
+        /// Id of a reservation.
         pub capacity_reservation_id: Option<String>,
-        /// A group of reservations.
+        /// ARN of a group of reservations.
         pub capacity_reservation_resource_group_arn: Option<String>,
     }
 
-    /// One network interface, or several on a range of network cards.
+    /// A network interface, or one per card of a range of network cards.
     pub struct NetworkInterfaceConfig {
-        /// The network card.
+        /// Index of the network card.
         pub network_card_index: Option<i32>,
-        /// Network cards that get one such interface each.
+        /// Range of network cards that each get such an interface.
         pub network_card_index_range: Option<CardRange>,
-        /// Place of the interface at the card.
+        /// Device index on the card.
         pub device_index: i32,
         /// `interface`, `efa` or `efa-only`.
         #[serde(rename = "type")]
         pub interface_type: Option<String>,
-        /// For people.
+        /// Description for people.
         pub description: Option<String>,
-        /// Subnet instead of the zone's.
+        /// Overrides the subnet of the zone.
         #[serde(rename = "subnetID")]
         pub subnet_id: Option<String>,
     }
 
-    /// Network cards from the first to the last one.
+    /// A range of network cards.
     #[derive(Copy)]
     pub struct CardRange {
-        /// The first one.
+        /// First card.
         pub from: i32,
-        /// The last one; before the first one the range is empty.
+        /// Last card, inclusive; the range is empty if it is lower than the first.
         pub to: i32,
     }
 
-    /// On which hosts machines are placed.
+    /// Host placement.
     #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
     #[derive(PartialEq, Eq, Serialize)]
     pub struct Placement {
-        /// Placement group.
+        /// Id of a placement group.
         pub group_id: Option<String>,
         /// `default`, `dedicated` or `host`.
         pub tenancy: Option<String>,
-        /// A dedicated host.
+        /// Id of a dedicated host.
         pub host_id: Option<String>,
         /// Partition of the placement group.
         pub partition_number: Option<i32>,
@@ -141,7 +141,7 @@ documents! { strict
         pub affinity: Option<String>,
     }
 
-    /// How machines are paid.
+    /// Purchasing option.
     #[derive(PartialEq, Eq, Serialize)]
     pub struct InstanceMarketOptions {
         /// `spot`, `capacity-block` or `interruptible-capacity-reservation`.
@@ -153,7 +153,7 @@ documents! { strict
 kinds! { WorkerConfig of super::API_VERSION: strict true; }
 
 impl NetworkInterfaceConfig {
-    /// The type; `interface` where none is given.
+    /// The type of the interface, by default `interface`.
     #[must_use]
     pub fn interface_type(&self) -> &str {
         self.interface_type.as_deref().filter(|given| !given.is_empty()).unwrap_or("interface")

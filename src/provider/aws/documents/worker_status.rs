@@ -1,4 +1,4 @@
-//! `WorkerStatus`: what this extension keeps in `status.providerStatus` of the Worker. Strict.
+//! `WorkerStatus`: the `status.providerStatus` that this extension writes into the Worker. Strict.
 
 use crate::provider::image::used_images_status;
 

@@ -1,4 +1,4 @@
-//! `CloudProfileConfig`: Azure's half of a CloudProfile. Strict.
+//! `CloudProfileConfig`: the provider config of an Azure CloudProfile. Strict.
 
 use super::image_reference::names_an_image;
 use crate::api::gardener::Capabilities;
@@ -10,7 +10,7 @@ documents! { strict
     pub struct CloudProfileConfig {
         _api_version: Option<String>,
         _kind: Option<String>,
-        /// Deprecated, but demanded; workers do not read it.
+        /// Deprecated but required; not used for Workers.
         pub count_update_domains: Vec<FaultDomainCount>,
         /// Fault domains by region, for scale sets.
         pub count_fault_domains: Vec<FaultDomainCount>,
@@ -18,23 +18,23 @@ documents! { strict
         pub machine_images: Vec<ImageVersions<ImageVersion>>,
         /// Machine types of old-format profiles.
         pub machine_types: Vec<ProfileMachineType>,
-        /// Which Azure cloud.
+        /// The Azure cloud.
         pub cloud_configuration: Option<CloudConfiguration>,
     }
 
     /// Number of fault domains in a region.
     pub struct FaultDomainCount {
-        /// Region.
+        /// Name of the region.
         pub region: String,
-        /// Fault domains.
+        /// Number of fault domains.
         pub count: i32,
     }
 
     /// One version of an image, in the old format or with flavors.
     pub struct ImageVersion {
-        /// The version.
+        /// Version of the image.
         pub version: String,
-        /// Whether the marketplace agreement is not checked.
+        /// Whether to skip the check of the marketplace agreement.
         pub skip_marketplace_agreement: Option<bool>,
         /// Old format: whether the image supports accelerated networking.
         pub accelerated_networking: Option<bool>,
@@ -56,9 +56,9 @@ documents! { strict
 
     /// An image for machines with certain capabilities.
     pub struct ImageFlavor {
-        /// Whether the marketplace agreement is not checked.
+        /// Whether to skip the check of the marketplace agreement.
         pub skip_marketplace_agreement: Option<bool>,
-        /// What a machine must be able to do.
+        /// Capabilities that a machine must support.
         pub capabilities: Capabilities,
         /// Marketplace image.
         pub urn: Option<String>,
@@ -72,15 +72,15 @@ documents! { strict
         pub shared_gallery_image_id: Option<String>,
     }
 
-    /// What an old-format profile says of a machine type.
+    /// A machine type in an old-format profile.
     pub struct ProfileMachineType {
         /// Name of the machine type.
         pub name: String,
-        /// Whether its network can be accelerated.
+        /// Whether the machine type supports accelerated networking.
         pub accelerated_networking: Option<bool>,
     }
 
-    /// Which Azure cloud a profile is for.
+    /// The Azure cloud of a profile.
     pub struct CloudConfiguration {
         /// `AzurePublic`, `AzureChina` or `AzureGovernment`.
         pub name: String,
@@ -90,9 +90,9 @@ documents! { strict
 kinds! { CloudProfileConfig of super::API_VERSION: strict true; }
 
 documents! { lenient
-    /// The same document for whoever asks only for the cloud; nothing else in it has to be right. Lenient.
+    /// The same document with only the cloud, so that errors in other members don't matter. Lenient.
     pub struct ConfiguredCloud {
-        /// Which Azure cloud.
+        /// The Azure cloud.
         pub cloud_configuration: Option<CloudConfiguration>,
     }
 }

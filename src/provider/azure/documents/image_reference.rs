@@ -1,6 +1,6 @@
-//! How an Azure image is named: by one of four members, in the order in which they are preferred.
+//! References to an Azure image: one of four members, in order of preference.
 
-/// Every reference that a document gives for one image. Machines use the preferred one; the status keeps all.
+/// All references to one image in a document. Machines use the preferred one; the status keeps all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImageReferences<'a> {
     /// A marketplace image.
@@ -17,8 +17,8 @@ impl<'a> ImageReferences<'a> {
     /// The members that can hold a reference, for messages.
     pub const MEMBERS: &'static str = "urn, communityGalleryImageID, sharedGalleryImageID, id";
 
-    /// The references that are given, each with its member in every document (also in machine classes), the preferred one
-    /// first.
+    /// The references that are set, in order of preference, with their members. Documents and machine classes use the
+    /// same members.
     pub fn given(self) -> impl Iterator<Item = (&'static str, &'a str)> {
         let members = [
             ("urn", self.urn),
@@ -36,7 +36,7 @@ impl<'a> ImageReferences<'a> {
     }
 }
 
-/// Gives a type that declares the four members a method that collects them.
+/// Adds a method that collects the references of a type with the four members.
 macro_rules! names_an_image {
     ($type:ty) => {
         impl $type {

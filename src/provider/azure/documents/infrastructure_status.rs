@@ -1,17 +1,17 @@
-//! `InfrastructureStatus`: what the infrastructure controller has made. Lenient.
+//! `InfrastructureStatus`, written by the infrastructure controller. Lenient.
 
 use serde::Deserialize;
 
 use crate::provider::document::{documents, kinds};
 
 documents! { lenient
-    /// Networks and groups that machines are made in.
+    /// Networks, resource group and identity of machines.
     pub struct InfrastructureStatus {
         /// Virtual network and subnets.
         pub networks: Networks,
         /// Resource group of the shoot.
         pub resource_group: ResourceGroup,
-        /// Identity that machines get.
+        /// Identity assigned to machines.
         pub identity: Option<Identity>,
         /// Whether machines are placed in zones; otherwise in scale sets.
         pub zoned: bool,
@@ -21,36 +21,36 @@ documents! { lenient
     pub struct Networks {
         /// The virtual network.
         pub vnet: VirtualNetwork,
-        /// Its subnets.
+        /// Subnets of the virtual network.
         pub subnets: Vec<Subnet>,
-        /// One subnet for all zones, or one for each.
+        /// Whether all zones share a subnet.
         pub layout: SubnetLayout,
     }
 
     /// A virtual network.
     pub struct VirtualNetwork {
-        /// Name.
+        /// Name of the network.
         pub name: String,
-        /// Resource group, if it is another one than the shoot's.
+        /// Resource group, if it differs from that of the shoot.
         pub resource_group: Option<String>,
     }
 
     /// A subnet.
     #[derive(PartialEq, Eq)]
     pub struct Subnet {
-        /// Name.
+        /// Name of the subnet.
         pub name: String,
-        /// `nodes` or `internal`.
+        /// Purpose: `nodes` or `internal`.
         pub purpose: String,
-        /// The zone that it is for.
+        /// Zone of the subnet.
         pub zone: Option<String>,
-        /// Whether it existed before the layout changed; then its name does not count in the hash.
+        /// Whether the subnet existed before the layout changed; if so, its name is not hashed.
         pub migrated: bool,
     }
 
     /// A resource group.
     pub struct ResourceGroup {
-        /// Name.
+        /// Name of the group.
         pub name: String,
     }
 
@@ -67,10 +67,10 @@ kinds! { InfrastructureStatus of super::API_VERSION: strict false; }
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub enum SubnetLayout {
-    /// All zones share one (also for unknown and empty layouts).
+    /// All zones share a subnet (also for unknown and empty layouts).
     #[default]
     SingleSubnet,
-    /// Each zone has its own.
+    /// Each zone has its own subnet.
     MultipleSubnet,
 }
 

@@ -1,4 +1,4 @@
-//! `WorkerConfig`: what a user can say about a pool on Azure. Strict.
+//! `WorkerConfig`: the provider config of a pool on Azure. Strict.
 
 use super::image_reference::names_an_image;
 use crate::provider::document::{documents, kinds};
@@ -23,9 +23,9 @@ documents! { strict
 
     /// Boot diagnostics.
     pub struct DiagnosticsProfile {
-        /// Whether they are on.
+        /// Whether boot diagnostics are enabled.
         pub enabled: bool,
-        /// Storage account; absent means a managed one.
+        /// URI of the storage account; absent means a managed one.
         #[serde(rename = "storageURI")]
         pub storage_uri: Option<String>,
     }
@@ -40,7 +40,7 @@ documents! { strict
     pub struct DataVolumeConfig {
         /// Name of a data volume of the pool.
         pub name: String,
-        /// Image that the volume starts with.
+        /// Image from which the volume is created.
         pub image_ref: Option<DataVolumeImage>,
     }
 

@@ -1,4 +1,4 @@
-//! `WorkerStatus`: what this extension keeps in `status.providerStatus` of the Worker. Strict.
+//! `WorkerStatus`: the `status.providerStatus` that this extension writes into the Worker. Strict.
 
 use serde::Serialize;
 
@@ -11,11 +11,11 @@ documents! { strict
     /// Images that pools use, and scale sets that pools depend on.
     #[derive(Serialize)]
     pub struct WorkerStatus {
-        /// Group and version.
+        /// API version.
         pub api_version: Option<String>,
-        /// `WorkerStatus`.
+        /// Always `WorkerStatus`.
         pub kind: Option<String>,
-        /// Resolved images; they are used on when they leave the CloudProfile.
+        /// Resolved images, which stay in use after their removal from the CloudProfile.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         pub machine_images: Vec<StatusImage>,
         /// Scale sets of non-zonal pools.
@@ -23,23 +23,23 @@ documents! { strict
         pub vmo_dependencies: Vec<DependencyRecord>,
     }
 
-    /// A resolved image. Old ones have an architecture instead of capabilities.
+    /// A resolved image. Old entries have an architecture instead of capabilities.
     #[derive(PartialEq, Eq, Serialize)]
     pub struct StatusImage {
         /// Name of the image.
         pub name: String,
         /// Version of the image.
         pub version: String,
-        /// Old form: whether the network can be accelerated.
+        /// Old entries: whether the image supports accelerated networking.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub accelerated_networking: Option<bool>,
-        /// Old form: CPU architecture.
+        /// Old entries: CPU architecture.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub architecture: Option<String>,
         /// Capabilities of the flavor.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub capabilities: Option<Capabilities>,
-        /// Whether the marketplace agreement is not checked.
+        /// Whether to skip the check of the marketplace agreement.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub skip_marketplace_agreement: Option<bool>,
         /// Marketplace image.

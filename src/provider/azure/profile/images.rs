@@ -1,4 +1,4 @@
-//! Versions of images in Azure's half of a CloudProfile.
+//! Image versions in the provider config of an Azure CloudProfile.
 
 use super::references::validate_references;
 use crate::api::gardener::Capabilities;
@@ -25,7 +25,7 @@ impl VersionEntry for ImageVersion {
         vec![self.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE)]
     }
 
-    /// Images of Azure have the same name in every region.
+    /// Azure images have the same reference in every region.
     fn flavors(&self, _region: Option<&str>) -> Vec<EntryFlavor<'_>> {
         if !self.has_flavors() {
             let architecture = self.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
@@ -37,8 +37,8 @@ impl VersionEntry for ImageVersion {
         )
     }
 
-    /// Architectures in their order, the accelerated flavor of each first. Unlike for workers, what is accelerated
-    /// names no networking at all, which means every value.
+    /// One flavor per architecture and networking, sorted, accelerated ones first. Unlike in [`VersionEntry::flavors`],
+    /// accelerated flavors omit the networking capability, which allows every value.
     fn core_flavors(entries: &[&Self]) -> Vec<Capabilities> {
         let with_image = entries.iter().filter(|entry| entry.references().preferred().is_some());
         let mut combinations: Vec<(&str, bool)> = with_image

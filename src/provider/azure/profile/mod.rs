@@ -1,8 +1,8 @@
-//! Azure's half of CloudProfiles.
+//! The provider config of Azure CloudProfiles.
 //!
-//! * `images`: versions of images, and what core's half has to list for them;
-//! * `networking`: what the old format says of it, and capabilities say instead;
-//! * `references`: how images may be named.
+//! * `images`: image versions, and their flavors in `spec.machineImages`;
+//! * `networking`: converts between flags of the old format and capabilities;
+//! * `references`: validates image references.
 
 use serde_json::Value;
 
@@ -84,7 +84,7 @@ impl ImageDocument for CloudProfileConfig {
         validate_domain_counts(&self.count_update_domains, path.child("countUpdateDomains"), errors);
     }
 
-    /// A region without zones makes its machines in scale sets, for which a number of fault domains must be known.
+    /// Machines in regions without zones are placed in scale sets, which require a number of fault domains.
     fn uncovered_regions<'a>(&self, regions: &'a [Region]) -> Vec<UncoveredRegion<'a>> {
         let is_counted = |region: &Region| self.count_fault_domains.iter().any(|count| count.region == region.name);
         let uncovered = regions.iter().filter(|region| region.zones.is_empty() && !is_counted(region));

@@ -1,4 +1,4 @@
-//! Accelerated networking: flags in the old format, a capability in the new one.
+//! Accelerated networking: a flag in the old format, a capability in the new one.
 
 use serde_json::{Value, json};
 
@@ -7,12 +7,12 @@ use crate::provider::azure::image::{ACCELERATED, BASIC, NETWORKING};
 use crate::provider::profile::Members;
 use crate::provider::profile::old_format;
 
-/// The member that says it, of versions and of machine types.
+/// The flag of versions and machine types.
 const FLAG: &str = "acceleratedNetworking";
 /// The list of machine types in the document.
 const MACHINE_TYPES: &str = "machineTypes";
 
-/// An accelerated version supports both values, which is said by saying nothing.
+/// An accelerated version supports both values, so its flavors omit the capability.
 pub(super) fn flavors_of_old_format(version: &Members) -> Vec<Members> {
     let mut version = version.clone();
     let accelerated = is_set(version.remove(FLAG).as_ref());

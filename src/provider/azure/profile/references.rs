@@ -1,9 +1,9 @@
-//! How a CloudProfile may name images of Azure.
+//! Validates image references in Azure CloudProfiles.
 
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::azure::documents::ImageReferences;
 
-/// A gallery: the member that names its images, with its name in messages; the word that ids begin with, and their form.
+/// A gallery: the member for its images, its name in messages, and the prefix and format of its ids.
 struct Gallery {
     member: &'static str,
     name: &'static str,
@@ -26,7 +26,7 @@ const GALLERIES: [Gallery; 2] = [
     },
 ];
 
-/// What is wrong with the references at `path`: there must be one, well-formed.
+/// Requires exactly one well-formed reference at `path`.
 pub(super) fn validate_references(references: ImageReferences<'_>, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let mut given = references.given();
     let (Some((member, value)), None) = (given.next(), given.next()) else {

@@ -1,4 +1,4 @@
-//! Azure as a file describes it, for commands without a cloud.
+//! Azure as described by a file, for commands without access to the cloud.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use super::{Needs, PoolNeed, ScaleSet};
 use crate::provider::dependencies::described_cloud;
 use crate::provider::{Dependencies, DependencyFailure, DependencyRecord, WorkerError};
 
-/// Scale sets that exist, and calls that fail.
+/// Existing scale sets, and requests that fail.
 #[derive(Debug, Default, Deserialize)]
 struct DescribedAzure {
     #[serde(default)]
     vmss: Vec<ScaleSet>,
     #[serde(default)]
     fail: BTreeMap<String, String>,
-    /// Whether nobody has looked: what is recorded is there, as its pool needs it unless something else is said, and new
-    /// scale sets get the names that they get in earnest. Else they are numbered.
+    /// Whether the state is only assumed. If so, recorded scale sets exist and match their pools unless described
+    /// otherwise, and new scale sets get their real names instead of numbers.
     #[serde(default)]
     assumed: bool,
 }
 
 impl DescribedAzure {
-    /// What Azure shows of a recorded scale set.
+    /// The scale set that Azure returns for a record.
     fn shown(&self, record: &DependencyRecord, need: &PoolNeed, resource_group: &str) -> Option<ScaleSet> {
         let described =
             self.vmss.iter().find(|set| set.resource_group == resource_group && set.name == record.name).cloned();
@@ -37,10 +37,10 @@ impl DescribedAzure {
     }
 }
 
-/// What the pools would depend on after a reconcile against the Azure that a file describes.
+/// The dependencies of the pools after a reconcile against the described Azure.
 ///
 /// # Errors
-/// When the description can't be read.
+/// If the description can't be decoded.
 pub(in crate::provider::azure) fn described_dependencies(
     needs: &Needs,
     described: &Value,
@@ -80,7 +80,7 @@ pub(in crate::provider::azure) fn described_dependencies(
     Ok(dependencies)
 }
 
-/// The Azure in which every recorded scale set is as its pool needs it now; a later need may be another one.
+/// An Azure state in which every recorded scale set matches the current needs of its pool.
 pub(in crate::provider::azure) fn settled(needs: &Needs) -> Value {
     let count = |pool: &str| needs.pools.iter().find(|need| need.pool == pool).map(|need| need.wanted);
     let shown = needs.records.iter().map(|record| {

@@ -1,18 +1,18 @@
 //! Names of scale sets: `vmo-<pool>-<8 characters>`.
 //!
-//! The Go extension draws the characters at random and writes the name down after Azure has answered. Whoever dies in
-//! between has made a scale set that nobody knows, makes another one, and the nodes roll. Here the characters follow from
-//! what makes a new scale set necessary, so that every try asks Azure for the same one. They are used only for new scale
-//! sets; what is recorded stays.
+//! The Go extension generates random characters and records the name only after Azure's response. If it crashes in
+//! between, it leaks the scale set and creates another one, which rolls the nodes. Here the characters are derived from
+//! the reason for the new scale set, so every attempt requests the same name. They are used only for new scale sets;
+//! recorded names stay.
 
 use sha2::{Digest, Sha256};
 
-/// Characters of the last part of a name.
+/// Characters of the name suffix.
 const CHARACTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Their number.
+/// Length of the name suffix.
 const LENGTH: usize = 8;
 
-/// What makes a new scale set necessary.
+/// The reason for a new scale set.
 #[derive(Clone, Copy, Debug)]
 pub struct NameSeed<'a> {
     /// Namespace of the Worker.
@@ -21,14 +21,14 @@ pub struct NameSeed<'a> {
     pub resource_group: &'a str,
     /// Name of the pool.
     pub pool: &'a str,
-    /// The fault domains that it shall have.
+    /// Target number of fault domains.
     pub fault_domains: i32,
-    /// The scale set in whose place it comes: one that vanished, or that has other fault domains.
+    /// The scale set to replace, because it no longer exists or has another number of fault domains.
     pub predecessor: Option<&'a str>,
 }
 
 impl NameSeed<'_> {
-    /// The name. Another seed leads to another name, the same one always to the same.
+    /// Derives the name. The same seed always has the same name, and different seeds have different names.
     #[must_use]
     pub fn name(&self) -> String {
         let fault_domains = self.fault_domains.to_string();
@@ -47,7 +47,7 @@ fn character(byte: u8) -> char {
     CHARACTERS[usize::from(byte) % CHARACTERS.len()].into()
 }
 
-/// Whether a scale set of that name can be one of the pool.
+/// Whether a scale set of that name may belong to the pool.
 #[must_use]
 pub fn is_name_of_pool(name: &str, pool: &str) -> bool {
     let rest =

@@ -1,4 +1,4 @@
-//! What the pools of a Worker need of Azure, and where.
+//! The scale sets that the pools of a Worker need.
 
 use crate::api::gardener::{Cluster, UpdateStrategy, Worker, WorkerPool};
 use crate::api::secret::Secrets;
@@ -11,17 +11,17 @@ use crate::provider::azure::profile_config;
 use crate::provider::documents::{INFRASTRUCTURE_STATUS, PROVIDER_STATUS, decode};
 use crate::provider::{DependencyFailure, DependencyRecord, WorkerContext, WorkerError, dependencies};
 
-/// What the pools of a Worker need: fault domains. None need anything where the infrastructure has zones.
+/// The number of fault domains that each pool needs. In zonal infrastructures, pools need no scale set.
 pub type Needs = crate::provider::Needs<ScaleSetScope, i32>;
-/// The fault domains that the scale set of a pool shall have.
+/// The target number of fault domains of a pool's scale set.
 pub type PoolNeed = crate::provider::PoolNeed<i32>;
 
-/// Where scale sets are, and who may ask for them.
+/// Location of the scale sets, and the credentials for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScaleSetScope {
-    /// The cloud.
+    /// Azure cloud.
     pub cloud: AzureCloud,
-    /// Who asks.
+    /// Credentials for Azure.
     pub credentials: Credentials,
     /// Resource group of the shoot.
     pub resource_group: String,
@@ -29,7 +29,7 @@ pub struct ScaleSetScope {
     pub region: String,
     /// Namespace of the Worker.
     pub namespace: String,
-    /// Whether the infrastructure has zones, so that only what is left from before matters.
+    /// Whether the infrastructure is zonal, so that only leftover scale sets are relevant.
     pub zonal: bool,
 }
 
@@ -56,10 +56,10 @@ impl ScaleSetScope {
     }
 }
 
-/// What the pools of a Worker need; `None` when they need nothing and nothing is left of what they needed.
+/// The scale sets that the pools of a Worker need; `None` if they need none and none are recorded.
 ///
 /// # Errors
-/// When a document that says so is missing or wrong.
+/// If a required document is missing or invalid.
 pub fn needs(context: &WorkerContext<'_>) -> Result<Option<Needs>, WorkerError> {
     let infrastructure: InfrastructureStatus = context.infrastructure_status()?;
     let status: Option<WorkerStatus> = context.provider_status()?;
@@ -83,7 +83,7 @@ pub fn needs(context: &WorkerContext<'_>) -> Result<Option<Needs>, WorkerError> 
     Ok(Some(needs))
 }
 
-/// The scale sets that are recorded now.
+/// The recorded scale sets.
 ///
 /// # Errors
 /// As [`dependencies::records`].
@@ -94,11 +94,11 @@ pub(in crate::provider::azure) fn records(
     dependencies::records(context, "scale sets", status.map_or(&[], |status| &status.vmo_dependencies))
 }
 
-/// What has to go with a Worker; `None` when it never had anything. Neither pools nor their images, machine types and
-/// boot scripts are looked at, and the CloudProfile only for the cloud that it may name.
+/// The scale sets to delete with a Worker; `None` if it never had any. Ignores pools, images, machine types and boot
+/// scripts, and reads only the cloud from the CloudProfile.
 ///
 /// # Errors
-/// When the credentials or the infrastructure can't be read.
+/// If the credentials or the infrastructure status can't be decoded.
 pub fn needs_of_deletion(
     worker: &Worker,
     cluster: Option<&Cluster>,
@@ -108,7 +108,7 @@ pub fn needs_of_deletion(
         decode(INFRASTRUCTURE_STATUS, worker.spec.infrastructure_provider_status.as_deref())?;
     let status: Option<WorkerStatus> = decode(PROVIDER_STATUS, worker.status.provider_status.as_deref())?;
     let records = status.map(|status| status.vmo_dependencies).unwrap_or_default();
-    // Without an infrastructure there never was a machine.
+    // Without an infrastructure, no machine was ever created.
     let Some(infrastructure) = infrastructure else { return Ok(None) };
     if infrastructure.zoned && records.is_empty() {
         return Ok(None);
@@ -123,12 +123,12 @@ pub fn needs_of_deletion(
     Ok(Some(Needs::of_records(place, records)))
 }
 
-/// The cloud that the CloudProfile names, else that of the region.
+/// The configured cloud, by default that of the region.
 fn cloud(configured: Option<&CloudConfiguration>, region: &str) -> AzureCloud {
     configured.and_then(AzureCloud::configured).unwrap_or_else(|| AzureCloud::of_region(region))
 }
 
-/// Whether a text can be a part of an address. Everything else about names Azure says by itself.
+/// Whether a text is safe as a path segment. Azure validates names otherwise.
 fn is_name(text: &str) -> bool {
     !matches!(text, "" | "." | "..") && !text.contains(['/', '\\']) && !text.chars().any(char::is_control)
 }
@@ -155,10 +155,10 @@ fn pool_need(
     Ok(PoolNeed { pool: pool.name.clone(), recorded, wanted: fault_domains })
 }
 
-/// Whether the pool can be placed in a scale set at all.
+/// Checks that the pool can be placed in a scale set.
 ///
 /// # Errors
-/// A pool that is updated in place can't.
+/// If the pool is updated in place.
 pub fn check_pool(pool: &WorkerPool) -> Result<(), String> {
     if pool.update_strategy.is_some_and(UpdateStrategy::is_in_place) {
         return Err("a pool that is updated in place needs zones: scale sets do not support it".to_owned());
@@ -166,10 +166,10 @@ pub fn check_pool(pool: &WorkerPool) -> Result<(), String> {
     Ok(())
 }
 
-/// The fault domains that scale sets of a region shall have.
+/// The target number of fault domains in a region.
 ///
 /// # Errors
-/// When the CloudProfile does not say.
+/// If the CloudProfile does not configure it.
 fn fault_domains(config: Option<&CloudProfileConfig>, region: &str) -> Result<i32, String> {
     let counts = config.map(|config| config.count_fault_domains.as_slice()).unwrap_or_default();
     counts.iter().find(|count| count.region == region).map(|count| count.count).ok_or_else(|| {

@@ -1,23 +1,23 @@
-//! What is to be done about the scale set of a pool.
+//! Decides the next step for the scale set of a pool.
 
 use super::{NameSeed, PoolNeed, ScaleSet, ScaleSetScope, is_same_id};
 use crate::provider::{DependencyFailure, DependencyRecord};
 
-/// What is to be done about the scale set of a pool.
+/// The next step for the scale set of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The scale set stays, under the id that Azure shows now.
+    /// Keep the scale set, with the id that Azure returned.
     Keep(DependencyRecord),
-    /// A new one of this name is needed; a new name rolls the pool's nodes.
+    /// Create a scale set with this name; a new name rolls the pool's nodes.
     Create(String),
-    /// Nothing can be done yet.
+    /// Wait until an operation has completed.
     Wait(String),
 }
 
-/// Compares what Azure shows under the recorded (or adopted) name with what the pool needs.
+/// Compares the recorded or adopted scale set in Azure with the needs of the pool.
 ///
 /// # Errors
-/// When Azure does not say enough: nodes are not rolled on a suspicion.
+/// If Azure's response is incomplete, because nodes must not be rolled based on a guess.
 pub fn step(
     place: &ScaleSetScope,
     need: &PoolNeed,
@@ -48,10 +48,10 @@ pub fn step(
     }
 }
 
-/// The record of a scale set as Azure shows it.
+/// The record of a scale set.
 ///
 /// # Errors
-/// When Azure gives no name or id.
+/// If Azure returned no name or id.
 pub fn record(pool: &str, shown: &ScaleSet) -> Result<DependencyRecord, DependencyFailure> {
     if shown.name.is_empty() || shown.id.is_empty() {
         return Err(DependencyFailure::without_code("Azure shows a scale set without name or id"));
@@ -59,18 +59,18 @@ pub fn record(pool: &str, shown: &ScaleSet) -> Result<DependencyRecord, Dependen
     Ok(DependencyRecord { pool_name: pool.to_owned(), id: shown.id.clone(), name: shown.name.clone() })
 }
 
-/// Which scale set is taken over for a pool that lost its record.
+/// The scale set to adopt for a pool without a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Adoption<'a> {
-    /// This one.
+    /// This scale set.
     Of(&'a ScaleSet),
-    /// There is none.
+    /// The pool has no scale set.
     None,
-    /// There are several, and nothing tells which one.
+    /// Several scale sets match.
     Unclear(Vec<&'a str>),
 }
 
-/// Finds the scale set of a pool without a record: the one that its machines are in, else the only one.
+/// Finds the scale set of a pool without a record: the one with its machines, or else the only one.
 #[must_use]
 pub fn adoption<'a>(pool: &str, shown: &'a [ScaleSet], ids_of_machines: &[String]) -> Adoption<'a> {
     let own: Vec<&ScaleSet> = shown.iter().filter(|set| set.belongs_to(pool) && !set.is_being_deleted()).collect();

@@ -1,18 +1,18 @@
-//! Which scale sets can go, once all pools have what they need.
+//! Finds the scale sets that can be deleted once all pools have their dependency.
 
 use super::{Needs, ScaleSet, is_same_id};
 use crate::provider::DependencyRecord;
 
-/// What can go.
+/// Scale sets and records that can be deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unneeded {
-    /// Scale sets that this extension made and nobody records, by name.
+    /// Names of scale sets created by this extension without a record.
     pub orphans: Vec<String>,
-    /// Records whose pools are gone, or all where the Worker goes or its infrastructure has zones.
+    /// Records of deleted pools. All records, if the Worker is being deleted or the infrastructure became zonal.
     pub records: Vec<DependencyRecord>,
 }
 
-/// Finds what can go among what Azure lists. Nothing goes that is in `used`: the ids that machine classes refer to.
+/// Finds unneeded scale sets in Azure's list. Scale sets in `used`, the ids in machine classes, are never deleted.
 #[must_use]
 pub fn unneeded(needs: &Needs, listed: &[ScaleSet], used: &[String]) -> Unneeded {
     let is_used = |id: &str| used.iter().any(|used| is_same_id(used, id));

@@ -1,15 +1,15 @@
-//! `InfrastructureStatus`: what the infrastructure controller has made. Strict, so members that nothing reads are listed.
+//! `InfrastructureStatus`, written by the infrastructure controller. Strict, so unused members are listed as well.
 
 use crate::provider::document::{documents, kinds};
 
 documents! { strict
-    /// Networks and the service account of machines.
+    /// Networks and service account of machines.
     pub struct InfrastructureStatus {
         _api_version: Option<String>,
         _kind: Option<String>,
-        /// Networks.
+        /// Networks of the shoot.
         pub networks: Networks,
-        /// The service account of machines that have none of their own.
+        /// Default service account of machines.
         pub service_account_email: String,
     }
 
@@ -21,31 +21,31 @@ documents! { strict
         pub subnets: Vec<Subnet>,
         #[serde(rename = "natIPs")]
         _nat_ips: Vec<NatIp>,
-        /// `IPv4`, `IPv6` or both. The member is written in small letters.
+        /// `IPv4`, `IPv6` or both. The member name is all lower case.
         #[serde(rename = "ipfamilies")]
         pub ip_families: Vec<String>,
     }
 
-    /// The network; not read.
+    /// The network; unused.
     pub struct VirtualNetwork {
         _name: Option<String>,
         _cloud_router: Option<CloudRouter>,
     }
 
-    /// A router; not read.
+    /// A router; unused.
     pub struct CloudRouter {
         _name: Option<String>,
     }
 
     /// A subnet.
     pub struct Subnet {
-        /// Its name.
+        /// Name of the subnet.
         pub name: String,
-        /// `nodes`, `internal` or `services`.
+        /// Purpose: `nodes`, `internal` or `services`.
         pub purpose: String,
     }
 
-    /// An address of the gateway; not read.
+    /// An address of the NAT gateway; unused.
     pub struct NatIp {
         _ip: Option<String>,
     }

@@ -10,5 +10,5 @@ pub use infrastructure_status::{CloudRouter, InfrastructureStatus, NatIp, Networ
 pub use worker_config::{BootVolume, DataVolumeConfig, Encryption, Gpu, ServiceAccount, VolumeConfig, WorkerConfig};
 pub use worker_status::{StatusImage, WorkerStatus};
 
-/// Group and version of all documents.
+/// API version of all documents.
 pub const API_VERSION: &str = "gcp.provider.extensions.gardener.cloud/v1alpha1";

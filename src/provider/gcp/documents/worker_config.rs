@@ -1,4 +1,4 @@
-//! `WorkerConfig`: what a user can say about a pool on GCP. Strict.
+//! `WorkerConfig`: the provider config of a pool on GCP. Strict.
 
 use crate::provider::document::{documents, kinds};
 use crate::provider::node_template::StrictNodeTemplate;
@@ -8,53 +8,53 @@ documents! { strict
     pub struct WorkerConfig {
         pub(in crate::provider) _api_version: Option<String>,
         pub(in crate::provider) _kind: Option<String>,
-        /// Graphics processors that are attached to machines.
+        /// GPUs attached to machines.
         pub gpu: Option<Gpu>,
-        /// All disks.
+        /// Settings for all disks.
         pub volume: Option<VolumeConfig>,
-        /// The boot disk.
+        /// Settings for the boot disk.
         pub boot_volume: Option<BootVolume>,
         /// Data volumes by name.
         pub data_volumes: Vec<DataVolumeConfig>,
-        /// The oldest processor that will do.
+        /// Minimum CPU platform.
         pub min_cpu_platform: Option<String>,
-        /// A service account instead of the infrastructure's.
+        /// Overrides the service account of the infrastructure.
         pub service_account: Option<ServiceAccount>,
         /// Overrides the node template of the pool.
         pub node_template: Option<StrictNodeTemplate>,
     }
 
-    /// Graphics processors of a machine.
+    /// GPUs of a machine.
     pub struct Gpu {
-        /// Such as `nvidia-tesla-t4`.
+        /// Type, such as `nvidia-tesla-t4`.
         pub accelerator_type: String,
-        /// How many.
+        /// Number of GPUs.
         pub count: i32,
     }
 
-    /// What all disks have.
+    /// Settings for all disks.
     pub struct VolumeConfig {
         /// `NVME` or `SCSI`, for local disks.
         pub interface: Option<String>,
-        /// A key of the owner's.
+        /// Customer-managed encryption key.
         pub encryption: Option<Encryption>,
     }
 
-    /// A key that disks are encrypted with.
+    /// Encryption key of disks.
     pub struct Encryption {
         /// Name of the key.
         pub kms_key_name: Option<String>,
-        /// Who uses it.
+        /// Service account that uses the key.
         pub kms_key_service_account: Option<String>,
     }
 
     /// The boot disk.
     pub struct BootVolume {
-        /// Operations per second.
+        /// I/O operations per second.
         pub provisioned_iops: Option<i64>,
-        /// MiB per second.
+        /// Throughput in MiB per second.
         pub provisioned_throughput: Option<i64>,
-        /// The pool that it is taken from.
+        /// Storage pool of the disk.
         pub storage_pool: Option<String>,
     }
 
@@ -62,21 +62,21 @@ documents! { strict
     pub struct DataVolumeConfig {
         /// Name of a data volume of the pool.
         pub name: String,
-        /// Image that the volume starts with.
+        /// Image from which the volume is created.
         pub source_image: Option<String>,
-        /// Operations per second.
+        /// I/O operations per second.
         pub provisioned_iops: Option<i64>,
-        /// MiB per second.
+        /// Throughput in MiB per second.
         pub provisioned_throughput: Option<i64>,
-        /// The pool that it is taken from.
+        /// Storage pool of the disk.
         pub storage_pool: Option<String>,
     }
 
     /// A service account of machines.
     pub struct ServiceAccount {
-        /// Its address.
+        /// Email address of the account.
         pub email: String,
-        /// What it may do.
+        /// OAuth scopes.
         pub scopes: Option<Vec<String>>,
     }
 }
