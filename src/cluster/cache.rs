@@ -20,7 +20,6 @@ pub(crate) struct SeedCache {
     pub(crate) workers: WorkerStore,
     /// Machine objects, filled by watches.
     pub(crate) machine_objects: MachineObjectCache,
-    /// The Clusters.
     pub(crate) clusters: ClusterCache,
     pub(crate) secrets: SecretCache,
     /// Limits concurrent writes of all Workers together.

@@ -163,7 +163,7 @@ impl DeploymentText {
     /// Decodes the document and its typed view.
     ///
     /// # Errors
-    /// When a member has the wrong type.
+    /// When a field has the wrong type.
     pub(crate) fn live(&self, provider: &dyn Provider) -> Result<LiveDeployment, String> {
         let text = self.0.unpack().ok_or("its packed text is incomplete")?;
         let live = decode_lenient(&text).and_then(|document| LiveDeployment::read(document, provider));
@@ -173,7 +173,7 @@ impl DeploymentText {
     /// Decodes a deployment from its plain text.
     ///
     /// # Errors
-    /// When a member has the wrong type.
+    /// When a field has the wrong type.
     pub(crate) fn live_of(text: &str, provider: &dyn Provider) -> Result<LiveDeployment, DecodeError> {
         LiveDeployment::read(decode_lenient(&without_managers(text)?)?, provider)
     }

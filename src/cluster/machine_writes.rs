@@ -45,7 +45,7 @@ impl MachineApis {
     /// reserved for the controller.
     ///
     /// # Errors
-    /// When the API server refuses.
+    /// When the API server rejects the request.
     pub(crate) async fn write_secret(&self, name: &str, write: Write<Secret>) -> Result<(), WriteError> {
         let unseen = if let Write::Create(secret) = &write { Some(secret.clone()) } else { None };
         match (self.write::<Digested<Secret>, _>(name, write).await, unseen) {
@@ -64,7 +64,7 @@ impl MachineApis {
     /// Writes a machine class.
     ///
     /// # Errors
-    /// When the API server refuses.
+    /// When the API server rejects the request.
     pub(crate) async fn write_class(&self, name: &str, write: Write<Value>) -> Result<(), WriteError> {
         self.write::<Digested<Value>, _>(name, write).await.map(drop)
     }
@@ -72,7 +72,7 @@ impl MachineApis {
     /// Writes a machine deployment and returns it from the response.
     ///
     /// # Errors
-    /// When the API server refuses.
+    /// When the API server rejects the request.
     pub(crate) async fn write_deployment(&self, name: &str, write: Write<Value>) -> Result<LiveDeployment, WriteError> {
         let text = self.write::<DeploymentText, _>(name, write).await?;
         Ok(DeploymentText::live_of(&text, self.provider)?)
@@ -81,7 +81,7 @@ impl MachineApis {
     /// Applies a JSON merge patch. A deleted object needs no change, so 404 is not an error.
     ///
     /// # Errors
-    /// When the API server refuses.
+    /// When the API server rejects the request.
     pub(crate) async fn patch<T: Cached>(&self, name: &str, patch: Value) -> Result<(), WriteError> {
         match self.write::<T, Value>(name, Write::Patch { patch, after: Value::Null }).await {
             Err(WriteError::Api(kube::Error::Api(status))) if status.is_not_found() => Ok(()),
@@ -92,7 +92,7 @@ impl MachineApis {
     /// Deletes an object with a UID precondition. 404 is not an error.
     ///
     /// # Errors
-    /// When the API server refuses.
+    /// When the API server rejects the request.
     pub(crate) async fn delete<T: Cached>(&self, name: &str, uid: Option<&str>) -> Result<(), WriteError> {
         let mut parameters = DeleteParams::default();
         if let Some(uid) = uid {
