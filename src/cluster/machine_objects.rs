@@ -27,7 +27,7 @@ use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
 
 /// Machine objects of all namespaces.
 pub(crate) struct MachineObjectCache {
-    /// Parse the cloud dependencies of machine classes.
+    /// Providers, which parse the cloud dependencies of machine classes.
     providers: Providers,
     pub(crate) deployments: Store<Readable<DeploymentText>>,
     pub(crate) classes: Store<Readable<Digested<Value>>>,

@@ -1,4 +1,4 @@
-//! Access to a cluster: clients, watches, stores, reads and writes. This room takes no decisions.
+//! Access to a cluster: clients, watches, stores, reads and writes. This room makes no decisions.
 
 pub(crate) mod answers;
 pub(crate) mod api_request;

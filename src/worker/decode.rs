@@ -37,7 +37,7 @@ pub fn context_of<'a>(
     context(worker, cluster.ok_or_else(missing)?, secrets)
 }
 
-/// Whether Gardener has given up on the shoot until a user retries it. Until then, nothing may be done for it.
+/// Whether Gardener has given up on the shoot until a user retries it. Until then, no operation may run.
 #[must_use]
 pub fn is_shoot_failed(cluster: &Cluster) -> bool {
     let last = cluster.spec.shoot.as_ref().and_then(|shoot| shoot.status.last_operation.as_ref());

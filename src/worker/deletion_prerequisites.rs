@@ -69,7 +69,7 @@ struct Reason {
 }
 
 impl DeletionPrerequisites<'_> {
-    /// Prerequisites for deleting machines that are missing and can't be created, with the reasons. Bounded in length.
+    /// Missing prerequisites for deleting machines that can't be created, with the reasons. Bounded in length.
     #[must_use]
     pub fn missing(&self, live: &MachineObjects) -> Option<Failure> {
         let mut codes = BTreeSet::new();

@@ -63,7 +63,7 @@ fn is_our_message(message: &str) -> bool {
         || is_about_nodes(message)
 }
 
-/// The condition from the faults of existing machine deployments. gardenlet needs it at any time.
+/// Derives the condition from the faults of existing machine deployments. gardenlet reads it at any time.
 #[must_use]
 pub fn every_node_ready(deployments: &BTreeMap<String, LiveDeployment>, hibernated: bool) -> Condition {
     let of_type = ConditionType::EveryNodeReady;

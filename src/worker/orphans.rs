@@ -66,7 +66,7 @@ pub struct Deletions<'a> {
 impl<'a> Deletions<'a> {
     /// Objects to delete now for a deleted shoot: deployments and ownerless machine sets, then classes and their
     /// Secrets once no object uses classes. A machine set without the finalizer of machine-controller-manager is kept
-    /// while it has machines, because they would not be deleted without it.
+    /// while it has machines, because otherwise its machines would never be deleted.
     #[must_use]
     pub fn of_all(live: &'a MachineObjects) -> Self {
         let is_free = !live.uses_classes();

@@ -126,7 +126,7 @@ impl PoolReadiness {
         !self.lists().iter().any(|(_, pools)| pools.contains(pool))
     }
 
-    /// Whether the state of the pool is known. It may be one of those that did not fit into a list.
+    /// Whether the state of the pool is known. It is not if the pool may be one of those that did not fit into a list.
     #[must_use]
     pub fn is_known(&self, pool: &str) -> bool {
         !self.is_ready(pool) || self.lists().iter().all(|(_, pools)| pools.unnamed == 0)
