@@ -38,6 +38,7 @@ pub struct SteadyQuestions {
 }
 
 impl SteadyQuestions {
+    /// Derives them from a Worker.
     #[must_use]
     pub fn of(worker: &Worker) -> Self {
         let trigger = trigger(worker);
