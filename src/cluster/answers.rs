@@ -1,11 +1,11 @@
-//! Since when the requests of a client have no answer.
+//! Tracks how long a client's requests have received no response.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Since when nothing is answered. Clones are the same.
+/// Time since which requests fail without a response. Clones share their state.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers(Arc<Mutex<State>>);
 
@@ -16,19 +16,19 @@ struct State {
 }
 
 impl Answers {
-    /// A request was answered as a whole.
+    /// Records a complete response.
     pub(crate) fn answered(&self, now: Instant) {
         *self.state() = State { last: Some(now), missing_since: None };
     }
 
-    /// A request that began then has got no answer.
+    /// Records a request without a response, by the time at which it was sent.
     pub(crate) fn unanswered(&self, began: Instant) {
         let mut state = self.state();
         let since = state.last.map_or(began, |last| last.max(began));
         state.missing_since.get_or_insert(since);
     }
 
-    /// How long requests have been without an answer; `None` when the last that has ended has one.
+    /// How long requests have received no response; `None` if the last completed request received one.
     pub(crate) fn missing_for(&self, now: Instant) -> Option<Duration> {
         self.state().missing_since.map(|since| now.saturating_duration_since(since))
     }

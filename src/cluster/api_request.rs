@@ -1,22 +1,22 @@
-//! What a request to the API server is, in the words of RBAC: verb, API group, resource and sub-resource.
+//! Attributes of a request to the API server in terms of RBAC: verb, API group, resource and subresource.
 
 use axum::http::{Method, Uri};
 
-/// A request in the words of RBAC.
+/// RBAC attributes of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ApiRequest<'a> {
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or `deletecollection`.
     pub(crate) verb: &'static str,
     /// API group; empty for the core group.
     pub(crate) group: &'a str,
-    /// Plural resource, without its sub-resource.
+    /// Plural resource, without its subresource.
     pub(crate) resource: &'a str,
-    /// Sub-resource; empty without one.
+    /// Empty without a subresource.
     pub(crate) subresource: &'a str,
 }
 
 impl<'a> ApiRequest<'a> {
-    /// Reads it from a request; `None` for what is no resource, such as discovery.
+    /// Parses a request; `None` for non-resource URLs such as discovery.
     pub(crate) fn of(method: &Method, uri: &'a Uri) -> Option<Self> {
         let mut segments = uri.path().trim_matches('/').split('/');
         let group = match segments.next()? {
@@ -28,7 +28,7 @@ impl<'a> ApiRequest<'a> {
         let mut resource = segments.next().filter(|resource| !resource.is_empty())?;
         let mut name = segments.next();
         // `namespaces/NAME/RESOURCE` is a resource in a namespace; `namespaces/NAME` and `namespaces/NAME/status` are
-        // about the namespace itself.
+        // the namespace itself.
         let mut subresource = segments.next();
         if let ("namespaces", Some(namespaced)) = (resource, subresource.filter(|name| !is_of_namespaces(name))) {
             resource = namespaced;
@@ -52,13 +52,12 @@ impl<'a> ApiRequest<'a> {
         Some(Self { verb, group, resource, subresource: subresource.unwrap_or_default() })
     }
 
-    /// Whether it changes something.
     pub(crate) fn is_write(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch")
     }
 }
 
-/// Sub-resources of namespaces.
+/// Whether this is a subresource of namespaces.
 fn is_of_namespaces(subresource: &str) -> bool {
     matches!(subresource, "status" | "finalize")
 }

@@ -1,4 +1,4 @@
-//! What this process knows of a seed, and how much it may write at a time.
+//! The cache of a seed, and the limit of concurrent writes.
 
 use std::sync::Arc;
 
@@ -15,23 +15,19 @@ use crate::cluster::secret_cache::SecretCache;
 use crate::cluster::store::{Read, Store};
 use crate::provider::Providers;
 
-/// What this process knows of a seed.
+/// The cache of a seed.
 pub(crate) struct SeedCache {
-    /// The Workers.
     pub(crate) workers: WorkerStore,
-    /// The machine objects, if watches feed it.
+    /// Machine objects, filled by watches.
     pub(crate) machine_objects: MachineObjectCache,
-    /// The Clusters.
     pub(crate) clusters: ClusterCache,
-    /// The Secrets that Workers refer to.
     pub(crate) secrets: SecretCache,
-    /// Writes that may be under way at a time, for all Workers together.
+    /// Limits concurrent writes of all Workers together.
     pub(crate) writes: Semaphore,
 }
 
 impl SeedCache {
-    /// An empty one. The providers read what is theirs of machine objects; of Clusters also what forecasts of versions need, where
-    /// these are wanted.
+    /// Creates an empty cache. `version_forecast` also keeps the fields of Clusters that version forecasts need.
     pub(crate) fn new(providers: Providers, version_forecast: bool) -> Self {
         let (workers, clusters, secrets): (_, ClusterCache, _) = Default::default();
         let clusters = if version_forecast { clusters.with_versions() } else { clusters };
@@ -40,23 +36,22 @@ impl SeedCache {
     }
 }
 
-/// The Workers of the seed in their newest versions, be it that a watch has shown them or that this process has written them.
+/// The newest known version of each Worker, from watches and own writes.
 #[derive(Default)]
 pub(crate) struct WorkerStore(pub(crate) Store<Guarded<Worker>>);
 
 impl WorkerStore {
-    /// A Worker in its newest version.
     #[must_use]
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Arc<Guarded<Worker>>> {
         self.0.get(namespace, name)
     }
 
-    /// The API server is about to be asked to write a Worker.
+    /// Begins a write. Call it before the request is sent.
     pub(crate) fn write(&self) -> Read<'_, Guarded<Worker>> {
         self.0.read()
     }
 
-    /// The answer to a write of this process.
+    /// Stores the response to a write.
     pub(crate) fn own_write(asked: Read<'_, Guarded<Worker>>, worker: Worker) -> Arc<Worker> {
         let worker = Arc::new(worker);
         let guarded = Guarded::decoded(Arc::clone(&worker));
@@ -66,7 +61,7 @@ impl WorkerStore {
         worker
     }
 
-    /// An answer says that the Worker is gone, whatever the watch has shown until now: it was let go, or is not there to be written.
+    /// Removes a Worker after a response that it is deleted, before the watch reports it.
     pub(crate) fn gone(&self, worker: &Identity) {
         self.0.own_deletion(&worker.namespace, &worker.name, &worker.uid, Instant::now());
     }

@@ -1,14 +1,14 @@
-//! What every client of a cluster has in common: who it says it is, and that it is reached as its kubeconfig says. Proxies of
-//! the environment are for clouds.
+//! Settings shared by all clients of clusters: the user agent, and no proxy except the one in the kubeconfig. Proxies
+//! from the environment are for clouds.
 
 use axum::http::header::USER_AGENT;
 use axum::http::{HeaderValue, Uri};
 use kube::Config;
 
-/// Who API servers write down as the one that has changed something, in `managedFields` and in their audit log.
+/// User agent, which API servers record in `managedFields` and in their audit log.
 const PROGRAM: &str = concat!("gardener-extension-worker/", env!("CARGO_PKG_VERSION"));
 
-/// The configuration with what every client has in common.
+/// Adds the shared settings to a client's configuration.
 #[must_use]
 pub(crate) fn completed(config: Config) -> Config {
     let mut config = without_proxy_of(config, |name| std::env::var(name).ok());
@@ -16,8 +16,8 @@ pub(crate) fn completed(config: Config) -> Config {
     config
 }
 
-/// Takes a proxy away that kube has taken from the environment because the kubeconfig names none: the API server is near,
-/// and a proxy that leads to a cloud may not lead there.
+/// Removes a proxy that kube read from the environment because the kubeconfig names none. The API server is nearby, and
+/// a proxy for clouds may not reach it.
 fn without_proxy_of(mut config: Config, environment: impl Fn(&str) -> Option<String>) -> Config {
     let of_environment = ["HTTPS_PROXY", "https_proxy"].into_iter().find_map(|name| {
         let proxy = environment(name).filter(|proxy| !proxy.is_empty())?;

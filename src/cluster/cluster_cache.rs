@@ -1,5 +1,5 @@
-//! I/O: Clusters, read when they have changed, cut to what is needed of them. Clusters that embed the same CloudProfile,
-//! which is most of each, share it. What a forecast of versions needs besides is kept only where one is wanted.
+//! I/O: caches the required parts of Clusters and rereads changed ones. A CloudProfile is most of a Cluster, so equal
+//! ones are shared. Data for version forecasts is cached only if forecasts are enabled.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -19,14 +19,14 @@ use crate::cloud_profile::architecture_fields::apply_defaults;
 use crate::cluster::error::ReadError;
 use crate::cluster::store::Store;
 
-/// What is known of Clusters.
+/// Cache of Clusters.
 #[derive(Default)]
 pub(crate) struct ClusterCache {
-    /// Their versions, as a watch of metadata shows them.
+    /// Resource versions from a metadata watch.
     pub(crate) versions: Store<()>,
     read: Mutex<BTreeMap<String, ReadCluster>>,
     profiles: Shared<CloudProfile>,
-    /// The profiles as forecasts need them; `None` where nobody wants a forecast.
+    /// CloudProfiles for version forecasts; `None` if forecasts are disabled.
     whole_profiles: Option<Shared<ProfileObject>>,
 }
 
@@ -36,29 +36,28 @@ struct ReadCluster {
     shoot_versions: Option<ReadVersions>,
 }
 
-/// What a forecast of versions needs of a Cluster.
+/// Data of a Cluster for version forecasts.
 pub(crate) struct ShootVersions {
-    /// The Shoot.
     pub(crate) shoot: VersionedShoot,
-    /// Its profile, without the provider's half.
+    /// The CloudProfile without `providerConfig`.
     pub(crate) profile: Arc<ProfileObject>,
 }
 
-/// It, or why it can't be decoded.
+/// Data for version forecasts, or why decoding failed.
 pub(crate) type ReadVersions = Result<Arc<ShootVersions>, Arc<str>>;
 
 impl ClusterCache {
-    /// The same, keeping what forecasts of versions need.
+    /// Enables caching of data for version forecasts.
     pub(crate) fn with_versions(self) -> Self {
         Self { whole_profiles: Some(Shared::default()), ..self }
     }
 
-    /// What a forecast of versions needs of the Cluster of that name as it was read last; `None` where none is wanted.
+    /// Forecast data of the last read Cluster with this name; `None` if forecasts are disabled.
     pub(crate) fn shoot_versions(&self, name: &str) -> Option<ReadVersions> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner).get(name)?.shoot_versions.clone()
     }
 
-    /// The Cluster of that name as it is now, `None` when there is none.
+    /// Reads the current Cluster, or `None` if it does not exist.
     ///
     /// # Errors
     /// When it can't be read or decoded.
@@ -86,7 +85,7 @@ impl ClusterCache {
         Ok(Some(cluster))
     }
 
-    /// The same, without a request where a watch shows no newer version than the one that was read before.
+    /// Like [`read`](Self::read), but uses the cached Cluster unless the watch reports a newer version.
     ///
     /// # Errors
     /// When it can't be read or decoded.
@@ -101,13 +100,12 @@ impl ClusterCache {
         self.read(client, name).await
     }
 
-    /// Nobody needs the Cluster any more.
+    /// Removes a Cluster that is no longer needed.
     pub(crate) fn forget(&self, name: &str) {
         self.read.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
     }
 }
 
-/// Decodes a Cluster.
 fn cluster(document: ClusterText, profiles: &Shared<CloudProfile>) -> Result<Cluster, DecodeError> {
     let ClusterSpecText { cloud_profile, shoot } = document.spec;
     let cloud_profile = cloud_profile.map(|text| profiles.decoded(text.get(), |_| {})).transpose();
@@ -126,7 +124,7 @@ fn shoot_versions(spec: &ClusterSpecText, profiles: &Shared<ProfileObject>) -> R
         let [profile, shoot] =
             [&spec.cloud_profile, &spec.shoot].map(|text| text.as_ref().map_or("{}", |text| text.get()));
         let mut shoot: VersionedShoot = decode_lenient(shoot).map_err(|error| error.within("spec.shoot"))?;
-        // Thousands of Shoots are kept, and nothing else counts of these.
+        // Drop all other metadata, because thousands of Shoots are cached.
         shoot.metadata = ObjectMeta { deletion_timestamp: shoot.metadata.deletion_timestamp, ..ObjectMeta::default() };
         let without_provider = |profile: &mut ProfileObject| {
             profile.spec.provider_config = None;
@@ -138,7 +136,7 @@ fn shoot_versions(spec: &ClusterSpecText, profiles: &Shared<ProfileObject>) -> R
     read().map_err(|error: DecodeError| error.to_string().into())
 }
 
-/// Documents by a digest of their text, as long as somebody uses them.
+/// Decoded documents by the digest of their text, kept while they are in use.
 struct Shared<T>(Mutex<BTreeMap<[u8; 32], Weak<T>>>);
 
 impl<T> Default for Shared<T> {
@@ -148,7 +146,7 @@ impl<T> Default for Shared<T> {
 }
 
 impl<T: DeserializeOwned> Shared<T> {
-    /// The document of a text, changed like this when it is decoded.
+    /// Returns the decoded document, shared if possible. `change` is applied after decoding.
     fn decoded(&self, text: &str, change: impl FnOnce(&mut T)) -> Result<Arc<T>, DecodeError> {
         let digest: [u8; 32] = Sha256::digest(text).into();
         let shared = self.documents().get(&digest).and_then(Weak::upgrade);
@@ -169,7 +167,7 @@ impl<T: DeserializeOwned> Shared<T> {
     }
 }
 
-/// A Cluster of which the large parts are not decoded yet.
+/// A Cluster whose large parts are not decoded yet.
 #[derive(Deserialize)]
 struct ClusterText {
     #[serde(default, deserialize_with = "without_managers")]
@@ -231,7 +229,7 @@ mod tests {
         assert!(error("3", "{}").starts_with("spec.cloudProfile: "));
     }
 
-    /// An API server with a Cluster in a version that grows; it refuses like that where the version is 0.
+    /// An API server with a Cluster in the given version; version 0 responds with the given error.
     fn serving(version: &Arc<AtomicU64>, (code, reason): (u16, &'static str)) -> ApiServer {
         let version = Arc::clone(version);
         ApiServer::new(move |_| match version.load(Ordering::Relaxed) {

@@ -1,5 +1,5 @@
-//! The files that say how a cluster is reached. A client reads them once, so a process ends when they change and begins anew
-//! with what they say then: after a rotation of the API server's CA it would trust nobody for ever.
+//! The files that configure access to a cluster. Clients read them only once, so the process exits and restarts when
+//! one changes. Otherwise it would no longer trust the API server after a CA rotation.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,16 +8,17 @@ use kube::config::Kubeconfig;
 use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
-/// Where a pod finds whom to trust.
+/// CA bundle of the pod's service account.
 const CA_OF_SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
-/// How often is checked whether they have changed.
+/// How often the files are checked for changes.
 const CHECK_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The files with what they held when the client was made. Tokens are none of them: clients read those again.
+/// The files with digests of their content when the client was created. Token files are not included, because clients
+/// reread them.
 pub(crate) struct ConfigFiles(Vec<(PathBuf, Vec<u8>)>);
 
 impl ConfigFiles {
-    /// Those of a kubeconfig; without one, those that the environment names, or of the pod.
+    /// Files of the given kubeconfig; without one, those of `KUBECONFIG` or of the pod's service account.
     pub(crate) fn of(kubeconfig: Option<&Path>) -> Self {
         let named = std::env::var_os("KUBECONFIG").filter(|paths| kubeconfig.is_none() && !paths.is_empty());
         let named: Vec<PathBuf> = named.iter().flat_map(std::env::split_paths).collect();
@@ -32,7 +33,7 @@ impl ConfigFiles {
         Self::as_they_are(paths)
     }
 
-    /// These and those of another cluster.
+    /// Adds the files of another cluster.
     #[must_use]
     pub(crate) fn and(self, other: Self) -> Self {
         Self([self.0, other.0].concat())
@@ -48,7 +49,7 @@ impl ConfigFiles {
         )
     }
 
-    /// Returns when one of them has another content. One that is gone for a moment is being replaced.
+    /// Returns when the content of a file changes. A missing file is ignored, because it is probably being replaced.
     pub(crate) async fn until_changed(&self) -> anyhow::Error {
         loop {
             sleep(CHECK_INTERVAL).await;
@@ -63,7 +64,8 @@ impl ConfigFiles {
     }
 }
 
-/// A kubeconfig, and the files that it names. What can't be read has no client either, which says why.
+/// The kubeconfig and the files that it refers to. An unreadable kubeconfig is skipped, because creating the client
+/// reports it.
 fn mentioned(kubeconfig: &Path) -> Vec<PathBuf> {
     let Kubeconfig { clusters, auth_infos, .. } = Kubeconfig::read_from(kubeconfig).unwrap_or_default();
     let authorities = clusters.into_iter().filter_map(|named| named.cluster?.certificate_authority);

@@ -1,8 +1,7 @@
-//! How the controller reaches the API server of its seed: over one connection of HTTP/2 for everything that is under way.
+//! The controller's connection to the API server of its seed: one HTTP/2 connection for all concurrent requests.
 //!
-//! kube's own client speaks HTTP/1.1 only, so each of a hundred writes that go side by side needs a connection and a TLS
-//! handshake of its own, which costs both ends time and memory. Where the other end does not speak HTTP/2, connections of
-//! HTTP/1.1 are made.
+//! kube's default client only speaks HTTP/1.1, so each of a hundred concurrent writes would need its own connection and
+//! TLS handshake. Servers without HTTP/2 are still reached with HTTP/1.1.
 
 use std::time::Duration;
 
@@ -17,36 +16,35 @@ use kube::client::{Body, ConfigExt};
 use crate::cluster::answers::Answers;
 use crate::cluster::write_fence::WriteFence;
 
-/// How often the other end is asked whether it lives: by HTTP/2 while something is under way, by TCP while nothing comes.
+/// Keep-alive interval: HTTP/2 pings while requests are under way, TCP probes on an idle connection.
 const ARE_YOU_THERE: Duration = Duration::from_secs(20);
-/// How long it may take to say so. A connection without an answer is given up, with all that waits on it.
+/// Keep-alive timeout. A connection that does not respond is closed, and all its requests fail.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
 
-/// How often TCP asks in vain.
+/// Unanswered TCP probes after which the connection is closed.
 const TCP_QUESTIONS: u32 = 3;
 
-/// Bytes that may be on their way to us for one request, and for all together. An API server ends a watch whose reader falls
-/// behind, so a burst of events must fit in.
+/// Flow-control windows per stream and per connection, in bytes. An API server ends a watch whose reader falls behind,
+/// so a burst of events must fit.
 const WINDOW: u32 = 2 << 20;
 const ALL_WINDOWS: u32 = 16 << 20;
 
-/// What the work is done through.
+/// The client with the state that its layers share.
 #[derive(Clone)]
 pub(crate) struct Access {
-    /// A client whose writes go through the fence.
+    /// A client whose writes pass the write fence.
     pub(crate) client: kube::Client,
-    /// Who may write.
     pub(crate) fence: WriteFence,
-    /// Whether the requests of the client are answered.
+    /// Tracks whether the client's requests receive responses.
     pub(crate) answers: Answers,
 }
 
-/// What requests are sent through.
+/// Builds the HTTP client that sends the requests.
 ///
 /// # Errors
-/// When the certificates or the name of the server in the configuration can't be used.
+/// When the certificates or the server name in the configuration are invalid.
 pub(crate) fn connection(config: &Config) -> anyhow::Result<Client<HttpsConnector<HttpConnector>, Body>> {
-    // Without it the API server would be asked past the proxy, or never be reached.
+    // Fail early: this connector ignores proxies, so it would bypass the proxy or never reach the API server.
     anyhow::ensure!(
         config.proxy_url.is_none(),
         "the kubeconfig has a proxy-url, and API servers are reached directly only"

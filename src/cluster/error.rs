@@ -1,64 +1,61 @@
-//! Why a cluster can't be read or written.
+//! Errors of reads from and writes to a cluster.
 
 use kube::core::request;
 
 use crate::api::gotext::json::DecodeError;
 use crate::process::failure_reason::reason;
 
-/// Why something can't be read.
+/// A failed read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
-    /// The API server said no, or nothing.
+    /// The request failed or was rejected.
     #[error("{what} can't be read: {}", reason(source))]
     Api {
-        /// What was read.
+        /// Description of the object or list.
         what: String,
-        /// Why.
         source: kube::Error,
     },
-    /// An object is not what its kind says.
+    /// The object does not match the schema of its kind.
     #[error("{what} can't be decoded: {reason}")]
     Decode {
-        /// What was read.
         what: String,
-        /// Where and why.
+        /// Path of the invalid field and the reason.
         reason: String,
     },
-    /// A member of the Cluster has the wrong type.
+    /// A field of the Cluster has the wrong type.
     #[error("Cluster {name:?} can't be decoded: {source}")]
     Cluster {
-        /// Name of the Cluster.
         name: String,
-        /// Where and why.
+        /// Path of the invalid field and the reason.
         source: DecodeError,
     },
 }
 
-/// Why a write failed.
+/// A failed write.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
-    /// The API server said no, or nothing.
+    /// The request failed or was rejected.
     #[error("{}", reason(.0))]
     Api(#[from] kube::Error),
-    /// The request can't be made.
+    /// The request can't be built.
     #[error("no request can be made: {0}")]
     Request(#[from] request::Error),
-    /// An object can't be written as text, or the API server's answer can't be read.
+    /// The object can't be serialized, or the response can't be parsed.
     #[error("unexpected document: {0}")]
     Document(#[from] serde_json::Error),
-    /// The API server's answer is not the object that was written.
+    /// The response is not the written object.
     #[error("unexpected answer: {0}")]
     Decode(#[from] DecodeError),
-    /// The API server's answer to a deletion says neither that the object is gone nor what holds it.
+    /// The response to a deletion is neither the object nor a `Success` status.
     #[error("unexpected answer to a deletion: neither the object nor the status \"Success\" of its deletion")]
     NotDeleted,
-    /// What is to be used is being deleted, and is made again once it has gone.
+    /// The object to use is being deleted; it is recreated once the deletion completes.
     #[error("it is being deleted, and made again once it has gone")]
     Going,
 }
 
 impl WriteError {
-    /// Whether the write was computed from what is not so any more: somebody has changed, made or deleted the object.
+    /// Whether the write was based on stale data: the object was changed, created or deleted in the meantime.
     #[must_use]
     pub(crate) fn is_outdated(&self) -> bool {
         match self {

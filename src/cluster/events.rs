@@ -1,7 +1,7 @@
-//! Events: how they are written, whatever they are about.
+//! Writes Kubernetes events about any object.
 //!
-//! An event has its name from the version of the object that it was found with, so that a process that dies before it has
-//! written the status, and finds the same again, does not tell it twice.
+//! The name of an event includes the version of its object. A process that crashes before it writes the status, and
+//! repeats the reconcile, does not publish the event twice.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
@@ -18,48 +18,45 @@ use crate::cluster::too_large::is_too_large;
 use crate::process::clock::Clock;
 use crate::process::failure_reason::reason;
 
-/// Who writes the events.
 const CONTROLLER: &str = "gardener-extension-worker";
-/// Where events about objects without a namespace are.
+/// Namespace for events about cluster-scoped objects.
 const OF_NO_NAMESPACE: &str = "default";
-/// The API server takes no longer note; what refuses even that gets a short one.
+/// Longest notes in bytes: the limit of the API server, and a shorter one for when even that is rejected.
 pub(crate) const LONGEST_NOTES: [usize; 2] = [1024, 256];
-/// The longest name of an object.
+/// Maximum length of an object name.
 pub(crate) const LONGEST_NAME: usize = 253;
 
-/// What an event says.
+/// Content of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct EventNote {
-    /// Whether somebody has to do something.
+    /// Whether a user has to act.
     pub(crate) is_warning: bool,
-    /// Why, in one word.
+    /// Machine-readable reason, in CamelCase.
     pub(crate) reason: &'static str,
-    /// What was done, in one word.
+    /// Machine-readable action, in CamelCase.
     pub(crate) action: &'static str,
-    /// What happened, for people.
+    /// Human-readable description.
     pub(crate) note: String,
 }
 
-/// Writes events.
 pub(crate) struct EventRecorder {
     client: Client,
     clock: Clock,
 }
 
 impl EventRecorder {
-    /// One that writes with this client, and dates by this clock.
     pub(crate) fn new(client: Client, clock: Clock) -> Self {
         Self { client, clock }
     }
 
-    /// Writes an event about an object in that version. What can't be written is logged and given up.
+    /// Publishes an event about an object version. Failures are logged and not retried.
     pub(crate) async fn publish<K: Resource<DynamicType = ()>>(&self, object: &Identity, note: EventNote) {
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace(object));
         for longest in LONGEST_NOTES {
             let event = event::<K>(object, &note, longest, self.clock.now());
             match api.create(&PostParams::default(), &event).await {
                 Ok(_) => return,
-                // It was published before the status could be written.
+                // An earlier attempt published it before the status was written.
                 Err(kube::Error::Api(status)) if status.is_already_exists() => return,
                 Err(error) if is_too_large(&error) => warn!(error = reason(&error), longest, "event is too large"),
                 Err(error) => {
@@ -75,7 +72,7 @@ fn namespace(object: &Identity) -> &str {
     if object.namespace.is_empty() { OF_NO_NAMESPACE } else { &object.namespace }
 }
 
-/// The event, with a note of at most so many bytes.
+/// Builds the event, with a note of at most `longest` bytes.
 pub(crate) fn event<K: Resource<DynamicType = ()>>(
     object: &Identity,
     note: &EventNote,
@@ -90,7 +87,7 @@ pub(crate) fn event<K: Resource<DynamicType = ()>>(
         digest.update([0]);
     }
     let suffix = format!(".{}", &hex::encode(digest.finalize())[..16]);
-    // A name of a Kubernetes object has only ASCII characters.
+    // Names of Kubernetes objects are ASCII.
     let name: String = object.name.chars().take(LONGEST_NAME - suffix.len()).collect();
     Event {
         metadata: ObjectMeta {
@@ -174,7 +171,7 @@ mod tests {
         assert_ne!(name_of(short.clone(), 7), name_of(short, 8));
     }
 
-    /// What an API server is asked that refuses so many requests like that, and what is logged.
+    /// Events sent to an API server that rejects this many requests, and the log.
     async fn published(refused: usize, code: u16, reason: &'static str) -> (Vec<Value>, String) {
         let left = std::sync::Mutex::new(refused);
         let server = ApiServer::new(move |asked| {
@@ -204,7 +201,7 @@ mod tests {
             (1, 413, "RequestEntityTooLarge", 2, "event is too large"),
             (2, 413, "RequestEntityTooLarge", 2, "event is too large"),
             (1, 403, "Forbidden", 1, "event can't be written"),
-            // A process that has died meanwhile has written it.
+            // A crashed process has already published it.
             (1, 409, "AlreadyExists", 1, ""),
         ] {
             let (events, log) = published(refused, code, reason).await;

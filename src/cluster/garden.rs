@@ -1,4 +1,4 @@
-//! I/O: the garden cluster, which is asked only when a moved shoot's machines are not in its Worker.
+//! I/O: the garden cluster, used only if a moved shoot's machine state is not in its Worker.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,60 +11,59 @@ use crate::api::gardener::ShootState;
 use crate::cluster::client_config::completed;
 use crate::process::failure_reason::reason;
 
-/// How the garden is reached. A client is made anew for each question: they are rare, and gardenlet rotates what the
-/// kubeconfig holds.
+/// Access to the garden. Each request uses a new client, because requests are rare and gardenlet rotates the
+/// kubeconfig.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Garden {
-    /// A kubeconfig of the garden; absent where the extension has no access to it.
+    /// Kubeconfig of the garden; `None` without access.
     pub(crate) kubeconfig: Option<PathBuf>,
 }
 
-/// Why the state of a shoot can't be had from the garden.
+/// Why the state of a shoot is not available from the garden.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GardenError {
-    /// The extension was given no access.
+    /// The extension has no access to the garden.
     #[error("cannot fetch machine state from ShootState because garden client is missing (see --garden-kubeconfig)")]
     NoAccess,
-    /// The kubeconfig can't be used.
+    /// The kubeconfig is invalid.
     #[error("kubeconfig {path} of the garden can't be used: {source}")]
     Kubeconfig {
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Why.
         source: kube::config::KubeconfigError,
     },
-    /// No client can be made of it.
+    /// The client can't be created.
     #[error("no client for the garden: {}", reason(.0))]
     Client(kube::Error),
-    /// The garden said no, or nothing.
+    /// The request failed or was rejected.
     #[error("failed reading ShootState \"{namespace}/{name}\" from garden: {}", reason(source))]
     Api {
-        /// The project's namespace.
+        /// Namespace of the project.
         namespace: String,
-        /// The shoot.
+        /// Name of the shoot.
         name: String,
-        /// Why.
         source: kube::Error,
     },
-    /// The garden's answer is no ShootState.
+    /// The response is not a valid ShootState.
     #[error("ShootState \"{namespace}/{name}\" can't be decoded at line {line} column {column}")]
     Decode {
-        /// The project's namespace.
+        /// Namespace of the project.
         namespace: String,
-        /// The shoot.
+        /// Name of the shoot.
         name: String,
-        /// Line from one. The decoder's text could hold secrets of the shoot, so only the place is told.
+        /// Line, starting at 1. The decoder's message could contain secrets of the shoot, so only the position is
+        /// reported.
         line: usize,
-        /// Column from one.
+        /// Column, starting at 1.
         column: usize,
     },
 }
 
 impl Garden {
-    /// The state that is kept of a shoot.
+    /// Reads the ShootState of a shoot.
     ///
     /// # Errors
-    /// When there is no access, or no such state, or it can't be read.
+    /// When access or the ShootState is missing, or the read fails.
     pub(crate) async fn shoot_state(&self, namespace: &str, name: &str) -> Result<ShootState, GardenError> {
         let client = self.client().await?;
         let failed = |source| GardenError::Api { namespace: namespace.to_owned(), name: name.to_owned(), source };
@@ -87,7 +86,7 @@ impl Garden {
         let config =
             Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(unusable)?;
         let mut config = completed(config);
-        // A garden that does not answer must not hold a Worker for longer than that.
+        // Bounds how long a garden that does not respond can delay a Worker.
         config.connect_timeout = Some(Duration::from_secs(5));
         config.read_timeout = Some(Duration::from_secs(30));
         Client::try_from(config).map_err(GardenError::Client)

@@ -1,26 +1,24 @@
-//! Who an object is, and in which version.
+//! Identity and version of an object.
 
 use kube::Resource;
 use serde::Deserialize;
 
-/// Who an object is, and which version of it.
+/// Identity and resource version of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// Its namespace; empty for what is in none.
+    /// Empty for cluster-scoped objects.
     pub(crate) namespace: String,
-    /// Its name.
     pub(crate) name: String,
-    /// Its uid: an object that was made anew under the same name has another one.
+    /// Distinguishes a recreated object from the earlier one with the same name.
     pub(crate) uid: String,
-    /// Its resource version.
     pub(crate) version: u64,
 }
 
 impl Identity {
-    /// Reads it from an object.
+    /// Reads the identity from the JSON text of an object.
     ///
     /// # Errors
-    /// When the text is no object of an API server.
+    /// When the text is not an object with the metadata that an API server sets.
     pub(crate) fn read(text: &str) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
         struct Object {
@@ -40,7 +38,7 @@ impl Identity {
         Ok(Self { namespace: metadata.namespace, name: metadata.name, uid: metadata.uid, version })
     }
 
-    /// That of a decoded object; `None` for what no API server has sent.
+    /// Identity of a decoded object; `None` if the object does not come from an API server.
     #[must_use]
     pub(crate) fn of(object: &impl Resource) -> Option<Self> {
         let metadata = object.meta();
@@ -48,7 +46,7 @@ impl Identity {
             namespace: metadata.namespace.clone().unwrap_or_default(),
             name: metadata.name.clone()?,
             uid: metadata.uid.clone()?,
-            // Versions of one kind are numbers that grow (documented since Kubernetes 1.35, true since ever).
+            // Resource versions of one kind are increasing integers (documented since Kubernetes 1.35, true before).
             version: metadata.resource_version.as_deref()?.parse().ok()?,
         })
     }

@@ -1,7 +1,8 @@
-//! The machine objects of all namespaces as watches show them, so that a reconcile costs no request.
+//! Machine objects of all namespaces, cached from watches so that a reconcile needs no reads.
 //!
-//! What is kept is little: of classes and their Secrets a digest, of machine sets and machines what progress is read from,
-//! of deployments the text. Whoever takes a decision that can't be taken back reads anew ([`ShootNamespace`](crate::cluster::shoot_namespace::ShootNamespace)).
+//! The cache is small: digests of classes and their Secrets, the fields of machine sets and machines that progress
+//! depends on, and packed text of deployments. Irreversible decisions use fresh lists instead, see
+//! [`ShootNamespace`](crate::cluster::shoot_namespace::ShootNamespace).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,58 +25,51 @@ use crate::provider::{Provider, Providers};
 use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
 
-/// The machine objects of all namespaces.
+/// Machine objects of all namespaces.
 pub(crate) struct MachineObjectCache {
-    /// Who reads what machine classes depend on at a cloud.
+    /// Providers, which parse the cloud dependencies of machine classes.
     providers: Providers,
-    /// Machine deployments.
     pub(crate) deployments: Store<Readable<DeploymentText>>,
-    /// Machine classes.
     pub(crate) classes: Store<Readable<Digested<Value>>>,
     /// Secrets with the purpose label.
     pub(crate) class_secrets: Store<Readable<Digested<Secret>>>,
-    /// Machine sets.
     pub(crate) machine_sets: Store<Readable<LiveMachineSet>>,
-    /// Machines.
     pub(crate) machines: Store<Readable<LiveMachine>>,
 }
 
-/// What is kept of an object, or why it can't be read: one bad object must not hide the others.
+/// The cached part of an object, or why decoding failed. One invalid object must not hide the others.
 pub(crate) type Readable<T> = Result<T, String>;
 
 impl<T> Kept for Readable<T> {}
 
-/// What is kept of the objects of a kind.
+/// The cached part of objects of one kind.
 pub(crate) trait Cached: Sized + Send + Sync + 'static {
-    /// The kind.
     type Kind: k8s_openapi::Resource<Scope = NamespaceResourceScope> + k8s_openapi::Metadata<Ty = ObjectMeta>;
 
-    /// Which objects of the kind, by label; without it, all.
+    /// Label selector; `None` selects all objects.
     const SELECTOR: Option<&'static str> = None;
 
-    /// Whether a reconcile compares them with what is planned.
+    /// Whether reconciles compare these objects with the plan.
     const IS_PLANNED: bool;
 
-    /// Reads it from the text of an object. Providers read what is theirs.
+    /// Decodes the text of an object. Providers parse their own fields.
     fn read(text: &str, providers: Providers) -> Readable<Self>;
 
-    /// Where these objects are.
     fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>>;
 }
 
 impl MachineObjectCache {
-    /// An empty one.
     pub(crate) fn new(providers: Providers) -> Self {
         let (deployments, classes, class_secrets, machine_sets, machines) = Default::default();
         Self { providers, deployments, classes, class_secrets, machine_sets, machines }
     }
 
-    /// What is kept of an object.
+    /// Decodes the text of an object.
     pub(crate) fn kept<T: Cached>(&self, text: &str) -> Readable<T> {
         T::read(text, self.providers)
     }
 
-    /// Whether all watches are believed to show everything.
+    /// Whether all watches are up to date, as far as is known.
     #[must_use]
     pub(crate) fn is_fresh(&self) -> bool {
         self.deployments.is_fresh()
@@ -85,7 +79,7 @@ impl MachineObjectCache {
             && self.machines.is_fresh()
     }
 
-    /// Whether any machine object of a namespace is known.
+    /// Whether the cache has any machine object of a namespace.
     #[must_use]
     pub(crate) fn knows_any_of(&self, namespace: &str) -> bool {
         self.deployments.has_any_of(namespace)
@@ -95,7 +89,7 @@ impl MachineObjectCache {
             || self.machines.has_any_of(namespace)
     }
 
-    /// The machine deployments of a namespace. What is `known` in its version is not decoded again.
+    /// The machine deployments of a namespace. Unchanged ones are reused from `known`.
     ///
     /// # Errors
     /// When one can't be read.
@@ -118,7 +112,7 @@ impl MachineObjectCache {
             .collect()
     }
 
-    /// The machine objects of a namespace. Deployments that are `known` in their version are not decoded again.
+    /// The machine objects of a namespace. Unchanged deployments are reused from `known`.
     ///
     /// # Errors
     /// When one can't be read.
@@ -135,7 +129,7 @@ impl MachineObjectCache {
         Ok(objects)
     }
 
-    /// Of the machine objects of a namespace only classes and their Secrets.
+    /// Only the classes of a namespace and their Secrets.
     ///
     /// # Errors
     /// When one can't be read.
@@ -161,25 +155,25 @@ fn unreadable<T: Cached>(name: &str, reason: String) -> ReadError {
     ReadError::Decode { what: format!("{kind} {name:?}"), reason }
 }
 
-/// A machine deployment as packed text, which is a tenth as large as its parts. It is unpacked with each reconcile.
+/// A machine deployment as packed text, a tenth of its decoded size. Each reconcile unpacks it.
 #[derive(Clone, Debug)]
 pub(crate) struct DeploymentText(Arc<PackedText>);
 
 impl DeploymentText {
-    /// Document and typed view.
+    /// Decodes the document and its typed view.
     ///
     /// # Errors
-    /// When a member has the wrong type.
+    /// When a field has the wrong type.
     pub(crate) fn live(&self, provider: &dyn Provider) -> Result<LiveDeployment, String> {
         let text = self.0.unpack().ok_or("its packed text is incomplete")?;
         let live = decode_lenient(&text).and_then(|document| LiveDeployment::read(document, provider));
         live.map_err(|error| error.to_string())
     }
 
-    /// The same of a text that is not packed yet.
+    /// Decodes a deployment from its plain text.
     ///
     /// # Errors
-    /// When a member has the wrong type.
+    /// When a field has the wrong type.
     pub(crate) fn live_of(text: &str, provider: &dyn Provider) -> Result<LiveDeployment, DecodeError> {
         LiveDeployment::read(decode_lenient(&without_managers(text)?)?, provider)
     }
@@ -258,7 +252,8 @@ impl Cached for LiveMachine {
     }
 }
 
-/// The text of an object without `managedFields`, which nobody reads and which are as long as all the rest. Of the rest nothing is decoded.
+/// The text of an object without `managedFields`, which are unused and half of its size. All other fields stay
+/// undecoded.
 fn without_managers(text: &str) -> Result<String, DecodeError> {
     #[derive(PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
     struct Member<'a>(#[serde(borrow)] Cow<'a, str>);
@@ -274,7 +269,7 @@ fn without_managers(text: &str) -> Result<String, DecodeError> {
     serde_json::to_string(&object).map_err(unwritable)
 }
 
-/// Errors name the place and never show a value.
+/// Decoding errors contain a path but no values.
 fn decoded<T: DeserializeOwned>(text: &str) -> Readable<T> {
     decode_lenient(text).map_err(|error| error.to_string())
 }

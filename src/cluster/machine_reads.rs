@@ -1,4 +1,4 @@
-//! I/O step: reads what a reconcile needs, side by side.
+//! I/O: reads of machine objects, in parallel where the order does not matter.
 
 use std::fmt::Display;
 
@@ -17,7 +17,7 @@ use crate::cluster::machine_objects::{Cached, DeploymentText, MachineObjectCache
 use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
 
-/// Name of the Deployment that runs machine-controller-manager, in each shoot namespace.
+/// Name of machine-controller-manager's Deployment in each shoot namespace.
 pub(crate) const MACHINE_CONTROLLER_MANAGER: &str = "machine-controller-manager";
 
 fn api_error(what: impl Into<String>) -> impl FnOnce(kube::Error) -> ReadError {
@@ -25,7 +25,7 @@ fn api_error(what: impl Into<String>) -> impl FnOnce(kube::Error) -> ReadError {
     move |source| ReadError::Api { what, source }
 }
 
-/// All machine objects of a namespace, with everything that is in them.
+/// All machine objects of a namespace, complete.
 ///
 /// # Errors
 /// When a list can't be read or an object can't be decoded.
@@ -50,7 +50,7 @@ pub(crate) async fn machine_objects(client: &Client, namespace: &str) -> Result<
     Ok(objects)
 }
 
-/// Reads the classes of a namespace and their Secrets into the store.
+/// Lists the classes of a namespace and their Secrets into the store.
 ///
 /// # Errors
 /// When a list can't be read.
@@ -66,8 +66,8 @@ pub(crate) async fn renew_classes(
     Ok(())
 }
 
-/// Reads into the store who uses the classes of a namespace: its deployments, machine sets and machines. One after the
-/// other, makers first, so that none is overlooked that is made meanwhile.
+/// Lists the users of classes into the store: deployments, machine sets and machines. Owners come first, so that no
+/// object created meanwhile is missed.
 ///
 /// # Errors
 /// When a list can't be read.
@@ -89,7 +89,7 @@ async fn renew_kind<T: Cached>(client: &Client, namespace: &str, cache: &Machine
     Ok(())
 }
 
-/// Objects of one kind, as text.
+/// A list of one kind, with its items as text.
 struct ObjectTexts {
     kind: &'static str,
     version: u64,
@@ -97,7 +97,7 @@ struct ObjectTexts {
 }
 
 impl ObjectTexts {
-    /// All of them as `read` reads one; the error names the first that it can't read.
+    /// Decodes all items with `read`. The error names the first one that fails.
     fn decoded<'a, T, E: Display>(&'a self, read: impl Fn(&'a str) -> Result<T, E>) -> Result<Vec<T>, ReadError> {
         let texts = self.items.iter().map(|item| item.get());
         texts
@@ -140,7 +140,7 @@ async fn list<T: Cached>(client: &Client, namespace: &str) -> Result<ObjectTexts
     Ok(ObjectTexts { kind, version, items })
 }
 
-/// The Deployment of machine-controller-manager; `None` where there is none.
+/// The Deployment of machine-controller-manager, or `None` if it does not exist.
 ///
 /// # Errors
 /// When it can't be read.
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use crate::cluster::test_support::{ApiServer, list as listed};
 
-    /// An object of any kind, of that name.
+    /// An object with this name that serves as any kind.
     fn object(name: &Value) -> Value {
         let class = json!({"kind": "MachineClass", "name": "c"});
         json!({"metadata": {"name": name}, "spec": {"class": class, "template": {"spec": {"class": class}}}})

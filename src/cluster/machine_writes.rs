@@ -1,5 +1,5 @@
-//! I/O: machine objects of one namespace are written and deleted here, and the store learns of it at once. Else the next
-//! reconcile could see what was before, and write it again.
+//! I/O: writes and deletes machine objects of one namespace and updates the store immediately. Otherwise the next
+//! reconcile could use stale objects and repeat the write.
 
 use std::sync::Arc;
 
@@ -31,7 +31,6 @@ pub(crate) struct MachineApis {
 }
 
 impl MachineApis {
-    /// Those of a namespace.
     #[must_use]
     pub(crate) fn new(
         client: Client,
@@ -42,10 +41,11 @@ impl MachineApis {
         Self { client, namespace, cache, provider }
     }
 
-    /// Writes the Secret of a class. One that is there without the label by which it is found is replaced: its name is ours.
+    /// Writes the Secret of a class. An existing one without the label of the watch is replaced, because the name is
+    /// reserved for the controller.
     ///
     /// # Errors
-    /// When the API server refuses.
+    /// When the API server rejects the request.
     pub(crate) async fn write_secret(&self, name: &str, write: Write<Secret>) -> Result<(), WriteError> {
         let unseen = if let Write::Create(secret) = &write { Some(secret.clone()) } else { None };
         match (self.write::<Digested<Secret>, _>(name, write).await, unseen) {
@@ -64,24 +64,24 @@ impl MachineApis {
     /// Writes a machine class.
     ///
     /// # Errors
-    /// When the API server refuses.
+    /// When the API server rejects the request.
     pub(crate) async fn write_class(&self, name: &str, write: Write<Value>) -> Result<(), WriteError> {
         self.write::<Digested<Value>, _>(name, write).await.map(drop)
     }
 
-    /// Writes a machine deployment. Returns it as the API server has it now.
+    /// Writes a machine deployment and returns it from the response.
     ///
     /// # Errors
-    /// When the API server refuses.
+    /// When the API server rejects the request.
     pub(crate) async fn write_deployment(&self, name: &str, write: Write<Value>) -> Result<LiveDeployment, WriteError> {
         let text = self.write::<DeploymentText, _>(name, write).await?;
         Ok(DeploymentText::live_of(&text, self.provider)?)
     }
 
-    /// Changes an object by a JSON merge patch; one that is gone needs no change.
+    /// Applies a JSON merge patch. A deleted object needs no change, so 404 is not an error.
     ///
     /// # Errors
-    /// When the API server refuses.
+    /// When the API server rejects the request.
     pub(crate) async fn patch<T: Cached>(&self, name: &str, patch: Value) -> Result<(), WriteError> {
         match self.write::<T, Value>(name, Write::Patch { patch, after: Value::Null }).await {
             Err(WriteError::Api(kube::Error::Api(status))) if status.is_not_found() => Ok(()),
@@ -89,10 +89,10 @@ impl MachineApis {
         }
     }
 
-    /// Deletes an object of that uid; one that is gone is deleted already.
+    /// Deletes an object with a UID precondition. 404 is not an error.
     ///
     /// # Errors
-    /// When the API server refuses.
+    /// When the API server rejects the request.
     pub(crate) async fn delete<T: Cached>(&self, name: &str, uid: Option<&str>) -> Result<(), WriteError> {
         let mut parameters = DeleteParams::default();
         if let Some(uid) = uid {
@@ -130,7 +130,7 @@ impl MachineApis {
     }
 
     async fn send(&self, request: axum::http::Request<Vec<u8>>) -> Result<String, kube::Error> {
-        // It is closed only when nobody is left who could ask.
+        // The semaphore is never closed.
         let _permit = self.cache.writes.acquire().await.ok();
         self.client.request_text(request).await
     }
@@ -147,16 +147,15 @@ impl MachineApis {
     }
 }
 
-/// What the answer to a deletion says.
+/// Result of a deletion.
 enum Deleted {
-    /// Finalizers hold the object: the answer is the object as it is now.
+    /// Finalizers keep the object; the response is its current version.
     Held,
-    /// It is gone.
     Gone,
 }
 
 impl Deleted {
-    /// Reads the answer to the deletion of an object of that uid.
+    /// Parses the response to the deletion of the object with this UID.
     fn read<T: Cached>(text: &str, uid: Option<&str>) -> Result<Self, WriteError> {
         #[derive(Deserialize)]
         struct Answer {
@@ -213,14 +212,14 @@ mod tests {
 
     type Answer = fn(&Asked) -> Response<AnswerBody>;
 
-    /// The namespace in an API server that gives these answers.
+    /// Access to a namespace in an API server that gives these responses.
     fn namespace(answer: Answer) -> (ApiServer, Arc<SeedCache>, MachineApis) {
         let (server, cache) = (ApiServer::new(answer), Arc::new(SeedCache::new(Providers::SHIPPED, false)));
         let apis = MachineApis::new(server.client.clone(), "ns".to_owned(), Arc::clone(&cache), &Azure);
         (server, cache, apis)
     }
 
-    /// What an API server makes of a document that is written.
+    /// The response of an API server to a written document.
     fn written(asked: &Asked, name: &str) -> Response<AnswerBody> {
         let mut written = asked.body.clone();
         for (member, value) in [("name", name), ("namespace", "ns"), ("uid", "u"), ("resourceVersion", "5")] {

@@ -1,4 +1,4 @@
-//! How a cluster is reached, read, watched and written. No decision is taken here.
+//! Access to a cluster: clients, watches, stores, reads and writes. This room makes no decisions.
 
 pub(crate) mod answers;
 pub(crate) mod api_request;
@@ -35,9 +35,8 @@ pub(crate) mod watch_stream;
 pub(crate) mod watches;
 pub(crate) mod write_fence;
 
-/// Most requests under way at a time: all pools of a large Worker.
+/// Limit of concurrent requests, enough for all pools of a large Worker.
 pub(crate) const PARALLEL_REQUESTS: usize = 320;
 
-/// What gardenlet calls the Secret with the credentials of each shoot. It is watched by this name, for the Workers of its
-/// namespace.
+/// Name of the Secret with a shoot's credentials, set by gardenlet. The controller watches Secrets of this name.
 pub(crate) const CREDENTIALS: &str = "cloudprovider";

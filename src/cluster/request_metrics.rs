@@ -1,4 +1,5 @@
-//! Counts every request to the API server, and traces those of reconciles. A layer of the client, so that none is missed.
+//! Counts every request to the API server and traces those of reconciles. It is a layer of the client, so no request is
+//! missed.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,10 +13,9 @@ use tower::{BoxError, Layer, Service};
 use crate::cluster::api_request::ApiRequest;
 use crate::process::traces;
 
-/// Is told of each request: its verb, its resource, and the status of the answer if there was one.
+/// Called for each request with its verb, its resource, and the status of the response if there was one.
 pub(crate) type RequestObserver = Arc<dyn Fn(&'static str, &str, Option<u16>) + Send + Sync>;
 
-/// The layer.
 #[derive(Clone)]
 pub(crate) struct RequestCount(pub(crate) RequestObserver);
 
@@ -27,7 +27,7 @@ impl<S> Layer<S> for RequestCount {
     }
 }
 
-/// A client's service whose requests are counted.
+/// A client's service that counts requests.
 #[derive(Clone)]
 pub(crate) struct Counted<S> {
     inner: S,

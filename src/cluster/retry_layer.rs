@@ -1,12 +1,12 @@
-//! Requests that the API server could not answer are tried again, a few times and within seconds. A layer of the client.
+//! A client layer that retries failed requests a few times within seconds.
 //!
-//! An answer counts only as a whole, and only if it is one of an API server: what stops halfway or comes from something in
-//! between is no answer, and nobody takes "not found" on a login page for an object that is gone. Watches have no end; kube
-//! gives up one that shows nothing for longer than it was asked for.
+//! Only complete responses of an API server are accepted. Truncated responses and responses from proxies are failures,
+//! so a 404 from a login page is not mistaken for a deleted object. Event streams of watches have no deadline, because
+//! kube ends idle watches itself.
 //!
-//! kube's own layer tries for minutes: a reconcile would wait in a request long after the API server is back, and a write
-//! could be sent when another process leads. Here each try goes through the write gate anew, and after a few the reconcile ends;
-//! it is tried as a whole later, with what is there by then.
+//! kube's own retry layer retries for minutes: a reconcile would still be waiting after the API server is back, and a
+//! write could be sent after another process became leader. Here each attempt passes the write fence again. After a few
+//! attempts the reconcile fails and is requeued, so it starts from current data.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -29,28 +29,28 @@ use crate::cluster::slot;
 use crate::cluster::write_fence::HeldBack;
 use crate::process::jitter::random_half;
 
-/// Tries of one request.
+/// Attempts per request.
 const TRIES: u32 = 5;
-/// Before the second try; then twice as long each time, and up to half of it more.
+/// Delay before the second attempt. It doubles with each attempt, with up to 50% jitter.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-/// The longest time for which an API server may ask us to stay away. Who asks for more gets the next reconcile.
+/// Longest `Retry-After` to wait for. With a longer one, the request fails and the next reconcile retries it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Until the whole answer is there, of a watch its beginning. A large list takes seconds; an API server that is gone without a
-/// word takes for ever.
+/// Deadline for the whole response, or for the headers of a watch. Large lists take seconds; without a deadline, an
+/// unreachable API server would block forever.
 pub(crate) const ANSWER_DEADLINE: Duration = Duration::from_secs(30);
-/// The largest answer that is read.
+/// Maximum size of a response in bytes.
 const LARGEST_ANSWER: usize = 256 << 20;
 
-/// An extension of requests that are not tried again: what they are decided from may not hold any more by then.
+/// Request extension that disables retries, for requests decided from data that may be stale by the second attempt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SentOnce;
 
-/// No whole answer has come in this time.
+/// No complete response arrived before the deadline.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("no answer of the API server within {0:?}")]
 pub(crate) struct NoAnswer(Duration);
 
-/// Something else than an API server has answered.
+/// A response that does not come from an API server.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("an answer that is not of an API server: {status}, {why}")]
 struct ForeignAnswer {
@@ -58,7 +58,6 @@ struct ForeignAnswer {
     why: &'static str,
 }
 
-/// The layer.
 #[derive(Clone)]
 pub(crate) struct RetryLayer {
     deadline: Duration,
@@ -66,7 +65,7 @@ pub(crate) struct RetryLayer {
 }
 
 impl RetryLayer {
-    /// Tells there what is answered.
+    /// Creates a layer that records responses in `answers`.
     pub(crate) fn new(answers: Answers) -> Self {
         Self { deadline: ANSWER_DEADLINE, answers }
     }
@@ -80,7 +79,7 @@ impl<S> Layer<S> for RetryLayer {
     }
 }
 
-/// A client's service whose requests are tried again.
+/// A client's service with retries.
 pub(crate) struct Retried<S> {
     inner: Arc<Mutex<S>>,
     layer: RetryLayer,
@@ -98,7 +97,7 @@ where
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        // Each try waits for the service below.
+        // Each attempt waits for the inner service itself.
         Poll::Ready(Ok(()))
     }
 
@@ -132,7 +131,7 @@ impl RetryLayer {
         let answer = answer.unwrap_or_else(|_| Err(NoAnswer(self.deadline).into()));
         match &answer {
             Ok(answer) if is_by_a_proxy(answer.status()) => self.answers.unanswered(began),
-            // That it has begun does not say that anything else is answered.
+            // The start of a watch does not show that other requests succeed.
             Ok(_) if expected == Expected::Events => {}
             Ok(_) => {
                 self.answers.answered(Instant::now());
@@ -145,17 +144,17 @@ impl RetryLayer {
     }
 }
 
-/// What a good answer has to be.
+/// Expected kind of response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
-    /// Events without an end.
+    /// A stream of watch events.
     Events,
     List,
-    /// One object.
+    /// A single object.
     Object,
-    /// What became of it.
+    /// The result of a write.
     Write,
-    /// Whether the API server knows of a kind, which it denies in words for people.
+    /// Discovery, which may answer 404 with plain text.
     Kinds,
 }
 
@@ -170,7 +169,7 @@ impl Expected {
         }
     }
 
-    /// Whether an API server has answered.
+    /// Checks that the response comes from an API server.
     fn check(self, status: StatusCode, body: &[u8]) -> Result<(), ForeignAnswer> {
         #[derive(Deserialize)]
         struct Answer {
@@ -193,7 +192,7 @@ impl Expected {
     }
 }
 
-/// The whole answer, or the beginning of a watch.
+/// Returns the whole response, or the start of a watch.
 async fn answer<S, B>(
     inner: &Mutex<S>,
     request: Request<Body>,
@@ -226,7 +225,7 @@ where
     answer.await
 }
 
-/// The request once more; `None` when its body can't be had twice, or it is to be sent once.
+/// Clones a request for a retry; `None` if its body can't be cloned or it is `SentOnce`.
 fn copy(request: &Request<Body>) -> Option<Request<Body>> {
     if request.extensions().get::<SentOnce>().is_some() {
         return None;
@@ -240,10 +239,10 @@ fn copy(request: &Request<Body>) -> Option<Request<Body>> {
     Some(copy)
 }
 
-/// How long to wait before the next try; `None` when the answer stands.
+/// Delay before the next attempt; `None` if the result is final.
 ///
-/// A write may have been done although nobody has heard of it. To do it twice does no harm: it changes nothing, or
-/// conflicts, and who conflicts reads again.
+/// Retrying a write that has already succeeded is safe: it is a no-op, or it conflicts and the caller rereads the
+/// object.
 fn pause<B>(answer: &Result<Response<B>, BoxError>, number: u32) -> Option<Duration> {
     let asked = match answer {
         Ok(answer) if is_worth_another_try(answer.status()) => asked_pause(answer.headers()),
@@ -270,12 +269,12 @@ fn is_worth_another_try(status: StatusCode) -> bool {
     )
 }
 
-/// Says a proxy when it reaches no API server.
+/// Status codes that a proxy returns when it can't reach the API server.
 fn is_by_a_proxy(status: StatusCode) -> bool {
     matches!(status, StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT)
 }
 
-/// The seconds of `Retry-After`.
+/// The `Retry-After` header in seconds.
 fn asked_pause(headers: &HeaderMap) -> Option<Duration> {
     headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok().map(Duration::from_secs)
 }
@@ -293,16 +292,16 @@ mod tests {
     const SECRET: &str = r#"{"kind": "Secret", "metadata": {"name": "s"}}"#;
     const NOT_FOUND: &str = r#"{"kind": "Status", "status": "Failure", "code": 404}"#;
 
-    /// How an answer goes on after its headers.
+    /// How a response continues after its headers.
     #[derive(Clone, Copy, Debug)]
     enum Goes {
-        /// It is all there.
+        /// The body is complete.
         Whole(&'static str),
-        /// Half of it comes, then nothing.
+        /// Half of the body arrives, then nothing.
         Stalls,
-        /// Half of it comes, then the connection breaks.
+        /// Half of the body arrives, then the connection breaks.
         Breaks,
-        /// It never begins.
+        /// The response never starts.
         Never,
     }
 
@@ -314,7 +313,7 @@ mod tests {
         Request::builder().method(method).uri(path).body(Body::from(b"{}".to_vec())).unwrap()
     }
 
-    /// Answers with these statuses, one after the other; 0 is a connection that breaks.
+    /// Responds with these statuses in order; 0 breaks the connection.
     async fn answers(method: &str, statuses: &[u16]) -> (Option<u16>, usize) {
         let left = Arc::new(std::sync::Mutex::new(VecDeque::from(statuses.to_vec())));
         let given = Arc::clone(&left);
@@ -343,15 +342,15 @@ mod tests {
             ("PATCH", &[502, 504, 500, 0, 500], (Some(500), 5)),
             ("GET", &[404], (Some(404), 1)),
             ("POST", &[0, 409], (Some(409), 2)),
-            // A minute is too long for a reconcile.
+            // `Retry-After` is a minute, which is too long.
             ("GET", &[429], (Some(429), 1)),
         ] {
             assert_eq!(answers(method, statuses).await, expected, "{method} {statuses:?}");
         }
     }
 
-    /// A server that answers a reconcile each time like that. Returns the answer, or why there is none, whether it counts as one,
-    /// and whether it extends the slot.
+    /// Sends a request to a server that always responds like this. Returns the response or its error, whether it counts
+    /// as a response, and whether it extends the slot.
     async fn answered(asked: Request<Body>, status: u16, goes: Goes) -> (Result<u16, String>, bool, bool) {
         let service = tower::service_fn(move |_: Request<Body>| async move {
             let half = stream::once(std::future::ready(Ok(&SECRET[..SECRET.len() / 2])));

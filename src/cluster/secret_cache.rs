@@ -1,5 +1,5 @@
-//! I/O: the Secrets that Workers refer to. What was read is kept while an operation goes on; a new operation asks for the
-//! versions of all with one request, and reads those that have changed.
+//! I/O: caches the Secrets that Workers refer to. They stay cached for the duration of an operation. A new operation
+//! requests all their versions at once and rereads the changed ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,18 +14,18 @@ use crate::api::secret::{PackedSecret, SecretContent, Secrets};
 use crate::cluster::PARALLEL_REQUESTS;
 use crate::cluster::error::ReadError;
 
-/// References up to this number are read one by one rather than asked for their versions: the list tells of all Secrets in
-/// the namespace.
+/// Up to this number, Secrets are read individually instead of comparing versions, because the list covers all Secrets
+/// in the namespace.
 const FEW: usize = 2;
-/// Bytes of packed Secrets that are kept between operations.
+/// Limit in bytes for Secrets cached between operations.
 const KEPT: usize = 8 * 1024 * 1024;
 
-/// What is known of Secrets.
+/// Cache of Secrets.
 #[derive(Default)]
 pub(crate) struct SecretCache {
     known: Mutex<BTreeMap<Reference, ReadSecret>>,
-    /// What each Worker has referred to at last, by its uid: boot scripts get other names again and again, and nobody asks for those of
-    /// before any more.
+    /// Last references of each Worker, by its UID. The names of boot scripts change often, and earlier ones are not
+    /// needed again.
     of_workers: Mutex<BTreeMap<String, BTreeSet<Reference>>>,
 }
 
@@ -36,7 +36,7 @@ struct ReadSecret {
     content: Kept,
 }
 
-/// What is kept of a Secret: as it is while an operation is under way, and packed from its end on.
+/// Content of a Secret: unpacked during an operation, packed afterwards.
 struct Kept {
     open: Option<Arc<SecretContent>>,
     packed: Option<PackedSecret>,
@@ -67,15 +67,15 @@ impl Kept {
 }
 
 impl SecretCache {
-    /// The Secrets that a Worker refers to, as they are now: credentials and user data, each once. Missing ones are left
-    /// out.
+    /// The current Secrets that a Worker refers to: credentials and user data, each once. Missing ones are left out.
     ///
     /// # Errors
     /// When one can't be read.
     pub(crate) async fn read(&self, client: &Client, worker: &Worker) -> Result<Secrets, ReadError> {
         let references = self.referred(worker, references(worker));
         let namespaces: BTreeSet<&String> = references.iter().map(|(namespace, _)| namespace).collect();
-        // Nothing counts as known before its version is: this operation may learn none, and go on with the next reconcile.
+        // Take the Secrets out of the cache until their versions are compared. If that request fails, the next
+        // reconcile must not use them.
         let known = self.take(&references);
         let is_worth_it = references.len() > FEW && known.len() == references.len() && namespaces.len() == 1;
         if let Some(namespace) = namespaces.first().filter(|_| is_worth_it) {
@@ -84,7 +84,7 @@ impl SecretCache {
         self.complete(client, references).await
     }
 
-    /// The same, without a request for what was read before.
+    /// Like [`read`](Self::read), but uses cached Secrets without comparing versions.
     ///
     /// # Errors
     /// When one can't be read.
@@ -92,7 +92,7 @@ impl SecretCache {
         self.complete(client, self.referred(worker, references(worker))).await
     }
 
-    /// Only the credentials, as they are now.
+    /// Only the credentials, always read from the API server.
     ///
     /// # Errors
     /// When they can't be read.
@@ -102,7 +102,7 @@ impl SecretCache {
         self.complete(client, references).await
     }
 
-    /// An operation has ended: what it needed is kept for the next one as long as there is room.
+    /// Packs the Secrets of an operation that has ended, and drops them if the cache is full.
     pub(crate) fn pack(&self, secrets: &Secrets) {
         for reference in secrets.references() {
             if let Some(read) = self.known().get_mut(reference) {
@@ -115,18 +115,18 @@ impl SecretCache {
         }
     }
 
-    /// These are not needed any more, or can't be what they are taken for.
+    /// Removes Secrets that are no longer needed or may be outdated.
     pub(crate) fn forget(&self, secrets: &Secrets) {
         self.forget_all(secrets.references());
     }
 
-    /// The Worker with this uid is gone.
+    /// Removes the Secrets of a deleted Worker.
     pub(crate) fn forget_worker(&self, uid: &str) {
         let references = self.of_workers().remove(uid);
         self.forget_all(references.iter().flatten());
     }
 
-    /// What a Worker refers to now; what it referred to before is forgotten.
+    /// Records the references of a Worker and drops the Secrets of its earlier references.
     fn referred(&self, worker: &Worker, references: BTreeSet<Reference>) -> BTreeSet<Reference> {
         let uid = worker.metadata.uid.clone().unwrap_or_default();
         let before = self.of_workers().insert(uid, references.clone());
@@ -134,7 +134,7 @@ impl SecretCache {
         references
     }
 
-    /// What was read before is known; when a read fails, nothing of it is, so that the next one asks anew.
+    /// Reads all Secrets that are not cached. On failure, drops all of them, so that the next attempt rereads them.
     async fn complete(&self, client: &Client, references: BTreeSet<Reference>) -> Result<Secrets, ReadError> {
         let mut secrets = Secrets::default();
         let mut unknown = Vec::new();
@@ -190,7 +190,7 @@ async fn read(client: &Client, reference: Reference) -> Result<(Reference, Optio
     Ok((reference, secret))
 }
 
-/// The versions of all Secrets in a namespace, by name.
+/// Resource versions of all Secrets in a namespace, by name.
 async fn versions(client: &Client, namespace: &str) -> Result<BTreeMap<String, String>, ReadError> {
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
     let list = api.list_metadata(&ListParams::default()).await;
@@ -220,7 +220,7 @@ mod tests {
     use crate::cluster::CREDENTIALS;
     use crate::cluster::test_support::{ApiServer, document, incompressible, refusal};
 
-    /// A Worker with credentials there, and with a pool for each of these Secrets.
+    /// A Worker with credentials in this namespace, and with a pool for each of these Secrets.
     fn worker(credentials: &str, scripts: &[&str]) -> Worker {
         let pool = |name: &&str| json!({"name": name, "userDataSecretRef": {"name": name, "key": "script"}});
         let pools: Vec<Value> = scripts.iter().map(pool).collect();
@@ -229,7 +229,7 @@ mod tests {
         serde_json::from_value(json!({"metadata": {"namespace": "ns", "name": "w"}, "spec": spec})).unwrap()
     }
 
-    /// Secrets of an API server, by name, with their versions. They hold those as well.
+    /// Secrets of an API server, by name, with their versions, which are also their content.
     type There = Arc<Mutex<BTreeMap<String, u32>>>;
 
     fn api_server(names: &[&str]) -> (There, ApiServer) {
@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(secrets.references().count(), 0, "they are missing");
     }
 
-    /// A Secret of that name and value, which an operation under way has read.
+    /// A Secret with this name and value, read by an operation under way.
     fn open(cache: &SecretCache, name: &str, value: Vec<u8>) -> Secrets {
         let data = Some([("script".to_owned(), ByteString(value))].into());
         let content = Arc::new(SecretContent::from(Secret { data, ..Secret::default() }));
@@ -389,7 +389,7 @@ mod tests {
         secrets
     }
 
-    /// Whether it is there without being read.
+    /// Whether the Secret is available without being read.
     async fn is_kept(cache: &SecretCache, name: &str) -> bool {
         let (_, server) = api_server(&[]);
         let secrets = cache.read_unknown(&server.client, &worker("ns", &[name])).await.unwrap();

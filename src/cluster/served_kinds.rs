@@ -1,4 +1,4 @@
-//! Whether the API server serves the kinds that the controller watches: Gardener installs their definitions, not we.
+//! Waits until the API server serves the watched kinds. Gardener installs their CRDs, not the controller.
 
 use std::time::Duration;
 
@@ -9,16 +9,16 @@ use tracing::warn;
 use crate::process::failure_reason::reason;
 use crate::process::readiness::{Need, Readiness};
 
-/// Group, version and plural names.
+/// API group and version, and plural names.
 const KINDS: [(&str, &[&str]); 2] = [
     ("extensions.gardener.cloud/v1alpha1", &["workers", "clusters"]),
     ("machine.sapcloud.io/v1alpha1", &["machinedeployments", "machineclasses", "machinesets", "machines"]),
 ];
 
-/// Pause between two questions.
+/// Delay between two checks.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
 
-/// Returns once all are served. Until then readiness says which are missing.
+/// Returns once all kinds are served. Until then, readiness reports the missing ones.
 pub(crate) async fn wait_until_served(client: &Client, readiness: &Readiness) {
     let mut reported = String::new();
     loop {
@@ -64,7 +64,7 @@ mod tests {
 
     const ALL: [&str; 6] = ["workers", "clusters", "machinedeployments", "machineclasses", "machinesets", "machines"];
 
-    /// What an API server serves at a time, or the code of its refusal.
+    /// Kinds that an API server serves, or the status code of its error.
     type Served = Arc<Mutex<Result<Vec<&'static str>, u16>>>;
 
     fn api_server() -> (Served, ApiServer) {

@@ -1,4 +1,4 @@
-//! Where a reconcile reads and writes: the namespace of one shoot in the seed.
+//! Reads and writes of a reconcile in the shoot namespace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::provider::Provider;
 use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
 use crate::worker::orphans::MachineController;
 
-/// The namespace of one shoot.
+/// The namespace of one shoot in the seed.
 #[derive(Clone)]
 pub(crate) struct ShootNamespace {
     client: Client,
@@ -27,7 +27,7 @@ pub(crate) struct ShootNamespace {
 }
 
 impl ShootNamespace {
-    /// The namespace of that name. The provider of its Worker decides which codes the failures of machines have.
+    /// Creates the access to a namespace. The Worker's provider maps machine failures to error codes.
     #[must_use]
     pub(crate) fn new(
         client: Client,
@@ -38,25 +38,25 @@ impl ShootNamespace {
         Self { client, namespace: namespace.into(), cache, provider, uses_store: true }
     }
 
-    /// The same, where machine objects are always read anew.
+    /// Bypasses the store for machine objects.
     #[must_use]
     pub(crate) fn without_store(self) -> Self {
         Self { uses_store: false, ..self }
     }
 
-    /// A client of the seed, for what has no method here.
+    /// A client of the seed, for requests without a method here.
     #[must_use]
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Name of the namespace.
     #[must_use]
     pub(crate) fn name(&self) -> &str {
         &self.namespace
     }
 
-    /// The Cluster of the shoot, `None` when there is none: read `anew`, or as far as a watch shows that it has not changed.
+    /// The Cluster of the shoot, or `None` if it does not exist. Unless the flag forces a read, the cached Cluster is
+    /// used while the watch reports no newer version.
     ///
     /// # Errors
     /// When it can't be read or decoded.
@@ -68,7 +68,7 @@ impl ShootNamespace {
         }
     }
 
-    /// The Secrets that a Worker refers to, as they are now when asked `anew`, else as they were read before.
+    /// The Secrets that a Worker refers to. Unless the flag forces a read, cached ones are used where available.
     ///
     /// # Errors
     /// When one can't be read.
@@ -79,7 +79,7 @@ impl ShootNamespace {
         }
     }
 
-    /// The credentials of a Worker as they are now; nothing when they are missing.
+    /// The current credentials of a Worker; empty if they are missing.
     ///
     /// # Errors
     /// When they can't be read.
@@ -87,18 +87,17 @@ impl ShootNamespace {
         self.cache.secrets.read_credentials(&self.client, worker).await
     }
 
-    /// An operation that needed these Secrets has ended.
+    /// Packs the cached Secrets of an operation that has ended.
     pub(crate) fn pack_secrets(&self, secrets: &Secrets) {
         self.cache.secrets.pack(secrets);
     }
 
-    /// These Secrets are read again when they are needed next.
+    /// Removes these Secrets from the cache, so that they are read again.
     pub(crate) fn forget_secrets(&self, secrets: &Secrets) {
         self.cache.secrets.forget(secrets);
     }
 
-    /// All machine objects, perhaps as they were a moment ago: enough for writes that say what they were computed from,
-    /// and for waiting.
+    /// All machine objects, possibly slightly stale. Sufficient for writes with a resource version, and for waiting.
     ///
     /// # Errors
     /// When they can't be read or decoded.
@@ -109,13 +108,13 @@ impl ShootNamespace {
         self.read_machine_objects().await
     }
 
-    /// Whether the watches are believed to show everything.
+    /// Whether the watches of all machine objects are up to date.
     #[must_use]
     pub(crate) fn store_is_fresh(&self) -> bool {
         self.cache.machine_objects.is_fresh()
     }
 
-    /// The machine deployments as the watches show them.
+    /// The machine deployments in the store.
     ///
     /// # Errors
     /// When one can't be read.
@@ -123,8 +122,8 @@ impl ShootNamespace {
         self.cache.machine_objects.deployments_of(&self.namespace, self.provider, BTreeMap::new())
     }
 
-    /// All machine objects as they are now, for decisions that can't be taken back. Classes and their Secrets are those
-    /// that were there before their users were read: what is missing beside a machine was missing while the machine existed.
+    /// All machine objects, freshly listed for irreversible decisions. Classes and their Secrets are listed before the
+    /// objects that use them, so a class missing here was missing while its machine existed.
     ///
     /// # Errors
     /// When they can't be read or decoded.
@@ -135,8 +134,8 @@ impl ShootNamespace {
         Ok(MachineObjects { classes, class_secrets, ..self.read_users_of_classes(BTreeMap::new()).await? })
     }
 
-    /// All machine objects; deployments, machine sets and machines, which use classes, as they are now. A deployment that has not
-    /// changed since it was `known` is the same.
+    /// All machine objects, with the users of classes (deployments, machine sets and machines) freshly listed.
+    /// Unchanged deployments are reused from `known`.
     ///
     /// # Errors
     /// When they can't be read or decoded.
@@ -148,7 +147,7 @@ impl ShootNamespace {
         self.cache.machine_objects.of_namespace(&self.namespace, self.provider, known)
     }
 
-    /// Whether machine-controller-manager is meant to run.
+    /// Whether machine-controller-manager should be running.
     ///
     /// # Errors
     /// When its Deployment can't be read.
@@ -160,7 +159,7 @@ impl ShootNamespace {
         })
     }
 
-    /// The Deployment of machine-controller-manager; `None` where there is none.
+    /// The Deployment of machine-controller-manager, or `None` if it does not exist.
     ///
     /// # Errors
     /// When it can't be read.
@@ -168,7 +167,7 @@ impl ShootNamespace {
         machine_reads::machine_controller(&self.client, &self.namespace).await
     }
 
-    /// The APIs that machine objects are written through.
+    /// Writer for machine objects.
     #[must_use]
     pub(crate) fn apis(&self) -> MachineApis {
         MachineApis::new(self.client.clone(), self.namespace.clone(), Arc::clone(&self.cache), self.provider)
@@ -191,11 +190,10 @@ mod tests {
     use crate::cluster::test_support::{ApiServer, document, incompressible, list};
     use crate::provider::{Providers, azure::Azure};
 
-    /// Machine objects of a namespace, by the plural of their kind.
+    /// Plural names of the kinds of machine objects that exist.
     type Objects = &'static [&'static str];
 
-    /// The namespace in an API server that has the objects `before` until it has answered that many lists, then those of
-    /// `after`.
+    /// The namespace in an API server that serves `before` for the first `lists` requests and `after` from then on.
     fn changing(before: Objects, lists: usize, after: Objects) -> ShootNamespace {
         let answered = AtomicUsize::new(0);
         let service = service_fn(move |request: Request<Body>| {
@@ -209,7 +207,7 @@ mod tests {
         ShootNamespace::new(Client::new(service, "default"), cache, "shoot--p--s", &Azure)
     }
 
-    /// An object of any kind: a class, or what uses it.
+    /// An object that serves as any kind: a class, or an object that uses it.
     fn object() -> Value {
         let class = json!({"kind": "MachineClass", "name": "web-z1"});
         json!({
@@ -246,7 +244,7 @@ mod tests {
         vec![kind].leak()
     }
 
-    /// A class goes, with its Secret, while its users are read: the watch shows that before the list of them is there.
+    /// A class and its Secret are deleted while their users are listed: the watch reports that before the list arrives.
     #[tokio::test]
     async fn what_goes_while_its_users_are_read_was_there() {
         let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));

@@ -1,8 +1,9 @@
-//! I/O: the nodes of a shoot, counted by the kubeconfig that gardenlet keeps beside its control plane.
+//! I/O: counts the nodes of a shoot, with the kubeconfig that gardenlet keeps in the shoot namespace.
 //!
-//! An API server tells of nodes in two words each where it is asked for a table, as `kubectl get nodes` does. Only where that does
-//! not come out is more asked for: which nodes machine-controller-manager does not care for. A client is made for each count:
-//! gardenlet rotates the kubeconfig, and no connection is kept to hundreds of shoots.
+//! The first request lists a table, as `kubectl get nodes` does, with a few words per node. Only if the count
+//! differs from the target, a second one adds metadata to exclude nodes that machine-controller-manager does not
+//! manage. Each count uses a new client, because gardenlet rotates the kubeconfig and connections to hundreds of shoots
+//! would be costly.
 
 use std::time::Duration;
 
@@ -21,22 +22,22 @@ use crate::cluster::client_config::completed;
 use crate::process::failure_reason::reason;
 use crate::worker::node_count::{MachineCount, NodeCount};
 
-/// Secrets with a kubeconfig of a shoot: by its address within the seed, else by the one outside.
+/// Secrets with a kubeconfig for the shoot: the one with the address inside the seed is preferred.
 const SECRETS: [&str; 2] = ["gardener-internal", "gardener"];
 const KUBECONFIG: &str = "kubeconfig";
-/// What a count may take.
+/// Timeout of a whole count.
 const TIMEOUT: Duration = Duration::from_secs(5);
-/// Nodes of a page, most pages, and most bytes of one.
+/// Page size, maximum number of pages, and maximum size of a page in bytes.
 const PAGE: u32 = 500;
 const MOST_PAGES: u32 = 40;
 const MOST_BYTES: usize = 8 << 20;
-/// Most bytes of what an API server says.
+/// Longest error text of an API server in bytes.
 const MOST_OF_ERROR: usize = 300;
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 const NOT_MANAGED: &str = "node.machine.sapcloud.io/not-managed-by-mcm";
 
-/// Why nodes can't be counted. Nothing of the kubeconfig is in it.
+/// Why counting failed. Errors never contain parts of the kubeconfig.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NodesError {
     #[error("Secret {name:?} can't be read: {reason}")]
@@ -49,10 +50,10 @@ pub(crate) enum NodesError {
     List(String),
 }
 
-/// Counts the nodes of the shoot in a namespace of the seed. `wanted` decides whether a closer look is needed.
+/// Counts the nodes of the shoot. The count excludes unmanaged nodes only if it would not match `wanted` otherwise.
 ///
 /// # Errors
-/// When there is no usable kubeconfig, or no answer in time.
+/// When there is no usable kubeconfig, or no response in time.
 pub(crate) async fn count_nodes(seed: &Client, namespace: &str, wanted: MachineCount) -> Result<NodeCount, NodesError> {
     let count = async {
         let client = shoot_client(&kubeconfig(seed, namespace).await?).await?;
@@ -63,7 +64,7 @@ pub(crate) async fn count_nodes(seed: &Client, namespace: &str, wanted: MachineC
     tokio::time::timeout(TIMEOUT, count).await.map_err(slow)?
 }
 
-/// The text of the kubeconfig.
+/// Reads the kubeconfig from its Secret.
 async fn kubeconfig(seed: &Client, namespace: &str) -> Result<String, NodesError> {
     let secrets: Api<Secret> = Api::namespaced(seed.clone(), namespace);
     for name in SECRETS {
@@ -75,7 +76,8 @@ async fn kubeconfig(seed: &Client, namespace: &str) -> Result<String, NodesError
     Err(NodesError::NoSecret)
 }
 
-/// A client by the kubeconfig alone: nothing is run, and no file of this machine goes to where it leads.
+/// Creates a client from the kubeconfig. Programs and local files in it are rejected, so it can't run code or leak
+/// files.
 async fn shoot_client(text: &str) -> Result<Client, NodesError> {
     let unusable = NodesError::Kubeconfig;
     let kubeconfig = Kubeconfig::from_yaml(text).map_err(|_| unusable("it is no kubeconfig"))?;
@@ -99,7 +101,7 @@ async fn shoot_client(text: &str) -> Result<Client, NodesError> {
     Client::try_from(config).map_err(|_| unusable("no client can be made of it"))
 }
 
-/// What is asked for beside the words of a table.
+/// Content of table rows in addition to the printed columns.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Include {
     Nothing,
@@ -147,12 +149,12 @@ async fn page(client: &Client, include: Include, token: &str) -> Result<Table, N
     serde_json::from_slice(&body).map_err(|_| list("the answer is no table".to_owned()))
 }
 
-/// An error, escaped, in a bounded text.
+/// Escaped and bounded error text.
 fn bounded(error: &kube::Error) -> String {
     shortened(&reason(error), MOST_OF_ERROR)
 }
 
-/// A list as a table.
+/// A list in table format.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Table {
@@ -193,7 +195,7 @@ struct RowMetadata {
 }
 
 impl Table {
-    /// Where it stands whether a node is ready: `Ready` alone where pods may be scheduled, too.
+    /// Index of the status column. Its value is exactly `Ready` only for schedulable nodes.
     fn status_column(&self) -> Result<usize, NodesError> {
         let column = self.column_definitions.iter().position(|column| column.name == "Status");
         column.ok_or_else(|| NodesError::List("the answer has no column Status".to_owned()))
@@ -247,7 +249,7 @@ mod tests {
         }
     }
 
-    /// A page of a list of nodes, with the annotation of machine-controller-manager where there is one.
+    /// A page of a node list, with the annotation of machine-controller-manager if given.
     fn table(columns: &[&str], rows: &[(&str, Option<&str>)], next: &str) -> Value {
         let columns: Vec<Value> = columns.iter().map(|name| json!({"name": name, "type": "string"})).collect();
         let row = |(status, not_managed): &(&str, Option<&str>)| {

@@ -1,7 +1,7 @@
-//! Until when a reconcile occupies its slot: each answer of the API server extends it, silence ends it.
+//! Deadline until which a reconcile occupies its slot. Each response of the API server extends it.
 //!
-//! On a busy machine a reconcile may last long and be at work all the time; one that gets no answer for half a second waits, and
-//! the processors have time for another one. Who has waited so once does not get its slot back: it is a slow API server's.
+//! On a busy machine a reconcile may run for long and be active all the time. One without a response for half a second
+//! is waiting, so another reconcile gets the slot. It does not get the slot back, because the API server is slow.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long a reconcile without an answer occupies its slot.
+/// How long a reconcile keeps its slot without a response.
 pub(crate) const SLOT_TIME: Duration = Duration::from_millis(500);
 
 tokio::task_local! {
     static OWN: Slot;
 }
 
-/// The slot of one reconcile. Clones are the same.
+/// The slot of one reconcile. Clones share their state.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot(Arc<Mutex<Instant>>);
 
@@ -25,12 +25,12 @@ impl Slot {
         Self(Arc::new(Mutex::new(now + SLOT_TIME)))
     }
 
-    /// Until when it is occupied, if no answer comes before.
+    /// When the slot expires unless a response extends it.
     pub(crate) fn ends(&self) -> Instant {
         *self.state()
     }
 
-    /// The API server has answered.
+    /// Extends the slot after a response, unless it has expired.
     pub(crate) fn extend(&self, now: Instant) {
         let mut ends = self.state();
         if now <= *ends {
@@ -38,7 +38,7 @@ impl Slot {
         }
     }
 
-    /// A reconcile whose answers extend this slot.
+    /// Runs a reconcile in this slot, so that its responses extend it.
     pub(crate) fn reconcile<F: Future>(self, reconcile: F) -> impl Future<Output = F::Output> {
         OWN.scope(self, reconcile)
     }
@@ -48,9 +48,9 @@ impl Slot {
     }
 }
 
-/// The API server has answered whoever asks here: a reconcile, or somebody without a slot.
+/// Extends the slot of the current reconcile, if there is one.
 pub(crate) fn answered(now: Instant) {
-    // There is none outside of a reconcile.
+    // Requests outside of reconciles have no slot.
     let _no_slot = OWN.try_with(|slot| slot.extend(now));
 }
 

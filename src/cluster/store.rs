@@ -1,18 +1,19 @@
-//! Objects of one kind, each as a watch has shown it, as this process has written it or as it has read it, whichever is
-//! newer. Versions of all objects come from one counter of the API server, so "newer" needs no clock.
+//! The newest known version of each object of one kind, from a watch, an own write or a read. Resource versions of all
+//! objects come from one counter of the API server, so no clock is needed to compare them.
 //!
-//! Five rules keep it true:
+//! Five rules keep the store consistent:
 //!
-//! * What was read is put here later than the API server said it. What has gone in between must not come back by it: no
-//!   watch would ever tell again that it is gone. So removals are remembered as long as a read is under way.
-//! * What a watch shows is a change unless it is the very version that this process has written. That a newer one is known
-//!   says nothing: whoever brought it here need not have read it. A list does not show what came before, so of it an own write is
-//!   a change as well: it may hold a request of somebody else that was made before it, and that no event has told.
-//! * A watch may be behind what was read. What is not in the list of a namespace does not come back by older versions of it that the watch
-//!   shows until it has caught up.
-//! * An answer to a question that was asked later beats everything that is remembered: a deletion that was answered and not
-//!   done, and versions from before a backup was restored.
-//! * What a list has not, and the answer to an earlier question shows, may have gone before the list. It is in doubt until the watch shows it.
+//! * A read is stored later than the API server served it. It must not bring back an object deleted in the meantime,
+//!   because the watch would not report the deletion again. So the store remembers deletions while a read is under way.
+//! * A watch event is a change unless this process wrote that very version, even if a newer version is known, because
+//!   the writer of the newer version may not have read this one. A list omits intermediate versions. So an own write in
+//!   a list is a change too: it may contain an earlier request of another client that no event reported.
+//! * A watch may lag behind a read. An object missing from the list of a namespace does not come back through older
+//!   versions of it that a lagging watch reports.
+//! * The response to a later request overrides everything remembered. This covers deletions that were confirmed but not
+//!   done, and backups that were restored.
+//! * An object returned by an older request but missing from the list may be deleted. It stays unconfirmed until the
+//!   watch reports it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,21 +24,20 @@ use tokio::time::Instant;
 use crate::cluster::identity::Identity;
 use crate::cluster::store::state::{Asked, List, OwnDeletion, Source, State};
 
-/// A watch shows within this time that what this process has deleted is gone, or what a list had not is there; else everything is listed anew.
+/// How long the watch may take to confirm an own deletion or an unlisted object before the store is relisted.
 const CONFIRMATION: Duration = Duration::from_secs(15);
 
 mod state;
 
-/// What is kept of an object.
+/// An object in the store.
 pub(crate) trait Kept {
-    /// Whether what this process has written is kept in another form than what a watch shows, until it does.
+    /// Whether own writes are stored in another form than watched objects, until the watch reports them.
     const WRITTEN_DIFFERS: bool = false;
 }
 
-/// Only that it is there.
+/// Stores only the existence of an object.
 impl Kept for () {}
 
-/// All objects of one kind.
 pub(crate) struct Store<T>(Mutex<State<T>>);
 
 impl<T> Default for Store<T> {
@@ -46,20 +46,20 @@ impl<T> Default for Store<T> {
     }
 }
 
-/// A request that is under way: a read, or a write of one object.
+/// A read, or a write of one object, that is under way.
 pub(crate) struct Read<'a, T> {
     store: &'a Store<T>,
     asked: Asked,
 }
 
-/// What a complete list has shown to be gone.
+/// Objects that a complete relist shows to be deleted.
 pub(crate) struct Relisted<T> {
-    /// Namespaces that have lost something, be it by this process: whoever has deleted it waits for the watch to show that
-    /// it is gone, and the watch, which begins after the list, never will.
+    /// Namespaces that have lost objects, including those deleted by this process. Their Workers wait for the deletion
+    /// event, which a watch that starts after the list never sends.
     pub(crate) reduced: Vec<String>,
-    /// Uid and last version of what somebody else has deleted.
+    /// UID and last version of objects that other clients deleted.
     pub(crate) gone: Vec<(String, Arc<T>)>,
-    /// Namespaces in which something is still there that this process had deleted.
+    /// Namespaces in which an object deleted by this process still exists.
     pub(crate) undone: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ impl<T> Store<T> {
 }
 
 impl<T: Kept> Store<T> {
-    /// A watch shows an object, which is read unless that version of it is known. Tells whether that is a change.
+    /// Applies a watch event and decodes only unknown versions. Returns whether the change is external.
     pub(crate) fn event(&self, identity: Identity, read: impl FnOnce() -> T) -> bool {
         let mut state = self.state();
         state.is_fresh |= state.list.is_none();
@@ -84,7 +84,7 @@ impl<T: Kept> Store<T> {
         state.put(identity, read, Source::Watch)
     }
 
-    /// A watch shows that an object is gone, which is always a change: whoever has deleted it has read what was before.
+    /// Applies a deletion event, which is always a change, because the deleting client had read the last version.
     pub(crate) fn event_deleted(&self, identity: &Identity) {
         let mut state = self.state();
         state.is_fresh |= state.list.is_none();
@@ -94,14 +94,14 @@ impl<T: Kept> Store<T> {
         state.take(&identity.namespace, &identity.name, &identity.uid);
     }
 
-    /// A watch begins anew: it lists everything.
+    /// Begins a relist of the watch.
     pub(crate) fn begin_relist(&self) {
         let mut state = self.state();
         let (began, undone) = (state.time, Vec::new());
         state.list = Some(List { began, seen: HashMap::new(), own_deletions_seen: HashSet::new(), undone });
     }
 
-    /// An object of this list, which is read unless that version of it is known. Tells whether that is a change.
+    /// Applies an object of the relist and decodes only unknown versions. Returns whether the change is external.
     pub(crate) fn relist(&self, identity: Identity, read: impl FnOnce() -> T) -> bool {
         let mut state = self.state();
         let deleted = state.own_deletions.get(&identity.uid).map(|deletion| deletion.time);
@@ -116,7 +116,7 @@ impl<T: Kept> Store<T> {
         state.put(identity, read, source)
     }
 
-    /// The list is complete: what was not in it is gone, unless an answer has shown it meanwhile.
+    /// Completes the relist: removes objects missing from the list, unless a response has returned them since it began.
     pub(crate) fn end_relist(&self, now: Instant) -> Relisted<T> {
         let mut state = self.state();
         let Some(list) = state.list.take() else { return Relisted::default() };
@@ -145,31 +145,31 @@ impl<T: Kept> Store<T> {
         gone.iter().for_each(|(uid, _)| state.note_gone(uid));
         let unseen = state.own_deletions.iter().filter(|(uid, _)| !own_deletions_seen.contains(*uid));
         reduced.extend(unseen.map(|(_, own_deletions)| own_deletions.namespace.clone()));
-        // What the list has not is confirmed to be gone.
+        // The list confirms the deletion of all others.
         state.own_deletions.retain(|uid, _| own_deletions_seen.contains(uid));
         state.is_fresh = true;
         Relisted { reduced, gone, undone }
     }
 
-    /// The watch has failed: until it goes on, nobody knows what it has missed.
+    /// Marks the store as stale after a watch failure, because events may be missing.
     pub(crate) fn mark_stale(&self) {
         self.state().is_fresh = false;
     }
 
-    /// The watch goes on from where it was: what it has missed is on its way. Nothing need have changed meanwhile, and there
-    /// may be no object at all.
+    /// Marks the store as fresh once the watch has resumed, because missed events are on their way. Waiting for an
+    /// event would not work: there may be no change, or no object at all.
     pub(crate) fn mark_resumed(&self) {
         let mut state = self.state();
         state.is_fresh |= state.list.is_none();
     }
 
-    /// Whether the watch is believed to show everything.
+    /// Whether the watch is up to date, as far as is known.
     #[must_use]
     pub(crate) fn is_fresh(&self) -> bool {
         self.state().is_fresh
     }
 
-    /// This process has deleted the object, and the answer says that it is gone.
+    /// Records a deletion by this process that the API server has confirmed.
     pub(crate) fn own_deletion(&self, namespace: &str, name: &str, uid: &str, now: Instant) {
         let mut state = self.state();
         state.note_gone(uid);
@@ -180,8 +180,8 @@ impl<T: Kept> Store<T> {
         }
     }
 
-    /// Whether everything has to be listed anew: a watch should have shown by now that something is gone which this process has deleted,
-    /// or what became of something that a list had not, or somebody who has asked for something else was shown what was deleted.
+    /// Whether a relist is needed: the watch did not confirm a deletion or an unlisted object in time, or a read
+    /// returned an object that this process had deleted.
     #[must_use]
     pub(crate) fn is_in_doubt(&self, now: Instant) -> bool {
         let state = self.state();
@@ -191,7 +191,7 @@ impl<T: Kept> Store<T> {
             || state.unlisted.values().any(is_late)
     }
 
-    /// The API server is about to be asked for objects, or to write one.
+    /// Begins a read or a write. Call it before the request is sent.
     #[must_use]
     pub(crate) fn read(&self) -> Read<'_, T> {
         let mut state = self.state();
@@ -200,7 +200,7 @@ impl<T: Kept> Store<T> {
         Read { store: self, asked: Asked { time: began, at: Instant::now() } }
     }
 
-    /// The objects of a namespace, in the order of their names.
+    /// The objects of a namespace, sorted by name.
     #[must_use]
     pub(crate) fn of_namespace(&self, namespace: &str) -> Vec<(String, Arc<T>)> {
         let state = self.state();
@@ -208,32 +208,31 @@ impl<T: Kept> Store<T> {
         entries.map(|(name, entry)| (name.clone(), Arc::clone(&entry.object))).collect()
     }
 
-    /// All objects, in the order of their namespaces and names.
+    /// All objects, sorted by namespace and name.
     #[must_use]
     pub(crate) fn all(&self) -> Vec<Arc<T>> {
         let state = self.state();
         state.namespaces.values().flat_map(|entries| entries.values()).map(|entry| Arc::clone(&entry.object)).collect()
     }
 
-    /// An object in its newest version.
+    /// The newest known version of an object.
     #[must_use]
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Arc<T>> {
         self.state().namespaces.get(namespace)?.get(name).map(|entry| Arc::clone(&entry.object))
     }
 
-    /// Whether any object of a namespace is known.
+    /// Whether the store has any object of the namespace.
     #[must_use]
     pub(crate) fn has_any_of(&self, namespace: &str) -> bool {
         self.state().namespaces.get(namespace).is_some_and(|objects| !objects.is_empty())
     }
 
-    /// The names of the objects of a namespace.
     #[must_use]
     pub(crate) fn names(&self, namespace: &str) -> Vec<String> {
         self.state().namespaces.get(namespace).into_iter().flatten().map(|(name, _)| name.clone()).collect()
     }
 
-    /// The version in which an object is known.
+    /// The resource version of the stored object.
     #[must_use]
     pub(crate) fn version(&self, namespace: &str, name: &str) -> Option<u64> {
         self.state().namespaces.get(namespace)?.get(name).map(|entry| entry.version)
@@ -241,7 +240,7 @@ impl<T: Kept> Store<T> {
 }
 
 impl<T: Kept> Read<'_, T> {
-    /// The answer: all objects of a namespace as they were at a version. One that is known in its version is not read again.
+    /// Applies a list of a namespace at a version. Known versions are not decoded again.
     pub(crate) fn of_namespace(self, namespace: &str, version: u64, objects: Vec<(Identity, impl FnOnce() -> T)>) {
         let mut state = self.store.state();
         let listed: HashSet<&str> = objects.iter().map(|(identity, _)| identity.name.as_str()).collect();
@@ -267,9 +266,9 @@ impl<T: Kept> Read<'_, T> {
 }
 
 impl<T: Kept> Read<'_, T> {
-    /// The answer to a write: the object as it was then. Where a watch has shown meanwhile that it is gone, it does not come back:
-    /// no watch would ever tell again. What was written after its deletion was answered is there. It is read unless a watch has shown
-    /// it meanwhile.
+    /// Applies the response to a write. An object that the watch has meanwhile reported as deleted does not come back,
+    /// because the watch would not report the deletion again. An object written after its confirmed deletion exists.
+    /// Known versions are not decoded again.
     pub(crate) fn of_write(self, identity: Identity, read: impl FnOnce() -> T) {
         let mut state = self.store.state();
         if state.own_deletions.get(&identity.uid).is_some_and(|deletion| deletion.time <= self.asked.time) {
@@ -305,7 +304,7 @@ mod tests {
 
     impl Kept for i32 {}
 
-    /// Written as something that a watch shows otherwise.
+    /// A kind whose own writes differ from watched objects.
     #[derive(Debug, PartialEq)]
     struct Differs(&'static str);
 
@@ -378,7 +377,8 @@ mod tests {
         assert!(store.event(object("a", "u", 8), || 8), "it was read for somebody, perhaps not for whom it is about");
     }
 
-    /// Somebody asks for something while the watch is down; then this process writes the same object without having read that.
+    /// Another client requests something while the watch is down; then this process writes the object without having
+    /// read that.
     #[test]
     fn what_others_did_before_an_own_write_is_a_change_although_only_a_list_shows_it() {
         let store = Store::default();
@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(store.get("ns", "a").as_deref(), Some(&8), "and is read together with what was written");
     }
 
-    /// A machine set vanishes after the API server has listed it, and before the list arrives.
+    /// A machine set is deleted after the API server has listed it and before the list arrives.
     #[test]
     fn what_goes_while_a_list_is_under_way_does_not_come_back_by_it() {
         let store = Store::default();
@@ -434,7 +434,8 @@ mod tests {
         assert_eq!(names(&store), [("c".to_owned(), 11)]);
     }
 
-    /// A shoot moves here again while a watch is five seconds late: its classes had gone before they were listed.
+    /// A shoot moves back to this seed while a watch lags by five seconds; its classes were deleted before they were
+    /// listed.
     #[test]
     fn what_had_gone_when_it_was_listed_does_not_come_back_by_a_late_watch() {
         let store = Store::default();
@@ -464,7 +465,7 @@ mod tests {
         assert!(store.state().remembers_no_list());
     }
 
-    /// machine-controller-manager takes its finalizer off a deployment before the answer to its deletion arrives.
+    /// machine-controller-manager removes its finalizer from a deployment before the response to its deletion arrives.
     #[test]
     fn what_goes_before_the_answer_to_a_write_does_not_come_back_by_it() {
         let store = Store::default();
@@ -521,7 +522,7 @@ mod tests {
         assert_eq!(names(&store), expected, "d was written after the list began");
     }
 
-    /// Its own deletion is all that a Worker waits for, and the watch was broken meanwhile.
+    /// A Worker waits only for its own deletion, and the watch was down meanwhile.
     #[test]
     fn a_list_without_what_this_process_has_deleted_is_a_change() {
         let store = Store::default();
@@ -573,7 +574,8 @@ mod tests {
         assert_eq!(names(&store), [], "written before it was deleted");
     }
 
-    /// A list that begins while a write or a read is under way may be older than its answer, or newer: then it has not what has gone between.
+    /// A list that begins while a write or a read is under way may be older or newer than its response. A newer list
+    /// omits objects deleted in between.
     #[test]
     fn what_a_list_has_not_is_in_doubt_until_a_watch_shows_it() {
         type Answer = fn(Read<'_, u64>);
@@ -649,7 +651,7 @@ mod tests {
         assert!(!store.is_in_doubt(start + CONFIRMATION), "it is gone");
     }
 
-    /// etcd was restored: versions are lower than before, and what was made since the backup is not there.
+    /// etcd was restored from a backup: versions are lower, and objects created since the backup are missing.
     #[test]
     fn what_a_backup_has_brought_back_beats_what_is_remembered() {
         let remembering = || {

@@ -1,4 +1,4 @@
-//! An API server for the tests of this room, which is a function of the test; and what is logged meanwhile.
+//! Test support for this room: an API server implemented by a function, and captured logs.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -15,35 +15,30 @@ use serde_json::{Value, json};
 use tower::{BoxError, Service, service_fn};
 use tracing::instrument::WithSubscriber;
 
-/// A request as an API server gets it.
+/// A request as the API server receives it.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
-    /// Method and path.
     pub(super) line: String,
-    /// Parameters; empty without any.
+    /// Query string; empty without one.
     pub(super) query: String,
-    /// The form in which the answer is wanted.
     pub(super) accept: String,
-    /// The document that it brings; `null` without one.
+    /// JSON body; `null` without one.
     pub(super) body: Value,
 }
 
 impl Asked {
-    /// The last part of the path: the name of an object, or the plural of a kind.
+    /// Last segment of the path: the name of an object, or the plural of a kind.
     pub(super) fn last(&self) -> &str {
         self.line.rsplit('/').next().unwrap_or_default()
     }
 }
 
-/// An API server.
 pub(super) struct ApiServer {
-    /// A client of it.
     pub(super) client: Client,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl ApiServer {
-    /// One that gives these answers.
     pub(super) fn new(answer: impl Fn(&Asked) -> Response<AnswerBody> + Send + Sync + 'static) -> Self {
         let (asked, answer) = (Arc::<Mutex<Vec<Asked>>>::default(), Arc::new(answer));
         let seen = Arc::clone(&asked);
@@ -67,23 +62,22 @@ impl ApiServer {
         Self { client: Client::new(service, "default"), asked }
     }
 
-    /// What it was asked since this was called last.
+    /// Requests since the last call.
     pub(super) fn asked(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
 
-    /// The same, only methods and paths.
+    /// Methods and paths of the requests since the last call.
     pub(super) fn lines(&self) -> Vec<String> {
         self.asked().into_iter().map(|asked| asked.line).collect()
     }
 }
 
-/// An answer with a document.
 pub(super) fn document(document: &Value) -> Response<AnswerBody> {
     answer(200, document)
 }
 
-/// What an API server answers where it refuses.
+/// A `Status` response for a failed request.
 pub(super) fn refusal(code: u16, reason: &str) -> Response<AnswerBody> {
     answer(code, &json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}))
 }
@@ -92,24 +86,24 @@ fn answer(code: u16, document: &Value) -> Response<AnswerBody> {
     Response::builder().status(code).body(AnswerBody::from(document.to_string())).unwrap()
 }
 
-/// A list with these objects.
+/// A list of these objects.
 pub(super) fn list(items: &[Value]) -> Response<AnswerBody> {
     document(&json!({"metadata": {"resourceVersion": "7"}, "items": items}))
 }
 
-/// A watch that begins with a streamed list of these objects, and shows nothing more.
+/// A watch that starts with a streamed list of these objects and then stays idle.
 pub(super) fn streamed(objects: &[Value]) -> Response<AnswerBody> {
     let end = json!({"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}});
     let end = json!({"apiVersion": "v1", "kind": "Secret", "metadata": end});
     let events = objects.iter().map(|object| ("ADDED", object)).chain([("BOOKMARK", &end)]);
-    // As an API server writes it: its type comes first.
+    // As an API server writes it, with the type first.
     let text: String =
         events.map(|(kind, object)| format!("{{\"type\": \"{kind}\", \"object\": {object}}}\n")).collect();
     let pieces = stream::iter([Ok::<_, kube::Error>(text)]).chain(stream::pending());
     Response::new(AnswerBody::from_stream(pieces))
 }
 
-/// So many bytes that are not smaller when they are packed.
+/// Bytes that don't compress.
 pub(super) fn incompressible(length: usize) -> Vec<u8> {
     let mut state = 1_u64;
     let next = || {
@@ -119,7 +113,7 @@ pub(super) fn incompressible(length: usize) -> Vec<u8> {
     std::iter::repeat_with(next).take(length).collect()
 }
 
-/// A service that is not ready for a request, because its connection is gone.
+/// A service that is never ready, because its connection is lost.
 pub(super) struct Unready;
 
 impl Service<Request<Body>> for Unready {
@@ -136,7 +130,7 @@ impl Service<Request<Body>> for Unready {
     }
 }
 
-/// What comes of this, and what it logs.
+/// The output of a future and its log.
 pub(super) async fn logged<F: Future>(work: F) -> (F::Output, String) {
     let log = Log::default();
     let writer = log.clone();

@@ -1,10 +1,10 @@
-//! Writes that the API server has refused for their size, in whatever words: its own limit for requests, that of etcd, and those
-//! of fields.
+//! Detects writes rejected for their size: by the request limit of the API server, the limit of etcd, or the limit of a
+//! field.
 
-/// What it says where the code could mean something else.
+/// Error messages for status codes that also have other causes.
 const WORDS: [&str; 4] = ["request is too large", "message larger than max", "too long", "can have at most"];
 
-/// Whether a write was refused for its size: a shorter one may be accepted.
+/// Whether a write was rejected for its size, so that a shorter one may be accepted.
 pub(crate) fn is_too_large(error: &kube::Error) -> bool {
     let kube::Error::Api(status) = error else { return false };
     let message = status.message.to_lowercase();

@@ -1,4 +1,4 @@
-//! An object of a watch, of which only its identity is decoded before it reaches the store.
+//! A watched object of which only the identity is decoded before it reaches the store.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,8 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::cluster::identity::Identity;
 
-/// An object of any kind as text, until what is kept of it is read. One type for all kinds: a watch of each would be code of its
-/// own.
+/// An object of any kind as text. One type for all kinds keeps the watch code from being compiled once per kind.
 #[derive(Clone)]
 pub(crate) struct Trimmed {
     metadata: ObjectMeta,

@@ -1,11 +1,11 @@
-//! Tells when a watch has begun. kube resumes a watch that has failed without saying so; only the next event would show that
-//! it goes on, and a kind of which nothing changes, or which has no objects, has none. So the answer to a watch request is the
-//! sign: from then on the API server sends what was missed and what comes.
+//! Detects when a watch has started. kube resumes failed watches silently, and waiting for the next event is not
+//! enough: a kind may have no changes or no objects. So a successful response to the watch request is the signal,
+//! because from then on the API server sends all missed and new events.
 //!
-//! A watch that begins with a streamed list goes on with nothing: it shows everything when the list has ended. kube asks for a
-//! list that any API server may have had at any time; here it is the newest, because deletions are believed by it.
+//! A watch with a streamed list does not resume; it is complete when the list ends. kube accepts a list from any point
+//! in time. Here the newest one is requested, because missing objects are treated as deleted.
 //!
-//! A watch that ends as soon as it has begun has shown nothing. kube would begin it again without a pause; here it has failed.
+//! A watch that ends right after its start without an event is a failure here. kube would restart it without a delay.
 
 use std::time::Duration;
 
@@ -19,15 +19,15 @@ use tower::service_fn;
 
 use crate::cluster::api_request::ApiRequest;
 
-/// A watch that shows nothing and ends earlier has failed.
+/// A watch without events that ends earlier is a failure.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// A watch has ended before it has shown anything.
+/// A watch ended before its first event.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the watch ended right after its start")]
 struct EndedAtOnce;
 
-/// A client that calls `begun` whenever the API server begins to answer a watch.
+/// Wraps a client to call `begun` whenever the API server starts to respond to a watch request.
 pub(crate) fn telling(client: &Client, begun: impl Fn() + Clone + Send + 'static) -> Client {
     let namespace = client.default_namespace().to_owned();
     let client = client.clone();
@@ -53,7 +53,7 @@ pub(crate) fn telling(client: &Client, begun: impl Fn() + Clone + Send + 'static
     Client::new(service, namespace)
 }
 
-/// The same request for the newest list, if it is one that begins with a streamed list.
+/// Rewrites a request that starts with a streamed list to return the newest list.
 fn newest_list(uri: &Uri) -> Option<Uri> {
     let query = uri.query().filter(|query| query.split('&').any(|parameter| parameter == "sendInitialEvents=true"))?;
     let kept = query.split('&').filter(|parameter| !parameter.starts_with("resourceVersion="));
@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// A client of an API server that answers everything with this status and these pieces. Counts watches that begin.
+    /// A client of an API server that always responds with this status and body. Counts started watches.
     fn answering(status: u16, pieces: &'static [&'static str]) -> (Api<Secret>, Arc<AtomicUsize>) {
         let service = service_fn(move |_: Request<Body>| {
             let pieces = pieces.iter().map(|piece| Ok::<_, kube::Error>(piece.as_bytes()));

@@ -1,5 +1,4 @@
-//! One watch that goes on for ever: what is there when it begins, when it tries again after a failure, and when it lists everything
-//! anew because nothing else would help.
+//! An endless watch: the initial list, retries after failures, and a relist when resuming is not enough.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -21,21 +20,21 @@ use crate::cluster::watch_start::telling;
 use crate::process::failure_reason::reason;
 use crate::process::jitter::random_half;
 
-/// Objects in one page of a list: Secrets are large, and a page is in memory as a whole.
+/// Objects per page of a list. Secrets are large, and a whole page is held in memory.
 const PAGE: u32 = 100;
-/// How often is checked whether something is in doubt.
+/// How often the store is checked for unconfirmed objects.
 const DOUBTS: Duration = Duration::from_secs(5);
-/// Seconds after which the API server ends a watch, which then goes on. A watch that has lost its other end without a word is
-/// given up a little later.
+/// Seconds after which the API server ends a watch, which then resumes. A watch whose connection is silently lost is
+/// closed a little later.
 const WATCH: u32 = 120;
-/// A streamed list that has gone on for so long when it is cut would be cut again: with its watch, which an API server that has much to
-/// do ends before all is sent, or by a proxy.
+/// A streamed list that is cut off after this time would be cut off again: by the watch timeout of a busy API server,
+/// or by a proxy.
 const SLOW_LIST: Duration = Duration::from_secs(10);
-/// Most bytes of the text about a failure.
+/// Longest failure text in bytes.
 const MOST_OF_FAILURE: usize = 512;
 
-/// What a watch of all objects of a kind shows, for ever. `resumed` is called whenever it has begun; it lists everything anew when that is
-/// in doubt.
+/// Watches all objects of a kind indefinitely. Calls `resumed` whenever the watch has started, and relists when
+/// `is_in_doubt` returns true.
 pub(crate) fn endless<K>(
     client: &Client,
     kind: &K::DynamicType,
@@ -52,7 +51,7 @@ where
     events.inspect(move |event| log_failure(&kind, event, &mut refused)).boxed()
 }
 
-/// Why a watch has failed, for people; in few words, as it may be what an API server says.
+/// Text for the failure of a watch. Bounded, because an API server may have written it.
 pub(crate) fn failure(error: &watcher::Error) -> String {
     let text = match error {
         watcher::Error::InitialListFailed(error)
@@ -64,8 +63,8 @@ pub(crate) fn failure(error: &watcher::Error) -> String {
     shortened(&text, MOST_OF_FAILURE)
 }
 
-/// Writes a failure to the log. Most are over in a moment; what is forbidden stays so until somebody does something. Of that is
-/// warned, once for as long as the answer is the same: it is asked for every second.
+/// Logs a failure. Most are transient. Missing permissions persist until the operator grants them, and the watch
+/// retries every second, so each distinct rejection is logged as a warning only once.
 fn log_failure<K>(kind: &str, event: &watcher::Result<Event<K>>, refused: &mut Option<String>) {
     match event {
         Ok(Event::Init) => {}
@@ -92,16 +91,16 @@ fn is_forbidden(error: &watcher::Error) -> bool {
     matches!(status.code, 401 | 403)
 }
 
-/// How a watch gets what is there when it begins.
+/// How a watch gets its initial list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum InitialList {
-    /// As events, one after the other: nothing is in memory as a whole.
+    /// As events, so the list is never held in memory as a whole.
     Streamed,
-    /// In pages, each with an answer of its own, from an API server that does not stream lists or needs too long for one.
+    /// In pages, for an API server that does not stream lists or takes too long for a single one.
     Paged,
 }
 
-/// Begins to watch, each time anew.
+/// Returns a function that starts a new watch.
 fn watching<K>(
     api: Api<K>,
     config: watcher::Config,
@@ -119,15 +118,15 @@ where
     }
 }
 
-/// Whether an API server says that it does not stream lists, or does not know what that is.
+/// Whether the API server rejects streaming lists or does not support the parameter.
 fn refuses_to_stream(error: &watcher::Error) -> bool {
     let watcher::Error::WatchStartFailed(kube::Error::Api(status)) = error else { return false };
     matches!(status.code, 400 | 422)
 }
 
-/// kube lists everything anew when a watch ends because it is too far behind, but not when it can't even begin: then it would
-/// ask for the same for ever. Nor does it know that something is in doubt, that an API server does not stream lists, that a streamed
-/// list has stopped halfway, or that it takes so long that each would be cut.
+/// Relists in cases that kube does not handle. kube relists if a watch ends with 410, but if its start fails with 410
+/// it repeats the same request forever. Unconfirmed objects, rejected, stalled and repeatedly cut streamed lists are
+/// handled here too.
 fn listing_anew<K: 'static>(
     watch: impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>,
     is_in_doubt: impl Fn() -> bool,
@@ -165,20 +164,19 @@ fn listing_anew<K: 'static>(
     })
 }
 
-/// A watch that goes on.
 struct Watching<K> {
     events: BoxStream<'static, watcher::Result<Event<K>>>,
     initial_list: InitialList,
     list: Option<List>,
-    /// When is looked next whether something is in doubt.
+    /// Time of the next check for unconfirmed objects.
     check_at: Instant,
 }
 
-/// A list that is not complete yet.
+/// An incomplete list.
 #[derive(Clone, Copy)]
 struct List {
     began: Instant,
-    /// When its last object came.
+    /// When its last object arrived.
     latest: Instant,
 }
 
@@ -202,21 +200,21 @@ impl<K> Watching<K> {
         (self.initial_list, self.list, self.events) = (initial_list, None, watch(initial_list));
     }
 
-    /// Whether a streamed list fails or begins anew that had gone on for long.
+    /// Whether a long streamed list has failed or restarted.
     fn is_slow_list_cut(&self, event: &watcher::Result<Event<K>>) -> bool {
         self.initial_list == InitialList::Streamed
             && matches!(event, Ok(Event::Init) | Err(_))
             && self.list.is_some_and(|list| list.began.elapsed() >= SLOW_LIST)
     }
 
-    /// Begins anew where nothing else would help.
+    /// Relists if the list has stalled or objects are unconfirmed.
     fn check(
         &mut self,
         watch: impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>,
         is_in_doubt: impl Fn() -> bool,
     ) {
         self.check_at = Instant::now() + DOUBTS;
-        // Requests for pages have deadlines of their own.
+        // Page requests have deadlines of their own.
         let is_streamed = self.initial_list == InitialList::Streamed;
         let has_stopped = is_streamed && self.list.is_some_and(|list| list.latest.elapsed() > ANSWER_DEADLINE);
         if has_stopped {
@@ -230,9 +228,9 @@ impl<K> Watching<K> {
     }
 }
 
-/// Pauses of a watch that fails again and again: short, because nothing is seen meanwhile. kube's own grow to half a minute,
-/// so after an outage Workers would wait as long although the API server is back. Each is up to half longer, so that the
-/// watches of many controllers don't come back together.
+/// Delays between attempts of a failing watch. They are short, because no events arrive meanwhile: with kube's delays
+/// of up to half a minute, Workers would wait that long after an outage. Jitter of up to 50% keeps many controllers
+/// from reconnecting at the same time.
 #[derive(Default)]
 struct Pause {
     failures: u32,
@@ -273,7 +271,7 @@ mod tests {
 
     use super::*;
 
-    /// What a new watch shows first: of an API server that streams lists, or of one that does not.
+    /// First objects of a new watch, and the queries sent, with or without an API server that streams lists.
     async fn shown_first(streams: bool) -> (Vec<String>, Vec<String>) {
         let asked = Arc::<Mutex<Vec<String>>>::default();
         let queries = Arc::clone(&asked);
@@ -328,8 +326,8 @@ mod tests {
         format!("{}\n", json!({"type": kind, "object": object}))
     }
 
-    /// How an API server is asked for a list of which it streams an object a second, until all is shown, and after how many seconds that
-    /// is; a proxy may cut each answer.
+    /// Requests sent for a list that the API server streams at one object per second, and the seconds until it is
+    /// complete. A proxy may cut off each response.
     async fn complete_after(objects: u32, proxy: Option<u64>) -> (u64, Vec<&'static str>) {
         let asked = Arc::<Mutex<Vec<&str>>>::default();
         let seen = Arc::clone(&asked);
@@ -380,7 +378,7 @@ mod tests {
 
     type Events = Vec<watcher::Result<Event<Secret>>>;
 
-    /// Which lists are begun, of a watch that shows `events` a second apart and then nothing, within five minutes.
+    /// Lists started within five minutes by a watch that reports `events` one second apart and then nothing.
     async fn begun(events: impl Fn(usize) -> Events, is_in_doubt: impl Fn() -> bool) -> Vec<InitialList> {
         let begun = Arc::<Mutex<Vec<InitialList>>>::default();
         let watch = |list: InitialList| {
@@ -424,7 +422,7 @@ mod tests {
         assert_eq!(begun(cut_after(5), || false).await, [Streamed], "kube begins the list again by itself");
         assert_eq!(begun(cut_after(60), || false).await, [Streamed, Paged], "it would be cut again");
         assert!(begun(|_| listed(), || true).await.len() > 2, "in doubt");
-        // However much it shows, it is looked at.
+        // Busy watches are checked too.
         let busy = |_| (0..300).map(|_| Ok(Event::Apply(Secret::default()))).collect();
         assert!(begun(busy, || true).await.len() > 2, "in doubt");
         assert_eq!(begun(busy, || false).await, [Streamed]);

@@ -1,4 +1,4 @@
-//! The watches of a seed: what they show goes into the stores, and every change is passed on to whoever reconciles.
+//! The watches of a seed. They fill the stores and pass every change on to the reconciler.
 //!
 //! ```text
 //!  Workers (whole)              ─► the Worker itself; of a shard, only its own
@@ -8,7 +8,7 @@
 //!  credentials (metadata)       ─► the Workers of the same namespace
 //! ```
 //!
-//! An echo of what this process has written is no change: whoever wrote it knows the answer.
+//! An event that only echoes a write by this process is not a change, because the write has returned the same version.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
@@ -41,35 +41,34 @@ use crate::process::shard::Shard;
 use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machine_objects::Digested;
 
-/// What the watches have shown, as far as it is about Workers.
+/// A change in the seed that concerns Workers.
 #[derive(Debug)]
 pub(crate) enum Change {
-    /// A Worker was changed by somebody else.
+    /// Another client changed a Worker.
     Worker(Identity),
-    /// Something was changed in the namespace of a shoot.
+    /// An object in a shoot namespace changed.
     Namespace(String),
-    /// An object was changed there that a reconcile compares with what is planned; of a deleted one it is the last version.
+    /// An object that reconciles compare with the plan changed. `version` is its last version if it was deleted.
     PlannedObject { namespace: String, version: u64 },
-    /// Something is still there in the namespace of a shoot that this process had deleted.
+    /// An object that this process had deleted still exists in the shoot namespace.
     DeletionUndone(String),
-    /// A Worker is gone, or another shard's: its uid, and what it was.
+    /// A Worker was deleted or moved to another shard.
     WorkerGone(Arc<Guarded<Worker>>),
 }
 
-/// Running watches.
 pub(crate) struct Watches {
-    /// What they show.
+    /// Changes reported by the watches.
     pub(crate) changes: mpsc::UnboundedReceiver<Change>,
-    /// Resolves once each watch has shown everything there is.
+    /// Resolves once each watch has completed its initial list.
     pub(crate) filled: Shared<BoxFuture<'static, ()>>,
-    /// What has not been shown yet.
+    /// Kinds whose initial list is not complete.
     pub(crate) missing: Missing,
-    /// Ends the watches when dropped.
+    /// Aborts the watches when dropped.
     pub(crate) tasks: JoinSet<()>,
 }
 
 impl Watches {
-    /// Starts all. What they show goes into the cache; of Workers, only those of this shard.
+    /// Starts all watches. They fill the cache; of Workers, only those of this shard.
     pub(crate) fn start(client: &Client, cache: &Arc<SeedCache>, shard: Option<&Shard>) -> Self {
         let (changes, receiver) = mpsc::unbounded_channel();
         let (filled, missing, tasks) = Default::default();
@@ -87,8 +86,8 @@ impl Watches {
     }
 }
 
-/// Follows all objects of a kind for ever, and calls `changed` whenever somebody else has changed one, or the store has
-/// everything there is. `kept` is what the store has of an object: of its identity and its text.
+/// Watches all objects of a kind. Calls `changed` for each external change and after each complete list. `kept`
+/// extracts the part of an object to store, from its identity and its text.
 pub(crate) async fn follow_all<K, T>(
     client: &Client,
     store: Arc<Store<T>>,
@@ -117,7 +116,7 @@ pub(crate) async fn follow_all<K, T>(
     }
 }
 
-/// Kinds of which not everything was shown yet, and why the watch of each failed the last time. Clones are the same.
+/// Kinds whose initial list is not complete, with the last failure of each watch. Clones share their state.
 #[derive(Clone, Default)]
 pub(crate) struct Missing(Arc<Mutex<BTreeMap<&'static str, Option<String>>>>);
 
@@ -133,7 +132,7 @@ impl Missing {
     }
 }
 
-/// One failure stands for all: what keeps one watch from its start mostly does so for each.
+/// Prints only one failure, because all watches usually fail for the same reason.
 impl fmt::Display for Missing {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kinds = self.kinds();
@@ -145,7 +144,7 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Where changes go. When nobody receives them any more, the process is about to end.
+/// Sender of changes. Without a receiver, the process is about to exit.
 #[derive(Clone)]
 struct Changes(mpsc::UnboundedSender<Change>);
 
@@ -169,7 +168,8 @@ struct Start<'a> {
 }
 
 impl Start<'_> {
-    /// One that another shard gets is gone from a watch that selects those of this one.
+    /// Watches Workers. A Worker that moves to another shard no longer matches the selector, so the watch reports it as
+    /// deleted.
     fn workers(&mut self, shard: Option<&Shard>) {
         let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
         let config = watcher::Config { label_selector: shard.map(Shard::selector), ..watcher::Config::default() };
@@ -197,7 +197,7 @@ impl Start<'_> {
         });
     }
 
-    /// That they changed is passed on, and that machine-controller-manager has released them; nothing of them is kept.
+    /// Watches credentials: reports changes and the release by machine-controller-manager, but stores nothing.
     fn credentials(&mut self) {
         let config = watcher::Config::default().fields(&format!("metadata.name={CREDENTIALS}"));
         let events = endless::<PartialObjectMeta<Secret>>(self.client, &(), config, || {}, || false);
@@ -231,7 +231,7 @@ impl Start<'_> {
         });
     }
 
-    /// What a watch shows for ever, of which a store is kept.
+    /// An endless watch that fills a store.
     fn events<K, T>(
         &self,
         kind: &K::DynamicType,
@@ -247,7 +247,7 @@ impl Start<'_> {
         endless(self.client, kind, config, move || store(&resumed).mark_resumed(), is_in_doubt)
     }
 
-    /// Hands each event over; `None` stands for a failure.
+    /// Passes each event to `take`, and `None` for a failure.
     fn follow<K: Send + 'static>(
         &mut self,
         kind: &'static str,
@@ -272,7 +272,7 @@ impl Start<'_> {
                 }
                 if let Some(filled) = filled.take_if(|_| is_complete) {
                     missing.kinds().remove(kind);
-                    // Nobody waits for it any more.
+                    // The receiver may be dropped already.
                     let _ = filled.send(());
                 }
             }
@@ -280,8 +280,8 @@ impl Start<'_> {
     }
 }
 
-/// Puts what an event shows into a store, and calls `change` with what somebody else has done. `identify` says who an object is, and
-/// how what is kept of it is read, which costs more.
+/// Applies an event to a store and calls `change` for each external change. `identify` returns the identity of an
+/// object and a function that decodes the part to store, which costs more.
 fn put<K, T: Kept, R: FnOnce() -> T>(
     store: &Store<T>,
     event: Option<Event<K>>,
@@ -296,7 +296,7 @@ fn put<K, T: Kept, R: FnOnce() -> T>(
         }
     };
     match event {
-        // The watch has failed; it goes on from where it was.
+        // The watch has failed and will resume.
         None => store.mark_stale(),
         Some(Event::Init) => store.begin_relist(),
         Some(Event::InitApply(object)) => shown(object, Store::relist),
@@ -328,14 +328,14 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(30);
 
-    /// An object of that name, in a namespace of that name if it is in one.
+    /// An object with this name, in a namespace derived from the name unless its kind is cluster-scoped.
     fn object(name: &str) -> Value {
         let namespace = if name == "clusters" { Value::Null } else { format!("of-{name}").into() };
         let metadata = json!({"name": name, "namespace": namespace, "uid": name, "resourceVersion": "3"});
         json!({"metadata": metadata, "spec": {}})
     }
 
-    /// An API server with an object of each kind that is called as the kind; credentials are those that are asked for by name.
+    /// An API server with one object of each kind, named after the kind. Credentials are those selected by name.
     fn one_of_each() -> ApiServer {
         ApiServer::new(|asked| match (asked.query.contains("sendInitialEvents=true"), asked.last()) {
             (false, _) => document(&json!({})),
@@ -344,7 +344,7 @@ mod tests {
         })
     }
 
-    /// What is watched: the path, and what is selected.
+    /// Watched paths with their selectors.
     fn watched(server: &ApiServer) -> BTreeSet<String> {
         let watched = server.asked().into_iter().map(|asked| {
             let is_selector = |parameter: &&str| parameter.contains("Selector=");
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(watching.await, "Machine, Worker; the API server answers 403 Forbidden");
     }
 
-    /// What is logged in half a minute in which the API server gives these answers to one watch after the other.
+    /// Log lines of half a minute in which the API server gives these responses to consecutive watch requests.
     async fn logged_of_watches(answer: impl Fn(usize) -> Response<AnswerBody> + Send + Sync + 'static) -> Vec<String> {
         let count = AtomicUsize::new(0);
         let server = ApiServer::new(move |_| answer(count.fetch_add(1, Ordering::Relaxed)));

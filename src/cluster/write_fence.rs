@@ -1,5 +1,5 @@
-//! The gate through which every write to the API server goes: it lets nothing pass while another process leads or has the Worker, and
-//! nothing at all in shadow mode. A layer of the client, so that no code can go around it.
+//! The write fence: blocks all writes to the API server while another process is leader or owns the Worker, and always
+//! in shadow mode. It is a layer of the client, so no code can bypass it.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -15,27 +15,26 @@ use crate::cluster::api_request::ApiRequest;
 use crate::cluster::assignment;
 use crate::process::leadership::Leadership;
 
-/// Who may write.
+/// When this process may write.
 #[derive(Clone, Debug)]
 pub(crate) enum WriteFence {
-    /// This process, always.
+    /// Always.
     Open,
-    /// This process while it leads.
+    /// While this process is leader.
     Leader(Leadership),
-    /// Nobody: shadow mode.
+    /// Never: shadow mode.
     Shut,
 }
 
-/// A write that the gate has held back.
+/// A write blocked by the fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HeldBack {
-    /// Another process leads, or may lead by now.
+    /// Another process is or may be leader.
     #[error("not written: this process doesn't lead")]
     NotLeading,
-    /// The Worker that this was for is another shard's, or may be.
+    /// The Worker belongs or may belong to another shard.
     #[error("not written: the Worker belongs to another shard")]
     NotAssigned,
-    /// Shadow mode never writes.
     #[error("not written: dry run")]
     Shadow,
 }
@@ -55,7 +54,7 @@ impl WriteFence {
 }
 
 impl WriteFence {
-    /// The same gate before the clouds, which are no part of the seed.
+    /// The same fence for writes to clouds, which don't use this client.
     pub(crate) fn before_clouds(&self) -> WriteCheck {
         let gate = self.clone();
         Arc::new(move || match gate.check(Instant::now()) {
@@ -74,7 +73,7 @@ impl<S> Layer<S> for WriteFence {
     }
 }
 
-/// A client's service behind the gate.
+/// A client's service behind the fence.
 #[derive(Clone)]
 pub(crate) struct Fenced<S> {
     inner: S,
@@ -94,7 +93,7 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        // What is not known to be a read counts as a write.
+        // Requests that can't be parsed are treated as writes unless their method is safe.
         let is_read = ApiRequest::of(request.method(), request.uri())
             .map_or_else(|| request.method().is_safe(), |request| !request.is_write());
         match if is_read { Ok(()) } else { self.gate.check(Instant::now()) } {

@@ -1,5 +1,5 @@
-//! What Gardener's admission plugins set in a Shoot that is written: versions, architectures, images, node-local DNS, and
-//! what kubelets reserve.
+//! Fields that Gardener's admission plugins set when a Shoot is written: versions, architectures, images, node-local
+//! DNS, and kubelet reservations.
 
 use serde_json::{Value, json};
 
@@ -12,14 +12,14 @@ use crate::versions::shoot_defaults::{
     NoDefault, PoolWithoutImage, default_architecture, default_image, default_kubernetes_version,
 };
 
-/// Sets what is left open. `before` is the stored Shoot that this one replaces: images of its pools stay.
+/// Sets missing fields. `before` is the stored Shoot that this one replaces; its pools keep their images.
 pub(super) fn admit(
     shoot: &mut Value,
     before: Option<&Value>,
     profile: &ProfileSpec,
     garden: &Garden,
 ) -> Result<(), ShootError> {
-    // A text that is a number is refused, not taken for a text that is missing.
+    // Rejects fields of the wrong type, which would be treated as missing below.
     decode_lenient::<OrderedShoot>(&to_go_json(shoot)).map_err(ShootError::Malformed)?;
     if pools(shoot).is_empty() {
         return Ok(());
@@ -42,8 +42,8 @@ pub(super) fn admit(
     kube_reserved::set(shoot, profile, garden.reservation)
 }
 
-/// What does not reach the Worker, but would look like a change: the server counts generations, marks shoots that host
-/// themselves, and keeps the older name of the profile below Kubernetes 1.33.
+/// Sets fields that don't reach the Worker but would look like changes: the generation, the label of self-hosted
+/// shoots, and the older name of the CloudProfile, which is removed from Kubernetes 1.33 on.
 fn set_marks(shoot: &mut Value, before: Option<&Value>) -> Result<(), ShootError> {
     if let Some(generation) = before.and_then(|before| before.pointer("/metadata/generation")) {
         object(shoot, &["metadata"])?.insert("generation".to_owned(), generation.clone());
@@ -69,7 +69,7 @@ fn set_version(kubernetes: &mut Value, path: &str, profile: &ProfileSpec, garden
     Ok(())
 }
 
-/// Architecture and image of a pool.
+/// Sets the architecture and image of a pool.
 fn set_machine(pool: &mut Value, old: Option<&Value>, profile: &ProfileSpec, garden: &Garden) -> Result<(), NoDefault> {
     let in_place = ["AutoInPlaceUpdate", "ManualInPlaceUpdate"].contains(&text(&pool["updateStrategy"]));
     let machine = &mut pool["machine"];
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
     use crate::shoot::Reservation;
 
-    /// The image version of a pool that wants one, where the stored pool has another one, or there is none.
+    /// The image version of a pool that requests `wanted`, with the image version of the stored pool if there is one.
     fn version(wanted: Value, before: Option<&str>) -> Result<String, String> {
         let versions =
             ["1443.7.0", "1592.4.0", "1592.9.0"].map(|version| json!({"version": version, "architectures": ["amd64"]}));

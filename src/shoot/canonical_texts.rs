@@ -1,4 +1,4 @@
-//! Durations and quantities of a Shoot as the API server writes them after it has read them.
+//! Durations and quantities of a Shoot in the form in which the API server writes them.
 
 use serde_json::Value;
 
@@ -8,14 +8,14 @@ use crate::api::gotext::duration::Duration;
 use crate::api::gotext::json::decode_value;
 use crate::api::gotext::quantity::Quantity;
 
-/// What a text stands for.
+/// Type of a text.
 #[derive(Clone, Copy, Debug)]
 enum Meaning {
     Duration,
     Quantity,
 }
 
-/// Members of kubelet settings, of which each place has its texts or, with `*`, members that are texts.
+/// Fields of kubelet settings; `/*` selects all fields of an object.
 const KUBELET: [(&str, Meaning); 8] = [
     ("imageMinimumGCAge", Meaning::Duration),
     ("imageMaximumGCAge", Meaning::Duration),
@@ -27,7 +27,7 @@ const KUBELET: [(&str, Meaning); 8] = [
     ("containerLogMaxSize", Meaning::Quantity),
 ];
 
-/// Members of a pool.
+/// Fields of a pool.
 const POOL: [(&str, Meaning); 8] = [
     ("machineControllerManager/machineDrainTimeout", Meaning::Duration),
     ("machineControllerManager/machineHealthTimeout", Meaning::Duration),
@@ -39,7 +39,7 @@ const POOL: [(&str, Meaning); 8] = [
     ("clusterAutoscaler/maxNodeProvisionTime", Meaning::Duration),
 ];
 
-/// Rewrites all that reach the Worker.
+/// Rewrites all texts that reach the Worker.
 pub(super) fn rewrite(shoot: &mut Value) -> Result<(), ShootError> {
     if let Some(kubelet) = shoot.pointer_mut("/spec/kubernetes/kubelet") {
         rewrite_members(kubelet, &KUBELET, "spec.kubernetes.kubelet")?;

@@ -1,11 +1,11 @@
-//! What the API server sets in a Shoot on every read and write, as far as it reaches the Worker.
+//! Defaults that the API server sets in a Shoot on every read and write, limited to those that reach the Worker.
 
 use serde_json::{Map, Value, json};
 
 use super::ShootError;
 use super::members::{object, pools, pools_mut, text};
 
-/// Sets what is missing. A Shoot without pools has no nodes, and gets nothing.
+/// Sets missing fields. A Shoot without pools has no nodes and stays unchanged.
 pub(super) fn set(shoot: &mut Value) -> Result<(), ShootError> {
     if pools(shoot).is_empty() {
         return Ok(());
@@ -45,7 +45,7 @@ fn set_in_pool(pool: &mut Value) -> Result<(), ShootError> {
     let strategy = text(&members["updateStrategy"]).to_owned();
     match strategy.as_str() {
         "AutoInPlaceUpdate" => missing(members, json!({"maxSurge": 0, "maxUnavailable": 1})),
-        // A person decides how many at a time.
+        // Users choose how many machines to update at a time.
         "ManualInPlaceUpdate" => {}
         _ => missing(members, json!({"maxSurge": 1, "maxUnavailable": 0})),
     }
@@ -61,7 +61,7 @@ fn set_in_pool(pool: &mut Value) -> Result<(), ShootError> {
     Ok(())
 }
 
-/// What every kubelet gets, that of a pool as well.
+/// Defaults for every kubelet, including those with pool settings.
 fn set_swap(kubelet: &mut Map<String, Value>) {
     missing(kubelet, json!({"failSwapOn": true}));
     let has_gate = kubelet.get("featureGates").is_some_and(|gates| gates["NodeSwap"] == true);
@@ -71,7 +71,7 @@ fn set_swap(kubelet: &mut Map<String, Value>) {
     }
 }
 
-/// Adds the members that are not there.
+/// Adds missing fields.
 fn missing(members: &mut Map<String, Value>, defaults: Value) {
     let Value::Object(defaults) = defaults else { return };
     for (name, value) in defaults {

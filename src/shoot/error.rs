@@ -1,52 +1,52 @@
-//! Why a Shoot leads to no Worker.
+//! Errors when computing a Worker from a Shoot.
 
 use crate::api::gotext::json::DecodeError;
 use crate::pool::hash::HashError;
 use crate::versions::shoot_defaults::NoDefault;
 
-/// Why a Shoot leads to no Worker. Paths are those of the Shoot.
+/// Why no Worker can be computed for a Shoot. Paths are those of the Shoot.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShootError {
-    /// A member has the wrong form.
+    /// A field has the wrong type.
     #[error("Shoot {0}")]
     Malformed(DecodeError),
-    /// Nothing can be chosen for a version or an image that is left open.
+    /// No default is available for a missing version or image.
     #[error("{path}: {source}")]
     NoDefault {
-        /// Where.
+        /// Path of the field.
         path: String,
-        /// Why.
+        /// Reason why there is no default.
         source: NoDefault,
     },
     /// A pool has no image.
     #[error("pool {pool}: machine.image is missing")]
     ImageMissing {
-        /// The pool.
+        /// Name of the pool.
         pool: String,
     },
-    /// What kubelets reserve can't be computed from a machine type that the CloudProfile does not have.
+    /// Kubelet reservations can't be computed, because the CloudProfile does not contain the machine type.
     #[error("pool {pool}: the CloudProfile has no machine type {machine_type:?} with cpu and memory")]
     UnknownMachineType {
-        /// The pool.
+        /// Name of the pool.
         pool: String,
-        /// The type.
+        /// Name of the machine type.
         machine_type: String,
     },
-    /// The name of the node agent's Secret can't be made.
+    /// The name of the node agent's Secret can't be computed.
     #[error("pool {pool}: {source}")]
     Hash {
-        /// The pool.
+        /// Name of the pool.
         pool: String,
-        /// Why.
+        /// Reason why hashing failed.
         source: HashError,
     },
-    /// Gardener makes no Worker for a shoot without pools.
+    /// The shoot has no pools, so Gardener creates no Worker.
     #[error("the Shoot has no pools, hence no Worker")]
     NoPools,
 }
 
 impl ShootError {
-    /// A member that has the wrong form.
+    /// Error for a field of the wrong type.
     pub(super) fn malformed(path: impl Into<String>, message: impl ToString) -> Self {
         Self::Malformed(DecodeError { path: path.into(), message: message.to_string() })
     }

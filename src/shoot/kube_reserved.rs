@@ -1,5 +1,4 @@
-//! What kubelets reserve for Kubernetes' own processes where a Shoot does not say it (Gardener's admission plugin
-//! `ShootResourceReservation`).
+//! Default kubelet reservations for Kubernetes' own processes (Gardener's admission plugin `ShootResourceReservation`).
 
 use serde_json::{Value, json};
 
@@ -11,10 +10,11 @@ use crate::api::gotext::quantity::Quantity;
 
 const GI: i64 = 1 << 30;
 
-/// Process ids, whatever the machine is.
+/// Reserved process IDs, independent of the machine type.
 const PROCESS_IDS: &str = "20k";
 
-/// Sets what is missing, in the way of the landscape; a Shoot with cluster-wide reservations gets the static ones.
+/// Sets missing reservations in the mode of the landscape. A Shoot with cluster-wide reservations always gets static
+/// ones.
 pub(super) fn set(shoot: &mut Value, profile: &ProfileSpec, reservation: Reservation) -> Result<(), ShootError> {
     let is_cluster_wide = shoot.pointer("/spec/kubernetes/kubelet/kubeReserved").is_some();
     if reservation == Reservation::Static || is_cluster_wide {
@@ -39,13 +39,13 @@ fn reserve(place: &mut Value, path: &[&str], cpu: String, memory: String) -> Res
     Ok(())
 }
 
-/// CPU and memory that are reserved on a machine of that type.
+/// Reserved CPU and memory for a machine type.
 fn of_machine_type(machine_type: &ProfileMachineType) -> Option<(String, String)> {
     let [cpu, memory] = [&machine_type.cpu, &machine_type.memory].map(|amount| decode_value::<Quantity>(amount).ok());
     Some((format!("{}m", millicores(&cpu?)), in_largest_unit(bytes(memory?.value_rounded_up()))))
 }
 
-/// Thousandths of a core: less of each further core.
+/// Reserved CPU in millicores, with a smaller share for each further core.
 fn millicores(cpu: &Quantity) -> i64 {
     let begun = cpu.value_rounded_up();
     let whole = if Quantity::from(begun) == *cpu { begun } else { begun - 1 };
@@ -55,7 +55,7 @@ fn millicores(cpu: &Quantity) -> i64 {
     reserved + (whole - 4).max(0) * 5 / 2
 }
 
-/// Bytes: a share of each part of the memory.
+/// Reserved memory in bytes, with a smaller share for each further part.
 fn bytes(memory: i64) -> i64 {
     if memory < GI {
         return 255 << 20;
@@ -65,7 +65,7 @@ fn bytes(memory: i64) -> i64 {
     part(0, 4) / 4 + part(4, 8) / 5 + part(8, 16) / 10 + part(16, 128) / 100 * 6 + beyond / 100 * 2
 }
 
-/// As Go prints a binary quantity: with the largest unit that leaves nothing.
+/// Formats a binary quantity like Go, with the largest unit that divides it.
 fn in_largest_unit(bytes: i64) -> String {
     let units = ["Ei", "Pi", "Ti", "Gi", "Mi", "Ki"].iter().zip((1..=6).rev());
     let mut fitting = units.filter(|(_, power)| bytes != 0 && bytes.trailing_zeros() >= 10 * power);

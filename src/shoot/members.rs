@@ -1,13 +1,13 @@
-//! Members of a Shoot as a document: those that are missing are made, those that say nothing go.
+//! Access to fields of a Shoot document.
 
 use serde_json::{Map, Value};
 
 use super::ShootError;
 
-/// Documents of providers: they stay as they are, whatever is in them.
+/// Provider documents, which stay unchanged.
 const OPAQUE: [&str; 3] = ["providerConfig", "infrastructureConfig", "controlPlaneConfig"];
 
-/// Without nulls and empty lists, which say nothing to the API server. Empty objects do.
+/// Removes nulls and empty lists, which the API server ignores. Empty objects stay.
 pub(super) fn without_empty(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -26,10 +26,10 @@ fn is_empty(member: &Value) -> bool {
     member.is_null() || member.as_array().is_some_and(Vec::is_empty)
 }
 
-/// The object at a path, made where it is missing.
+/// The object at a path, created if missing.
 ///
 /// # Errors
-/// When something else is there.
+/// When the path contains another type.
 pub(super) fn object<'a>(value: &'a mut Value, path: &[&str]) -> Result<&'a mut Map<String, Value>, ShootError> {
     let mut place = value;
     for (depth, member) in path.iter().enumerate() {
@@ -40,22 +40,19 @@ pub(super) fn object<'a>(value: &'a mut Value, path: &[&str]) -> Result<&'a mut 
     place.as_object_mut().ok_or_else(|| ShootError::malformed(path.join("."), "is no object"))
 }
 
-/// The pools of a Shoot.
 pub(super) fn pools(shoot: &Value) -> &[Value] {
     shoot["spec"]["provider"]["workers"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The pools of a Shoot, to be changed.
 pub(super) fn pools_mut(shoot: &mut Value) -> impl Iterator<Item = &mut Value> {
     shoot.pointer_mut("/spec/provider/workers").and_then(Value::as_array_mut).into_iter().flatten()
 }
 
-/// The name of a pool.
 pub(super) fn name(pool: &Value) -> &str {
     text(&pool["name"])
 }
 
-/// A text; empty where there is none.
+/// The text of a value; empty for other types.
 pub(super) fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }

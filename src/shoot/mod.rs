@@ -1,15 +1,15 @@
-//! From a Shoot to the Worker that gardenlet writes for it (docs/contract.md#from-a-shoot-to-its-worker). Pure.
+//! Pure: computes the Worker that gardenlet writes for a Shoot (docs/contract.md#from-a-shoot-to-its-worker).
 //!
 //! ```text
 //!  manifest ──► stored Shoot ──► Worker
-//!            │                └ worker: every member, and the name of the node agent's Secret
+//!            │                └ worker: every field, and the name of the node agent's Secret
 //!            ├ canonical_texts: durations and quantities as the API server writes them
-//!            ├ defaults: what it sets on every read and write
-//!            └ admission: versions, images, architectures; kube_reserved: what kubelets reserve
+//!            ├ defaults: fields that it sets on every read and write
+//!            └ admission: versions, images, architectures; kube_reserved: kubelet reservations
 //! ```
 //!
-//! Shoots are documents here, because most members go through as they are. What a Shoot does not tell is an input with a
-//! default: [`Garden`] and [`Surroundings`].
+//! Shoots are documents here, because most fields are copied unchanged. [`Garden`] and [`Surroundings`] are inputs with
+//! defaults for everything that a Shoot does not contain.
 
 mod admission;
 mod canonical_texts;
@@ -39,14 +39,14 @@ pub enum Reservation {
     ByMachineType,
 }
 
-/// Whether a Shoot is as an API server shows it, which fills the cluster-wide settings of kubelets: a manifest may have none.
+/// Whether a Shoot was stored by an API server, which sets cluster-wide kubelet settings. A manifest may have none.
 #[must_use]
 pub fn is_stored(shoot: &Value) -> bool {
     shoot["spec"]["kubernetes"]["kubelet"].get("failSwapOn").is_some()
 }
 
 impl Reservation {
-    /// How the landscape of a stored Shoot reserves: without cluster-wide reservations, it is by machine type.
+    /// The mode of a stored Shoot's landscape: by machine type if only its pools have reservations.
     #[must_use]
     pub fn of_stored(shoot: &Value) -> Self {
         let has_own = |kubelet: &Value| kubelet.get("kubeReserved").is_some();
@@ -59,35 +59,34 @@ impl Reservation {
     }
 }
 
-/// What a garden does with Shoots that are written, as far as its Shoots do not tell.
+/// Behavior of a garden for written Shoots that can't be derived from its Shoots.
 #[derive(Clone, Copy, Debug)]
 pub struct Garden {
     /// How kubelets reserve resources.
     pub reservation: Reservation,
     /// Whether new Shoots get node-local DNS (admission plugin `ShootNodeLocalDNSEnabledByDefault`).
     pub node_local_dns: bool,
-    /// When they are written: expired versions are not chosen.
+    /// Time of the write. Versions that have expired by then are not selected.
     pub now: Timestamp,
 }
 
-/// What gardenlet knows beside the Shoot and its CloudProfile.
+/// Inputs of gardenlet in addition to the Shoot and its CloudProfile.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Surroundings<'a> {
     /// `status.providerStatus` of the Infrastructure.
     pub infrastructure_status: Option<&'a Value>,
     /// The public key for nodes, as in `authorized_keys`.
     pub ssh_public_key: Option<&'a str>,
-    /// `spec` of the Worker there is: its node templates stay.
+    /// `spec` of the existing Worker, whose node templates are kept.
     pub existing_worker: Option<&'a Value>,
-    /// Whether a self-hosted shoot is just being made: only the pool of its control plane is written.
+    /// Whether a self-hosted shoot is being bootstrapped, so that only its control plane pool is written.
     pub is_bootstrapping: bool,
 }
 
-/// The Shoot as it reads back from the API server after a person has written it; `before` is the stored one that it
-/// replaces.
+/// The Shoot as stored by the API server after a user has written it. `before` is the stored Shoot that it replaces.
 ///
 /// # Errors
-/// When the API server would refuse it for a version, an image, or a text that is none.
+/// When the API server would reject it because of a version, an image or a field of the wrong type.
 pub fn stored_shoot(
     written: &Value,
     before: Option<&Value>,
@@ -96,14 +95,14 @@ pub fn stored_shoot(
 ) -> Result<Value, ShootError> {
     let mut shoot = read_shoot(written)?;
     admission::admit(&mut shoot, before, profile, garden)?;
-    // What admission has set gets defaults when it is read.
+    // Fields set by admission get their defaults when the Shoot is read.
     read_shoot(&shoot)
 }
 
-/// The Shoot with canonical texts and the API server's defaults, which it sets on every read. Admission has no part in it.
+/// The Shoot with canonical texts and the defaults that the API server sets on every read. Admission is not applied.
 ///
 /// # Errors
-/// When a member has the wrong form.
+/// When a field has the wrong type.
 pub fn read_shoot(shoot: &Value) -> Result<Value, ShootError> {
     let mut shoot = members::without_empty(shoot);
     canonical_texts::rewrite(&mut shoot)?;

@@ -1,19 +1,19 @@
-//! Members of a Shoot that replace nodes, by the inputs of class names that they become.
+//! Fields of a Shoot that replace nodes, by the inputs of class names that they determine.
 
 use serde_json::Value;
 
-/// An input of keys, and where it comes from.
+/// An input of the node agent key, and its source.
 #[derive(Clone, Copy, Debug)]
 pub struct ReplacingInput {
     /// Its name in hashes.
     pub input: &'static str,
-    /// Where a person edits it: in a pool, or in the Shoot where it begins with `spec` or `status`.
+    /// Path for users to edit: in a pool, or in the Shoot if it starts with `spec` or `status`.
     pub member: &'static str,
-    /// When it counts, for docs/usage.md.
+    /// When it replaces nodes, for docs/usage.md.
     pub text: &'static str,
 }
 
-/// Everything that enters the key of a pool whose nodes are replaced.
+/// All inputs of the key of a pool with rolling updates.
 pub const REPLACING_INPUTS: [ReplacingInput; 12] = {
     const fn of(input: &'static str, member: &'static str, text: &'static str) -> ReplacingInput {
         ReplacingInput { input, member, text }
@@ -58,8 +58,8 @@ pub const REPLACING_INPUTS: [ReplacingInput; 12] = {
     ]
 };
 
-/// The member of a Shoot that becomes an input of a class name, and whether it is one of the pool: what a pool does not have
-/// of its own counts for the whole cluster.
+/// Path of the Shoot field that determines an input of a class name. Settings that a pool does not override are
+/// cluster-wide.
 #[must_use]
 pub fn member_in_shoot(input: &str, pool: &Value) -> String {
     let member = member_of_input(input);
@@ -70,11 +70,11 @@ pub fn member_in_shoot(input: &str, pool: &Value) -> String {
     }
 }
 
-/// The member of a Shoot that becomes an input of a class name. Others have the same name in both.
+/// The Shoot field that determines an input of a class name. Unlisted inputs have the name of their field.
 #[must_use]
 pub fn member_of_input(input: &str) -> &str {
     let known = REPLACING_INPUTS.iter().find(|known| known.input == input).map(|known| known.member);
-    // In place, only the version of an image counts.
+    // With in-place updates, only the version of the image is hashed.
     let known = known.or_else(|| (input == "machineImage.version").then_some("machine.image.version"));
     known.or_else(|| input.strip_prefix("shoot.")).unwrap_or(input)
 }

@@ -1,4 +1,4 @@
-//! The Worker that gardenlet writes for a stored Shoot, member by member, and the name of the node agent's Secret.
+//! The Worker that gardenlet writes for a stored Shoot, field by field, and the name of the node agent's Secret.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ use crate::api::gotext::quantity::Quantity;
 use crate::capabilities::DEFAULT_ARCHITECTURE;
 use crate::pool::hash::node_agent_secret_name;
 
-/// Members of a pool that a Worker takes over as they are.
+/// Fields of a pool that are copied to the Worker unchanged.
 const TAKEN_OVER: [&str; 13] = [
     "name",
     "minimum",
@@ -29,13 +29,13 @@ const TAKEN_OVER: [&str; 13] = [
     "maxUnavailable",
 ];
 
-/// Members of a volume that a Worker takes over.
+/// Fields of a volume that are copied to the Worker.
 const OF_VOLUMES: [&str; 4] = ["name", "type", "size", "encrypted"];
 
 /// The Worker of a stored Shoot, without status.
 ///
 /// # Errors
-/// When there is no Worker for it, or a member has the wrong form.
+/// When the Shoot has no Worker, or a field has the wrong type.
 pub fn worker(shoot: &Value, profile: &ProfileSpec, surroundings: &Surroundings<'_>) -> Result<Value, ShootError> {
     let typed: Shoot = decode_lenient(&to_go_json(shoot)).map_err(ShootError::Malformed)?;
     let is_control_plane = |pool: &&Value| pool.get("controlPlane").is_some();
@@ -83,7 +83,7 @@ fn worker_pool(
         return Err(ShootError::ImageMissing { pool: name(pool).to_owned() });
     }
     let machine_type = profile.machine_types.iter().find(|known| known.name == text(&machine["type"]));
-    // A pool without numbers of its own has none, which a Worker shows as 0.
+    // The Worker contains 0 for a pool without these settings.
     let mut written = json!({"maxSurge": 0, "maxUnavailable": 0});
     let mut set = |member: &str, value: &Value| {
         if !value.is_null() {
@@ -124,14 +124,14 @@ fn key(pool: &Value, shoot: &Shoot) -> Result<String, ShootError> {
     node_agent_secret_name(&typed, shoot).map_err(|source| ShootError::Hash { pool: typed.name.clone(), source })
 }
 
-/// Some members of an object; null where there is none.
+/// Selected fields of an object; null if it is not an object.
 fn of_members(object: &Value, members: &[&str]) -> Value {
     let Value::Object(object) = object else { return Value::Null };
     let found = members.iter().filter_map(|member| Some(((*member).to_owned(), object.get(*member)?.clone())));
     Value::Object(found.collect())
 }
 
-/// Thresholds are texts in a Worker.
+/// Converts thresholds to strings, as in a Worker.
 fn autoscaler_options(options: &Value) -> Value {
     let mut options = options.clone();
     for member in ["scaleDownUtilizationThreshold", "scaleDownGpuUtilizationThreshold"] {
@@ -142,7 +142,7 @@ fn autoscaler_options(options: &Value) -> Value {
     options
 }
 
-/// As Go prints a number in its shortest form: with an exponent of two digits below 0.0001, and from 1e21 on.
+/// Formats a number in Go's shortest form, with a two-digit exponent below 0.0001 and from 1e21 on.
 fn shortest(number: f64) -> String {
     if number == 0.0 || (1e-4..1e21).contains(&number.abs()) {
         return number.to_string();
@@ -153,7 +153,7 @@ fn shortest(number: f64) -> String {
     format!("{digits}e{sign}{exponent:0>2}")
 }
 
-/// That of the Worker there is while its machine type stays, else what the CloudProfile says of the type.
+/// The node template of the existing Worker if the machine type is unchanged, otherwise one from the CloudProfile.
 fn node_template(pool: &Value, machine_type: Option<&ProfileMachineType>, surroundings: &Surroundings<'_>) -> Value {
     let existing = surroundings.existing_worker.and_then(|spec| spec["pools"].as_array()).into_iter().flatten();
     let mut existing = existing.filter(|existing| name(existing) == name(pool));
@@ -170,7 +170,7 @@ fn node_template(pool: &Value, machine_type: Option<&ProfileMachineType>, surrou
     json!({"capacity": capacity.collect::<Map<String, Value>>()})
 }
 
-/// The owner's labels, overwritten by those that Gardener keeps for itself.
+/// The user's labels, overwritten by those that Gardener reserves.
 fn labels(pool: &Value, shoot: &Shoot, key: &str) -> Value {
     let mut labels = pool["labels"].as_object().cloned().unwrap_or_default();
     let mut set = |label: &str, value: &str| drop(labels.insert(label.to_owned(), value.into()));

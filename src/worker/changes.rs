@@ -1,4 +1,4 @@
-//! Pure step: what has to be written so that the cluster holds what is planned. Empty when nothing differs.
+//! Pure step: the writes that bring the cluster to the planned state. Empty if nothing differs.
 
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
@@ -20,18 +20,18 @@ use crate::worker::digest;
 use crate::worker::machine_objects::{Digested, MachineObjects, PURPOSE_LABEL, document_of};
 use crate::worker::plan::Plan;
 
-/// How an object gets to its wanted state.
+/// A write that brings an object to its target state.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Write<T> {
-    /// It does not exist.
+    /// The object does not exist.
     Create(T),
-    /// It differs; the whole object is written, with the resource version that was seen.
+    /// The object differs and is replaced, with the known resource version as precondition.
     Replace(T),
-    /// It differs; only the difference is written, as a JSON merge patch.
+    /// The object differs and gets a JSON merge patch.
     Patch {
-        /// The difference.
+        /// The merge patch.
         patch: Value,
-        /// The object after it.
+        /// The object after the patch.
         after: T,
     },
 }
@@ -44,7 +44,7 @@ impl<T> Write<T> {
         }
     }
 
-    /// What is done to the object, in a word.
+    /// Name of the write operation.
     #[must_use]
     pub fn verb(&self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl<T> Write<T> {
 }
 
 impl Write<Value> {
-    /// What is sent, below what is done with it.
+    /// The sent document, keyed by [`verb`](Self::verb).
     #[must_use]
     pub fn document(&self) -> Value {
         let (Self::Create(sent) | Self::Replace(sent) | Self::Patch { patch: sent, .. }) = self;
@@ -64,10 +64,10 @@ impl Write<Value> {
     }
 }
 
-/// Everything that has to be written for one placement of a pool, in the order in which it must be written.
+/// Writes for one placement of a pool, in the required order.
 #[derive(Clone)]
 pub struct MachineChanges<'a> {
-    /// What it is for.
+    /// The planned placement.
     pub machine: &'a MachinePlan,
     /// The Secret with the user data.
     pub secret: Option<Write<Secret>>,
@@ -75,13 +75,13 @@ pub struct MachineChanges<'a> {
     pub class: Option<Write<Value>>,
     /// The machine deployment.
     pub deployment: Option<Write<Value>>,
-    /// Whether the deployment is to get a class that goes at any moment: somebody has asked for its deletion, and nothing uses it; or
-    /// whose Secret does. A Secret stays as long as its class, whoever has asked for its deletion, and goes after it.
+    /// Whether the target class is about to disappear: its deletion was requested and nothing uses it, or it does not
+    /// exist and its Secret is being deleted. A Secret is only deleted after its class.
     pub is_class_going: bool,
 }
 
 impl<'a> MachineChanges<'a> {
-    /// What has to be written of its Secret and class alone.
+    /// Writes of the Secret and class only.
     #[must_use]
     pub fn of_class(machine: &'a MachinePlan, namespace: &str, live: &MachineObjects) -> Self {
         let name = &machine.deployment.class_name.0;
@@ -94,15 +94,15 @@ impl<'a> MachineChanges<'a> {
         }
     }
 
-    /// Whether anything has to be written.
+    /// Whether there is anything to write.
     #[must_use]
     pub fn is_to_write(&self) -> bool {
         self.secret.is_some() || self.class.is_some() || self.deployment.is_some()
     }
 }
 
-/// Compares a plan with the live objects. One entry per planned placement, also where nothing differs. `now` is the time
-/// that a new class is recorded with.
+/// Compares a plan with the live objects. Returns one entry per planned placement, even without changes. New classes
+/// are recorded with the time `now`.
 #[must_use]
 pub fn changes<'a>(
     context: &WorkerContext<'_>,
@@ -114,7 +114,7 @@ pub fn changes<'a>(
     let namespace = context.worker.metadata.namespace.as_deref().unwrap_or_default();
     let worker_name = context.worker.metadata.name.as_deref().unwrap_or_default();
     let rules = replica_rules(context, live);
-    // Seldom needed, and then as often as there are placements.
+    // Rarely needed, but then once per placement.
     let used_classes = LazyCell::new(|| live.used_classes());
     let is_going = |class: &str| match live.classes.get(class) {
         Some(live) => live.is_being_deleted && !used_classes.contains(class),
@@ -145,7 +145,7 @@ pub fn changes<'a>(
         .collect()
 }
 
-/// What decides over replicas, from the Shoot, the pools and all deployments, live or kept.
+/// Rules for replicas, from the Shoot, the pools, and all live or restored deployments.
 #[must_use]
 pub fn replica_rules(context: &WorkerContext<'_>, live: &MachineObjects) -> ReplicaRules {
     ReplicaRules {
@@ -178,8 +178,8 @@ pub fn class_document(machine: &MachinePlan) -> Value {
     document_of::<MachineClass>(json!(machine.class))
 }
 
-/// Secret and class under the name of another class, for machines that were made with it: to care for a machine and to delete it,
-/// machine-controller-manager needs what they have, and not that it is what the machine was made from.
+/// Secret and class under the name of another class, for machines created with that one. machine-controller-manager
+/// needs a class to manage and delete a machine, but it need not be the one that the machine was created from.
 #[must_use]
 pub fn class_of_name(machine: &MachinePlan, namespace: &str, name: &str) -> (Secret, Value) {
     let (mut secret, mut class) = (class_secret(machine, namespace), class_document(machine));
@@ -219,7 +219,7 @@ fn deployment_write(wanted: Value, live: Option<&Value>) -> Option<Write<Value>>
     let Some(live) = live else { return Some(Write::Create(wanted)) };
     let mut patch = merge_patch(live, &wanted)?;
     if patch.pointer("/spec/replicas").is_some() {
-        // The autoscaler writes replicas too: what was computed from an older number must not win.
+        // The autoscaler writes replicas too, so a patch computed from an outdated number must conflict.
         patch["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
     }
     Some(Write::Patch { patch, after: wanted })

@@ -1,8 +1,9 @@
-//! Pure: the image that a machine class was made with, where CloudProfiles may give another one to the same version.
+//! Pure: the image that a machine class was created with, in case the CloudProfile changes the image of a version.
 //!
-//! An image is in no class name, so a changed one gives new nodes another image than those of the same class. With
-//! `--image-drift` the first image of a class is recorded in an annotation on its MachineDeployment, and the condition
-//! `ImageDrift` says where the CloudProfile has another one now. With `--pin-images` the class keeps it until it is replaced.
+//! Class names don't depend on images, so after such a change new nodes get another image than existing nodes of the
+//! same class. With `--image-drift`, the first image of a class is recorded in an annotation on its MachineDeployment,
+//! and the condition `ImageDrift` reports differences from the CloudProfile. With `--pin-images`, the class keeps its
+//! image until it is replaced.
 //!
 //! `{"class":"shoot--a--b-web-z1-1a2b3","image":{"/ami":"ami-1"}}`
 
@@ -18,27 +19,27 @@ use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
 use crate::worker::plan::Plan;
 use crate::worker::status_text::MOST_OF_FAILURE;
 
-/// The annotation on MachineDeployments.
+/// Annotation on MachineDeployments with the image of their class.
 pub const ANNOTATION: &str = "gardener-extension-worker/class-image";
-/// Most characters of an image that are told.
+/// Maximum length of an image in messages, in characters.
 const MOST_OF_IMAGE: usize = 300;
 
-/// What becomes of a class whose image is another one in the CloudProfile.
+/// Handling of classes whose image has changed in the CloudProfile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ImagePolicy {
-    /// It gets that image, as in the Go extension, and nobody is told.
+    /// The class gets the new image without a report, as in the Go extension.
     #[default]
     Follow,
-    /// It gets that image, and the condition tells (`--image-drift`).
+    /// The class gets the new image, and the condition reports it (`--image-drift`).
     Report,
-    /// It keeps the image that it was made with until it is replaced, and the condition tells (`--pin-images`).
+    /// The class keeps its image until it is replaced, and the condition reports it (`--pin-images`).
     Pin,
 }
 
-/// The image as the provider spec of a class has it: value by JSON pointer; `null` where there is none.
+/// Image fields in the provider spec of a class: value by JSON pointer; `null` if absent.
 type Image = BTreeMap<String, Value>;
 
-/// The annotation's value.
+/// Value of the annotation.
 #[derive(Debug, Serialize, Deserialize)]
 struct ClassImage {
     class: String,
@@ -48,15 +49,14 @@ struct ClassImage {
 /// The images of the classes of a plan.
 #[derive(Clone, Debug, Default)]
 pub struct ClassImages {
-    /// Annotations to write, by name of the deployment: its class is new, or was never recorded.
+    /// Annotations to write, by name of the deployment: its class is new or was never recorded.
     to_record: BTreeMap<String, String>,
-    /// What is told of pools whose classes were made with another image; `None` where nobody looks.
+    /// Messages by pool about classes with another image; `None` if images are not compared.
     drifts: Option<BTreeMap<String, String>>,
 }
 
 impl ClassImages {
-    /// Compares the images of a plan with those that the classes were made with, and puts these into the plan where they are
-    /// pinned.
+    /// Compares the images of a plan with the recorded ones, and puts pinned images into the plan.
     pub fn of(provider: &dyn Provider, plan: &mut Plan, policy: ImagePolicy, live: &MachineObjects) -> Self {
         let mut images = Self::default();
         if policy == ImagePolicy::Follow {
@@ -86,25 +86,25 @@ impl ClassImages {
     }
 
     fn record(&mut self, deployment: &str, class: &str, image: Image) {
-        // It has only texts as keys, so it can always be written.
+        // Serialization can't fail, because all keys are strings.
         if let Ok(text) = serde_json::to_string(&ClassImage { class: class.to_owned(), image }) {
             self.to_record.insert(deployment.to_owned(), text);
         }
     }
 
-    /// The annotation that a deployment shall get.
+    /// The annotation to write to a deployment.
     #[must_use]
     pub fn to_record(&self, deployment: &str) -> Option<&str> {
         self.to_record.get(deployment).map(String::as_str)
     }
 
-    /// Pools with a class that was made with another image than the CloudProfile has, and what becomes of it.
+    /// Pools with a class whose image differs from the CloudProfile, each with a message.
     pub fn drifts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.drifts.iter().flatten().map(|(pool, text)| (pool.as_str(), text.as_str()))
     }
 
-    /// The condition `ImageDrift`; where nobody looks, one that was written before is not true for ever. `present` are the
-    /// recorded conditions.
+    /// The condition `ImageDrift`. If images are not compared, it overwrites a recorded condition that would otherwise
+    /// stay indefinitely. `present` are the recorded conditions.
     #[must_use]
     pub fn condition(&self, present: &[Value]) -> Option<Condition> {
         let of_type = ConditionType::ImageDrift;

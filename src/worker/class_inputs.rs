@@ -1,9 +1,10 @@
-//! Pure: what the class names of a machine deployment were made of, so that a past roll can be explained for ever.
+//! Pure: records the inputs of a machine deployment's class names, so that past rolls can be explained.
 //!
-//! A class name keeps five characters of a hash. This keeps a digest for each named input of it, for the last three
-//! classes, in an annotation on the MachineDeployment itself, never in its template: machine-controller-manager compares
-//! only the template. Values are not kept. Whoever can read the annotation can read the machine class beside it, so a
-//! digest of a value that is easily guessed gives nothing away; eight characters of it confirm little.
+//! A class name contains only five characters of a hash. The record contains a digest of each named input for the last
+//! three classes. It is an annotation on the MachineDeployment itself, not in its template, because
+//! machine-controller-manager compares the template. It contains no values. Clients that can read the annotation can
+//! also read the machine class, so even the digest of an easily guessed value leaks nothing; eight characters of it
+//! confirm little.
 //!
 //! ```text
 //!  hash items of the plan ─┐
@@ -11,9 +12,8 @@
 //!  time, from the caller  ─┘                └─────► why: which input, from class to class, from when to when
 //! ```
 //!
-//! A record is written when the class changes, or when an object has none (it was made by the Go extension); never
-//! otherwise. Other controllers leave the annotation alone; what they did meanwhile shows as a class of which nothing is
-//! known.
+//! A record is written when the class changes, or when an object has none because the Go extension created it. Other
+//! controllers don't touch the annotation. If they change the class, the record shows a class with unknown inputs.
 
 use std::collections::BTreeMap;
 
@@ -33,17 +33,17 @@ pub use annotation::MAXIMUM_SIZE;
 pub use detail::Detail;
 pub use history::{ChangedInputs, ClassChange, Difference, Generation, History, InputChange, changed_inputs};
 
-/// Prefix of everything that this program keeps on objects for itself.
+/// Prefix of all annotations that this program keeps on objects.
 pub const OWN_PREFIX: &str = "gardener-extension-worker/";
-/// The annotation on MachineDeployments.
+/// Annotation on MachineDeployments with the record.
 pub const ANNOTATION: &str = "gardener-extension-worker/class-inputs";
-/// Marks inputs that are not hashed themselves but stand behind one that is.
+/// Marks inputs that are not hashed themselves but determine a hashed one.
 pub const BEHIND: char = '~';
 
-/// The inputs of a class name: name to digest.
+/// Inputs of a class name: digest by name.
 pub type Inputs = BTreeMap<String, String>;
 
-/// The named digests of what a class name is made of, and of what stands behind opaque inputs of it.
+/// Digests of the inputs of a class name, and of the inputs that determine opaque ones.
 #[must_use]
 pub fn inputs_of(items: &HashItems, pool: &WorkerPool, shoot: &Shoot) -> Inputs {
     let mut texts: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -56,7 +56,7 @@ pub fn inputs_of(items: &HashItems, pool: &WorkerPool, shoot: &Shoot) -> Inputs 
             _ => {}
         }
     }
-    // The same input may stand behind both; then it has the same value.
+    // An input may determine both, with the same value.
     for item in behind.iter().flat_map(HashItems::iter) {
         texts.entry(format!("{BEHIND}{}", item.input)).or_insert_with(|| vec![&item.value]);
     }
@@ -69,7 +69,7 @@ pub fn inputs_of(items: &HashItems, pool: &WorkerPool, shoot: &Shoot) -> Inputs 
         .collect()
 }
 
-/// Keeps the record of a live deployment up to date in `wanted`, which becomes its next state.
+/// Updates the record of a live deployment in `wanted`, its next state.
 pub fn keep_record(wanted: &mut Value, live: Option<&LiveDeployment>, class: &str, inputs: &Inputs, now: Timestamp) {
     let recorded = live.and_then(LiveDeployment::class_inputs);
     let live_class = live.map(|live| live.object.spec.template.spec.class.name.as_str());
@@ -90,14 +90,14 @@ pub(crate) fn annotate(object: &mut Value, annotation: &str, text: &str) {
 }
 
 impl LiveDeployment {
-    /// The record of what its class names were made of, as it is written.
+    /// The raw annotation with the inputs of its class names.
     #[must_use]
     pub fn class_inputs(&self) -> Option<&str> {
         self.object.metadata.annotations.as_ref()?.get(ANNOTATION).map(String::as_str)
     }
 
-    /// When the deployment got its class, as it was recorded: of a class that another program made, when it was found. The
-    /// deployment's own age says nothing about its class.
+    /// When the deployment got its class, according to the record. For a class created by another program, this is when
+    /// it was found. The age of the deployment is no substitute.
     #[must_use]
     pub fn class_changed(&self) -> Option<Timestamp> {
         let class = &self.object.spec.template.spec.class.name;
@@ -105,19 +105,19 @@ impl LiveDeployment {
         (newest.class == *class).then_some(newest.since)
     }
 
-    /// Whether the deployment is known to have had another class before.
+    /// Whether the record contains an earlier class.
     #[must_use]
     pub fn has_had_another_class(&self) -> bool {
         self.history().is_some_and(|history| history.generations.len() > 1)
     }
 
-    /// The record, read.
+    /// The parsed record.
     pub(crate) fn history(&self) -> Option<History> {
         self.class_inputs().and_then(History::read)
     }
 }
 
-/// Removes the annotations of this program from an object, as other programs see it.
+/// Removes the annotations of this program from an object.
 pub fn without_own_annotations(document: &mut Value) {
     let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) else { return };
     let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else { return };

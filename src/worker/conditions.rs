@@ -1,14 +1,14 @@
-//! Pure step: the conditions of a Worker, one for each fact that a person asks about.
+//! Pure step: the conditions of a Worker.
 //!
-//! * `PoolsDeployed`, `ImageResolved`, `PoolsReady`: what the last reconcile has found of the pools;
-//! * `EveryNodeReady`: what gardenlet reads into the Shoot's condition of that name, at any time, also between operations
+//! * `PoolsDeployed`, `ImageResolved`, `PoolsReady`: the pools in the last reconcile;
+//! * `EveryNodeReady`: copied by gardenlet to the Shoot's condition of that name, updated also between operations
 //!   (`every_node_ready`);
-//! * `ImageDrift`, only with `--image-drift` or `--pin-images`: whose image has changed (`class_images`);
-//! * `RollsAsPlanned`, only where rolls were saved: whether what rolls is that (`rolls_as_planned`);
-//! * `VersionsCurrent`, only with `--version-forecast`: how long the versions of the shoot last (`versions_current`).
+//! * `ImageDrift`, only with `--image-drift` or `--pin-images`: pools whose image has changed (`class_images`);
+//! * `RollsAsPlanned`, only after rolls were saved: whether the actual rolls match them (`rolls_as_planned`);
+//! * `VersionsCurrent`, only with `--version-forecast`: how long the shoot can keep its versions (`versions_current`).
 //!
-//! Conditions that others wrote stay as they are; `ControlPlaneHealthy`, which older extensions left behind, goes. A
-//! condition is written only when it says something else than before.
+//! Conditions of other controllers are preserved, except `ControlPlaneHealthy`, which older extensions left behind. A
+//! condition is written only when its content changes.
 
 use std::collections::BTreeSet;
 
@@ -23,22 +23,22 @@ use crate::worker::pool_readiness::{POOLS_READY, PoolReadiness};
 use crate::worker::progress::Progress;
 use crate::worker::status_text::{MOST_OF_FAILURE, TextSize, is_same_text};
 
-/// What a condition is about.
+/// Type of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConditionType {
-    /// Machine objects of every pool are as wanted.
+    /// The machine objects of every pool match the plan.
     PoolsDeployed,
     /// Every pool has an image.
     ImageResolved,
-    /// Machines of every pool run as wanted.
+    /// The machines of every pool are ready.
     PoolsReady,
-    /// The machine deployments there are have no faults.
+    /// No machine deployment reports a fault.
     EveryNodeReady,
-    /// No version of the shoot has to go within a year.
+    /// No version of the shoot is forced to change within a year.
     VersionsCurrent,
-    /// A class was made with another image than the CloudProfile has now.
+    /// A class has another image than the CloudProfile.
     ImageDrift,
-    /// The pools that roll are those that were saved.
+    /// The pools that roll match the saved rolls.
     RollsAsPlanned,
 }
 
@@ -56,16 +56,16 @@ impl ConditionType {
     }
 }
 
-/// A condition without its times.
+/// A condition without timestamps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// What it is about.
+    /// Type of the condition.
     pub condition_type: ConditionType,
-    /// Whether it is so.
+    /// Status of the condition.
     pub status: ConditionStatus,
-    /// Short reason.
+    /// Machine-readable reason.
     pub reason: &'static str,
-    /// Text for people.
+    /// Human-readable message.
     pub message: String,
     /// Gardener error codes.
     pub codes: BTreeSet<ErrorCode>,
@@ -76,11 +76,11 @@ pub struct Condition {
 pub enum ConditionStatus {
     /// The condition is met.
     True,
-    /// It is not.
+    /// The condition is not met.
     False,
-    /// It could not be determined.
+    /// The status could not be determined.
     Unknown,
-    /// It is not met yet, as may be for a while; a status of Gardener's own.
+    /// The condition is temporarily not met; a status that only Gardener defines.
     Progressing,
 }
 
@@ -104,18 +104,19 @@ impl Condition {
         Self { condition_type, status: ConditionStatus::False, reason, message: message.into(), codes: BTreeSet::new() }
     }
 
-    /// What nobody can tell, and why.
+    /// A condition that can't be determined, and why.
     pub(crate) fn unknown(condition_type: ConditionType, reason: &'static str, message: impl Into<String>) -> Self {
         Self { status: ConditionStatus::Unknown, ..Self::unmet(condition_type, reason, message) }
     }
 
-    /// This one, which is not found out any more, where something else is recorded: what was written before is not true for ever.
+    /// Returns this condition if another status is recorded, so that a condition that is no longer computed does not
+    /// stay there indefinitely.
     pub(crate) fn in_place_of_recorded(self, present: &[Value]) -> Option<Self> {
         let recorded = status_of(present, self.condition_type)?;
         (recorded != self.status.as_str()).then_some(self)
     }
 
-    /// The message in this size. That of `PoolsReady` is read again, so it keeps its form.
+    /// The message in this size. The message of `PoolsReady` is parsed again, so it keeps its format.
     fn text(&self, texts: TextSize) -> String {
         match self.readiness() {
             Some(readiness) => readiness.text(texts),
@@ -123,7 +124,7 @@ impl Condition {
         }
     }
 
-    /// Whether a recorded message is this one, in whatever size.
+    /// Whether a recorded message is this one in any size.
     fn is_same_message(&self, message: &str) -> bool {
         match self.readiness() {
             Some(readiness) => TextSize::ALL.into_iter().any(|texts| message == readiness.text(texts)),
@@ -131,14 +132,15 @@ impl Condition {
         }
     }
 
-    /// The pools that it names; none where `PoolsReady` is met, whose message has another form.
+    /// The pools in the message of `PoolsReady`; `None` if the condition is met, because that message has another
+    /// format.
     fn readiness(&self) -> Option<PoolReadiness> {
         let is_of_pools = self.condition_type == ConditionType::PoolsReady;
         is_of_pools.then(|| PoolReadiness::read(&self.message)).flatten()
     }
 }
 
-/// The conditions of the pools. `write_errors` are writes that failed, as texts.
+/// The conditions of the pools. `write_errors` are the messages of failed writes.
 #[must_use]
 pub fn pool_conditions(plan: &Plan, write_errors: &[String], progress: &Progress) -> [Condition; 3] {
     let number = plan.pools.len();
@@ -155,13 +157,13 @@ pub fn pool_conditions(plan: &Plan, write_errors: &[String], progress: &Progress
     [deployed, image_resolved(plan), pools_ready(plan, progress)]
 }
 
-/// Nothing could be planned for any pool, so what is there stays as it is.
+/// No pool could be planned, so existing objects stay as they are.
 #[must_use]
 pub fn nothing_deployed(why: &str, codes: BTreeSet<ErrorCode>) -> Condition {
     Condition { codes, ..Condition::unmet(ConditionType::PoolsDeployed, "NothingDeployed", why) }
 }
 
-/// Whether every pool has an image; of a pool that fails for another reason nobody knows.
+/// Whether every pool has an image; unknown for pools that fail for another reason.
 fn image_resolved(plan: &Plan) -> Condition {
     let of_type = ConditionType::ImageResolved;
     let is_about_image = |problem: &PoolProblem| {
@@ -223,22 +225,22 @@ fn pools_ready(plan: &Plan, progress: &Progress) -> Condition {
 
 /// Reason of `PoolsReady` while the shoot is hibernated.
 const HIBERNATED: &str = "Hibernated";
-/// Reason of `PoolsReady` while old machines wait for a person.
+/// Reason of `PoolsReady` while old machines wait for a user to select them.
 const UNSELECTED: &str = "MachinesToSelect";
 
-/// Whether the last reconcile left the shoot hibernated, as its condition says; `None` when nobody has written one.
+/// Whether the last reconcile left the shoot hibernated, according to its condition; `None` without one.
 #[must_use]
 pub fn is_recorded_hibernated(present: &[Value]) -> Option<bool> {
     reason_of_pools_ready(present).map(|reason| reason == HIBERNATED)
 }
 
-/// Whether the last reconcile left old machines that a person has to select, as its condition says.
+/// Whether the last reconcile left old machines for a user to select, according to its condition.
 #[must_use]
 pub fn is_recorded_unselected(present: &[Value]) -> bool {
     reason_of_pools_ready(present) == Some(UNSELECTED)
 }
 
-/// Since when all pools have been ready, as the condition says.
+/// Time since which all pools are ready, according to the condition.
 #[must_use]
 pub fn pools_ready_since(present: &[Value]) -> Option<Timestamp> {
     let condition = pools_ready_of(present).filter(|condition| condition["status"] == "True")?;
@@ -253,25 +255,25 @@ fn pools_ready_of(present: &[Value]) -> Option<&Value> {
     present.iter().find(|condition| condition["type"] == POOLS_READY)
 }
 
-/// `status.conditions` as they shall be.
+/// New value of `status.conditions`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConditionsReport {
     conditions: Vec<Reported>,
     now: String,
 }
 
-/// One of them.
+/// A condition in the report.
 #[derive(Clone, Debug, PartialEq)]
 enum Reported {
-    /// It stays as it is recorded.
+    /// An unchanged recorded condition.
     Recorded(Value),
-    /// It is written, with the time of its last transition.
+    /// A condition to write, with its last transition time.
     Written(Condition, String),
 }
 
 impl ConditionsReport {
-    /// The recorded conditions with these ones in their places; `None` when they are recorded already. `now` as Kubernetes writes
-    /// times.
+    /// Merges these conditions into the recorded ones; `None` if nothing changes. `now` is formatted as Kubernetes
+    /// writes times.
     #[must_use]
     pub fn of(present: &[Value], conditions: &[Condition], now: &str) -> Option<Self> {
         const LEFT_BEHIND: &str = "ControlPlaneHealthy";
@@ -291,7 +293,7 @@ impl ConditionsReport {
         differs.then(|| Self { conditions: reported, now: now.to_owned() })
     }
 
-    /// The list, with texts of that size.
+    /// The list of conditions, with messages in this size.
     #[must_use]
     pub fn document(&self, texts: TextSize) -> Value {
         let documents = self.conditions.iter().map(|reported| match reported {
@@ -302,19 +304,19 @@ impl ConditionsReport {
     }
 }
 
-/// Whether the condition is recorded.
+/// Whether the condition is recorded with the same content.
 #[must_use]
 pub fn is_recorded(present: &[Value], condition: &Condition) -> bool {
     present.iter().any(|recorded| condition.is_of_type(recorded) && condition.is_same(recorded))
 }
 
-/// Whether a condition of that type is recorded as anything but true.
+/// Whether a condition of that type is recorded with any status other than `True`.
 #[must_use]
 pub fn is_denied(present: &[Value], condition_type: ConditionType) -> bool {
     present.iter().any(|recorded| recorded["type"] == condition_type.as_str() && recorded["status"] != "True")
 }
 
-/// The status of a condition of that type as it is recorded.
+/// The recorded status of a condition type.
 #[must_use]
 pub fn status_of(present: &[Value], condition_type: ConditionType) -> Option<&str> {
     let recorded = present.iter().find(|recorded| recorded["type"] == condition_type.as_str())?;
@@ -342,9 +344,9 @@ impl Condition {
             && codes.iter().map(Value::as_str).eq(self.codes.iter().map(|code| Some(code.as_str())))
     }
 
-    /// The condition in the place of the recorded one.
+    /// Replaces a recorded condition.
     fn reported(&self, before: Option<&Reported>, now: &str) -> Reported {
-        // The time of the transition is that of the status; another reason or text is an update.
+        // The transition time only changes with the status, not with reason or message.
         let since = match before {
             Some(Reported::Recorded(before)) if before["status"] == self.status.as_str() => {
                 before["lastTransitionTime"].as_str()

@@ -1,10 +1,10 @@
-//! Pure step: the objects that all pools of a Worker are planned from.
+//! Pure step: combines the objects from which all pools of a Worker are planned.
 
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::secret::Secrets;
 use crate::provider::{WorkerContext, WorkerError};
 
-/// Puts Worker, Cluster and Secrets together.
+/// Combines Worker, Cluster and Secrets.
 ///
 /// # Errors
 /// When the Cluster has no CloudProfile or no Shoot.
@@ -24,7 +24,7 @@ pub fn context<'a>(
     })
 }
 
-/// Puts Worker, Cluster and Secrets together, where there may be no Cluster.
+/// Combines Worker, Cluster and Secrets, for a Cluster that may be missing.
 ///
 /// # Errors
 /// When there is none, or it has no CloudProfile or no Shoot.
@@ -37,19 +37,19 @@ pub fn context_of<'a>(
     context(worker, cluster.ok_or_else(missing)?, secrets)
 }
 
-/// Whether Gardener has given the shoot up until somebody asks again; then nothing may be done for it.
+/// Whether Gardener has given up on the shoot until a user retries it. Until then, no operation may run.
 #[must_use]
 pub fn is_shoot_failed(cluster: &Cluster) -> bool {
     let last = cluster.spec.shoot.as_ref().and_then(|shoot| shoot.status.last_operation.as_ref());
     last.is_some_and(|last| last.state == "Failed")
 }
 
-/// Whether a person has asked to give up what can't be deleted at the cloud.
+/// Whether a user has confirmed force deletion, which gives up resources that can't be deleted at the cloud.
 #[must_use]
 pub fn is_deletion_forced(cluster: &Cluster) -> bool {
     const ANNOTATION: &str = "confirmation.gardener.cloud/force-deletion";
     let shoot = cluster.spec.shoot.as_ref();
-    // As Go parses booleans.
+    // Boolean values as parsed by Go.
     shoot
         .and_then(|shoot| shoot.annotations().get(ANNOTATION))
         .is_some_and(|value| matches!(value.as_str(), "1" | "t" | "T" | "true" | "TRUE" | "True"))

@@ -1,5 +1,5 @@
-//! Pure step of a deletion: the classes without which machine-controller-manager deletes no machines. What has to be written
-//! so that they are usable, and in words what is missing and can't be made again.
+//! Pure step of a deletion: the classes that machine-controller-manager needs to delete machines. It computes writes
+//! that repair them, and messages about missing ones that can't be recreated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,17 +12,17 @@ use crate::worker::machine_objects::MachineObjects;
 use crate::worker::plan::Plan;
 use crate::worker::reconcile_outcome::Failure;
 
-/// Classes of one reason that are named, and reasons that are named.
+/// Limit of listed classes per reason, and of listed reasons.
 const MOST: usize = 3;
-/// Characters of a name or a reason.
+/// Maximum length of a name or a reason in characters.
 const LONGEST: usize = 300;
-/// What helps where something is wrong.
+/// Advice if the cause can be corrected.
 const CORRECT: &str = "made again as soon as that is put right";
-/// What helps where nothing is wrong.
+/// Advice if there is no cause to correct.
 const BY_HAND: &str = "only a person can make it again, like another class of the pool";
 
-/// Secrets and classes that have to be written so that machines can be deleted: those of the plan that are used, or that are
-/// there, where they are missing or differ. Nothing once no machine object is left that could use one; never a deployment.
+/// Writes of Secrets and classes needed to delete machines: planned ones that are used or exist, if they are missing or
+/// differ. Empty once no machine object is left that could use them. Deployments are never written.
 #[must_use]
 pub fn repairs<'a>(plan: &'a Plan, namespace: &str, live: &MachineObjects) -> Vec<MachineChanges<'a>> {
     if !live.uses_classes() {
@@ -37,31 +37,31 @@ pub fn repairs<'a>(plan: &'a Plan, namespace: &str, live: &MachineObjects) -> Ve
     changes.filter(MachineChanges::is_to_write).collect()
 }
 
-/// What decides over what can be made again.
+/// Inputs that determine which classes can be recreated.
 pub struct DeletionPrerequisites<'a> {
     /// The Worker.
     pub worker: &'a Worker,
-    /// Technical id of the shoot, with which names of classes begin.
+    /// Technical ID of the shoot, which class names start with.
     pub technical_id: &'a str,
     /// The plan, or why there is none.
     pub plan: Result<&'a Plan, &'a Failure>,
-    /// What the API server says of classes that it does not accept as planned.
+    /// Messages of the API server for classes that it has rejected, by name.
     pub refused: &'a BTreeMap<String, String>,
     /// Whether the cloud credentials are known to be missing.
     pub without_credentials: bool,
 }
 
-/// What of a class is missing.
+/// Missing parts of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Missing {
     Class,
     Secret,
     Both,
-    /// Nothing, but it is not as it should be.
+    /// Nothing is missing, but the class can't be written as planned.
     Writing,
 }
 
-/// Why it stays so.
+/// Why it can't be recreated.
 struct Reason {
     text: String,
     help: &'static str,
@@ -69,8 +69,7 @@ struct Reason {
 }
 
 impl DeletionPrerequisites<'_> {
-    /// What machines need so that they can be deleted, and is missing although this program would make it if it could; with
-    /// the reason. Bounded in length.
+    /// Missing prerequisites for deleting machines that can't be created, with the reasons. Bounded in length.
     #[must_use]
     pub fn missing(&self, live: &MachineObjects) -> Option<Failure> {
         let mut codes = BTreeSet::new();
@@ -112,7 +111,7 @@ impl DeletionPrerequisites<'_> {
         }
     }
 
-    /// Why a class can't be made; `None` for one that will be made.
+    /// Why a class can't be created; `None` if it will be.
     fn reason(&self, class: &str) -> Option<Reason> {
         let plan = match self.plan {
             Ok(plan) => plan,
@@ -139,7 +138,7 @@ impl DeletionPrerequisites<'_> {
         })
     }
 
-    /// The pool whose class that is, by its name. One pool's name may begin with another one's.
+    /// The pool of a class, by its name. Pool names may start with another one's, so the longest match wins.
     fn pool_of(&self, class: &str) -> Option<&str> {
         let pools = self.worker.spec.pools.iter().map(|pool| pool.name.as_str());
         let of_class = pools.filter(|pool| {
@@ -187,7 +186,7 @@ mod tests {
 
     const CLASS: &str = "shoot--p--s-a-4f8a0-z1";
 
-    /// Pool `a` has the class, pool `a-b` can't be planned.
+    /// A plan with the class in pool `a`, in which pool `a-b` can't be planned.
     fn plan() -> Plan {
         let pool = PoolPlan {
             pool: "a".to_owned(),

@@ -1,7 +1,7 @@
-//! Pure: the MachineDeployment as it shall be, from the plan and the live object (docs/contract.md).
+//! Pure: the target MachineDeployment, from the plan and the live object (docs/contract.md).
 //!
-//! machine-controller-manager rolls nodes when the template's labels or annotations or the name of the class change.
-//! So nothing is ever added to the template, and its annotations are taken over from the live object.
+//! machine-controller-manager rolls nodes when the labels or annotations of the template or the name of the class
+//! change. So nothing is added to the template, and its annotations are copied from the live object.
 
 use serde_json::{Value, json};
 
@@ -10,19 +10,18 @@ use crate::provider::WantedDeployment;
 use crate::worker::difference::is_same;
 use crate::worker::machine_objects::{LiveDeployment, POOL_LABEL, document_of};
 
-/// What decides over replicas besides the deployment itself.
+/// Inputs of the replica rules in addition to the deployment itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplicaRules {
-    /// The shoot shall be hibernated.
+    /// The shoot should be hibernated.
     pub hibernated: bool,
-    /// Replicas belong to the cluster-autoscaler within the bounds.
+    /// The cluster-autoscaler controls replicas within the bounds.
     pub autoscaler_used: bool,
-    /// Every deployment there is or was kept has no replicas (also when there is none): the shoot wakes up.
+    /// The shoot wakes up: no live or restored deployment has replicas, or there is none.
     pub waking: bool,
 }
 
-/// The document as it shall be. Members that are not named here keep their live value; what means the same stays as it
-/// is written.
+/// The target document. Other fields keep their live value, and equivalent values keep their live notation.
 #[must_use]
 pub fn wanted_document(
     worker_name: &str,
@@ -62,14 +61,14 @@ pub fn wanted_document(
     document
 }
 
-/// The first rule that applies decides; `live` is absent for a new deployment. For one that is brought back to a new seed it
-/// is what was kept.
+/// The first rule that matches applies. `live` is `None` for a new deployment, and the stored number for a restored
+/// one.
 #[must_use]
 pub fn wanted_replicas(wanted: &WantedDeployment, live: Option<i32>, rules: ReplicaRules) -> i32 {
     match live {
         _ if rules.hibernated => 0,
         Some(replicas) if rules.autoscaler_used && !rules.waking => {
-            // Not `clamp`, which panics when a pool has its bounds the wrong way round.
+            // Not `clamp`, which panics if the minimum is greater than the maximum.
             if replicas < wanted.minimum { wanted.minimum } else { replicas.min(wanted.maximum) }
         }
         _ => wanted.minimum,
@@ -102,7 +101,7 @@ fn machine_spec(wanted: &WantedDeployment) -> MachineSpec {
     }
 }
 
-/// Sets a member unless it says the same already.
+/// Sets a field unless its value is equivalent.
 fn set(document: &mut Value, path: &[&str], value: Value) {
     let mut place = document;
     for key in path {

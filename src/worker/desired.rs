@@ -1,11 +1,11 @@
-//! Pure step, the first of every reconcile, preview and explanation: what shall exist for a Worker, and how what exists
-//! differs from it.
+//! Pure step, the first of every reconcile, preview and explanation: the desired state of a Worker, and its difference
+//! from the live objects.
 //!
 //! ```text
 //!  Worker + Cluster + Secrets ─ decode ─► WorkerContext ─ dependencies ─ plan ─► DesiredState
 //!                                                                                   │ + MachineObjects
 //!                                                                                   ▼
-//!                                                           Drift: changes, orphans, what the status lacks
+//!                                                           Drift: changes, orphans, whether the status is current
 //! ```
 
 use jiff::Timestamp;
@@ -26,18 +26,18 @@ use crate::worker::orphans::{MachineController, Orphans, orphans};
 use crate::worker::plan::{Plan, plan};
 use crate::worker::published::{ProviderStatus, published_deployments};
 
-/// How it is known what pools depend on at the cloud.
+/// Source of the dependencies of pools at the cloud.
 #[derive(Clone, Copy, Debug)]
 pub enum CloudView<'a> {
-    /// As the context says: what was provided, or without that what the provider status records.
+    /// The context: provided dependencies, otherwise those recorded in the provider status.
     Context,
-    /// As a file describes the cloud.
+    /// A file that describes the cloud.
     Described(&'a Value),
-    /// Nobody asks the cloud: what is recorded is taken to be there.
+    /// The cloud is not queried; recorded dependencies are assumed to exist.
     Settled,
 }
 
-/// What shall exist for a Worker.
+/// The desired state of a Worker.
 #[derive(Clone, Debug)]
 pub struct DesiredState<'a> {
     context: WorkerContext<'a>,
@@ -82,50 +82,50 @@ impl<'a> DesiredState<'a> {
         Ok(Self { context, dependencies, plan, recorded_status, class_images: ClassImages::default() })
     }
 
-    /// The same with what becomes of classes whose images have changed in the CloudProfile.
+    /// Applies the policy for classes whose images have changed in the CloudProfile.
     #[must_use]
     pub fn with_images(mut self, provider: &dyn Provider, policy: ImagePolicy, live: &MachineObjects) -> Self {
         self.class_images = ClassImages::of(provider, &mut self.plan, policy, live);
         self
     }
 
-    /// Pools with a class that was made with another image than the CloudProfile has, and what becomes of it.
+    /// Pools with a class whose image differs from the CloudProfile, each with a message.
     pub fn image_drifts(&self) -> impl Iterator<Item = (&str, &str)> {
         self.class_images.drifts()
     }
 
-    /// The condition that tells of changed images.
+    /// The condition about changed images.
     #[must_use]
     pub fn image_drift(&self) -> Option<Condition> {
         self.class_images.condition(&self.context.worker.status.conditions)
     }
 
-    /// What the pools were planned from.
+    /// The objects that the pools were planned from.
     #[must_use]
     pub fn context(&self) -> WorkerContext<'_> {
         with_dependencies(self.context, self.dependencies.as_ref())
     }
 
-    /// Whether every pool is planned: none is invalid, none waits for what it depends on.
+    /// Whether every pool is planned: none is invalid, and none waits for a dependency.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.plan.unplanned().next().is_none()
     }
 
-    /// The bounds that the cluster-autoscaler shall find in the status.
+    /// The bounds for the cluster-autoscaler to write to the status.
     #[must_use]
     pub fn machine_deployments(&self, live: &MachineObjects) -> Vec<MachineDeploymentStatus> {
         let technical_id = &self.context.shoot.status.technical_id;
         published_deployments(&self.plan, self.context.worker, technical_id, live)
     }
 
-    /// The provider's document in the status.
+    /// Recorded and target provider status.
     #[must_use]
     pub fn provider_status(&self) -> ProviderStatus {
         ProviderStatus { recorded: self.recorded_status.clone(), wanted: self.plan.provider_status.clone() }
     }
 
-    /// The MachineDeployment of a placement as it shall be, without the record of what its class is made of.
+    /// The target MachineDeployment of a placement, without the record of its class inputs.
     #[must_use]
     pub fn deployment_document(&self, machine: &MachinePlan, live: &MachineObjects) -> Value {
         let metadata = &self.context.worker.metadata;
@@ -140,7 +140,7 @@ impl<'a> DesiredState<'a> {
         wanted
     }
 
-    /// Compares it with what exists. `now` is the time that a new class is recorded with.
+    /// Compares it with the live objects. New classes are recorded with the time `now`.
     #[must_use]
     pub fn drift(&self, live: &MachineObjects, now: Timestamp) -> Drift<'_> {
         let worker = self.context.worker;
@@ -154,39 +154,39 @@ impl<'a> DesiredState<'a> {
     }
 }
 
-/// The context with what pools depend on, where that was found out here.
+/// Adds the dependencies determined here, if any.
 fn with_dependencies<'a>(context: WorkerContext<'a>, found: Option<&'a Dependencies>) -> WorkerContext<'a> {
     WorkerContext { dependencies: found.or(context.dependencies), ..context }
 }
 
-/// How what exists differs from what shall.
+/// Difference between the live objects and the desired state.
 #[derive(Clone)]
 pub struct Drift<'a> {
     /// Whether every pool is planned.
     pub is_complete: bool,
-    /// What has to be written, one entry per placement, also where nothing differs.
+    /// Writes per placement, even without changes.
     pub changes: Vec<MachineChanges<'a>>,
-    /// Machine objects that no pool wants.
+    /// Machine objects that are no longer needed.
     pub orphans: Orphans,
-    /// Whether the status says which machine deployments there are, and what the provider records.
+    /// Whether the machine deployments and the provider status in the status are up to date.
     pub is_status_current: bool,
 }
 
 impl Drift<'_> {
-    /// Whether every pool is planned, and its machine objects are as they shall be and no others are there.
+    /// Whether every pool is planned, its machine objects match, and there are no orphans.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.is_complete && !self.changes.iter().any(MachineChanges::is_to_write) && self.orphans.is_empty()
     }
 
-    /// Whether a reconcile would write nothing, and would have nothing to report.
+    /// Whether a reconcile would write and report nothing.
     #[must_use]
     pub fn writes_nothing(&self) -> bool {
         self.is_settled() && self.is_status_current
     }
 }
 
-/// Boot scripts are written as their length.
+/// Boot scripts are serialized as their length.
 impl Serialize for DesiredState<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let pools: Vec<Value> = self
@@ -207,7 +207,7 @@ impl Serialize for DesiredState<'_> {
     }
 }
 
-/// Objects that are as they shall be are left out, and so is the content of Secrets.
+/// Unchanged objects and the content of Secrets are left out.
 impl Serialize for Drift<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let changes = self.changes.iter().filter(|change| change.is_to_write());
@@ -231,7 +231,7 @@ impl Serialize for Drift<'_> {
     }
 }
 
-/// A Worker for tests whose objects are decoded.
+/// A Worker with decoded objects, for tests.
 #[cfg(test)]
 pub(crate) mod test_support {
     use super::*;
@@ -239,7 +239,7 @@ pub(crate) mod test_support {
     use crate::provider::test_support::{NAMESPACE, machine_plan};
     use crate::provider::{PoolError, PoolPlan};
 
-    /// The decoded objects of a Worker whose status says `status`.
+    /// The decoded objects of a Worker with the given status.
     pub(crate) struct Objects(pub(crate) Worker, pub(crate) CloudProfile, pub(crate) Shoot, pub(crate) Secrets);
 
     impl Objects {
@@ -256,7 +256,7 @@ pub(crate) mod test_support {
             )
         }
 
-        /// What shall exist for it.
+        /// Its desired state with this result for its pool.
         pub(crate) fn desired(&self, pool: Result<PoolPlan, PoolError>) -> DesiredState<'_> {
             let Self(worker, cloud_profile, shoot, secrets) = self;
             let context = WorkerContext { worker, cloud_profile, shoot, secrets, dependencies: None };

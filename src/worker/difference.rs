@@ -1,8 +1,8 @@
-//! Pure: comparing JSON documents the way Go would, and the merge patch between two.
+//! Pure: compares JSON documents as Go would, and computes merge patches.
 
 use serde_json::Value;
 
-/// Whether two values say the same: nulls and empty objects and lists count as absent, as they do for Go.
+/// Whether two values are equal for Go: nulls, empty objects and empty lists are treated as absent.
 #[must_use]
 pub fn is_same(left: &Value, right: &Value) -> bool {
     match (left, right) {
@@ -19,7 +19,7 @@ pub fn is_same(left: &Value, right: &Value) -> bool {
     }
 }
 
-/// Whether a value says as little as its absence.
+/// Whether a value is equivalent to its absence.
 #[must_use]
 pub fn is_nothing(value: &Value) -> bool {
     match value {
@@ -30,7 +30,7 @@ pub fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// The JSON merge patch that leads from one value to another; `None` when they are equal.
+/// The JSON merge patch from one value to another; `None` if they are equal.
 #[must_use]
 pub fn merge_patch(from: &Value, to: &Value) -> Option<Value> {
     let (Value::Object(from), Value::Object(to)) = (from, to) else {

@@ -1,5 +1,5 @@
-//! Pure: what an object says, as a digest. Two objects have the same digest when Go would take them for equal
-//! ([`is_same`](crate::worker::difference::is_same)), so an object can be compared without being kept.
+//! Pure: digests of the content of objects. Two objects have the same digest if Go treats them as equal
+//! ([`is_same`](crate::worker::difference::is_same)), so objects can be compared without keeping them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::worker::difference::is_nothing;
 
-/// SHA-256 over a form in which there is one way to say a thing.
+/// SHA-256 over a canonical form.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest([u8; 32]);
 
@@ -22,8 +22,8 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// What a document wants, for objects without a `spec` whose members stand at the top: every member, and of the metadata
-/// labels and annotations.
+/// Digest of an object without a `spec` whose fields are at the top level: all fields, and of the metadata labels and
+/// annotations.
 #[must_use]
 pub fn of_document(document: &Value) -> Digest {
     let mut hash = Sha256::new();
@@ -38,7 +38,7 @@ pub fn of_document(document: &Value) -> Digest {
     Digest(hash.finalize().into())
 }
 
-/// What a Secret holds: type, data, labels and annotations.
+/// Digest of a Secret: type, data, labels and annotations.
 #[must_use]
 pub fn of_secret(secret: &Secret) -> Digest {
     let mut hash = Sha256::new();
@@ -94,7 +94,7 @@ fn feed_members<'a>(hash: &mut Sha256, members: impl Iterator<Item = (&'a String
     hash.update(b"}");
 }
 
-/// With its length before it, so that no two sequences feed the same bytes.
+/// Prefixes the length, so that different sequences never feed the same bytes.
 fn feed_bytes(hash: &mut Sha256, bytes: &[u8]) {
     hash.update((bytes.len() as u64).to_le_bytes());
     hash.update(bytes);

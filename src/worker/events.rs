@@ -1,5 +1,5 @@
-//! Pure: what events are published about. How pools stood before is read from the recorded conditions, so a restart loses and
-//! repeats nothing.
+//! Pure: decides which events to publish. The previous state of the pools is read from the recorded conditions, so a
+//! restart neither loses nor repeats events.
 
 use std::collections::BTreeSet;
 
@@ -10,35 +10,36 @@ use crate::worker::pool_readiness::PoolReadiness;
 use crate::worker::progress::{Progress, Stuck, failed_machines_text};
 use crate::worker::rolls::Roll;
 
-/// Most bytes of what an event says of a pool: the API server takes 1024 for a whole note.
+/// Maximum length of the text about a pool in bytes. The API server accepts 1024 for a whole note.
 const MOST_OF_EVENT: usize = 800;
 
-/// Something that an event is published about, once.
+/// A change to publish an event about, once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkerEvent {
-    /// Deployments begin to replace their machines, or to update them where they are: all that do so at once.
+    /// Deployments start to replace their machines or to update them in place. One event covers all that start
+    /// together.
     RollsStarted(Vec<Roll>),
-    /// All machines of these pools run as wanted again, or all are hibernated.
+    /// All machines of these pools are ready again, or all are hibernated.
     PoolsReady {
         /// Names of the pools.
         pools: Vec<String>,
         /// Whether the shoot is hibernated.
         hibernated: bool,
     },
-    /// A pool can't be planned, or its machines can't be made.
+    /// A pool can't be planned, or its machines failed.
     PoolFailed {
         /// Name of the pool.
         pool: String,
-        /// Text for people.
+        /// Human-readable message.
         message: String,
         /// Gardener error codes.
         codes: BTreeSet<ErrorCode>,
     },
-    /// machine-controller-manager did nothing about a change and was started anew.
+    /// machine-controller-manager did not act on a change and was restarted.
     MachineControllerRestarted(Stuck),
 }
 
-/// What a reconcile publishes events about. `worker` has the conditions from before it.
+/// The events of a reconcile. `worker` has the conditions from before it.
 #[must_use]
 pub fn events(worker: &Worker, plan: &Plan, progress: &Progress, rolls: &[Roll]) -> Vec<WorkerEvent> {
     let mut events = Vec::new();
@@ -46,7 +47,7 @@ pub fn events(worker: &Worker, plan: &Plan, progress: &Progress, rolls: &[Roll])
         events.push(WorkerEvent::RollsStarted(rolls.to_vec()));
     }
     let now = PoolReadiness::of(plan, progress);
-    // Where nothing is known of before, pools that are ready publish nothing, those that fail do.
+    // Without a recorded state, ready pools publish no event, but failing pools do.
     let before = PoolReadiness::recorded(&worker.status.conditions).unwrap_or_default();
     for (deployment, machines) in progress.failed() {
         let is_published = events
@@ -71,7 +72,7 @@ pub fn events(worker: &Worker, plan: &Plan, progress: &Progress, rolls: &[Roll])
     }
     let planned = plan.pools.iter().flatten().map(|pool| &pool.pool);
     let ready: Vec<String> = planned.filter(|pool| now.is_ready(pool) && !before.is_ready(pool)).cloned().collect();
-    // Of a new Worker the end of its operation says the same.
+    // For a new Worker, the end of its operation reports the same.
     let is_new = worker.status.last_operation.as_ref().is_some_and(|last| last.operation_type == "Create");
     if !ready.is_empty() && !is_new {
         events.push(WorkerEvent::PoolsReady { pools: ready, hibernated: progress.hibernated });
@@ -126,7 +127,7 @@ mod tests {
         Phase::Failed(vec![FailedMachine { name: "m".to_owned(), codes, ..FailedMachine::default() }])
     }
 
-    /// One reconcile after the other: what each publishes.
+    /// The events of consecutive reconciles.
     fn events_of(reconciles: Vec<[Phase; 2]>) -> Vec<Vec<String>> {
         let (plan, mut conditions) = (plan(), Vec::<Value>::new());
         let mut published = Vec::new();

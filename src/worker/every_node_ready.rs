@@ -1,5 +1,5 @@
-//! Pure: the condition `EveryNodeReady`, which gardenlet reads into the Shoot's condition of that name (docs/contract.md), and
-//! whose it is: after a takeover the health check of the Go extension may still write it.
+//! Pure: the condition `EveryNodeReady`, which gardenlet copies to the Shoot's condition of that name
+//! (docs/contract.md), and its owner: after a takeover, the health check of the Go extension may still write it.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,24 @@ const HEALTHY: &str = "HealthCheckSuccessful";
 const UNHEALTHY: &str = "HealthCheckUnsuccessful";
 const UNKNOWN: &str = "ConditionCheckError";
 
-/// How our messages are or begin. Those of the Go extension begin otherwise, so a message tells whose it is.
+/// Messages of this controller or their prefixes. The Go extension uses others, so a message identifies its writer.
 const ALL_HEALTHY: &str = "All machine deployments are healthy.";
 const HIBERNATED: &str = "The shoot is hibernated.";
 const MACHINE: &str = "Machine";
 const DEPLOYMENT: &str = "Machine deployment";
 const NOT_MADE: &str = "The health check can't be made:";
 
-/// Whose the condition is.
+/// Owner of the condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HealthCheck {
-    /// Of whoever has written it; ours where nobody has.
+    /// The controller that has written it; this one if it is not recorded.
     OfWriter,
-    /// Ours, whoever else writes it (`--health-check`).
+    /// This controller, even if another one writes it (`--health-check`).
     Ours,
 }
 
 impl HealthCheck {
-    /// Whether somebody else's condition is recorded and stays.
+    /// Whether another controller's condition is recorded and stays.
     #[must_use]
     pub fn leaves(self, present: &[Value]) -> bool {
         let mut recorded = present.iter().filter(|recorded| ConditionType::EveryNodeReady.is_recorded_in(recorded));
@@ -40,7 +40,8 @@ impl HealthCheck {
             && recorded.any(|recorded| !is_our_message(recorded["message"].as_str().unwrap_or_default()))
     }
 
-    /// Whether what machine deployments say is not enough for a condition that was not true: the nodes are counted first.
+    /// Whether nodes have to be counted first: healthy machine deployments are not enough for a condition that was not
+    /// true.
     #[must_use]
     pub fn waits_for_nodes(self, condition: &Condition, present: &[Value]) -> bool {
         self == Self::Ours && condition.message == ALL_HEALTHY && is_denied(present, condition.condition_type)
@@ -62,7 +63,7 @@ fn is_our_message(message: &str) -> bool {
         || is_about_nodes(message)
 }
 
-/// Whether the machine deployments there are have faults, as gardenlet wants to know it all the time.
+/// Derives the condition from the faults of existing machine deployments. gardenlet reads it at any time.
 #[must_use]
 pub fn every_node_ready(deployments: &BTreeMap<String, LiveDeployment>, hibernated: bool) -> Condition {
     let of_type = ConditionType::EveryNodeReady;
@@ -86,12 +87,12 @@ pub fn every_node_ready(deployments: &BTreeMap<String, LiveDeployment>, hibernat
     }
 }
 
-/// How many there are besides the one that is told.
+/// Text with the number of further faults.
 fn besides(count: usize) -> String {
     if count == 0 { String::new() } else { format!("; and {count} more") }
 }
 
-/// Nobody knows whether machine deployments have faults.
+/// The faults of machine deployments can't be determined.
 #[must_use]
 pub fn every_node_unknown(why: &str) -> Condition {
     Condition::unknown(ConditionType::EveryNodeReady, UNKNOWN, format!("{NOT_MADE} {why}"))

@@ -1,5 +1,4 @@
-//! Live machine sets and machines: of each what decisions are taken from, and no more. There are as many as nodes, and a store keeps all
-//! of them.
+//! Live machine sets and machines, reduced to the fields that decisions need, because a store keeps one per node.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde::Deserialize;
@@ -8,66 +7,68 @@ use crate::api::machine::{DeploymentCondition, Machine, MachineSet};
 
 /// Label on a Machine that machine-controller-manager deletes without draining.
 pub const FORCE_DELETION_LABEL: (&str, &str) = ("force-deletion", "True");
-/// Label of machine sets and machines: name of their deployment.
+/// Label on machine sets and machines with the name of their deployment.
 const DEPLOYMENT_LABEL: &str = "name";
-/// Type of the condition by which a person selects a machine.
+/// Type of the condition that selects a machine for an in-place update.
 const SELECTION: &str = "InPlaceUpdate";
 
-/// A machine set.
+/// The required fields of a machine set.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "MachineSet")]
 pub struct LiveMachineSet {
-    /// Who it is, and whose.
+    /// Identity and owner.
     pub member: PoolMember,
-    /// Machines there are.
+    /// Number of existing machines.
     pub replicas: i32,
-    /// The generation that machine-controller-manager has taken up; 0 when it has not seen the set yet.
+    /// Generation observed by machine-controller-manager; 0 if it has not seen the set yet.
     pub observed_generation: i64,
-    /// Whether somebody has asked for its deletion.
+    /// Whether its deletion was requested.
     pub is_being_deleted: bool,
 }
 
-/// A machine.
+/// The required fields of a machine.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(from = "Machine")]
 pub struct LiveMachine {
-    /// Who it is, and whose.
+    /// Identity and owner.
     pub member: PoolMember,
-    /// Whether somebody has asked for its deletion.
+    /// Whether its deletion was requested.
     pub is_being_deleted: bool,
     /// Whether machine-controller-manager deletes it without draining.
     pub is_marked_for_force_deletion: bool,
-    /// Whether a person has selected it to be updated where it is. It is done when the machine has left its old machine set.
+    /// Whether a user has selected it for an in-place update. The update is complete when the machine has left its old
+    /// machine set.
     pub is_selected: bool,
-    /// What machine-controller-manager said of what it tried last.
+    /// Description of machine-controller-manager's last operation on it.
     pub last_description: Box<str>,
 }
 
-/// What machine sets and machines have in common.
+/// Fields that machine sets and machines have in common.
 #[derive(Clone, Debug, Default)]
 pub struct PoolMember {
-    /// Its name; empty in a file that doesn't say one.
+    /// Name of the object; empty in a file without one.
     pub name: Box<str>,
     /// Name of the machine class.
     pub class: Box<str>,
-    /// Its finalizers.
+    /// Finalizers of the object.
     pub finalizers: Box<[String]>,
     owner: Owner,
 }
 
-/// Whose an object is.
+/// Owner of an object.
 #[derive(Clone, Debug, Default)]
 enum Owner {
-    /// Nobody's: nothing owns it, and no label says whose it is.
+    /// It has neither an owner nor a label.
     #[default]
     Nobody,
-    /// By its label, because nothing owns it yet: of a shoot that has moved here, until machine-controller-manager has seen it.
+    /// Only its label names a deployment: the shoot has moved here, and machine-controller-manager has not adopted it
+    /// yet.
     Labelled { deployment: Box<str>, uid: Option<Box<str>> },
-    /// The objects that own it.
+    /// Owner references.
     Owned(Box<[(OwnerKind, Box<str>)]>),
 }
 
-/// What owns an object.
+/// Kind of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OwnerKind {
     Deployment,
@@ -96,27 +97,27 @@ impl PoolMember {
         }
     }
 
-    /// Whether something of that name owns it, of whatever kind.
+    /// Whether an owner of any kind has this name.
     pub(crate) fn is_owned_by(&self, name: &str) -> bool {
         matches!(&self.owner, Owner::Owned(owners) if owners.iter().any(|(_, owner)| **owner == *name))
     }
 
-    /// Name of the deployment that a machine set is of.
+    /// Name of the deployment that a machine set belongs to.
     pub(crate) fn deployment(&self) -> Option<&str> {
         self.owner_of(OwnerKind::Deployment).or_else(|| self.labelled())
     }
 
-    /// Name of the machine set that a machine is of.
+    /// Name of the machine set that a machine belongs to.
     pub(crate) fn machine_set(&self) -> Option<&str> {
         self.owner_of(OwnerKind::Set)
     }
 
-    /// Name of the deployment that the label says, where nothing owns it.
+    /// Name of the deployment in the label, if the object has no owner.
     pub(crate) fn labelled(&self) -> Option<&str> {
         if let Owner::Labelled { deployment, .. } = &self.owner { Some(deployment) } else { None }
     }
 
-    /// Its uid, where only its label says whose it is.
+    /// UID of the object, if it has a label but no owner.
     pub(crate) fn labelled_uid(&self) -> Option<&str> {
         if let Owner::Labelled { uid, .. } = &self.owner { uid.as_deref() } else { None }
     }

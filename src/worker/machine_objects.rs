@@ -1,5 +1,5 @@
-//! Live machine objects of a Worker's namespace: deployments with the untouched document beside its typed view, classes and
-//! their Secrets as a digest of what they say.
+//! Live machine objects in a Worker's namespace: deployments as the raw document and a typed view, classes and their
+//! Secrets as a digest of their content.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,19 +15,19 @@ use crate::provider::{Provider, Providers};
 use crate::worker::digest::{self, Digest};
 use crate::worker::live_machine::{LiveMachine, LiveMachineSet};
 
-/// Label on a MachineDeployment: name of its pool.
+/// Label on a MachineDeployment with the name of its pool.
 pub const POOL_LABEL: &str = "worker.gardener.cloud/pool";
 /// Label on classes and their Secrets.
 pub const PURPOSE_LABEL: (&str, &str) = ("gardener.cloud/purpose", "machineclass");
 
-/// A MachineDeployment as the API server sent it, and what is read of it.
+/// A MachineDeployment as received from the API server, and its typed view.
 #[derive(Clone, Debug)]
 pub struct LiveDeployment {
     /// The whole document.
     pub document: Value,
-    /// The typed view; its failed machines are in `failed_machines`.
+    /// The typed view, without failed machines, which are in `failed_machines`.
     pub object: MachineDeployment,
-    /// Its machines that failed.
+    /// Failed machines in its status.
     pub failed_machines: Vec<FailedMachine>,
 }
 
@@ -36,27 +36,27 @@ pub struct LiveDeployment {
 pub struct FailedMachine {
     /// Name of the Machine.
     pub name: String,
-    /// The driver's text.
+    /// Description from the driver.
     pub description: String,
-    /// Gardener's codes for it.
+    /// Gardener error codes.
     pub codes: BTreeSet<ErrorCode>,
-    /// Whether it could not be created.
+    /// Whether its creation failed.
     pub is_creation: bool,
 }
 
 impl LiveDeployment {
-    /// Reads the typed view. The provider decides which codes the failures of machines have.
+    /// Decodes a deployment. The provider maps failures of machines to error codes.
     ///
     /// # Errors
-    /// When a member has the wrong type.
+    /// When a field has the wrong type.
     pub fn read(document: Value, provider: &dyn Provider) -> Result<Self, DecodeError> {
         Self::read_with(document, |code, text| provider.error_codes(code, text))
     }
 
-    /// Reads the typed view of a document whose failures nobody reports, such as one in a file.
+    /// Decodes a deployment without error codes, if its failures are not reported.
     ///
     /// # Errors
-    /// When a member has the wrong type.
+    /// When a field has the wrong type.
     pub fn read_without_codes(document: Value) -> Result<Self, DecodeError> {
         Self::read_with(document, |_, _| BTreeSet::new())
     }
@@ -79,28 +79,28 @@ impl LiveDeployment {
     }
 }
 
-/// An object that is only compared: which one it is, who holds it, and what it says as a digest. A seed has two of them for each machine
-/// deployment, so of its metadata nothing else is kept.
+/// An object that is only compared: its identity, finalizers and a digest of its content. A seed has two of them for
+/// each machine deployment, so no other metadata is kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Digested<T> {
-    /// Its uid; none in a file.
+    /// UID; `None` in a file.
     pub uid: Option<Box<str>>,
-    /// Its resource version; none in a file.
+    /// Resource version; `None` in a file.
     pub version: Option<Box<str>>,
-    /// Its finalizers.
+    /// Finalizers of the object.
     pub finalizers: Box<[String]>,
-    /// Whether somebody has asked for its deletion.
+    /// Whether its deletion was requested.
     pub is_being_deleted: bool,
-    /// What it says.
+    /// Digest of its content.
     pub digest: Digest,
-    /// Id of what a class places machines in at the cloud, such as a scale set, where a provider has read it.
+    /// ID of the cloud resource in which a class places machines, such as a scale set, if a provider has parsed it.
     pub placed_in: Option<Box<str>>,
-    /// The object itself, where it was kept.
+    /// The object itself, if it was kept.
     pub whole: Option<Box<T>>,
 }
 
 impl Digested<Value> {
-    /// Of a machine class.
+    /// Digest of a machine class.
     ///
     /// # Errors
     /// When its metadata can't be read.
@@ -109,7 +109,7 @@ impl Digested<Value> {
         Ok(Self::of(metadata, digest::of_document(&document), document))
     }
 
-    /// The same with what it places machines in at the cloud, as one of these providers reads it.
+    /// Adds the cloud resource in which the class places machines, as parsed by one of these providers.
     #[must_use]
     pub fn with_dependency(self, providers: Providers) -> Self {
         let class = self.whole.as_deref();
@@ -119,7 +119,7 @@ impl Digested<Value> {
 }
 
 impl Digested<Secret> {
-    /// Of the Secret of a machine class.
+    /// Digest of the Secret of a machine class.
     #[must_use]
     pub fn secret(secret: Secret) -> Self {
         Self::of(secret.metadata.clone(), digest::of_secret(&secret), secret)
@@ -140,14 +140,14 @@ impl<T> Digested<T> {
         }
     }
 
-    /// Without the object itself.
+    /// Drops the object itself.
     #[must_use]
     pub fn digest_only(self) -> Self {
         Self { whole: None, ..self }
     }
 }
 
-/// The machine objects in the namespace of one Worker, by name. The namespace belongs to the Worker as a whole.
+/// The machine objects in a Worker's namespace, by name. All of them belong to the Worker.
 #[derive(Clone, Default)]
 pub struct MachineObjects {
     /// Machine deployments.
@@ -160,18 +160,18 @@ pub struct MachineObjects {
     pub machine_sets: Vec<LiveMachineSet>,
     /// Machines.
     pub machines: Vec<LiveMachine>,
-    /// Replicas of deployments that are brought back to this seed and not made yet, by name.
+    /// Replicas of deployments that are being restored on this seed and don't exist yet, by name.
     pub moved_replicas: BTreeMap<String, i32>,
 }
 
 impl MachineObjects {
-    /// Whether there is anything that classes are needed for.
+    /// Whether any object exists that needs classes.
     #[must_use]
     pub fn uses_classes(&self) -> bool {
         !(self.deployments.is_empty() && self.machine_sets.is_empty() && self.machines.is_empty())
     }
 
-    /// The classes that deployments, machine sets and machines name.
+    /// The classes that deployments, machine sets and machines refer to.
     #[must_use]
     pub fn used_classes(&self) -> BTreeSet<&str> {
         let deployments = self.deployments.values().map(|live| live.object.spec.template.spec.class.name.as_str());
@@ -180,7 +180,8 @@ impl MachineObjects {
         deployments.chain(sets).chain(machines).collect()
     }
 
-    /// Ids of what classes place machines in at the cloud, unless they are going: each once and in order.
+    /// IDs of the cloud resources in which classes place machines, unique and sorted. Classes being deleted are
+    /// ignored.
     #[must_use]
     pub fn dependencies_of_classes(&self) -> Vec<String> {
         let stay = self.classes.values().filter(|class| !class.is_being_deleted);
@@ -200,14 +201,14 @@ impl MachineObjects {
 }
 
 impl LiveDeployment {
-    /// The pool that the deployment is labelled with.
+    /// The deployment's pool, from its label.
     #[must_use]
     pub fn pool(&self) -> Option<&str> {
         self.object.metadata.labels.as_ref()?.get(POOL_LABEL).map(String::as_str)
     }
 }
 
-/// A document of kind `T` with the given members, `apiVersion` and `kind` first.
+/// Adds `apiVersion` and `kind` of `T` to a document.
 #[must_use]
 pub fn document_of<T: Resource>(mut members: Value) -> Value {
     if let Value::Object(map) = &mut members {

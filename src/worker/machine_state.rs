@@ -1,8 +1,8 @@
-//! Pure: the machines of a shoot as gardenlet keeps them while the control plane moves (docs/contract.md).
+//! Pure: the machine state that gardenlet stores during a control plane migration (docs/contract.md).
 //!
-//! The document is `{"state": "<base64 of gzip>"}`; the gzip holds, for each MachineDeployment by name, its replicas, machine
-//! sets and machines. It comes from another cluster, and little that is packed may unpack to much: it is read as it is
-//! unpacked, each machine is kept as its text, and size and number of what is kept are bounded.
+//! The document is `{"state": "<base64 of gzip>"}`. The gzip contains the replicas, machine sets and machines of each
+//! MachineDeployment by name. It comes from another cluster, and a small gzip may unpack to a huge document. So it is
+//! parsed while it is unpacked, each machine is kept as text, and size and number of objects are bounded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,18 +18,18 @@ use crate::api::gotext::json::null_as_default;
 use crate::api::machine::{Machine, MachineSet};
 use crate::worker::machine_objects::document_of;
 
-/// Most bytes of a machine or machine set: none that was larger could have been written.
+/// Maximum size of a machine or machine set in bytes. An API server would not accept a larger one.
 const MOST_BYTES_OF_OBJECT: usize = 2 << 20;
 
-/// The machines of all deployments, by name of the deployment.
+/// Machine state of all deployments, by name of the deployment.
 #[derive(Debug, Default)]
 pub struct MachineState(BTreeMap<String, DeploymentState>);
 
-/// What is kept of one MachineDeployment.
+/// Machine state of one MachineDeployment.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeploymentState {
-    /// Machines that it shall have.
+    /// Target number of machines.
     #[serde(default, deserialize_with = "null_as_default")]
     pub replicas: i32,
     #[serde(default, deserialize_with = "null_as_default")]
@@ -38,7 +38,7 @@ pub struct DeploymentState {
     machines: Vec<ObjectText>,
 }
 
-/// The text of an object. What is none would be kept by the million before anybody finds out.
+/// Text of an object. Other values are rejected right away, before millions of them are stored.
 #[derive(Debug)]
 struct ObjectText(Box<RawValue>);
 
@@ -49,7 +49,7 @@ impl<'de> Deserialize<'de> for ObjectText {
     }
 }
 
-/// A kept machine set or machine as far as it is restored: no status, no owners, no finalizers, no versions.
+/// The restored parts of a machine set or machine: no status, owners, finalizers or versions.
 #[derive(Debug, Default, Deserialize)]
 struct KeptObject {
     #[serde(default, deserialize_with = "null_as_default")]
@@ -71,12 +71,12 @@ struct KeptMetadata {
 /// Why a machine state can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum MachineStateError {
-    /// The document is not what it should be. Texts of the decoder could hold parts of it, so only the place is told.
+    /// The document is invalid. The decoder's message could contain parts of it, so only the position is reported.
     #[error("machine state can't be decoded at line {line} column {column}")]
     Document {
-        /// Line from one.
+        /// Line, starting at 1.
         line: usize,
-        /// Column from one.
+        /// Column, starting at 1.
         column: usize,
     },
     /// The packed part is not base64.
@@ -85,33 +85,33 @@ pub enum MachineStateError {
     /// The packed part is not gzip.
     #[error("failed decompressing machine state: {0}")]
     Gzip(std::io::Error),
-    /// A machine or machine set in it is not what it should be.
+    /// A machine or machine set is invalid.
     #[error("a {kind} in the machine state can't be decoded at its column {column}")]
     Object {
-        /// Its kind.
+        /// Kind of the object.
         kind: &'static str,
-        /// Column from one.
+        /// Column, starting at 1.
         column: usize,
     },
-    /// A machine or machine set in it is larger than any that could have been written.
+    /// A machine or machine set is too large.
     #[error("a {kind} in the machine state has {bytes} bytes; at most {MOST_BYTES_OF_OBJECT} are read")]
     TooLarge {
-        /// Its kind.
+        /// Kind of the object.
         kind: &'static str,
-        /// Its size.
+        /// Size in bytes.
         bytes: usize,
     },
-    /// The unpacked part is not what it should be; again only the place is told.
+    /// The unpacked part is invalid; only the position is reported.
     #[error("decompressed machine state can't be decoded at line {line} column {column}")]
     Content {
-        /// Line from one.
+        /// Line, starting at 1.
         line: usize,
-        /// Column from one.
+        /// Column, starting at 1.
         column: usize,
     },
 }
 
-/// A document to create.
+/// A document to create, or why it is invalid.
 pub type KeptDocument = Result<Value, MachineStateError>;
 
 #[derive(Deserialize)]
@@ -128,10 +128,10 @@ struct Unpacked {
 }
 
 impl MachineState {
-    /// Reads the document; an empty one has no machines.
+    /// Parses the document; an empty one has no machines.
     ///
     /// # Errors
-    /// When it is no JSON, base64 or gzip, or does not hold what it should.
+    /// When it is not valid JSON, base64 or gzip, or does not have the expected content.
     pub fn read(document: &str) -> Result<Self, MachineStateError> {
         let packed: Option<Packed> = serde_json::from_str(document)
             .map_err(|error| MachineStateError::Document { line: error.line(), column: error.column() })?;
@@ -140,13 +140,14 @@ impl MachineState {
         let unpacked: Option<Unpacked> = serde_json::from_reader(unpacked_json(&bytes)).map_err(unpack_error)?;
         let deployments = unpacked.map(|unpacked| unpacked.machine_deployments).unwrap_or_default();
         for state in deployments.values() {
-            // Everything is known to be whole before the first object is made.
+            // Validate all objects before the first one is created.
             state.machine_sets("").chain(state.machines("")).try_for_each(|document| document.map(drop))?;
         }
         Ok(Self(deployments))
     }
 
-    /// What is kept of a deployment. One without machine sets counts as not kept: it is made anew.
+    /// The state of a deployment. One without machine sets is treated as missing, so the deployment is created as
+    /// usual.
     #[must_use]
     pub fn of_deployment(&self, name: &str) -> Option<&DeploymentState> {
         self.0.get(name).filter(|state| !state.machine_sets.is_empty())
@@ -171,8 +172,8 @@ impl DeploymentState {
         self.machines.iter().map(move |kept| KeptObject::document::<Machine>(&kept.0, namespace))
     }
 
-    /// The classes that machines of `deployment` name, by their label: machine-controller-manager takes up no others. Where one has not been
-    /// replaced yet, or was updated in place, its class is not the one of the pool.
+    /// The classes of machines labelled with `deployment`; machine-controller-manager adopts no others. A machine that
+    /// was not replaced yet or was updated in place has another class than its pool.
     #[must_use]
     pub fn classes(&self, deployment: &str) -> BTreeSet<String> {
         let name = |kept: &ObjectText| {
@@ -185,8 +186,8 @@ impl DeploymentState {
 }
 
 impl KeptObject {
-    /// Owners are left out: their uids are of another seed, where the garbage collector would take the object for an
-    /// orphan. machine-controller-manager finds what belongs together by labels and sets new owners.
+    /// Omits owners: their UIDs are from another seed, so the garbage collector would delete the object.
+    /// machine-controller-manager matches objects by labels and sets new owners.
     fn document<T: Resource>(kept: &RawValue, namespace: &str) -> KeptDocument {
         let (kind, bytes) = (T::KIND, kept.get().len());
         if bytes > MOST_BYTES_OF_OBJECT {

@@ -1,26 +1,27 @@
-//! The decisions about one Worker, one file per step. All of them are pure: `controller` reads, calls them and writes.
+//! Decisions about one Worker, one file per step. All are pure: the `controller` room reads objects, calls these steps
+//! and writes the results.
 //!
 //! ```text
-//!  request          Worker                                   → what is requested: begin, continue, nothing
-//!  reconcile_state  request and what happens                 → where a reconcile stands
+//!  request          Worker                                   → the requested operation: start, continue, none
+//!  reconcile_state  request and events                       → state of the reconcile
 //!  decode           Worker + Cluster + Secrets               → WorkerContext
 //!  desired          WorkerContext                            → DesiredState: a plan or an error for each pool (plan)
 //!                   DesiredState + MachineObjects            → Drift: changes, orphans, whether the status is current
-//!  rolls            changes + MachineObjects                 → whose machines are replaced, and why (class_inputs)
-//!  progress         plan + MachineObjects after the writes   → what the machines are waited for
+//!  rolls            changes + MachineObjects                 → pools whose machines are replaced, and why (class_inputs)
+//!  progress         plan + MachineObjects after the writes   → progress of the machines
 //!  conditions       plan + progress + failed writes          → conditions
-//!  every_node_ready machine deployments                      → a condition, unless somebody else has written it
+//!  every_node_ready machine deployments                      → a condition, unless another controller owns it
 //!  node_count       nodes of the shoot + machine deployments → the same condition, with --health-check
-//!  class_images     plan + MachineObjects                    → which image a class was made with, and a condition
-//!  rolls_as_planned rolls + planned_rolls of an annotation    → a condition, where rolls were saved
-//!  versions_current what is known of the shoot's versions     → a condition
-//!  events           conditions before + progress             → what events are published about
+//!  class_images     plan + MachineObjects                    → images of the classes, and a condition
+//!  rolls_as_planned rolls + planned_rolls of an annotation    → a condition, if rolls were saved
+//!  versions_current forecast of the shoot's versions          → a condition
+//!  events           previous conditions + progress           → events to publish
 //!  outcome          all of it                                → Succeeded, Waiting or Failed, and when to requeue
-//!  status           outcome, conditions, bounds              → the patch of the status
+//!  status           outcome, conditions, bounds              → patch of the status
 //! ```
 //!
-//! A deletion goes by [`deletion_prerequisites`] and [`pending_deletion`]; the machines of a shoot that moves come back from
-//! [`machine_state`]; [`steady`] decides over Workers of which nothing is requested.
+//! Deletions use [`deletion_prerequisites`] and [`pending_deletion`]. The machines of a migrated shoot are restored
+//! from [`machine_state`]. [`steady`] handles Workers without a requested operation.
 
 pub mod changes;
 pub mod class_images;

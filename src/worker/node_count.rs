@@ -1,5 +1,5 @@
-//! Pure: whether the nodes of a shoot are those that its machines make, for the condition `EveryNodeReady`. Thresholds and words are
-//! those of Gardener, where people and tools search for them.
+//! Pure: compares the nodes of a shoot with its machines, for the condition `EveryNodeReady`. Thresholds and messages
+//! match Gardener's, because users and tools search for them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,39 +10,39 @@ use serde_json::Value;
 use crate::worker::conditions::{Condition, ConditionStatus, ConditionType};
 use crate::worker::machine_objects::LiveDeployment;
 
-/// How long nodes that are missing, and how long those that are too many, are no fault yet.
+/// How long missing nodes, and how long surplus nodes, are tolerated.
 const SCALING_UP: Duration = Duration::from_secs(5 * 60);
 const SCALING_DOWN: Duration = Duration::from_secs(15 * 60);
 
 const UNHEALTHY: &str = "HealthCheckUnsuccessful";
 const PROGRESSING: &str = "HealthCheckProgressing";
 
-/// Beginnings of the messages, which tell whose the condition is.
+/// Prefixes of the messages, which identify the writer of the condition.
 const NOT_MADE: &str = "Not enough machine objects created yet";
 const NOT_READY: &str = "Not enough ready worker nodes registered in the cluster";
 const TOO_MANY: &str = "Too many worker nodes are registered. Exceeding maximum desired machine count";
 const DRAINING: &str = "Machines wait to be completely drained from pods";
 
-/// Nodes of a shoot that machine-controller-manager is to care for.
+/// Nodes of a shoot that machine-controller-manager manages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeCount {
-    /// All of them.
+    /// All of these nodes.
     pub registered: usize,
-    /// Those that are ready, and on which pods may be scheduled.
+    /// Ready and schedulable nodes.
     pub ready: usize,
 }
 
-/// Machines that a Worker wants and has.
+/// Target and preserved machines of a Worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MachineCount {
-    /// What machine deployments that stay want.
+    /// Replicas of machine deployments that are not being deleted.
     pub desired: usize,
-    /// Failed ones among them that are kept on purpose.
+    /// Failed machines that are preserved on purpose.
     pub preserved: usize,
 }
 
 impl MachineCount {
-    /// Those of all machine deployments of a shoot.
+    /// Sums up the machine deployments of a shoot.
     #[must_use]
     pub fn of(deployments: &BTreeMap<String, LiveDeployment>) -> Self {
         let sum = |of: fn(&LiveDeployment) -> i32| {
@@ -57,23 +57,23 @@ impl MachineCount {
         }
     }
 
-    /// Whether the nodes are as many, and as many of them ready.
+    /// Whether the number of nodes matches and enough of them are ready.
     #[must_use]
     pub fn is_met_by(self, nodes: NodeCount) -> bool {
         nodes.registered == self.desired && nodes.ready + self.preserved >= self.desired
     }
 }
 
-/// Machine objects of a shoot.
+/// Number of machine objects of a shoot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LiveMachines {
-    /// Those that stay.
+    /// Machines that are not being deleted.
     pub staying: usize,
-    /// Those that are being deleted.
+    /// Machines that are being deleted.
     pub deleting: usize,
 }
 
-/// What is wrong with the number of nodes, and for how long that is no fault.
+/// The mismatch as a message, and how long it is tolerated.
 fn mismatch(nodes: NodeCount, wanted: MachineCount, live: LiveMachines) -> Option<(String, Duration)> {
     let (NodeCount { registered, ready }, desired) = (nodes, wanted.desired);
     if ready + wanted.preserved < desired {
@@ -91,7 +91,7 @@ fn mismatch(nodes: NodeCount, wanted: MachineCount, live: LiveMachines) -> Optio
     })
 }
 
-/// The condition where the nodes are not those that are wanted.
+/// The condition if the nodes don't match the machines.
 #[must_use]
 pub fn nodes_mismatch(
     nodes: NodeCount,
@@ -108,7 +108,8 @@ pub fn nodes_mismatch(
     })
 }
 
-/// Whether scaling may still take a while: where it begins, and where it has not gone on for too long. What has failed has failed.
+/// Whether scaling may take longer: it has just started, or has not exceeded the threshold. A recorded failure stays
+/// one.
 fn may_progress(present: &[Value], threshold: Duration, now: Timestamp) -> bool {
     let recorded = present.iter().find(|recorded| ConditionType::EveryNodeReady.is_recorded_in(recorded));
     let Some(recorded) = recorded.filter(|recorded| recorded["status"] != "True") else { return true };
@@ -117,7 +118,7 @@ fn may_progress(present: &[Value], threshold: Duration, now: Timestamp) -> bool 
     recorded["status"] != "False" && passed.is_none_or(|passed| passed <= threshold)
 }
 
-/// Whether a message of the condition is one of these.
+/// Whether this check has written the message.
 pub(crate) fn is_about_nodes(message: &str) -> bool {
     [NOT_MADE, NOT_READY, TOO_MANY, DRAINING].iter().any(|beginning| message.starts_with(beginning))
 }

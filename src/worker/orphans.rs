@@ -1,4 +1,4 @@
-//! Pure step: what nothing needs any more. Whatever belongs to a pool that could not be planned stays.
+//! Pure step: finds objects that are no longer needed. Objects of pools that could not be planned are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,30 +11,30 @@ use crate::worker::machine_objects::LiveDeployment;
 use crate::worker::machine_objects::{Digested, MachineObjects};
 use crate::worker::plan::Plan;
 
-/// Names of objects that are to be deleted, and of those that still have to wait.
+/// Names of objects to delete, and of classes that are still in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Orphans {
-    /// Deployments that no pool wants.
+    /// Deployments that belong to no pool.
     pub deployments: BTreeSet<String>,
-    /// Machine sets without machines that have lost their deployment before it took them up.
+    /// Machine sets without machines whose deployment was deleted before it adopted them.
     pub machine_sets: BTreeSet<String>,
     /// Classes that no deployment uses and no machine set or machine refers to.
     pub classes: BTreeSet<String>,
     /// Secrets of such classes.
     pub class_secrets: BTreeSet<String>,
-    /// Classes that no deployment uses, but old machine sets or machines still do: as long as the class is there, or its Secret.
+    /// Classes that no deployment uses but old machine sets or machines still do, while the class or its Secret exists.
     pub classes_in_use: BTreeSet<String>,
 }
 
 impl Orphans {
-    /// Whether nothing is to be deleted and nothing waits.
+    /// Whether there is nothing to delete and nothing to wait for.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What of it is to be deleted now, or at first.
+    /// The objects among them that are not being deleted yet.
     #[must_use]
     pub fn deletions<'a>(&self, live: &'a MachineObjects) -> Deletions<'a> {
         Deletions::of(
@@ -47,15 +47,15 @@ impl Orphans {
     }
 }
 
-/// Name and uid of an object: the one that was seen, not one that was made under the same name since.
+/// Name and UID of an object. The UID protects an object recreated with the same name.
 pub type Seen<'a> = (&'a str, Option<&'a str>);
 
-/// Objects that are to be deleted, and that nobody deletes yet.
+/// Objects to delete whose deletion was not requested yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deletions<'a> {
     /// Machine deployments.
     pub deployments: Vec<Seen<'a>>,
-    /// Machine sets that no deployment takes with it.
+    /// Machine sets that are not deleted together with a deployment.
     pub machine_sets: Vec<Seen<'a>>,
     /// Machine classes.
     pub classes: Vec<Seen<'a>>,
@@ -64,9 +64,9 @@ pub struct Deletions<'a> {
 }
 
 impl<'a> Deletions<'a> {
-    /// What a shoot that is deleted loses now: deployments, and machine sets that go with none of them; classes and their Secrets once
-    /// nothing is left that uses classes. A machine set that machine-controller-manager does not hold stays as long as it has machines:
-    /// without it nobody would delete them.
+    /// Objects to delete now for a deleted shoot: deployments and ownerless machine sets, then classes and their
+    /// Secrets once no object uses classes. A machine set without the finalizer of machine-controller-manager is kept
+    /// while it has machines, because otherwise its machines would never be deleted.
     #[must_use]
     pub fn of_all(live: &'a MachineObjects) -> Self {
         let is_free = !live.uses_classes();
@@ -104,15 +104,15 @@ fn still_to_delete<T>(objects: &BTreeMap<String, Digested<T>>, is_meant: impl Fn
     objects.map(|(name, object)| (name.as_str(), object.uid.as_deref())).collect()
 }
 
-/// Machine sets that no deployment has taken up, and that of their label is not there: none will. machine-controller-manager deletes only
-/// what a deployment owns. They come with a shoot that has moved here, and whose deployment went before machine-controller-manager
-/// ran: that of a hibernated shoot does not.
+/// Machine sets without an owner whose labelled deployment does not exist, so no deployment will adopt them.
+/// machine-controller-manager only deletes machine sets owned by a deployment. They occur when a shoot has moved here
+/// and its deployment was deleted before machine-controller-manager ran, as for a hibernated shoot.
 fn abandoned(live: &MachineObjects) -> impl Iterator<Item = &LiveMachineSet> {
     let is_gone = |deployment: &str| !live.deployments.contains_key(deployment);
     live.machine_sets.iter().filter(move |set| set.member.labelled().is_some_and(is_gone))
 }
 
-/// Whether a machine is of such a set, or may be.
+/// Whether the machine set has machines, by owner or by label.
 fn has_machines(set: &LiveMachineSet, live: &MachineObjects) -> bool {
     let deployment = set.member.labelled();
     live.machines.iter().map(|machine| &machine.member).any(|machine| {
@@ -120,11 +120,11 @@ fn has_machines(set: &LiveMachineSet, live: &MachineObjects) -> bool {
     })
 }
 
-/// Whether what vanishes is waited for. Without a running machine-controller-manager machine sets and machines never do, and deployments
-/// only where it does not hold them.
+/// State of machine-controller-manager. While it is stopped, machine sets and machines are never removed, and
+/// deployments only if they lack its finalizer, so their removal is not waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MachineController {
-    /// It runs, so machine sets vanish.
+    /// It runs, so deleted machine sets disappear.
     Running,
     /// It is scaled to zero or absent.
     Stopped,
@@ -155,7 +155,8 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
     }
     kept_classes.extend(classes_in_place(plan, live));
     if !runs && !failed_pools.is_empty() {
-        // While a shoot comes back, its machines are there before their deployments, which alone say whose they are.
+        // While a shoot is restored, its machines exist before their deployments, and only deployments have the pool
+        // label.
         kept_classes.extend(abandoned(live).map(|set| &*set.member.class));
         let machines = live.machines.iter().map(|machine| &machine.member);
         let without =
@@ -166,12 +167,14 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
     let mut used_classes: BTreeSet<&str> =
         using.map(|deployment| deployment.object.spec.template.spec.class.name.as_str()).collect();
     if runs {
-        // A set that machine-controller-manager has never taken up has no machines but those that are there.
+        // A set that machine-controller-manager never observed has no machines except existing ones, which are added
+        // next.
         let sets = live.machine_sets.iter().filter(|set| set.observed_generation > 0 || set.replicas > 0);
         used_classes.extend(sets.map(|set| &*set.member.class));
         used_classes.extend(live.machines.iter().map(|machine| &*machine.member.class));
     }
-    // Whose machine set it is, only the name of a deployment says, and those of a pool that can't be planned are unknown.
+    // Only the name of its deployment links a machine set to a pool, and deployment names of unplanned pools are
+    // unknown.
     let are_all_planned = failed_pools.is_empty();
     let lost =
         abandoned(live).filter(|set| are_all_planned && !wanted.contains(set.member.labelled().unwrap_or_default()));
@@ -181,15 +184,16 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
     let is_used = |name: &String| used_classes.contains(name.as_str());
     let (mut classes_in_use, classes): (BTreeSet<_>, BTreeSet<_>) =
         live.classes.keys().filter(unwanted).cloned().partition(is_used);
-    // Whatever names the class needs its Secret, also where the class is not there.
+    // Objects that refer to a class need its Secret, even if the class does not exist.
     let (secrets_in_use, class_secrets): (BTreeSet<_>, BTreeSet<_>) =
         live.class_secrets.keys().filter(unwanted).cloned().partition(is_used);
     classes_in_use.extend(secrets_in_use);
     Orphans { deployments, machine_sets, classes, class_secrets, classes_in_use }
 }
 
-/// Classes of machines that are updated where they are: of old ones, which a person will select one day, and of those that are done.
-/// machine-controller-manager gives these to the new machine set, and they name the class that they were made with until they go.
+/// Classes of machines with in-place updates: of old machines that a user still has to select, and of updated machines.
+/// machine-controller-manager moves updated machines to the new machine set, but they keep the name of their original
+/// class.
 fn classes_in_place<'a>(plan: &Plan, live: &'a MachineObjects) -> BTreeSet<&'a str> {
     let deployments = plan.machines().map(|machine| &machine.deployment);
     let in_place: BTreeMap<&str, &WantedDeployment> = deployments
@@ -212,7 +216,7 @@ fn classes_in_place<'a>(plan: &Plan, live: &'a MachineObjects) -> BTreeSet<&'a s
     sets.values().copied().chain(machines).collect()
 }
 
-/// Whether an object is being deleted already.
+/// Whether an object is being deleted.
 #[must_use]
 pub fn is_being_deleted(document: &Value) -> bool {
     document["metadata"].get("deletionTimestamp").is_some_and(|timestamp| !timestamp.is_null())
@@ -229,7 +233,7 @@ mod tests {
     use crate::provider::test_support::machine_plan;
     use crate::provider::{PoolPlan, PoolProblem};
 
-    /// A plan in which pool `b` could not be planned and pool `a` wants nothing.
+    /// A plan in which pool `b` could not be planned and pool `a` has no machines.
     fn plan_with_failed_pool_b() -> Plan {
         let empty = PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None };
         Plan { pools: vec![Ok(empty), Err(PoolProblem::VolumeMissing.of_pool("b"))], provider_status: json!({}) }
@@ -295,7 +299,8 @@ mod tests {
         assert!(found.classes_in_use.contains("class-lost"), "it is waited for: {found:?}");
     }
 
-    /// A move that began anew after the Secret of a class was made, and before the class and its deployment were.
+    /// A restore that was restarted after the Secret of a class was created, but before the class and its deployment
+    /// were.
     #[test]
     fn what_a_machine_that_came_back_needs_stays_while_a_pool_cannot_be_planned() {
         for machine in [true, false] {
@@ -334,13 +339,13 @@ mod tests {
         assert!(found.classes_in_use.contains("class-old"), "{found:?}");
     }
 
-    /// A machine set or a machine that nothing owns, of a deployment by its label.
+    /// A machine set or machine without an owner, labelled with its deployment.
     fn labelled<T: serde::de::DeserializeOwned>(name: &str, deployment: &str) -> T {
         let metadata = json!({"name": name, "uid": format!("uid-of-{name}"), "labels": {"name": deployment}});
         serde_json::from_value(json!({ "metadata": metadata })).unwrap()
     }
 
-    /// The plan of a Worker whose pools are gone.
+    /// The plan of a Worker whose pools were removed.
     fn plan_that_wants_nothing() -> Plan {
         let mut plan = plan_with_failed_pool_b();
         plan.pools.retain(Result::is_ok);
@@ -393,7 +398,7 @@ mod tests {
         assert!(found(&live).classes_in_use.is_empty());
     }
 
-    /// A plan that wants one deployment, and a reference to it as an owner.
+    /// A plan with one deployment, and an owner reference to it.
     fn updated(strategy: Option<UpdateStrategy>) -> (Plan, Value) {
         let mut machine = machine_plan();
         machine.deployment.strategy = deployment_strategy(strategy, IntOrString::Int(1), IntOrString::Int(0));
@@ -423,7 +428,7 @@ mod tests {
         assert!(is_orphan(&other, 1), "machines that are replaced need no person");
     }
 
-    /// machine-controller-manager gives it to the new machine set, and leaves the name of its class as it is.
+    /// machine-controller-manager moves the machine to the new machine set but keeps its class name.
     #[test]
     fn a_machine_that_was_updated_in_place_keeps_the_class_that_it_was_made_with_and_nobody_waits_for_that() {
         let of_class =

@@ -1,5 +1,5 @@
-//! Pure step: how an operation stands at the end of a reconcile: errors first, then what is waited for, and for how long
-//! (docs/status.md). All times are recorded ones, so a restart changes nothing.
+//! Pure step: the result of a reconcile: errors first, then what is waited for and how long (docs/status.md). It only
+//! depends on recorded times, so a restart does not change it.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::worker::published::deadline_from;
 use crate::worker::reconcile_outcome::{Failure, ReconcileOutcome};
 use crate::worker::status_text::MOST_OF_FAILURE;
 
-/// `lastOperation.progress` when all machines are there and old objects are on their way out.
+/// `lastOperation.progress` when all machines are ready and old objects are being deleted.
 const PROGRESS_WHILE_CLEANING_UP: i32 = 90;
-/// How a failure of waiting begins.
+/// Prefix of failures to get machines ready.
 const WAITING_FAILED: &str = "failed while waiting for all machine deployments to be ready";
-/// How a failure to get rid of old deployments begins.
+/// Prefix of failures to delete old deployments.
 const CLEANING_UP_FAILED: &str = "error while waiting for all undesired machine deployments to be deleted";
 
-/// Orphans that are still there.
+/// Orphans that still exist.
 #[derive(Clone, Debug, Default)]
 pub struct PendingDeletion {
     /// Deployments that are being deleted.
@@ -33,11 +33,11 @@ pub struct PendingDeletion {
 /// A deployment that is being deleted.
 #[derive(Clone, Debug)]
 pub struct PendingDeployment {
-    /// Its name.
+    /// Name of the deployment.
     pub name: String,
-    /// When its deletion was asked for.
+    /// When its deletion was requested.
     pub since: Timestamp,
-    /// Its machines that can't be deleted.
+    /// Its machines whose deletion failed.
     pub failed_machines: Vec<FailedMachine>,
 }
 
@@ -49,31 +49,31 @@ impl PendingDeletion {
     }
 }
 
-/// What a reconcile has found.
+/// Findings of a reconcile.
 pub struct Found<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// Writes that failed, as texts.
+    /// Messages of failed writes.
     pub write_errors: &'a [String],
-    /// How the machines stand.
+    /// Progress of the machines.
     pub progress: &'a Progress,
-    /// Orphans that are still there.
+    /// Orphans that still exist.
     pub pending_deletion: &'a PendingDeletion,
-    /// When it becomes an error that machines are missing.
+    /// When missing machines become an error.
     pub deadline: Timestamp,
-    /// Since when in this operation all machines have been there.
+    /// Since when all machines have been ready in this operation.
     pub ready_since: Timestamp,
 }
 
 impl Found<'_> {
-    /// When it becomes an error that old objects are still there.
+    /// Until when the operation waits for old classes to become unused.
     #[must_use]
     pub fn deadline_of_clean_up(&self) -> Timestamp {
         deadline_from(self.ready_since)
     }
 }
 
-/// How the operation stands, and after which time to requeue even if nothing happens.
+/// The result of the operation, and the delay until a requeue without events.
 #[must_use]
 pub fn outcome(found: &Found<'_>, now: Timestamp) -> (ReconcileOutcome, Option<Duration>) {
     if let Some(failure) = failures(found) {
@@ -95,8 +95,8 @@ pub fn outcome(found: &Found<'_>, now: Timestamp) -> (ReconcileOutcome, Option<D
             now,
         );
     }
-    // Their machine sets go as soon as machine-controller-manager sees them. Where they don't, nothing is wrong with the
-    // machines that are wanted: the next operation cleans up.
+    // machine-controller-manager deletes their machine sets when it observes them. If it does not, the target machines
+    // are still ready, so the operation succeeds and the next one cleans up.
     if let Some(class) = found.pending_deletion.classes.first()
         && let Some(wait) = until(found.deadline_of_clean_up(), now)
     {
@@ -106,10 +106,10 @@ pub fn outcome(found: &Found<'_>, now: Timestamp) -> (ReconcileOutcome, Option<D
     (ReconcileOutcome::Succeeded, None)
 }
 
-/// Kinds of failures, each of which has a share of the text.
+/// Kinds of failures, each with a share of the text.
 const KINDS: usize = 4;
 
-/// All failures: as they are where they fit, else each kind in its share, so that each counts what it does not name.
+/// All failures: in full if they fit, otherwise each kind in its share, so that each counts its omitted failures.
 fn failures(found: &Found<'_>) -> Option<Failure> {
     let whole = failures_within(found, MOST_OF_FAILURE);
     let bytes: usize = whole.iter().map(|failure| size(&failure.message) + SEPARATOR).sum();
@@ -118,10 +118,10 @@ fn failures(found: &Found<'_>) -> Option<Failure> {
     Failure::joined(all)
 }
 
-/// Bytes between two failures.
+/// Length of the separator between two failures.
 const SEPARATOR: usize = 2;
 
-/// The failures of each kind, in at most so many bytes.
+/// The failures of each kind in at most `bytes`.
 fn failures_within(found: &Found<'_>, bytes: usize) -> Vec<Failure> {
     let machines: Vec<&FailedMachine> =
         found.pending_deletion.deployments.iter().flat_map(|deployment| &deployment.failed_machines).collect();
@@ -134,8 +134,7 @@ fn failures_within(found: &Found<'_>, bytes: usize) -> Vec<Failure> {
     kinds.into_iter().flatten().collect()
 }
 
-/// Machines that could not be made, as a failure of the whole operation in at most so many bytes: all deployments, each with
-/// its pool.
+/// Failed machines of all deployments with their pools, as one failure in at most `bytes`.
 fn machine_failures(progress: &Progress, bytes: usize) -> Option<Failure> {
     type Failed<'a> = (&'a DeploymentProgress, &'a [FailedMachine]);
     let failed: Vec<Failed<'_>> = progress.failed().collect();
@@ -154,7 +153,8 @@ fn machine_failures(progress: &Progress, bytes: usize) -> Option<Failure> {
     Some(Failure { message: format!("{begin}{}", joined(&failed, "; ", left, text_of, rest)), codes })
 }
 
-/// Machines that can't be deleted, as one failure in at most so many bytes; each text begins with `what` was being done.
+/// Machines whose deletion failed, as one failure in at most `bytes`. Each text starts with `what`, the attempted
+/// action.
 pub(crate) fn failed_deletions(what: &str, machines: &[&FailedMachine], bytes: usize) -> Option<Failure> {
     let codes = machines.iter().flat_map(|machine| machine.codes.iter().copied()).collect();
     (!machines.is_empty()).then(|| Failure { message: failed_deletions_text(what, machines, bytes), codes })
@@ -164,7 +164,7 @@ fn of_pool(error: &PoolError) -> Failure {
     Failure { message: error.to_string(), codes: error.problem.code_when_late().into_iter().collect() }
 }
 
-/// Waiting until the deadline, then an error.
+/// Waits until the deadline, then fails.
 fn waiting(
     late: Failure,
     percentage: i32,
@@ -178,7 +178,7 @@ fn waiting(
     }
 }
 
-/// The time until then; `None` when it is over.
+/// The time left until `then`; `None` if it has passed.
 #[must_use]
 pub fn until(then: Timestamp, now: Timestamp) -> Option<Duration> {
     let wait: SignedDuration = then.duration_since(now);

@@ -1,17 +1,17 @@
-//! Pure: what is left of a Worker that is being deleted, who holds it, and how far that is.
+//! Pure: remaining objects of a Worker that is being deleted, their finalizers, and the progress.
 
 use crate::api::bounded_text::{Bound, beginning, named};
 use crate::worker::live_machine::LiveMachine;
 use crate::worker::machine_objects::MachineObjects;
 use crate::worker::progress::LONGEST_DESCRIPTION;
 
-/// Objects that are named.
+/// Limit of listed objects.
 const MOST_NAMES: usize = 3;
-/// Finalizers of each that are named.
+/// Limit of listed finalizers per object.
 const MOST_FINALIZERS: Bound = Bound { items: 10, bytes: 1024 };
 
-/// What is left, by number, and who holds the objects that go next. With `why`, also what machine-controller-manager said of
-/// its last try to delete a machine: that changes often.
+/// Message with the number of remaining objects, and the finalizers of those to be deleted next. With `why`, it
+/// contains machine-controller-manager's description of the last attempt to delete each machine, which changes often.
 #[must_use]
 pub fn pending_deletion_text(live: &MachineObjects, why: bool) -> String {
     let counts = [
@@ -36,7 +36,7 @@ pub fn pending_deletion_text(live: &MachineObjects, why: bool) -> String {
     text
 }
 
-/// The objects of the kind that goes next, with what holds each.
+/// Objects of the kind to be deleted next, with their finalizers.
 fn held(live: &MachineObjects, why: bool) -> Vec<String> {
     let of_machine = |machine: &LiveMachine| {
         let mut text = holder("Machine", &machine.member.name, &machine.member.finalizers)?;
@@ -67,7 +67,7 @@ fn holder(kind: &str, name: &str, finalizers: &[String]) -> Option<String> {
     Some(format!("{kind} {name} is held by {by}"))
 }
 
-/// `lastOperation.progress`, by the kind that goes next.
+/// `lastOperation.progress`, by the kind to be deleted next.
 #[must_use]
 pub fn percentage(live: &MachineObjects) -> i32 {
     match live {

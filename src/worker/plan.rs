@@ -1,4 +1,4 @@
-//! Pure step: a plan for each pool, or why there is none. One pool never stops another.
+//! Pure step: a plan for each pool, or why there is none. One pool never blocks another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,19 +8,19 @@ use crate::api::gardener::{InPlaceUpdates, WorkerPool};
 use crate::pool::names::{ClassName, DeploymentName};
 use crate::provider::{MachinePlan, PoolError, PoolPlan, PoolProblem, Provider, WorkerContext, WorkerError};
 
-/// What shall exist for a Worker.
+/// Plan of a Worker.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// One result per pool, in the order of the Worker.
     pub pools: Vec<Result<PoolPlan, PoolError>>,
-    /// The `providerStatus` document.
+    /// The target `providerStatus`.
     pub provider_status: Value,
 }
 
 /// Plans all pools of a Worker.
 ///
 /// # Errors
-/// When nothing can be planned because what all pools share is missing or wrong.
+/// When something that all pools share is missing or invalid, so that nothing can be planned.
 pub fn plan(provider: &dyn Provider, context: WorkerContext<'_>) -> Result<Plan, WorkerError> {
     let spec = &context.worker.spec;
     let planner = provider.planner(context)?;
@@ -34,8 +34,8 @@ pub fn plan(provider: &dyn Provider, context: WorkerContext<'_>) -> Result<Plan,
     Ok(Plan { pools, provider_status })
 }
 
-/// With pools of one name, or with machine deployments of one name, each reconcile could roll the same machines to the one and then to the
-/// other. None of them is planned, so what is there stays. Gardener takes no such Shoot.
+/// Rejects pools that share a name, or the name of a machine deployment, because reconciles could roll the same
+/// machines back and forth between them. Their existing objects stay. Gardener rejects such Shoots.
 fn reject_shared_names(names: &[&str], pools: &mut [Result<PoolPlan, PoolError>]) {
     let deployments = pools.iter().enumerate().flat_map(|(index, pool)| {
         let machines = pool.iter().flat_map(|pool| &pool.machines);
@@ -50,7 +50,7 @@ fn reject_shared_names(names: &[&str], pools: &mut [Result<PoolPlan, PoolError>]
     }
 }
 
-/// Those that have a name which others have, too.
+/// Indexes with a name that another index has too.
 fn with_shared_names<'a>(named: impl Iterator<Item = (&'a str, usize)>) -> BTreeSet<usize> {
     let mut by_name: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
     for (name, index) in named {
@@ -65,45 +65,45 @@ impl Plan {
         self.pools.iter().flatten().flat_map(|pool| &pool.machines)
     }
 
-    /// The same, to change them.
+    /// The planned machines, mutable.
     pub(crate) fn machines_mut(&mut self) -> impl Iterator<Item = &mut MachinePlan> {
         self.pools.iter_mut().flatten().flat_map(|pool| &mut pool.machines)
     }
 
-    /// Why pools are not planned: because something is wrong, or because they wait for what they depend on.
+    /// Why pools are not planned: they are invalid or wait for a dependency.
     pub fn unplanned(&self) -> impl Iterator<Item = &PoolError> {
         self.pools.iter().filter_map(|result| result.as_ref().err())
     }
 
-    /// Why pools could not be planned.
+    /// Why pools are invalid.
     pub fn errors(&self) -> impl Iterator<Item = &PoolError> {
         self.unplanned().filter(|error| !error.problem.is_awaited())
     }
 
-    /// What pools wait for before they can be planned.
+    /// Dependencies that pools wait for.
     pub fn awaited(&self) -> impl Iterator<Item = &PoolError> {
         self.unplanned().filter(|error| error.problem.is_awaited())
     }
 
-    /// Names of the deployments that shall exist.
+    /// Names of the target deployments.
     #[must_use]
     pub fn wanted_deployments(&self) -> BTreeSet<&DeploymentName> {
         self.machines().map(|machine| &machine.deployment.name).collect()
     }
 
-    /// Names of the classes that shall exist.
+    /// Names of the target classes.
     #[must_use]
     pub fn wanted_classes(&self) -> BTreeSet<&ClassName> {
         self.machines().map(|machine| &machine.deployment.class_name).collect()
     }
 
-    /// Names of the pools that are not planned. Whatever they have stays.
+    /// Names of the pools that are not planned. Their objects stay.
     #[must_use]
     pub fn failed_pools(&self) -> BTreeSet<&str> {
         self.unplanned().map(|error| error.pool.as_str()).collect()
     }
 
-    /// Hashes of the in-place pools, as `status.inPlaceUpdates` keeps them.
+    /// Hashes of pools with in-place updates, as in `status.inPlaceUpdates`.
     #[must_use]
     pub fn in_place_updates(&self) -> InPlaceUpdates {
         let hashes: BTreeMap<_, _> = self
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
     use crate::provider::test_support::machine_plan;
 
-    /// Which pools are rejected that have these names, and machine deployments of those names.
+    /// Whether each pool is rejected, given its name and the names of its machine deployments.
     fn rejected(pools: &[(&str, &[&str])]) -> Vec<bool> {
         let names: Vec<&str> = pools.iter().map(|(name, _)| *name).collect();
         let machine = |name: &&str| {

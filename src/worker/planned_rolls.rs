@@ -1,7 +1,7 @@
-//! Pure: rolls that somebody has seen in a preview and saved, as they stand in an annotation of the Shoot or the Worker.
+//! Pure: rolls from a preview, saved in an annotation of the Shoot or the Worker.
 //!
-//! For each pool that rolls: the inputs of its class names that change, with the digests that they get. That is all that is
-//! known of a roll before it happens, also where a Shoot and its CloudProfile are all there is: class names depend on more.
+//! For each pool that rolls, the annotation has the changed inputs of its class names with their new digests. A preview
+//! can't predict more, because it may have only a Shoot and its CloudProfile, and class names depend on more.
 //!
 //! `{"v":1,"saved":"2026-11-22T10:00:00Z","pools":{"web":{"~machineImage":"065f7bb7"}}}`
 
@@ -13,40 +13,40 @@ use serde::{Deserialize, Serialize};
 use crate::api::gardener::{Shoot, Worker};
 use crate::worker::class_inputs::{ChangedInputs, digest};
 
-/// The annotation.
+/// Name of the annotation.
 pub const ANNOTATION: &str = "gardener-extension-worker/planned-rolls";
 const VERSION: u8 = 1;
 
-/// Rolls that were saved.
+/// Saved rolls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedRolls {
     v: u8,
-    /// When.
+    /// Time at which they were saved.
     pub saved: Timestamp,
-    /// What changes, by pool. Others don't roll.
+    /// Changed inputs by pool. Other pools don't roll.
     pub pools: BTreeMap<String, ChangedInputs>,
 }
 
-/// The annotation can't be read.
+/// Why the annotation can't be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlannedRollsError {
-    /// It is another document.
+    /// It has another format.
     #[error("the annotation {ANNOTATION} can't be decoded at its column {0}")]
     Document(usize),
-    /// Another version of this program has written it.
+    /// It was written by another version of this program.
     #[error("the annotation {ANNOTATION} has version {0}; {VERSION} is known")]
     Version(u8),
 }
 
 impl PlannedRolls {
-    /// Rolls that are saved now.
+    /// Creates rolls saved at this time.
     #[must_use]
     pub fn new(saved: Timestamp, pools: BTreeMap<String, ChangedInputs>) -> Self {
         Self { v: VERSION, saved, pools }
     }
 
-    /// Those of the Worker, else those of its Shoot.
+    /// The saved rolls of the Worker, otherwise those of its Shoot.
     pub(crate) fn of(worker: &Worker, shoot: &Shoot) -> Option<Result<Self, PlannedRollsError>> {
         let of_worker = worker.metadata.annotations.as_ref().and_then(|annotations| annotations.get(ANNOTATION));
         let text = of_worker.or_else(|| shoot.annotations().get(ANNOTATION))?;
@@ -61,12 +61,12 @@ impl PlannedRolls {
     /// The value of the annotation.
     ///
     /// # Errors
-    /// Never: it has only texts.
+    /// Never, because it only contains strings.
     pub fn annotation(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
     }
 
-    /// What tells one plan from another.
+    /// Identifies the saved rolls.
     pub(crate) fn digest(&self) -> String {
         let changes = self.pools.iter().flat_map(|(pool, inputs)| {
             let inputs =

@@ -1,4 +1,4 @@
-//! Pure: how pools stand, as the condition `PoolsReady` says it and as it is read from there.
+//! Pure: readiness of the pools, as written to and parsed from the condition `PoolsReady`.
 
 use std::collections::BTreeSet;
 
@@ -9,22 +9,22 @@ use crate::worker::plan::Plan;
 use crate::worker::progress::Progress;
 use crate::worker::status_text::TextSize;
 
-/// The type of the condition.
+/// Type of the condition.
 pub(crate) const POOLS_READY: &str = "PoolsReady";
 
-/// Pools that are not ready, by what is the matter with them. It is written into the message of `PoolsReady` and read from
-/// there, so that a transition is known after a restart too.
+/// Pools that are not ready, by reason. It is written to the message of `PoolsReady` and parsed from there, so that
+/// transitions are detected after a restart too.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolReadiness {
-    /// Machines could not be made.
+    /// Pools with failed machines.
     pub failed: PoolList,
-    /// They could not be planned.
+    /// Pools that could not be planned.
     pub not_deployed: PoolList,
-    /// Machines are on their way.
+    /// Pools that wait for machines.
     pub pending: PoolList,
 }
 
-/// Pools by their names, or by their number where they are too many.
+/// Names of pools, and the number of those that did not fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolList {
     names: BTreeSet<String>,
@@ -36,7 +36,7 @@ impl PoolList {
         Self { names: pools.map(name_in_list).collect(), unnamed: 0 }
     }
 
-    /// Reads what [`PoolList::text`] has written.
+    /// Parses the output of [`PoolList::text`].
     fn read(text: &str) -> Self {
         let counted = text.strip_suffix(" more").and_then(|text| text.rsplit_once(" and "));
         let counted = counted.and_then(|(names, count)| Some((names, count.parse().ok()?)));
@@ -59,22 +59,22 @@ impl PoolList {
         }
     }
 
-    /// Whether there is none.
     pub(crate) fn is_empty(&self) -> bool {
         self.names.is_empty() && self.unnamed == 0
     }
 
-    /// Whether the pool is named.
+    /// Whether the list names the pool.
     #[must_use]
     pub fn contains(&self, pool: &str) -> bool {
         self.names.contains(&name_in_list(pool))
     }
 }
 
-/// Room for the number of pools that are not named.
+/// Bytes reserved for the number of omitted pools.
 const REST_OF_POOLS: usize = 32;
 
-/// A name as it stands in a list: what no Kubernetes object could be called would not be found again there.
+/// A name as it appears in a list. Characters that no Kubernetes name contains are replaced, because they would break
+/// parsing.
 fn name_in_list(pool: &str) -> String {
     let character = |one: char| if one.is_alphanumeric() || "-._".contains(one) { one } else { '_' };
     pool.chars().take(LONGEST_NAME).map(character).collect()
@@ -84,7 +84,7 @@ fn name_in_list(pool: &str) -> String {
 const LONGEST_NAME: usize = 253;
 
 impl PoolReadiness {
-    /// How the pools stand now.
+    /// The current readiness.
     #[must_use]
     pub fn of(plan: &Plan, progress: &Progress) -> Self {
         let failed = PoolList::of(progress.failed().map(|(deployment, _)| deployment.pool.as_str()));
@@ -94,7 +94,7 @@ impl PoolReadiness {
         Self { not_deployed: PoolList::of(plan.errors().map(|error| error.pool.as_str())), failed, pending }
     }
 
-    /// How they stood when the conditions were written; `None` when nothing is known of that.
+    /// The readiness according to the recorded conditions; `None` if it is not recorded.
     #[must_use]
     pub fn recorded(present: &[Value]) -> Option<Self> {
         let condition = present.iter().find(|condition| condition["type"] == POOLS_READY)?;
@@ -104,7 +104,7 @@ impl PoolReadiness {
         Self::read(condition["message"].as_str()?)
     }
 
-    /// Reads what [`PoolReadiness::text`] has written.
+    /// Parses the output of [`PoolReadiness::text`].
     pub(crate) fn read(message: &str) -> Option<Self> {
         let mut readiness = Self::default();
         for part in message.split("; ") {
@@ -120,13 +120,13 @@ impl PoolReadiness {
         Some(readiness)
     }
 
-    /// Whether the pool is none of these.
+    /// Whether no list names the pool.
     #[must_use]
     pub fn is_ready(&self, pool: &str) -> bool {
         !self.lists().iter().any(|(_, pools)| pools.contains(pool))
     }
 
-    /// Whether it is known how the pool stands: it may be one of those that are only counted.
+    /// Whether the state of the pool is known. It is not if the pool may be one of those that did not fit into a list.
     #[must_use]
     pub fn is_known(&self, pool: &str) -> bool {
         !self.is_ready(pool) || self.lists().iter().all(|(_, pools)| pools.unnamed == 0)

@@ -1,14 +1,15 @@
-//! Pure step: what the machines of a Worker are waited for (docs/status.md), each deployment for itself.
+//! Pure step: progress of a Worker's machines (docs/status.md), computed separately for each deployment.
 //!
 //! ```text
 //!  planned deployment ─┐
 //!  live deployment     ├─► phase ──► DeploymentProgress ─┐
-//!  its sets, machines ─┘   (phase.rs)                    ├─► Progress ──► text for people (text.rs)
+//!  its sets, machines ─┘   (phase.rs)                    ├─► Progress ──► message (text.rs)
 //!                                          … of each one ┘
 //! ```
 //!
-//! The Go extension also demands two machine sets for a deployment that rolls. machine-controller-manager removes the
-//! emptied old one at once, so that rule can stay false for ever; a machine set of the wanted class says the same.
+//! The Go extension also requires two machine sets while a deployment rolls. machine-controller-manager deletes the
+//! empty old one immediately, so that check may never succeed. A machine set of the target class is sufficient
+//! evidence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,76 +27,77 @@ pub use phase::fault;
 pub(crate) use text::LONGEST_DESCRIPTION;
 pub use text::{failed_deletions_text, failed_machines_text};
 
-/// What a deployment waits for.
+/// State of a deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// All machines run with the wanted class, or wait for a person to select them.
+    /// All machines run with the target class, or wait for a user to select them.
     Ready,
-    /// machine-controller-manager has not seen the last change.
+    /// machine-controller-manager has not observed the last change.
     Unobserved,
-    /// There is no machine set of the wanted class.
+    /// No machine set of the target class exists.
     WithoutMachineSet,
-    /// Machines are missing, old or unhealthy.
+    /// Machines are missing, outdated or unhealthy.
     Pending,
-    /// Machines could not be made.
+    /// Machines failed.
     Failed(Vec<FailedMachine>),
 }
 
-/// Whether a shoot shall hibernation, and who puts it to hibernation.
+/// Whether a shoot should be hibernated, and whether machine-controller-manager still runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hibernation {
-    /// It shall run.
+    /// The shoot should run.
     NotWanted,
-    /// machine-controller-manager runs: it sees every change, and what it has not seen is not done.
+    /// machine-controller-manager runs, so a change that it has not observed is not done.
     InProgress,
-    /// machine-controller-manager is scaled down and sees no change; what counts is that no machine is left.
+    /// machine-controller-manager is scaled down and observes no change; the hibernation is complete once no machine is
+    /// left.
     Done,
 }
 
 impl Hibernation {
-    /// Whether the shoot shall hibernation.
+    /// Whether the shoot should be hibernated.
     #[must_use]
     pub fn is_wanted(self) -> bool {
         self != Self::NotWanted
     }
 }
 
-/// Progress of one deployment. Numbers are machines.
+/// Progress of one deployment. Numbers count machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeploymentProgress {
     /// Name of the pool.
     pub pool: String,
     /// Name of the deployment.
     pub deployment: String,
-    /// What it waits for.
+    /// State of the deployment.
     pub phase: Phase,
     /// Whether machine-controller-manager reports no fault of the deployment.
     pub is_healthy: bool,
     /// Whether its class has replaced another one.
     pub rolls: bool,
-    /// Machines wanted.
+    /// Target number of machines.
     pub desired: i32,
-    /// Machines there are.
+    /// Existing machines.
     pub present: i32,
-    /// Machines of the wanted template.
+    /// Machines of the target template.
     pub updated: i32,
-    /// Machines available, also old ones.
+    /// Available machines, including old ones.
     pub available: i32,
-    /// Machines missing.
+    /// Unavailable machines.
     pub unavailable: i32,
-    /// Failed machines that are kept on purpose.
+    /// Failed machines that are preserved on purpose.
     pub preserved: i32,
-    /// Old machines that nobody need update now, because a person selects them.
+    /// Old machines that need no update yet, because a user has to select them.
     pub unselected: i32,
-    /// Old machines that a person has selected to be updated where they are, and that are not done yet.
+    /// Old machines that a user has selected for an in-place update that is not complete.
     pub selected: i32,
-    /// Since when it has its class, where machine-controller-manager should have made a machine set and has not.
+    /// When the deployment got its class, if machine-controller-manager should have created a machine set and has not.
     pub untaken_since: Option<Timestamp>,
 }
 
 #[cfg(test)]
 impl DeploymentProgress {
-    /// Of a deployment of pool `a` that wants no machines.
+    /// Progress of a deployment of pool `a` without machines.
     pub(crate) fn ready() -> Self {
         Self {
             pool: "a".to_owned(),
@@ -116,7 +118,7 @@ impl DeploymentProgress {
     }
 }
 
-/// A change that machine-controller-manager does nothing about.
+/// A change that machine-controller-manager does not act on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
     /// Name of the deployment.
@@ -128,15 +130,15 @@ pub struct Stuck {
 /// Progress of a Worker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The namespace of the shoot.
+    /// Shoot namespace.
     pub namespace: String,
     /// One entry per planned deployment, in the order of the plan.
     pub deployments: Vec<DeploymentProgress>,
-    /// The shoot shall be hibernated: ready means that no machine is left.
+    /// Whether the shoot should be hibernated, so that ready means that no machine is left.
     pub hibernated: bool,
 }
 
-/// Judges the planned deployments. `live` are the objects after the writes of this reconcile.
+/// Computes the progress of the planned deployments. `live` are the objects after the writes of this reconcile.
 #[must_use]
 pub fn progress(plan: &Plan, namespace: &str, live: &MachineObjects, hibernation: Hibernation) -> Progress {
     let sets = machine_sets_by_deployment(&live.machine_sets);
@@ -183,8 +185,8 @@ fn machines_by_deployment<'a>(
 }
 
 impl Progress {
-    /// The changes that machine-controller-manager has done nothing about, the oldest first. Deployments that wait for
-    /// anything else, however long, say nothing about machine-controller-manager.
+    /// Changes that machine-controller-manager has not acted on, oldest first. Deployments that wait for other reasons
+    /// are left out, because they don't indicate a problem of machine-controller-manager.
     #[must_use]
     pub fn untaken(&self) -> Vec<Stuck> {
         let mut untaken: Vec<Stuck> = self
@@ -198,13 +200,13 @@ impl Progress {
         untaken
     }
 
-    /// Whether every planned deployment is where it shall be.
+    /// Whether every planned deployment is ready.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.deployments.iter().all(|deployment| deployment.phase == Phase::Ready)
     }
 
-    /// Deployments with machines that could not be made.
+    /// Deployments with failed machines.
     pub fn failed(&self) -> impl Iterator<Item = (&DeploymentProgress, &[FailedMachine])> {
         self.deployments.iter().filter_map(|deployment| match &deployment.phase {
             Phase::Failed(machines) => Some((deployment, machines.as_slice())),
@@ -212,13 +214,13 @@ impl Progress {
         })
     }
 
-    /// Names of the pools that wait for machines, in order; those of which machines failed are not among them.
+    /// Names of the pools that wait for machines, in order. Deployments with failed machines are not considered.
     #[must_use]
     pub fn pending_pools(&self) -> Vec<&str> {
         self.pools_where(|deployment| !matches!(deployment.phase, Phase::Ready | Phase::Failed(_)))
     }
 
-    /// Names of the pools with old machines that a person has to select, in order.
+    /// Names of the pools with old machines that a user has to select, in order.
     #[must_use]
     pub fn unselected_pools(&self) -> Vec<&str> {
         self.pools_where(|deployment| deployment.unselected > 0)
@@ -230,7 +232,7 @@ impl Progress {
         meant.map(|deployment| deployment.pool.as_str()).filter(|pool| seen.insert(*pool)).collect()
     }
 
-    /// How far the machines are, from 0 to 100.
+    /// Progress of the machines from 0 to 100.
     #[must_use]
     pub fn percentage(&self) -> i32 {
         let total: i64 =
@@ -242,7 +244,7 @@ impl Progress {
             .deployments
             .iter()
             .map(|deployment| {
-                // While a pool rolls there are more machines than wanted; they are no progress.
+                // A rolling pool has more machines than its target; the surplus is not progress.
                 let done = deployment.updated.min(deployment.available).min(deployment.desired);
                 if self.hibernated { 0 } else { i64::from(done.max(0)) }
             })
@@ -260,7 +262,7 @@ mod tests {
     use crate::provider::test_support::{NAMESPACE, machine_plan};
     use crate::worker::machine_objects::LiveDeployment;
 
-    /// A shoot that has moved here, and is hibernated before machine-controller-manager has run.
+    /// A shoot has moved here and is hibernated before machine-controller-manager has run.
     #[test]
     fn machines_that_are_back_and_have_no_owner_yet_are_waited_for() {
         let machine = machine_plan();

@@ -1,5 +1,5 @@
-//! Pure: what gardenlet and the autoscaler read of a Worker besides its operation, and the times that are counted from its
-//! publication.
+//! Pure: status fields for gardenlet and the autoscaler in addition to the last operation, and the deadlines that start
+//! with their publication.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -11,39 +11,39 @@ use crate::worker::machine_objects::MachineObjects;
 use crate::worker::plan::Plan;
 use crate::worker::request::{is_in_future, requested_at};
 
-/// How long machines may take before the Worker says that they did not come.
+/// How long to wait for machines before an error is reported.
 pub const WAIT_TIMEOUT: SignedDuration = SignedDuration::from_mins(5);
 
-/// `lastOperation.progress` of an operation that has begun and of which nothing else is known.
+/// `lastOperation.progress` of an operation that has only started.
 pub(crate) const PROGRESS_AT_START: i32 = 1;
 
-/// Most bytes of what can't be shortened. etcd takes 1.5 MiB for the whole Worker.
+/// Limit in bytes for fields that can't be shortened. etcd accepts 1.5 MiB for the whole Worker.
 const MOST_OF_PUBLISHED: usize = 1 << 20;
 
-/// What gardenlet and the autoscaler read does not fit into a Worker, and they need all of it.
+/// Fields that gardenlet and the autoscaler need in full don't fit into a Worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "status.machineDeployments and status.providerStatus have {bytes} bytes, at most {MOST_OF_PUBLISHED} can be written; the \
      Worker needs fewer pools or fewer zones"
 )]
 pub struct PublishedTooLarge {
-    /// The size of both, as JSON.
+    /// Size of both fields as JSON.
     bytes: usize,
 }
 
-/// What gardenlet and the autoscaler read besides the last operation.
+/// Status fields for gardenlet and the autoscaler in addition to the last operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Published {
     /// Bounds for the autoscaler.
     pub machine_deployments: Vec<MachineDeploymentStatus>,
-    /// Whether gardenlet must see a new time, because an operation has begun or the bounds differ.
+    /// Whether to update the publication time for gardenlet, because an operation has started or the bounds differ.
     pub renew_time: bool,
-    /// The provider's document.
+    /// The provider's status.
     pub provider_status: ProviderStatus,
 }
 
 impl Published {
-    /// Whether all of it can be written.
+    /// Checks that all fields fit into a Worker.
     ///
     /// # Errors
     /// When it is too large for a Worker.
@@ -53,24 +53,24 @@ impl Published {
     }
 }
 
-/// `status.providerStatus`: what it says, and what it shall say.
+/// Recorded and target value of `status.providerStatus`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProviderStatus {
-    /// As the status records it.
+    /// The recorded document.
     pub recorded: Value,
-    /// As it shall be.
+    /// The target document.
     pub wanted: Value,
 }
 
 impl ProviderStatus {
-    /// The merge patch that leads to the wanted document; `None` when it is recorded.
+    /// The merge patch to the target document; `None` if it is already recorded.
     #[must_use]
     pub fn patch(&self) -> Option<Value> {
         if is_same(&self.recorded, &self.wanted) {
             return None;
         }
         let mut document = self.wanted.clone();
-        // A merge patch removes what vanished only when it says so.
+        // A merge patch only removes fields that are set to null.
         if let (Value::Object(recorded), Value::Object(document)) = (&self.recorded, &mut document) {
             for member in recorded.keys() {
                 document.entry(member.clone()).or_insert(Value::Null);
@@ -80,9 +80,9 @@ impl ProviderStatus {
     }
 }
 
-/// The bounds that the autoscaler shall know: those of planned pools, and for pools that could not be planned those that
-/// were published before. In the order of the pools. Where that makes none, what was published stays, as the Go extension
-/// leaves it: without pools nothing reads the bounds.
+/// The autoscaler bounds to publish, in the order of the pools: computed for planned pools, unchanged for pools that
+/// could not be planned. If that results in none, all published bounds stay, as in the Go extension, because nothing
+/// reads them without pools.
 #[must_use]
 pub fn published_deployments(
     plan: &Plan,
@@ -114,7 +114,7 @@ pub fn published_deployments(
     if published.is_empty() { worker.status.machine_deployments.clone() } else { published }
 }
 
-/// Whether a deployment belongs to the pool: by its label, or by its name where it is not there.
+/// Whether a deployment belongs to the pool: by its label, or by its name if it does not exist.
 fn is_of_pool(deployment: &str, pool: &WorkerPool, technical_id: &str, live: &MachineObjects) -> bool {
     if let Some(labelled) = live.deployments.get(deployment).and_then(|live| live.pool()) {
         return labelled == pool.name;
@@ -123,8 +123,8 @@ fn is_of_pool(deployment: &str, pool: &WorkerPool, technical_id: &str, live: &Ma
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("-z"))
 }
 
-/// Whether gardenlet still waits for the bounds of the operation that goes on: they were published before its request, or
-/// the process ended between the beginning and the publication. A reconcile that failed early leaves it to the next one.
+/// Whether gardenlet still waits for the bounds of the current operation: they were published before its request, or
+/// the process ended before it published them. A reconcile that failed early leaves this to the next one.
 #[must_use]
 pub fn is_publication_due(worker: &Worker, now: Timestamp) -> bool {
     let requested = requested_at(worker).filter(|requested| !is_in_future(*requested, now)).map(Timestamp::as_second);
@@ -137,33 +137,33 @@ pub fn is_publication_due(worker: &Worker, now: Timestamp) -> bool {
     only_begun || requested.is_some_and(|requested| published.is_none_or(|published| published < requested))
 }
 
-/// Whether the last operation has failed. That may have been before or after its bounds were published; no time in the status tells which
-/// where clocks differ, or two requests come within one second.
+/// Whether the last operation has failed, before or after its bounds were published. Times in the status don't show
+/// which, because clocks may differ and two requests may arrive within one second.
 #[must_use]
 pub fn has_failed(worker: &Worker) -> bool {
     worker.status.last_operation.as_ref().is_some_and(|last| last.state == "Error")
 }
 
-/// When waiting becomes an error: five minutes after the bounds were published, as recorded in the status.
+/// Deadline for machines: five minutes after the bounds were published, as recorded in the status.
 #[must_use]
 pub fn deadline(worker: &Worker) -> Option<Timestamp> {
     published_at(worker).map(deadline_from)
 }
 
-/// When the bounds were published last, as recorded in the status.
+/// When the bounds were last published, as recorded in the status.
 #[must_use]
 pub fn published_at(worker: &Worker) -> Option<Timestamp> {
     worker.status.machine_deployments_last_update_time.as_deref()?.parse().ok()
 }
 
-/// When waiting that begins then becomes an error.
+/// The deadline of a wait that starts at `begin`.
 #[must_use]
 pub fn deadline_from(begin: Timestamp) -> Timestamp {
     begin.checked_add(WAIT_TIMEOUT).unwrap_or(Timestamp::MAX)
 }
 
-/// gardenlet waits until this time moves on, and it has whole seconds: two requests may come within one. A recorded time far
-/// ahead means nothing.
+/// gardenlet waits until this time increases. It has whole seconds, so a second request within one second gets the next
+/// one. A recorded time more than a minute ahead is ignored.
 pub(crate) fn publication_time(worker: &Worker, now: Timestamp) -> Timestamp {
     let next = published_at(worker).and_then(|last| last.checked_add(SignedDuration::from_secs(1)).ok());
     next.filter(|next| next.duration_since(now) <= SignedDuration::from_mins(1)).map_or(now, |next| next.max(now))

@@ -1,4 +1,4 @@
-//! Pure: how an operation stands at the end of a reconcile, and why it failed.
+//! Pure: the result of a reconcile for its operation, and why it failed.
 
 use std::collections::BTreeSet;
 
@@ -6,21 +6,21 @@ use crate::api::bounded_text::listed;
 use crate::api::gardener::ErrorCode;
 use crate::worker::status_text::MOST_OF_FAILURE;
 
-/// How an operation stands at the end of a reconcile.
+/// Result of a reconcile for its operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReconcileOutcome {
     /// It has just started.
     Started,
-    /// It goes on when something happens: text for people, and 0 to 100.
+    /// It waits for an event: human-readable message, and progress from 0 to 100.
     Waiting(String, i32),
-    /// It is done.
+    /// It is complete.
     Succeeded,
-    /// It failed; it is tried again.
+    /// It failed and is retried.
     Failed(Failure),
 }
 
 impl ReconcileOutcome {
-    /// Whether the operation has ended, for now.
+    /// Whether the operation has ended, possibly until a retry.
     pub(crate) fn is_end(&self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed(_))
     }
@@ -29,7 +29,7 @@ impl ReconcileOutcome {
 /// Why an operation failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failure {
-    /// Text for people.
+    /// Human-readable message.
     pub message: String,
     /// Gardener error codes, sorted.
     pub codes: BTreeSet<ErrorCode>,
@@ -42,13 +42,14 @@ impl Failure {
         Self { message: message.into(), codes: BTreeSet::new() }
     }
 
-    /// All failures as one: texts joined, or counted where there are too many; codes united. `None` without any.
+    /// Merges failures: joins their messages, counting those that don't fit, and unites their codes. `None` without
+    /// any.
     #[must_use]
     pub fn joined(failures: Vec<Self>) -> Option<Self> {
         Self::joined_within(failures, MOST_OF_FAILURE)
     }
 
-    /// The same in at most so many bytes.
+    /// Like [`joined`](Self::joined), with a message of at most `bytes`.
     pub(crate) fn joined_within(failures: Vec<Self>, bytes: usize) -> Option<Self> {
         if failures.is_empty() {
             return None;

@@ -1,55 +1,56 @@
-//! Where a reconcile of a Worker stands: named states, and one function that leads from one to the next.
+//! States of a reconcile, and the transitions between them.
 //!
 //! ```text
-//!              ┌─ nothing asked ──► Steady ── something asked after all ──┐
-//!  Worker ─────┼─ asked, was done ──────────► Checking ── all as wanted ──┼──► NoOp        answered without Processing
+//!              ┌─ no request ─────► Steady ── operation starts anyway ────┐
+//!  Worker ─────┼─ request, was done ────────► Checking ── no-op ──────────┼──► NoOp        completed without Processing
 //!              │                                 │ work found             │
-//!              ├─ asked ────────────────────► Requested ── marked ────────┴──► Started     Processing is written
-//!              └─ begun before ─────────────► Continued
+//!              ├─ request ──────────────────► Requested ── marked ────────┴──► Started     Processing is written
+//!              └─ started before ───────────► Continued
 //! ```
 //!
-//! Somebody else's write of the Worker leads to `Overtaken`, whatever the state: the next reconcile sees what they ask for.
+//! When another client writes the Worker, any state changes to `Overtaken`, and the next reconcile observes the new
+//! request.
 
 use jiff::Timestamp;
 
 use crate::api::gardener::Worker;
 use crate::worker::request::{Decision, Operation, decide, has_finalizer};
 
-/// Where a reconcile stands.
+/// State of a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconcileState {
-    /// Nothing is asked of the Worker; its machines are only followed.
+    /// No operation is requested; the machines are only observed.
     Steady,
-    /// An operation is asked for of a Worker that was done: whether there is anything to do is found out before the status
-    /// says that it begins.
+    /// An operation is requested and the last one has succeeded. The reconcile checks whether there is anything to do
+    /// before it marks the operation as started.
     Checking(Operation),
-    /// An operation is asked for; the status has to say so before anything else is written.
+    /// An operation is requested. It must be marked as started in the status before anything else is written.
     Requested(Operation),
-    /// This reconcile has written that the operation begins.
+    /// This reconcile has marked the operation as started.
     Started(Operation),
-    /// An earlier reconcile has.
+    /// An earlier reconcile has marked the operation as started.
     Continued(Operation),
-    /// Everything was found as wanted: the request is answered as it is removed.
+    /// Nothing has to change: the operation completes and its annotation is removed.
     NoOp(Operation),
-    /// Somebody else has changed the Worker meanwhile.
+    /// Another client has changed the Worker in the meantime.
     Overtaken,
 }
 
-/// What happens to a reconcile.
+/// Event during a reconcile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReconcileEvent {
-    /// Something is to be written, to be waited for or to be reported.
+    /// There is something to write, to wait for or to report.
     WorkFound,
-    /// Everything was found as wanted.
+    /// Nothing has to change.
     NothingToDo,
-    /// The status says `Processing` now.
+    /// The status is `Processing`.
     Marked,
-    /// The Worker is not as it was read.
+    /// The Worker has changed since it was read.
     Conflict,
 }
 
 impl ReconcileState {
-    /// How a reconcile begins.
+    /// Initial state of a reconcile.
     #[must_use]
     pub fn of(worker: &Worker, now: Timestamp) -> Self {
         match decide(worker, now) {
@@ -59,7 +60,7 @@ impl ReconcileState {
         }
     }
 
-    /// How an operation begins.
+    /// Initial state of an operation.
     #[must_use]
     pub fn beginning(worker: &Worker, operation: Operation) -> Self {
         let was_done = worker.status.last_operation.as_ref().is_some_and(|last| last.state == "Succeeded");
@@ -67,7 +68,7 @@ impl ReconcileState {
         if may_be_done { Self::Checking(operation) } else { Self::Requested(operation) }
     }
 
-    /// The operation; none where nothing is asked, or asked of somebody else by now.
+    /// The operation; `None` if none is requested or another client has changed the Worker.
     #[must_use]
     pub fn operation(self) -> Option<Operation> {
         match self {
@@ -80,13 +81,13 @@ impl ReconcileState {
         }
     }
 
-    /// Whether the operation begins with this reconcile.
+    /// Whether the operation starts with this reconcile.
     #[must_use]
     pub fn is_beginning(self) -> bool {
         matches!(self, Self::Checking(_) | Self::Requested(_) | Self::Started(_) | Self::NoOp(_))
     }
 
-    /// Whether the status has to say that the operation begins before anything else is written.
+    /// Whether the operation must be marked as started before anything else is written.
     #[must_use]
     pub fn must_mark_processing(self) -> bool {
         matches!(self, Self::Requested(_))

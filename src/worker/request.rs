@@ -1,4 +1,4 @@
-//! Pure step: what a Worker asks for, by the protocol between gardenlet and extensions
+//! Pure step: the operation that is requested for a Worker, by the protocol between gardenlet and extensions
 //! (docs/contract.md).
 
 use jiff::{SignedDuration, Timestamp};
@@ -8,32 +8,32 @@ use serde_json::{Value, json};
 
 use crate::api::gardener::Worker;
 
-/// Annotation by which gardenlet asks for an operation.
+/// Annotation by which gardenlet requests an operation.
 pub const OPERATION_ANNOTATION: &str = "gardener.cloud/operation";
 /// Annotation with the time of gardenlet's request.
 pub const TIMESTAMP_ANNOTATION: &str = "gardener.cloud/timestamp";
-/// So far the clock of gardenlet may be ahead of ours. A request from a later time has a time that means nothing.
+/// Tolerated clock skew of gardenlet. Request times further ahead are ignored.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(1);
 /// Finalizer of this extension on Workers.
 pub const FINALIZER: &str = "extensions.gardener.cloud/worker";
 
-/// An operation of the contract; its name stands in `lastOperation.type`.
+/// An operation of the contract, named in `lastOperation.type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// First time.
+    /// The first reconciliation.
     Create,
-    /// Every later time.
+    /// Every later reconciliation.
     Reconcile,
     /// The Worker is being deleted.
     Delete,
-    /// The control plane moves away.
+    /// The control plane moves to another seed.
     Migrate,
-    /// The control plane has moved here.
+    /// The control plane has moved to this seed.
     Restore,
 }
 
 impl Operation {
-    /// As in `lastOperation.type`.
+    /// Its name in `lastOperation.type`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -46,25 +46,27 @@ impl Operation {
     }
 }
 
-/// What is to be done with a Worker now.
+/// What to do with a Worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing.
+    /// Do nothing.
     Nothing,
-    /// A new operation begins.
+    /// Start an operation.
     Begin(Operation),
-    /// An operation that has begun goes on.
+    /// Continue an operation.
     Continue(Operation),
 }
 
-/// Decides by annotation, deletion timestamp, last operation, finalizer, and whether gardenlet still waits for an answer.
+/// Decides by annotation, deletion timestamp, last operation and finalizer, and whether gardenlet still waits for a
+/// result.
 #[must_use]
 pub fn decide(worker: &Worker, now: Timestamp) -> Decision {
     let annotation = requested_operation(worker);
     let last = worker.status.last_operation.as_ref();
     let last_is = |operation: Operation| last.is_some_and(|last| last.operation_type == operation.as_str());
     let succeeded = last.is_some_and(|last| last.state == "Succeeded");
-    // What makes machines is held first, also when the process ended between the two writes of a beginning.
+    // An operation that creates machines requires the finalizer, even if the process ended between the two writes of
+    // its start.
     let is_held = |operation: Operation| !makes_machines(operation) || has_finalizer(worker);
     let begun = |operation: Operation| {
         let goes_on = last_is(operation) && !succeeded && is_held(operation);
@@ -102,8 +104,8 @@ pub fn decide(worker: &Worker, now: Timestamp) -> Decision {
     }
 }
 
-/// Whether gardenlet has made a request since the status was written, by the time that it wrote down: one that stands in an
-/// annotation, or one that was removed by a process that has ended before it could answer.
+/// Whether gardenlet has made a request since the status was written, according to the time in its annotation. Its
+/// operation annotation may still exist, or a process removed it and ended before it wrote the result.
 #[must_use]
 pub fn is_unanswered(worker: &Worker, now: Timestamp) -> bool {
     let last = worker.status.last_operation.as_ref();
@@ -112,43 +114,43 @@ pub fn is_unanswered(worker: &Worker, now: Timestamp) -> bool {
     answered.zip(requested).is_some_and(|(answered, requested)| answered.as_second() < requested.as_second())
 }
 
-/// Whether gardenlet asks for a reconcile that nobody has taken up.
+/// Whether gardenlet requests a reconcile that has not started yet.
 #[must_use]
 pub fn is_reconcile_requested(worker: &Worker) -> bool {
     requested_operation(worker) == Some("reconcile")
 }
 
-/// When gardenlet made its last request, as it wrote it down.
+/// Time of gardenlet's last request, from its annotation.
 #[must_use]
 pub fn requested_at(worker: &Worker) -> Option<Timestamp> {
     worker.metadata.annotations.as_ref()?.get(TIMESTAMP_ANNOTATION)?.parse().ok()
 }
 
-/// The time of an answer that is given now: never before the request, or gardenlet, whose clock may be ahead, would not take
-/// it for one.
+/// Time of a result written now: never before the request, because gardenlet, whose clock may be ahead, would not
+/// accept it.
 #[must_use]
 pub fn answered_at(worker: &Worker, now: Timestamp) -> Timestamp {
     requested_at(worker).filter(|requested| !is_in_future(*requested, now)).map_or(now, |requested| requested.max(now))
 }
 
-/// Whether a request has a time that means nothing, because the clock of whoever made it is wrong.
+/// Whether a request time is invalid, because the clock of its author is wrong.
 #[must_use]
 pub fn is_in_future(requested: Timestamp, now: Timestamp) -> bool {
     requested.duration_since(now) > CLOCK_SKEW
 }
 
-/// What begins an operation of a Worker without an annotation (`--ignore-operation-annotation`).
+/// What starts an operation of a Worker without an annotation (`--ignore-operation-annotation`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// Nothing: an operation is requested, under way or failed.
     None,
-    /// Its generation has changed since it was reconciled.
+    /// Its generation has changed since the last reconcile.
     Generation,
-    /// It is reconciled; only its Cluster and Secrets can have changed.
+    /// It is reconciled; only its Cluster and Secrets may have changed.
     Cluster,
 }
 
-/// What may begin an operation of a Worker for which [`decide`] finds no request.
+/// What may start an operation of a Worker for which [`decide`] finds no request.
 #[must_use]
 pub fn trigger(worker: &Worker) -> Trigger {
     let last = worker.status.last_operation.as_ref();
@@ -164,7 +166,7 @@ pub fn trigger(worker: &Worker) -> Trigger {
     }
 }
 
-/// Whether the control plane is on its way from one seed to another, as what is asked for or what was begun last says.
+/// Whether the control plane is being migrated, according to the requested or the last operation.
 #[must_use]
 pub(crate) fn is_moving(worker: &Worker) -> bool {
     let is_begun = worker.status.last_operation.as_ref().is_some_and(|last| {
@@ -178,8 +180,8 @@ fn makes_machines(operation: Operation) -> bool {
     !matches!(operation, Operation::Delete | Operation::Migrate)
 }
 
-/// The patch of metadata with which an operation begins: the request to reconcile is removed, and what is made for a
-/// Worker is held by the finalizer. `None` when there is nothing to write.
+/// The metadata patch that starts an operation: removes the annotation that requests a reconcile, and adds the
+/// finalizer if the operation creates objects. `None` if there is nothing to write.
 #[must_use]
 pub fn begin_patch(worker: &Worker, operation: Operation) -> Option<Value> {
     let mut metadata = json!({});
@@ -190,15 +192,15 @@ pub fn begin_patch(worker: &Worker, operation: Operation) -> Option<Value> {
         let mut finalizers = worker.metadata.finalizers.clone().unwrap_or_default();
         finalizers.push(FINALIZER.to_owned());
         metadata["finalizers"] = json!(finalizers);
-        // A merge patch writes the whole list: nobody else's finalizer may get lost.
+        // A merge patch writes the whole list, and another controller's finalizer must not be lost.
         metadata["resourceVersion"] = json!(worker.metadata.resource_version);
     }
     metadata_patch(metadata)
 }
 
-/// The patch of metadata after an operation has succeeded: a Worker that is deleted or moved away is let go, and the
-/// requests to migrate and to restore, which stay until then, are removed. One patch, so that nobody sees a Worker without
-/// its request that is still held. `None` when there is nothing to write.
+/// The metadata patch after a successful operation: removes the finalizer of a deleted or migrated Worker, and the
+/// annotations that request migrate or restore, which stay until then. One patch, so that no client observes a Worker
+/// without its request but with its finalizer. `None` if there is nothing to write.
 #[must_use]
 pub fn end_patch(worker: &Worker, operation: Operation) -> Option<Value> {
     let mut metadata = json!({});
@@ -214,7 +216,7 @@ pub fn end_patch(worker: &Worker, operation: Operation) -> Option<Value> {
     if request.is_some() && requested_operation(worker) == request {
         metadata["annotations"] = json!({ OPERATION_ANNOTATION: null });
     }
-    // Neither somebody else's finalizer nor a newer request may get lost.
+    // Neither another controller's finalizer nor a newer request must be lost.
     let is_empty = metadata.as_object().is_none_or(serde_json::Map::is_empty);
     if !is_empty {
         metadata["resourceVersion"] = json!(worker.metadata.resource_version);
@@ -222,9 +224,8 @@ pub fn end_patch(worker: &Worker, operation: Operation) -> Option<Value> {
     metadata_patch(metadata)
 }
 
-/// The patch of metadata with which a request to reconcile is removed that has found everything done: only that very
-/// request, whatever is written into the status at the same time. `None` where requests can't be told apart, or where more is
-/// to be written.
+/// The metadata patch that removes the annotation of a no-op reconcile: only of that very request, regardless of
+/// concurrent status writes. `None` if requests can't be distinguished, or if more has to be written.
 #[must_use]
 pub fn remove_operation_annotation(worker: &Worker) -> Option<Patch> {
     let requested = worker.metadata.annotations.as_ref()?.get(TIMESTAMP_ANNOTATION)?;
@@ -244,17 +245,18 @@ pub fn remove_operation_annotation(worker: &Worker) -> Option<Patch> {
     ]))
 }
 
-/// How the request of a reconcile that found nothing to do is removed.
+/// How to remove the annotation of a no-op reconcile.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RequestRemoval {
-    /// Beside the answer: gardenlet's time of the request tells whether it was answered. Only that very request is removed.
+    /// Concurrently with the status, because gardenlet's request time shows whether it was completed. Only that very
+    /// request is removed.
     Beside(Patch),
-    /// After the answer, so that the request is not lost when the process ends in between, and in the version that was read, so
-    /// that no later request is removed.
+    /// After the status, so that the request is not lost if the process ends in between, and with the known resource
+    /// version, so that no later request is removed.
     After(Option<Value>),
 }
 
-/// How the request is removed, from what gardenlet has written into the Worker.
+/// Chooses how to remove the annotation, by the request time that gardenlet has set.
 #[must_use]
 pub fn request_removal(worker: &Worker, now: Timestamp) -> RequestRemoval {
     match remove_operation_annotation(worker).filter(|_| is_unanswered(worker, now)) {
@@ -272,7 +274,7 @@ fn requested_operation(worker: &Worker) -> Option<&str> {
     worker.metadata.annotations.as_ref()?.get(OPERATION_ANNOTATION).map(String::as_str)
 }
 
-/// Whether this extension holds the Worker.
+/// Whether the Worker has the finalizer of this extension.
 #[must_use]
 pub fn has_finalizer(worker: &Worker) -> bool {
     worker.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER)
@@ -335,7 +337,7 @@ mod tests {
             (annotated("reconcile"), last("Create", "Succeeded"), Decision::Begin(Operation::Reconcile)),
             (annotated("reconcile"), last("Create", "Error"), Decision::Begin(Operation::Create)),
             (held(json!({})), last("Create", "Processing"), Decision::Continue(Operation::Create)),
-            // The process ended between the two writes of a beginning, or the request is another one.
+            // The process ended between the two writes of a start, or the request is for another operation.
             (annotated("restore"), last("Restore", "Processing"), Decision::Begin(Operation::Restore)),
             (json!({}), last("Create", "Processing"), Decision::Begin(Operation::Create)),
             (annotated("reconcile"), last("Reconcile", "Processing"), Decision::Begin(Operation::Reconcile)),
@@ -388,7 +390,7 @@ mod tests {
             ("2025-12-31T23:59:58.9Z", before, "Succeeded", Decision::Continue(Operation::Reconcile), now),
             ("2025-12-31T23:59:58.9Z", before, "Error", Decision::Continue(Operation::Create), now),
             ("2025-12-31T23:59:50.9Z", before, "Succeeded", Decision::Nothing, now),
-            // gardenlet's clock is ahead, by more than a clock can be, or tells no time.
+            // gardenlet's clock is ahead, is too far ahead, or its time is invalid.
             (
                 "2026-01-01T00:00:30Z",
                 before,
@@ -446,7 +448,7 @@ mod tests {
         assert_eq!(without("finalizers"), None, "the finalizer has to be written as well");
     }
 
-    /// What begins and what ends an operation changes of the metadata of a Worker that somebody else holds too.
+    /// Metadata changes at the start and the end of an operation, with another controller's finalizer on the Worker.
     #[test]
     fn requests_and_finalizers_come_and_go_in_the_order_of_the_contract() {
         let held = json!(["foreign", FINALIZER]);
@@ -458,7 +460,7 @@ mod tests {
             (Operation::Restore, "restore", None, Some(&removed)),
             (Operation::Migrate, "migrate", None, Some(&both)),
             (Operation::Delete, "", None, Some(&let_go)),
-            // Gardener has asked for something else meanwhile, which must not get lost.
+            // Gardener has requested another operation in the meantime, which must not be lost.
             (Operation::Restore, "wait-for-state", None, None),
             (Operation::Migrate, "restore", None, Some(&let_go)),
         ] {

@@ -1,4 +1,4 @@
-//! Pure: which deployments begin to replace their machines, and why, for events and metrics.
+//! Pure: which deployments start to replace their machines, and why, for events and metrics.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ pub struct Roll {
     pub pool: String,
     /// Name of the deployment.
     pub deployment: String,
-    /// Name of the class before.
+    /// Name of the previous class.
     pub from: String,
-    /// Name of the class after.
+    /// Name of the new class.
     pub to: String,
-    /// Inputs of the class name that changed, for people.
+    /// Changed inputs of the class name, in human-readable form.
     pub inputs: Vec<String>,
-    /// What kind of input that is.
+    /// Category of the cause.
     pub cause: RollCause,
-    /// Whether machines are updated where they are.
+    /// Whether machines are updated in place.
     pub is_in_place: bool,
 }
 
@@ -34,7 +34,7 @@ impl Roll {
     }
 }
 
-/// Where the change came from: a fixed set, for metrics.
+/// Source of the change: a fixed set, for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RollCause {
     /// The pool in the Worker: machine type, image, volumes, Kubernetes version, node agent.
@@ -43,7 +43,7 @@ pub enum RollCause {
     ProviderConfig,
     /// The infrastructure: subnets, identities, scale sets.
     Infrastructure,
-    /// It was not recorded: another program made the class before.
+    /// It was not recorded, because another program created the previous class.
     NotRecorded,
 }
 
@@ -51,7 +51,7 @@ impl RollCause {
     /// All causes.
     pub const ALL: [Self; 4] = [Self::Pool, Self::ProviderConfig, Self::Infrastructure, Self::NotRecorded];
 
-    /// The cause as metrics name it.
+    /// Name of the cause in metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -1,9 +1,9 @@
-//! Pure: the condition that says whether the pools that roll are those that somebody has saved, and roll for the same reason
-//! (docs/preview.md#saved-rolls). It is written only where rolls were saved.
+//! Pure: the condition `RollsAsPlanned`. It reports whether the pools that roll match the saved rolls and roll for the
+//! same reasons (docs/preview.md#saved-rolls). It is written only after rolls were saved.
 //!
-//! A roll counts in the reconcile that writes it, and while old machines are left if it was recorded after the rolls were
-//! saved: a reconcile that could not report it hides nothing. A roll that nobody has planned is told until other rolls are
-//! saved.
+//! A roll is evaluated in the reconcile that writes it. If it was recorded after the rolls were saved, it is evaluated
+//! again as long as old machines exist, in case that reconcile could not report it. An unplanned roll is reported until
+//! other rolls are saved.
 
 use std::collections::BTreeMap;
 
@@ -25,13 +25,13 @@ const UNPLANNED: &str = "UnplannedRoll";
 const NOT_COMPARABLE: &str = "RollNotComparable";
 const NO_PLAN: &str = "NoPlannedRolls";
 
-/// What a roll is beside what was saved.
+/// Result of comparing a roll with the saved rolls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Compared {
     AsPlanned,
-    /// Why not, for people.
+    /// The difference, as a human-readable message.
     Unplanned(String),
-    /// What its class was made of before is not recorded.
+    /// The earlier inputs of its class were not recorded.
     Unknown,
 }
 
@@ -52,8 +52,8 @@ impl Compared {
     }
 }
 
-/// Compares what rolls with what was saved; `None` where the condition stays as it is recorded. `rolls` have just been written,
-/// `live` are the objects after that.
+/// Compares the rolls with the saved ones; `None` if the recorded condition stays. `rolls` were written by this
+/// reconcile, and `live` are the objects after that.
 #[must_use]
 pub fn rolls_as_planned(
     context: &WorkerContext<'_>,
@@ -84,7 +84,7 @@ pub fn rolls_as_planned(
     judge(recorded, &planned, &pools)
 }
 
-/// The worst of a pool's zones counts.
+/// Keeps the worst result among a pool's zones.
 fn count_worst<'a>(pools: &mut BTreeMap<&'a str, Compared>, pool: &'a str, compared: Compared) {
     let worst = pools.entry(pool).or_insert(Compared::AsPlanned);
     if compared.rank() > worst.rank() {
@@ -92,7 +92,7 @@ fn count_worst<'a>(pools: &mut BTreeMap<&'a str, Compared>, pool: &'a str, compa
     }
 }
 
-/// The condition that follows; `None` where it stays.
+/// The resulting condition; `None` if the recorded one stays.
 fn judge(recorded: Option<&Value>, planned: &PlannedRolls, pools: &BTreeMap<&str, Compared>) -> Option<Condition> {
     let of_type = ConditionType::RollsAsPlanned;
     let which = format!("the rolls saved at {} ({})", planned.saved.strftime("%Y-%m-%dT%H:%M:%SZ"), planned.digest());
@@ -103,7 +103,7 @@ fn judge(recorded: Option<&Value>, planned: &PlannedRolls, pools: &BTreeMap<&str
         let text = listed(&unplanned, MOST_OF_FAILURE);
         return Some(Condition::unmet(of_type, UNPLANNED, format!("Compared with {which}: {text}")));
     }
-    // It is told until other rolls are saved.
+    // Report it until other rolls are saved.
     if of_these.is_some_and(|recorded| recorded["status"] == ConditionStatus::False.as_str()) {
         return None;
     }
@@ -122,7 +122,7 @@ fn judge(recorded: Option<&Value>, planned: &PlannedRolls, pools: &BTreeMap<&str
     }
 }
 
-/// Nobody saved rolls, or nobody can read them: a condition that was written before is not true for ever.
+/// Rolls are not saved or can't be read. A condition from an earlier comparison must not stay indefinitely.
 fn without_plan(recorded: Option<&Value>, error: Option<&PlannedRollsError>) -> Option<Condition> {
     let why = match (error, recorded) {
         (Some(error), _) => error.to_string(),
@@ -163,12 +163,12 @@ fn compared(pool: &str, wanted: &Inputs, history: Option<&History>, planned: &Pl
     Compared::Unplanned(format!("pool {pool:?} rolls also because of {more}, which was not planned"))
 }
 
-/// Inputs that get another value than was planned.
+/// Planned inputs that get another value than planned.
 fn others<'a>(wanted: &Inputs, planned: &'a ChangedInputs) -> Vec<&'a String> {
     planned.iter().filter(|(name, digest)| wanted.get(*name) != digest.as_ref()).map(|(name, _)| name).collect()
 }
 
-/// The inputs of the last change; `None` where they are not recorded.
+/// The inputs of the last change; `None` if they were not recorded.
 fn changed(history: &History) -> Option<ChangedInputs> {
     let [newest, before, ..] = history.generations.as_slice() else { return None };
     Some(changed_inputs(before.inputs.as_ref()?, newest.inputs.as_ref()?))
@@ -254,7 +254,7 @@ mod tests {
             rolled("cache", upgraded, fields),
             "pool \"cache\" rolls because of kubernetes.version, and was not to roll"
         );
-        // The key can change for a reason that only the landscape knows.
+        // The key may also change for a reason that only the landscape determines.
         let rekeyed = [("image.version", "2"), ("nodeAgentSecretName", "z")];
         assert!(rolled("web", &rekeyed, fields).contains("nodeAgentSecretName"), "{}", rolled("web", &rekeyed, fields));
         let after = change(image);
@@ -309,8 +309,8 @@ mod tests {
         assert_eq!(worst(&[unplanned("b"), Compared::AsPlanned, unplanned("c")]), unplanned("b"), "the first of these");
     }
 
-    /// The reason after a reconcile of pool `a`, whose class is made of the machine type `b` now and was made of `before`.
-    /// `rolls` are the deployments whose roll has just been written.
+    /// Reason of the condition after a reconcile of pool `a`, whose class now depends on machine type `b` and
+    /// previously on `before`. `rolls` are the deployments whose roll was written by it.
     fn reason_after(saved: &PlannedRolls, before: &Generation, rolls: &[&str], updated: i32) -> Option<&'static str> {
         let mut objects = Objects::new(&json!({}));
         let annotation = (planned_rolls::ANNOTATION.to_owned(), saved.annotation().unwrap());
@@ -346,7 +346,7 @@ mod tests {
         inputs(&[("machineType", &digest("machineType", &[value]))])
     }
 
-    /// Of the machine type `a`.
+    /// A class with machine type `a`.
     fn before(since: &str, found: bool) -> Generation {
         let inputs = Some(machine_type("a"));
         Generation { class: "old".to_owned(), since: since.parse().unwrap(), found, inputs }

@@ -1,6 +1,6 @@
 //! Pure step: what a reconcile writes into the status of its Worker (docs/status.md).
 //!
-//! It is decided once, from everything that the reconcile has found; how long its texts are is left to whoever writes it.
+//! It is computed once from all findings of the reconcile. The writer chooses the length of its texts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,50 +19,50 @@ use crate::worker::reconcile_outcome::ReconcileOutcome;
 use crate::worker::request::{Operation, answered_at, is_reconcile_requested, is_unanswered};
 use crate::worker::status_text::{TextSize, is_same_text};
 
-/// What a reconcile has found, as far as the status says it.
+/// Findings of a reconcile that are reported in the status.
 #[derive(Clone, Copy)]
 pub struct Findings<'a> {
     /// The operation.
     pub operation: Operation,
-    /// How it stands.
+    /// Result of the reconcile.
     pub outcome: &'a ReconcileOutcome,
-    /// What gardenlet and the autoscaler read besides.
+    /// Other status fields for gardenlet and the autoscaler.
     pub published: Option<&'a Published>,
-    /// The plan and how its machines stand, where both are known.
+    /// The plan and the progress of its machines, if both are known.
     pub deployed: Option<(&'a Plan, &'a Progress)>,
-    /// Conditions that were found out.
+    /// Evaluated conditions.
     pub conditions: &'a [Condition],
-    /// Whether events are published about it.
+    /// Whether events are published about these findings.
     pub has_events: bool,
 }
 
 impl<'a> Findings<'a> {
-    /// Of an operation of which nothing is known but how it stands.
+    /// Findings of an operation of which only the result is known.
     #[must_use]
     pub fn of(operation: Operation, outcome: &'a ReconcileOutcome) -> Self {
         Self { operation, outcome, published: None, deployed: None, conditions: &[], has_events: false }
     }
 }
 
-/// What is to be written into the status of a Worker: what it does not say yet.
+/// Changes to the status of a Worker.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StatusReport {
     operation: Option<OperationReport>,
-    /// Members that somebody acts on.
+    /// Fields that other controllers act on.
     members: Map<String, Value>,
     conditions: Option<ConditionsReport>,
-    /// Whether it only says in other words how the operation stands: nobody acts on it, so it may wait for a moment.
+    /// Whether only messages change. No controller acts on them, so the write may be delayed.
     pub is_only_text: bool,
 }
 
 impl StatusReport {
-    /// What the status of a Worker has to say of these findings.
+    /// Compares the findings with the recorded status.
     #[must_use]
     pub fn of(worker: &Worker, findings: Findings<'_>, now: Timestamp) -> Self {
         let Findings { operation, outcome, published, deployed, conditions, has_events } = findings;
         let answered_at = answered_at(worker, now);
         let is_awaited = is_reconcile_requested(worker) || is_unanswered(worker, now);
-        // A beginning is always written, and what gardenlet waits for: a time after its request.
+        // A start is always written, and so is a result that gardenlet waits for, with a time after its request.
         let is_due = is_awaited || *outcome == ReconcileOutcome::Started;
         let operation = OperationReport::of(worker, operation, outcome, &seconds(answered_at), is_due);
         let mut members =
@@ -71,7 +71,7 @@ impl StatusReport {
             members.extend(in_place_updates(worker, plan, progress));
         }
         let conditions = ConditionsReport::of(&worker.status.conditions, conditions, &seconds(now));
-        // What events were published about is written at once, or the next reconcile would publish them again.
+        // A status with events is written immediately, because the next reconcile would publish them again.
         let is_only_text = !has_events
             && is_same_state(worker, outcome)
             && members.is_empty()
@@ -79,14 +79,15 @@ impl StatusReport {
         Self { operation, members, conditions, is_only_text }
     }
 
-    /// That an operation begins; nothing for a new Worker, whose status nobody could take for the end of its request.
+    /// Marks an operation as started; empty for a new Worker, because it has no earlier result to be mistaken for the
+    /// current one.
     #[must_use]
     pub fn beginning(worker: &Worker, operation: Operation, now: Timestamp) -> Self {
         if is_new(worker) { Self::default() } else { Self::started(worker, operation, now) }
     }
 
-    /// That the operation of a new Worker goes on, whose first reconcile has nothing else to report: else the next would begin
-    /// anew.
+    /// Marks the operation of a new Worker as started if its first reconcile has nothing else to report, because the
+    /// next one would start it again.
     #[must_use]
     pub fn keep_processing(worker: &Worker, operation: Operation, now: Timestamp) -> Self {
         if is_new(worker) { Self::started(worker, operation, now) } else { Self::default() }
@@ -96,8 +97,8 @@ impl StatusReport {
         Self::of(worker, Findings::of(operation, &ReconcileOutcome::Started), now)
     }
 
-    /// What has to be written of the conditions of a Worker of which nothing is asked: the given one, if it is news, and without
-    /// those that an older extension has left behind.
+    /// Changes to the conditions of a Worker without a requested operation: the given one if it differs, and the
+    /// removal of those that an older extension has left behind.
     #[must_use]
     pub fn of_condition(worker: &Worker, condition: Option<&Condition>, now: Timestamp) -> Self {
         let conditions = condition.map_or(&[][..], std::slice::from_ref);
@@ -107,7 +108,7 @@ impl StatusReport {
         }
     }
 
-    /// The merge patch of the Worker with texts of that size; `None` where its status says all of it.
+    /// The merge patch of the Worker with texts of this size; `None` if its status is up to date.
     #[must_use]
     pub fn patch(&self, texts: TextSize) -> Option<Value> {
         let mut status = self.members.clone();
@@ -120,8 +121,8 @@ impl StatusReport {
         (!status.is_empty()).then(|| json!({ "status": status }))
     }
 
-    /// The JSON patch with full texts of the Worker with that uid only, in whichever version it is; it has a status. `None` where nothing
-    /// is to be written, or where something is to be merged into what may be there.
+    /// The JSON patch with full texts that only applies to the Worker with this UID, in any version. The Worker must
+    /// have a status. `None` if there is nothing to write, or if a field would have to be merged.
     #[must_use]
     pub fn patch_of_one(&self, uid: &str) -> Option<json_patch::Patch> {
         let Value::Object(mut members) = self.patch(TextSize::Full)?.get_mut("status")?.take() else { return None };
@@ -129,13 +130,13 @@ impl StatusReport {
         let add = |path: PointerBuf, value: Value| PatchOperation::Add(AddOperation { path, value });
         let mut operations =
             vec![PatchOperation::Test(TestOperation { path: at(&["metadata", "uid"]), value: json!(uid) })];
-        // All its members are written.
+        // All of its fields are set, so it can be replaced.
         operations.extend(members.remove("lastOperation").map(|last| add(at(&["status", "lastOperation"]), last)));
         for (member, value) in members {
             let path = at(&["status", &member]);
             match value {
                 Value::Object(_) => return None,
-                // What is not there can't be removed.
+                // Removing a missing field fails, so add it first.
                 Value::Null => {
                     operations.extend([add(path.clone(), json!({})), PatchOperation::Remove(RemoveOperation { path })])
                 }
@@ -146,7 +147,7 @@ impl StatusReport {
     }
 }
 
-/// Since when the status says that the Worker fails.
+/// Since when the Worker has failed, according to its status.
 #[must_use]
 pub fn failing_since(worker: &Worker) -> Option<Timestamp> {
     let last = worker.status.last_operation.as_ref().filter(|last| last.state == "Error")?;
@@ -168,7 +169,7 @@ fn is_same_state(worker: &Worker, outcome: &ReconcileOutcome) -> bool {
     }
 }
 
-/// What `lastOperation` and `lastError` say besides type and time.
+/// Fields of `lastOperation` and `lastError` except for type and time.
 struct OperationState {
     state: &'static str,
     progress: i32,
@@ -193,23 +194,23 @@ fn operation_state(operation: Operation, outcome: &ReconcileOutcome) -> Operatio
     OperationState { state, progress, description, codes }
 }
 
-/// How an operation stands, where the status does not say it.
+/// Operation fields to write, if the status differs.
 #[derive(Clone, Debug, PartialEq)]
 struct OperationReport {
-    /// Members without texts.
+    /// Fields except for messages.
     members: Map<String, Value>,
     description: String,
     last_error: LastError,
 }
 
-/// What becomes of `lastError`.
+/// Change of `lastError`.
 #[derive(Clone, Debug, PartialEq)]
 enum LastError {
-    /// It says the same as the operation.
+    /// It gets the message of the operation.
     Written,
     /// It is removed.
     Removed,
-    /// It stays, with this text.
+    /// It stays, with this message.
     Kept(String),
 }
 
@@ -232,7 +233,7 @@ impl OperationReport {
         }
         let last_error = match outcome {
             ReconcileOutcome::Failed(_) => {
-                // Codes are a list, which a merge patch replaces as a whole; none is a null.
+                // A merge patch replaces lists as a whole; null removes the codes.
                 let codes = if wanted.codes.is_empty() { Value::Null } else { json!(wanted.codes) };
                 members.insert("lastError".to_owned(), json!({"codes": codes, "lastUpdateTime": now}));
                 LastError::Written
@@ -252,7 +253,7 @@ impl OperationReport {
         match &self.last_error {
             LastError::Written => members["lastError"]["description"] = description.clone(),
             LastError::Removed => drop(members.insert("lastError".to_owned(), Value::Null)),
-            // One that older extensions wrote may leave no room.
+            // A message from an older extension may be too long.
             LastError::Kept(recorded) if size(recorded) > texts.of_text() => {
                 members.insert("lastError".to_owned(), json!({"description": texts.text(recorded)}));
             }
@@ -263,7 +264,7 @@ impl OperationReport {
     }
 }
 
-/// Whether the status says all of it already.
+/// Whether the status is already up to date.
 fn is_operation_recorded(
     worker: &Worker,
     operation: Operation,
@@ -282,7 +283,7 @@ fn is_operation_recorded(
             is_same_text(&error.description, &wanted.description) && error.codes.iter().eq(wanted.codes.iter())
         }),
         ReconcileOutcome::Succeeded => last_error.is_none(),
-        // Until the operation ends, the last error stays for people to read.
+        // The last error stays visible to users until the operation ends.
         ReconcileOutcome::Started | ReconcileOutcome::Waiting(..) => true,
     };
     let is_observed = !outcome.is_end() || worker.status.observed_generation == worker.metadata.generation;
@@ -305,8 +306,8 @@ fn published_members(worker: &Worker, published: &Published, now: Timestamp) -> 
     members
 }
 
-/// `status.inPlaceUpdates` where it differs. A pool keeps the entry that it has, or has none, as long as there are old machines
-/// that a person has to select, and while it can't be planned.
+/// `status.inPlaceUpdates` if it differs. The entry of a pool stays unchanged while a user has to select old machines
+/// of it, and while the pool can't be planned.
 fn in_place_updates(worker: &Worker, plan: &Plan, progress: &Progress) -> Option<(String, Value)> {
     let nothing = BTreeMap::new();
     let known = worker.status.in_place_updates.as_ref().map(|updates| &updates.worker_pool_to_hash_map);
@@ -352,7 +353,7 @@ fn texts(operation: Operation) -> Texts {
     Texts { begun, succeeded, failed }
 }
 
-/// A text with its first letter in upper case.
+/// Converts the first letter to upper case.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

@@ -1,27 +1,27 @@
-//! How long the texts of a status may be. gardenlet copies them into the Shoot, and etcd takes 1.5 MiB for a whole Worker, of
-//! which its specification and the bounds for the autoscaler need most: those are never shortened.
+//! Maximum lengths of texts in a status. gardenlet copies them into the Shoot, and etcd accepts 1.5 MiB for a whole
+//! Worker. Most of that is needed for its specification and the autoscaler bounds, which are never shortened.
 
 use crate::api::bounded_text::shortened;
 
-/// How long texts may be. A status that the API server rejects for its size is written with shorter ones.
+/// Size of texts. A status that the API server rejects for its size is written with shorter ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextSize {
-    /// As people want them.
+    /// In full.
     Full,
-    /// The beginning and the end of each.
+    /// The beginning and the end of each text.
     Short,
-    /// What goes wrong, in a few words.
+    /// A few words.
     Shortest,
 }
 
-/// The longest text that a status has room for is shortened once more where it does not fit; what goes before it counts too.
+/// Maximum length of a failure in bytes. It leaves room for a prefix within a full text, so it is not shortened again.
 pub(crate) const MOST_OF_FAILURE: usize = 15 * 1024;
 
 impl TextSize {
     /// From the longest to the shortest.
     pub const ALL: [Self; 3] = [Self::Full, Self::Short, Self::Shortest];
 
-    /// Most bytes of a text.
+    /// Maximum length of a text in bytes.
     pub(crate) fn of_text(self) -> usize {
         match self {
             Self::Full => 16 * 1024,
@@ -30,7 +30,8 @@ impl TextSize {
         }
     }
 
-    /// Most bytes of each list of pools in `PoolsReady`. A thousand pools have room, with names as long as Gardener allows.
+    /// Maximum length of each list of pools in `PoolsReady` in bytes. In full, it fits a thousand pools with the
+    /// longest names that Gardener allows.
     pub(crate) fn of_pool_list(self) -> usize {
         match self {
             Self::Full => 32 * 1024,
@@ -39,13 +40,13 @@ impl TextSize {
         }
     }
 
-    /// A text of this size.
+    /// Shortens a text to this size.
     pub(crate) fn text(self, text: &str) -> String {
         shortened(text, self.of_text())
     }
 }
 
-/// Whether a recorded text is the wanted one, in whatever size. What was once rejected for its size is not tried again and again.
+/// Whether a recorded text is the target text in any size. A text that was rejected for its size is not written again.
 pub(crate) fn is_same_text(recorded: &str, wanted: &str) -> bool {
     TextSize::ALL.into_iter().any(|size| recorded == size.text(wanted))
 }

@@ -1,4 +1,4 @@
-//! Pure: what becomes of a Worker of which nothing is asked, from its status and its machine objects alone.
+//! Pure: decisions about a Worker without a requested operation, from its status and its machine objects only.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,27 +17,28 @@ use crate::worker::node_count::{LiveMachines, MachineCount, NodeCount, nodes_mis
 use crate::worker::request::{Trigger, trigger};
 use crate::worker::status::StatusReport;
 
-/// Nodes that are not ready are reported when that has lasted so long: the Go extension checks that often, and an autoscaler's
-/// change, which machine-controller-manager takes a moment to see, is no fault.
+/// How long nodes must be unready before this is reported. The Go extension checks at this interval. An autoscaler's
+/// change that machine-controller-manager has not observed yet is no fault.
 const LASTING: Duration = Duration::from_secs(30);
-/// Somebody else's health check, every 30 s in the Go extension, would have seen by then that nodes are not ready: it is gone.
+/// By then another controller's health check, every 30 s in the Go extension, would have reported unready nodes, so it
+/// no longer runs.
 const ABANDONED: Duration = Duration::from_secs(120);
 
-/// What has to be found out about a Worker of which nothing is asked.
+/// What to find out about a Worker without a requested operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SteadyQuestions {
-    /// Whether its machines are followed at all: not while somebody else has to act, nor after a deletion or migration.
+    /// Whether its machines are observed: not while another controller has to act, nor after a deletion or migration.
     pub is_followed: bool,
-    /// Whether its specification has changed since it was done.
+    /// Whether its specification has changed since the last operation.
     pub has_new_specification: bool,
-    /// Whether a person selects machines of it for updates in place, so that all its machine objects are needed.
+    /// Whether it has pools with manual in-place updates, which require all machine objects.
     pub has_pools_by_hand: bool,
-    /// Whether it is hibernated, as its status records; unknown where the last operation was another extension's.
+    /// Whether it is hibernated, according to its status; `None` if another extension performed the last operation.
     pub is_hibernated: Option<bool>,
 }
 
 impl SteadyQuestions {
-    /// Those of a Worker.
+    /// Derives them from a Worker.
     #[must_use]
     pub fn of(worker: &Worker) -> Self {
         let trigger = trigger(worker);
@@ -50,31 +51,32 @@ impl SteadyQuestions {
     }
 }
 
-/// What is found out about a Worker of which nothing is asked.
+/// Result for a Worker without a requested operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SteadyFinding {
-    /// A person has selected a machine for an update in place: an operation begins.
+    /// A user has selected a machine for an in-place update, so an operation starts.
     UpdateDue,
-    /// Its nodes are as the condition says, or better: the report is written now.
+    /// Its nodes are as in the condition, or better: the report is written immediately.
     Current(StatusReport),
-    /// Nodes are not ready, and the condition says otherwise: the report is written once that has lasted so long.
+    /// Nodes are not ready, contrary to the condition: the report is written if this lasts for the given time.
     Unready(StatusReport, Duration),
 }
 
-/// What is known of the nodes of the shoot.
+/// Node count of the shoot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KnownNodes<'a> {
-    /// They are not counted: the condition is somebody else's, or there are none.
+    /// Nodes are not counted: another controller owns the condition, or there are none.
     NotCounted,
-    /// They are being counted for the first time.
+    /// The first count is under way.
     Awaited,
-    /// They were counted, or why they could not be, beside these machines.
+    /// The count or why it failed, with the machines to compare it with.
     Counted(Result<NodeCount, &'a str>, LiveMachines),
 }
 
-/// Judges a steady Worker. The condition that gardenlet reads is left to whoever `health_check` says, and a Worker that has only
-/// been taken over is not written before something is asked. `deployments` are its machine deployments, or why they can't be read; `objects` are all its machine
-/// objects, for one with pools that are updated by hand.
+/// Evaluates a steady Worker. `health_check` decides whether this controller writes the condition for gardenlet. A
+/// Worker that has only been taken over is not written before an operation is requested. `deployments` are its machine
+/// deployments, or why they can't be read. `objects` are all its machine objects, required for pools with manual
+/// in-place updates.
 #[must_use]
 pub fn judge_steady(
     worker: &Worker,
@@ -121,16 +123,17 @@ pub fn judge_steady(
     }
 }
 
-/// Whether the status says so. A condition that is true may be recorded in other words, or not at all: nobody acts on words.
+/// Whether the status already has the condition. A true one may have another message or be missing, because no
+/// controller acts on it.
 fn is_reported(worker: &Worker, condition: &Condition) -> bool {
     let conditions = &worker.status.conditions;
     is_recorded(conditions, condition)
         || condition.status == ConditionStatus::True && !is_denied(conditions, condition.condition_type)
 }
 
-/// Whether a person has done something about machines that the last operation does not know of: a selected machine, or no old
-/// machine any more where the last operation left some. `live` is needed only where the Worker has pools that are updated by
-/// hand. The Go extension reconciles when it sees the machine's condition change, so what happens while it does not run is lost.
+/// Whether a user has updated machines since the last operation: a machine is selected, or no old machine is left
+/// although the last operation left some. Unlike the Go extension, which reacts to changes of the machine's condition,
+/// this also finds updates made while the controller was down.
 fn is_update_due(worker: &Worker, live: &MachineObjects) -> bool {
     let by_hand: Vec<&MachineDeployment> =
         live.deployments.values().map(|live| &live.object).filter(|deployment| is_by_hand(deployment)).collect();
@@ -145,7 +148,7 @@ fn is_update_due(worker: &Worker, live: &MachineObjects) -> bool {
     live.machines.iter().any(|machine| machine.is_selected && is_old(machine))
 }
 
-/// Whether a Worker has pools of which a person selects machines.
+/// Whether a Worker has pools with manual in-place updates.
 fn has_pools_by_hand(worker: &Worker) -> bool {
     let mut pools = worker.spec.pools.iter();
     pools.any(|pool| pool.update_strategy == Some(UpdateStrategy::ManualInPlaceUpdate))
@@ -155,7 +158,7 @@ fn is_by_hand(deployment: &MachineDeployment) -> bool {
     deployment.spec.strategy.as_ref().is_some_and(|strategy| strategy.is_manual_in_place())
 }
 
-/// Machine sets of other classes than their deployments have now.
+/// Machine sets of earlier classes of their deployments.
 fn old_sets<'a>(by_hand: &[&MachineDeployment], live: &'a MachineObjects) -> Vec<&'a LiveMachineSet> {
     let is_old = |deployment: &MachineDeployment, class: &str| deployment.spec.template.spec.class.name != class;
     let sets = live.machine_sets.iter().filter(|set| {
@@ -191,7 +194,7 @@ mod tests {
         )
     }
 
-    /// A Worker that this controller has operated, and the condition as it is recorded.
+    /// Conditions of a Worker that this controller has operated, with the given `EveryNodeReady`.
     fn recorded(status: &str, message: &str) -> Value {
         json!([
             {"type": "PoolsReady", "status": "True", "reason": "AllPoolsReady", "message": ""},

@@ -1,4 +1,4 @@
-//! Pure: the condition that says how long the versions of a shoot last (docs/versions.md#in-the-cluster).
+//! Pure: the condition that reports how long a shoot can keep its versions (docs/versions.md#in-the-cluster).
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::versions::notices::Notice;
 use crate::worker::conditions::{Condition, ConditionType};
 use crate::worker::status_text::MOST_OF_FAILURE;
 
-/// Whether no version of the shoot has to go within a year, or which one, when and where that leads.
+/// Whether a version of the shoot is forced to change within a year: which one, when and to what.
 #[must_use]
 pub fn versions_current(notices: &[Notice]) -> Condition {
     let of_type = ConditionType::VersionsCurrent;
@@ -19,13 +19,13 @@ pub fn versions_current(notices: &[Notice]) -> Condition {
     Condition::unmet(of_type, reason, listed(&texts, MOST_OF_FAILURE))
 }
 
-/// Nobody knows how long the versions last.
+/// No forecast is available.
 #[must_use]
 pub fn versions_unknown(why: &str) -> Condition {
     Condition::unknown(ConditionType::VersionsCurrent, "NoForecast", why)
 }
 
-/// What becomes of the condition where forecasts are switched off.
+/// The condition if forecasts are disabled and another status is recorded.
 #[must_use]
 pub fn versions_not_asked(present: &[Value]) -> Option<Condition> {
     versions_unknown("The controller runs without --version-forecast.").in_place_of_recorded(present)

@@ -1,4 +1,4 @@
-//! What a store remembers of objects, and which of two versions counts.
+//! State of a store: what it remembers of objects, and which of two versions wins.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem;
@@ -11,47 +11,49 @@ use crate::cluster::store::Kept;
 
 pub(super) struct State<T> {
     pub(super) namespaces: BTreeMap<String, BTreeMap<String, Entry<T>>>,
-    /// What this process has deleted, by uid: the watch may still show what was before.
+    /// Objects deleted by this process, by UID. The watch may still report earlier versions of them.
     pub(super) own_deletions: BTreeMap<String, OwnDeletion>,
-    /// Namespaces in which a read has shown something that this process had deleted before: it was answered and not done.
+    /// Namespaces in which a read returned an object whose deletion by this process had been confirmed.
     pub(super) undone: Vec<String>,
-    /// Uids of what is there although the last list of the watch had it not, and since when: an answer has shown it that was asked for before
-    /// that list, or came during it, so it may be newer than the list, or older. The watch shows it soon, or it has gone.
+    /// Objects missing from the last list of the watch, by UID, with the time of the request that returned them. That
+    /// request was sent before or during the list, so it may be older or newer. Either the watch reports the object
+    /// soon, or it is deleted.
     pub(super) unlisted: BTreeMap<String, Instant>,
-    /// Reads that are under way, by the time at which they began.
+    /// Number of reads under way, by the time at which they began.
     pub(super) reads: BTreeMap<u64, usize>,
-    /// Uids of what has gone since the oldest of these reads began, with the time.
+    /// UIDs of objects deleted since the oldest of these reads began, with the time.
     pub(super) gone: BTreeMap<String, u64>,
-    /// Namespaces that were listed by themselves and that the watch has not caught up with.
+    /// Namespaces that were listed separately and that the watch has not caught up with.
     listed: BTreeMap<String, Listed>,
-    /// The newest version that the watch has shown, which shows one after the other.
+    /// The newest version that the watch has reported; its events are ordered.
     shown: u64,
-    /// Counts what happens here.
+    /// Logical clock of this store.
     pub(super) time: u64,
-    /// The list of a watch that has begun anew.
+    /// The relist under way.
     pub(super) list: Option<List>,
-    /// When the last one that is complete was asked for.
+    /// When the last complete relist was requested.
     list_asked: Option<u64>,
     pub(super) is_fresh: bool,
 }
 
 pub(super) struct List {
     pub(super) began: u64,
-    /// Names of what it has, by namespace.
+    /// Listed names, by namespace.
     pub(super) seen: HashMap<String, HashSet<String>>,
-    /// Uids of what this process has deleted since and the list still has: the watch will show that it goes.
+    /// UIDs of listed objects that this process has deleted since the list began. The watch will report their deletion.
     pub(super) own_deletions_seen: HashSet<String>,
-    /// Namespaces of what this process had deleted before, and the list still has: it was answered and not done.
+    /// Namespaces of listed objects that this process had deleted before the list began, so their deletion was
+    /// confirmed but not done.
     pub(super) undone: Vec<String>,
 }
 
-/// A list of one namespace: the version of which it was, and when it came.
+/// A list of one namespace: its version, and when it arrived.
 struct Listed {
     version: u64,
     time: u64,
 }
 
-/// What this process has deleted: where, and when.
+/// A deletion by this process.
 pub(super) struct OwnDeletion {
     pub(super) namespace: String,
     pub(super) time: u64,
@@ -62,35 +64,35 @@ pub(super) struct Entry<T> {
     pub(super) uid: String,
     pub(super) version: u64,
     pub(super) object: Arc<T>,
-    /// The version that the watch showed last.
+    /// The version last reported by the watch.
     pub(super) shown: u64,
-    /// Versions that this process has written and the watch has not shown yet.
+    /// Versions that this process has written and the watch has not reported yet.
     pub(super) own: Vec<u64>,
-    /// When something was heard of it last, from whomever.
+    /// When the object was last received, from any source.
     pub(super) heard: u64,
 }
 
-/// When a read or a write was asked for, here and by the clock.
+/// When a read or a write was sent, by the store's logical clock and in real time.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
     pub(super) time: u64,
     pub(super) at: Instant,
 }
 
-/// Where an object comes from.
+/// Source of an object.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     Watch,
-    /// The answer to a list of a watch that was asked for at that time.
+    /// A relist that was requested at this time.
     List(u64),
-    /// The answer to a read.
+    /// A read.
     Read(Asked),
-    /// Written by this process.
+    /// A write by this process.
     Write(Asked),
 }
 
 impl Source {
-    /// Whether it was asked for at that time or later, and the answer shows everything that was so then.
+    /// Whether this source was requested at that time or later and returns the complete state.
     fn is_answer_since(self, time: u64) -> bool {
         match self {
             Self::List(asked) | Self::Read(Asked { time: asked, .. }) => time <= asked,
@@ -98,7 +100,7 @@ impl Source {
         }
     }
 
-    /// When it was asked for, if everything was listed since.
+    /// When it was requested, if a relist was requested since.
     fn asked_before(self, list: Option<u64>) -> Option<Instant> {
         match self {
             Self::Read(asked) | Self::Write(asked) => list.filter(|list| asked.time <= *list).map(|_| asked.at),
@@ -131,7 +133,8 @@ impl<T> Default for State<T> {
 }
 
 impl<T: Kept> State<T> {
-    /// Puts an object where nothing newer is known; one that is known in that version is not read again. Tells whether it is a change.
+    /// Stores an object unless a newer version is known. Known versions are not decoded again. Returns whether the
+    /// change is external.
     pub(super) fn put(&mut self, identity: Identity, read: impl FnOnce() -> T, source: Source) -> bool {
         if source.is_watch() && self.had_gone(&identity, source) || self.stays_deleted(&identity, source) {
             return false;
@@ -141,14 +144,15 @@ impl<T: Kept> State<T> {
         let heard = self.time;
         let entries = self.namespaces.entry(namespace).or_default();
         let known = entries.get_mut(&name);
-        // Versions grow, but for a backup that was restored.
+        // Versions only decrease when a backup is restored.
         let goes_back =
             known.as_ref().is_some_and(|known| known.version > version && source.is_answer_since(known.heard));
         let same = known.filter(|known| known.uid == uid && !goes_back);
         let (mut shown, mut own) = same.map_or_else(Default::default, |known| (known.shown, mem::take(&mut known.own)));
         let is_change = match source {
             Source::Watch => shown < version && !own.contains(&version),
-            // It shows an own write alone, and not what others did before it and nobody has read.
+            // A list returns only the last own write, not the external changes before it that this process has not
+            // read.
             Source::List(_) => shown < version,
             Source::Read(_) | Source::Write(_) => false,
         };
@@ -161,7 +165,7 @@ impl<T: Kept> State<T> {
         }
         match entries.get_mut(&name) {
             Some(known) if known.uid == uid && known.version == version && !goes_back => {
-                // A watch may show it before the write is answered.
+                // The watch may report a version before the response to its write arrives.
                 if T::WRITTEN_DIFFERS && !matches!(source, Source::Write(_)) {
                     known.object = Arc::new(read());
                 }
@@ -170,10 +174,10 @@ impl<T: Kept> State<T> {
             Some(known) if known.uid == uid && known.version > version && !goes_back => {
                 (known.shown, known.own, known.heard) = (shown, own, heard);
             }
-            // Made anew under the same name, and newer than this.
+            // A newer object, recreated with the same name.
             Some(known) if known.version >= version && !goes_back => {}
             _ => {
-                // A newer version of what is in doubt settles nothing.
+                // A newer version of an unconfirmed object does not confirm it.
                 let is_new = entries.get(&name).is_none_or(|known| known.uid != uid);
                 let asked = source.asked_before(self.list_asked).filter(|_| is_new);
                 let unlisted = asked.map(|at| (uid.clone(), at));
@@ -187,7 +191,7 @@ impl<T: Kept> State<T> {
         is_change
     }
 
-    /// All objects of a namespace are known as they were at a version.
+    /// Records that all objects of a namespace are known at a version.
     pub(super) fn is_listed(&mut self, namespace: &str, version: u64) {
         self.time += 1;
         if version > self.shown {
@@ -195,7 +199,7 @@ impl<T: Kept> State<T> {
         }
     }
 
-    /// Whether this process has deleted an object, and no answer to a later question has it.
+    /// Whether this process has deleted the object and no later request has returned it.
     fn stays_deleted(&mut self, Identity { namespace, uid, .. }: &Identity, source: Source) -> bool {
         match self.own_deletions.get(uid) {
             Some(deletion) if source.is_answer_since(deletion.time) => {
@@ -209,7 +213,7 @@ impl<T: Kept> State<T> {
         }
     }
 
-    /// A watch shows an object that had gone before its namespace was listed last.
+    /// Whether a watch reports an object that was already deleted when its namespace was last listed.
     fn had_gone(&self, identity: &Identity, source: Source) -> bool {
         let Identity { namespace, name, uid, version } = identity;
         let is_past = |listed: &Listed| *version <= listed.version && !source.is_answer_since(listed.time);
@@ -217,7 +221,7 @@ impl<T: Kept> State<T> {
         self.listed.get(namespace).is_some_and(is_past) && known.is_none_or(|known| known.uid != *uid)
     }
 
-    /// The watch has shown everything up to this version: it is not behind lists of it any more.
+    /// Records that the watch has reported everything up to this version, so it no longer lags behind older lists.
     pub(super) fn has_shown(&mut self, version: u64) {
         if self.shown < version {
             self.shown = version;
@@ -225,14 +229,15 @@ impl<T: Kept> State<T> {
         }
     }
 
-    /// The watch begins anew with a list that was asked for at that time. Versions may be those of a backup that was restored.
+    /// Records that the watch restarts from a list requested at that time. Versions may have decreased because of a
+    /// restored backup.
     pub(super) fn shows_anew(&mut self, asked: u64) {
         self.shown = 0;
         self.list_asked = Some(asked);
         self.listed.retain(|_, listed| listed.time > asked);
     }
 
-    /// An object of that uid is gone for good.
+    /// Records the deletion of the object with this UID.
     pub(super) fn note_gone(&mut self, uid: &str) {
         self.unlisted.remove(uid);
         if !self.reads.is_empty() {

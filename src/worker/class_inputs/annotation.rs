@@ -1,11 +1,11 @@
-//! The text of the annotation: JSON, the present class in full, older ones by what was different.
+//! Format of the annotation: JSON with the current class in full and older ones as differences.
 //!
 //! `{"v":1,"d":0,"g":[{"c":"class","t":"2026-09-01T10:00:00Z","f":true,"i":{"input":"digest"}},{"c":…,"t":…,"p":{…}}]}`
 //!
-//! * `v`: version of this form; others are not read, and replaced at the next change;
-//! * `d`: detail: 0 fields, 1 lists, 2 roots, 3 all together;
-//! * `g`: classes, the present one first: `c` its name, `t` when it was recorded, `f` whether another program had made
-//!   it, `i` its inputs, `p` the same as what has to be changed in the inputs of the class after it (`null` removes).
+//! * `v`: format version; other versions are ignored and overwritten at the next change;
+//! * `d`: detail: 0 fields, 1 lists, 2 roots, 3 whole;
+//! * `g`: classes, the current one first: `c` name, `t` time of recording, `f` whether another program created it, `i`
+//!   inputs, `p` inputs as a patch to those of the class after it (`null` removes).
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -14,12 +14,12 @@ use crate::worker::class_inputs::Detail;
 use crate::worker::class_inputs::Inputs;
 use crate::worker::class_inputs::history::{Generation, History};
 
-/// Most bytes of the annotation's value.
+/// Maximum size of the annotation's value in bytes.
 pub const MAXIMUM_SIZE: usize = 1024;
 const VERSION: u64 = 1;
 
 impl History {
-    /// Reads an annotation; `None` for another form of it.
+    /// Parses an annotation; `None` for another format.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let document: Value = serde_json::from_str(text).ok()?;
@@ -46,8 +46,8 @@ impl History {
         (!generations.is_empty()).then_some(Self { detail, generations })
     }
 
-    /// The text, within the size: coarser before anything is forgotten, the oldest class first. `None` where not even the name
-    /// of the present class fits, which no object can have.
+    /// Serializes the record within the size limit, with less detail before the oldest class is dropped. `None` if not
+    /// even the name of the current class fits, which no valid object has.
     #[must_use]
     pub fn write(&self) -> Option<String> {
         for remembered in (1..=self.generations.len()).rev() {

@@ -1,23 +1,23 @@
-//! How finely inputs are named: as finely as a kibibyte allows.
+//! Granularity of recorded inputs, limited by the size of the annotation.
 
 use crate::worker::class_inputs::BEHIND;
 use crate::worker::class_inputs::Inputs;
 use crate::worker::class_inputs::digest;
 
-/// What all inputs together are called.
+/// Name of all inputs combined.
 const WHOLE: &str = "inputs";
 
-/// How finely inputs are named. A coarser record can always be made from a finer one, so both can be compared.
+/// Granularity of input names. A coarser record can be derived from a finer one, so both can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// Every input by its path: `dataVolumes[a].size`.
     #[default]
     Fields,
-    /// Entries of lists and maps together: `dataVolumes`.
+    /// Entries of lists and maps combined: `dataVolumes`.
     Lists,
-    /// Only the first part of each path.
+    /// Only the first segment of each path.
     Roots,
-    /// All inputs together. No provider has so many that it comes to this.
+    /// All inputs combined. No provider has enough inputs to need this.
     Whole,
 }
 
@@ -38,7 +38,7 @@ impl Detail {
         Self::ALL.into_iter().find(|detail| detail.number() == number)
     }
 
-    /// What an input is called at this detail.
+    /// Name of an input at this detail.
     pub(crate) fn name_of(self, input: &str) -> &str {
         match self {
             Self::Fields => input,
@@ -48,8 +48,7 @@ impl Detail {
         }
     }
 
-    /// The inputs at this detail, from any finer one. Coarser ones are made step by step, so that the way does not
-    /// matter.
+    /// Reduces inputs to this detail. Coarser levels are derived step by step, so the initial detail does not matter.
     pub(crate) fn of(self, inputs: &Inputs) -> Inputs {
         match self {
             Self::Fields => inputs.clone(),
@@ -60,7 +59,7 @@ impl Detail {
     }
 }
 
-/// Inputs with the same group share one digest; an input that is its group keeps its own.
+/// Inputs of the same group share one digest; an input that is its own group keeps its digest.
 fn grouped(inputs: &Inputs, group_of: fn(&str) -> &str) -> Inputs {
     let mut groups: std::collections::BTreeMap<&str, Vec<&str>> = std::collections::BTreeMap::new();
     for (name, digest) in inputs {
@@ -76,7 +75,7 @@ fn grouped(inputs: &Inputs, group_of: fn(&str) -> &str) -> Inputs {
     groups.into_iter().map(one).collect()
 }
 
-/// The part before a named entry. `[]` names no entry, it stands for the one that counts.
+/// The part before the first named entry. `[]` has no name and stays.
 fn list_of(name: &str) -> &str {
     let entry = name.match_indices('[').find(|(start, _)| !name[*start..].starts_with("[]"));
     entry.map_or(name, |(start, _)| &name[..start])
@@ -118,7 +117,7 @@ mod tests {
         let roots = Detail::Roots.of(&fine);
         assert_eq!(Detail::Roots.of(&roots), roots);
         assert_eq!(roots["a"], fine["a"]);
-        // Records are compared with those that an earlier version has written.
+        // Records are compared with those written by an earlier version.
         let one = inputs(&["b[x].y"]);
         assert_eq!(Detail::Lists.of(&one)["b"], digest("b", &["b[x].y", &one["b[x].y"]]));
         assert_eq!(Detail::Whole.of(&roots), Detail::Whole.of(&fine));

@@ -1,4 +1,4 @@
-//! The last classes of a deployment with their inputs, and what differs between them.
+//! The last classes of a deployment with their inputs, and the differences between them.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use crate::worker::class_inputs::BEHIND;
 use crate::worker::class_inputs::Detail;
 use crate::worker::class_inputs::Inputs;
 
-/// Classes that are remembered.
+/// Number of classes to keep.
 pub(super) const REMEMBERED: usize = 3;
 
-/// The last classes of a machine deployment, the present one first.
+/// The last classes of a machine deployment, the current one first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History {
-    /// How finely the inputs are named.
+    /// Granularity of the input names.
     pub detail: Detail,
-    /// The classes.
+    /// The classes, the current one first.
     pub generations: Vec<Generation>,
 }
 
@@ -27,31 +27,31 @@ pub struct Generation {
     pub class: String,
     /// When it was recorded, in whole seconds.
     pub since: Timestamp,
-    /// Whether it was there before: another program made it, at an unknown time.
+    /// Whether another program created it, at an unknown time.
     pub found: bool,
-    /// What its name is made of; `None` for a class that another program made and replaced.
+    /// Inputs of its name; `None` for a class that another program created and replaced.
     pub inputs: Option<Inputs>,
 }
 
 /// The change from one class to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassChange<'a> {
-    /// The class before.
+    /// The earlier class.
     pub from: &'a Generation,
-    /// The class after.
+    /// The later class.
     pub to: &'a Generation,
-    /// What caused it.
+    /// The cause of the change.
     pub difference: Difference,
 }
 
-/// What differs between the inputs of two classes.
+/// Difference between the inputs of two classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// These inputs do.
+    /// These inputs differ.
     Inputs(Vec<InputChange>),
-    /// None does, so it is their order.
+    /// No input differs, so it is their order.
     Order,
-    /// The inputs of one of them were not recorded.
+    /// The inputs of one class were not recorded.
     Unknown,
 }
 
@@ -62,7 +62,7 @@ pub struct InputChange {
     pub input: String,
     /// `changed`, `added` or `removed`.
     pub how: &'static str,
-    /// What stands behind an opaque input and differs as well.
+    /// Inputs that determine an opaque input and differ as well.
     pub because: Vec<String>,
 }
 
@@ -78,10 +78,10 @@ fn is_opaque(input: &str) -> bool {
     ["nodeAgentSecretName", "inPlaceHash"].contains(&input)
 }
 
-/// Inputs that change, by name, with the digest that they get; one that goes has none.
+/// Changed inputs by name, with their new digest; `None` for removed ones.
 pub type ChangedInputs = BTreeMap<String, Option<String>>;
 
-/// The history after `class` is wanted; `None` when it stays as it is.
+/// Records `class` as the target; `None` if the history stays unchanged.
 pub(super) fn record(
     known: Option<History>,
     live_class: Option<&str>,
@@ -91,11 +91,12 @@ pub(super) fn record(
 ) -> Option<History> {
     let mut history = known.unwrap_or(History { detail: Detail::Fields, generations: Vec::new() });
     let newest = history.generations.first();
-    // Whoever did it: the live class is not the one that was recorded last.
+    // True if any program has replaced the last recorded class.
     let was_replaced = live_class.is_some_and(|live| newest.is_none_or(|newest| newest.class != live));
     let present = history.detail.of(inputs);
     if let Some(newest) = history.generations.first_mut().filter(|newest| newest.class == class && !was_replaced) {
-        // What stands behind an opaque input can change without it; a later roll must not be blamed on that.
+        // Inputs behind an opaque one can change without it. Update them, so that a later roll is not attributed to
+        // them.
         if newest.inputs.as_ref() == Some(&present) {
             return None;
         }
@@ -116,7 +117,7 @@ impl History {
         self.generations.truncate(REMEMBERED);
     }
 
-    /// The changes, the last one first.
+    /// The changes, latest first.
     pub fn changes(&self) -> impl Iterator<Item = ClassChange<'_>> {
         self.generations.windows(2).filter_map(|pair| match pair {
             [to, from] => Some(ClassChange { from, to, difference: difference(from, to) }),
@@ -140,8 +141,8 @@ fn difference(from: &Generation, to: &Generation) -> Difference {
     Difference::Inputs(changes.collect())
 }
 
-/// What becomes of the inputs that two classes don't share, without the opaque ones where it is known what stands behind them:
-/// so much of a roll is known from a Shoot alone.
+/// Inputs that differ between two classes. Opaque ones are left out if the inputs behind them differ, because those are
+/// all that a Shoot alone reveals of a roll.
 #[must_use]
 pub fn changed_inputs(before: &Inputs, after: &Inputs) -> ChangedInputs {
     let names = differing(before, after);
@@ -173,7 +174,7 @@ mod tests {
         prop::collection::btree_map(NAMES, "[0-9a-f]{8}", 0..80)
     }
 
-    /// Records one class after the other, through the annotation as a cluster keeps it.
+    /// Records one class after the other, through the annotation as stored in a cluster.
     fn recorded(steps: &[(String, Inputs)]) -> Option<String> {
         let mut annotation: Option<String> = None;
         let mut live: Option<&str> = None;

@@ -1,4 +1,4 @@
-//! What one deployment waits for, from the deployment, its machine sets and machines alone.
+//! State of one deployment, from the deployment, its machine sets and its machines only.
 
 use crate::api::machine::MachineDeployment;
 use crate::provider::WantedDeployment;
@@ -8,27 +8,25 @@ use crate::worker::progress::DeploymentProgress;
 use crate::worker::progress::Hibernation;
 use crate::worker::progress::Phase;
 
-/// Finalizer of machine-controller-manager on deployments that it has taken in hand.
+/// Finalizer of machine-controller-manager on deployments that it manages.
 const TAKEN: &str = "machine.sapcloud.io/machine-controller-manager";
 
-/// What belongs to a deployment.
+/// Objects that belong to a deployment.
 pub(super) struct Owned<'a> {
-    /// Its machine sets.
     pub(super) sets: &'a [&'a LiveMachineSet],
-    /// Their machines.
     pub(super) machines: &'a [&'a LiveMachine],
 }
 
-/// How old machines stand that a person updates where they are.
+/// Old machines of a pool with manual in-place updates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ByHand {
-    /// Machines of old machine sets, which nobody need update now.
+    /// Machines of old machine sets, which need no update yet.
     old: i32,
-    /// Those of them that a person has selected.
+    /// Those that a user has selected.
     selected: i32,
 }
 
-/// Judges one deployment; without a live one nobody has seen the wish yet.
+/// Computes progress; `Unobserved` if the MachineDeployment does not exist yet.
 pub(super) fn judge(
     wanted: &WantedDeployment,
     live: Option<&LiveDeployment>,
@@ -40,7 +38,7 @@ pub(super) fn judge(
     let status = &object.status;
     let by_hand = by_hand(wanted, owned);
     let phase = live.map_or(Phase::Unobserved, |live| phase(wanted, live, owned, by_hand, hibernation));
-    // Where no machines are wanted, only one that does not even see that is waited for.
+    // During hibernation, only a change that is not observed yet is waited for.
     let is_waited_for =
         !hibernation.is_wanted() || hibernation == Hibernation::InProgress && phase == Phase::Unobserved;
     let since =
@@ -53,7 +51,7 @@ pub(super) fn judge(
             || owned.sets.iter().any(|set| !is_of_class(set, wanted)),
         desired: object.spec.replicas,
         present: status.replicas.max(left(owned, hibernation)),
-        // Until the last change is seen, the status counts machines of the template before it.
+        // Until the change is observed, the status counts machines of the previous template.
         updated: if phase == Phase::Unobserved { 0 } else { status.updated_replicas },
         available: status.available_replicas,
         unavailable: status.unavailable_replicas,
@@ -75,13 +73,13 @@ fn phase(
     let live = &deployment.object;
     let status = &live.status;
     let is_observed = status.observed_generation >= live.metadata.generation.unwrap_or_default();
-    // A machine-controller-manager that is scaled down sees no change and takes back no failure. One that runs may be about to make
-    // machines until it has seen the change; then its count is right, but for machines on their way out.
+    // A stopped machine-controller-manager observes no change and clears no failure. A running one may still create
+    // machines until it has observed the change; then its count is correct, except for machines being deleted.
     let is_empty = status.replicas == 0 && left(owned, hibernation) == 0;
     if is_empty && (hibernation == Hibernation::Done || hibernation == Hibernation::InProgress && is_observed) {
         return Phase::Ready;
     }
-    // What is told of an older generation, failed machines too, says nothing of the wish as it is now.
+    // Status of an older generation, including failed machines, does not apply to the current specification.
     if !is_observed {
         return Phase::Unobserved;
     }
@@ -96,7 +94,7 @@ fn phase(
     }
     let is_complete = status.unavailable_replicas <= status.preserved_failed_replicas.max(0)
         && status.updated_replicas + by_hand.old == status.replicas
-        // More machines than wanted are on their way out; nobody waits for their drain.
+        // Surplus machines are being deleted; their drain is not waited for.
         && status.replicas >= live.spec.replicas
         && by_hand.selected == 0;
     if is_complete && fault(live).is_none() { Phase::Ready } else { Phase::Pending }
@@ -110,15 +108,15 @@ fn has_wanted_set(wanted: &WantedDeployment, owned: &Owned<'_>) -> bool {
     owned.sets.iter().any(|set| is_of_class(set, wanted))
 }
 
-/// Whether machine-controller-manager should have made a machine set and has not. It leaves alone what is paused or frozen,
-/// and what it has never taken in hand it can't see yet.
+/// Whether machine-controller-manager should have created a machine set and has not. It ignores paused and frozen
+/// deployments, and a deployment without its finalizer may not be visible to it yet.
 fn is_untaken(wanted: &WantedDeployment, live: &MachineDeployment, owned: &Owned<'_>) -> bool {
     let is_taken = live.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == TAKEN);
     let is_frozen = condition(live, "Frozen").is_some_and(|status| status == "True");
     is_taken && !live.spec.paused && !is_frozen && !has_wanted_set(wanted, owned)
 }
 
-/// Only pools that are updated by hand may keep old machines.
+/// Only pools with manual in-place updates may keep old machines.
 fn by_hand(wanted: &WantedDeployment, owned: &Owned<'_>) -> ByHand {
     if !wanted.strategy.is_manual_in_place() {
         return ByHand::default();
@@ -129,8 +127,8 @@ fn by_hand(wanted: &WantedDeployment, owned: &Owned<'_>) -> ByHand {
     ByHand { old: old.iter().map(|set| set.replicas).sum(), selected: i32::try_from(selected).unwrap_or(i32::MAX) }
 }
 
-/// Machines that a hibernation waits for, whatever the status of the deployment counts: it has none of a machine set that has gone, and a
-/// machine-controller-manager that is stopped would never delete them.
+/// Machines that a hibernation waits for, regardless of the counts in the status. These omit machines of deleted
+/// machine sets, which a stopped machine-controller-manager would never delete.
 fn left(owned: &Owned<'_>, hibernation: Hibernation) -> i32 {
     let is_left = |machine: &&&LiveMachine| match hibernation {
         Hibernation::NotWanted => false,
@@ -140,7 +138,7 @@ fn left(owned: &Owned<'_>, hibernation: Hibernation) -> i32 {
     i32::try_from(owned.machines.iter().filter(is_left).count()).unwrap_or(i32::MAX)
 }
 
-/// What machine-controller-manager reports as wrong with a deployment: generation and conditions, not machines.
+/// Fault of a deployment reported by machine-controller-manager: generation and conditions, not machines.
 #[must_use]
 pub fn fault(deployment: &MachineDeployment) -> Option<String> {
     let (seen, generation) =
@@ -148,7 +146,7 @@ pub fn fault(deployment: &MachineDeployment) -> Option<String> {
     if seen < generation {
         return Some(format!("generation {generation} has not been observed yet, only {seen}"));
     }
-    // While a pool waits for a person, it does not progress, and that is no fault.
+    // A pool that waits for a user makes no progress, which is no fault.
     let waits_for_person = deployment.spec.strategy.as_ref().is_some_and(|strategy| strategy.is_manual_in_place())
         && deployment.status.updated_replicas != deployment.status.replicas;
     let wrong = |name: &str, status: &str| match condition(deployment, name) {
@@ -198,7 +196,7 @@ mod tests {
         })
     }
 
-    /// The healthy deployment with members changed.
+    /// The healthy deployment with changed fields.
     fn with<const N: usize>(changes: [(&str, Value); N]) -> Value {
         let mut document = healthy();
         for (pointer, value) in changes {
@@ -262,7 +260,7 @@ mod tests {
                 )]),
                 Phase::Pending,
             ),
-            // A failed machine that is kept on purpose is not waited for.
+            // A failed machine that is preserved on purpose is not waited for.
             (
                 with([("/status/unavailableReplicas", json!(1)), ("/status/preservedFailedReplicas", json!(1))]),
                 Phase::Ready,

@@ -1,5 +1,5 @@
-//! What is waited for, in words. They are those of the Go extension, because people and tools search for them; but here
-//! nothing that is waited for hides behind something else, and pools are named.
+//! Messages about progress. They match those of the Go extension, because users and tools search for them. Unlike
+//! there, they include everything that is waited for and name the pools.
 
 use std::collections::HashMap;
 
@@ -7,19 +7,19 @@ use crate::api::bounded_text::{Bound, beginning, joined, named, shortened, size}
 use crate::worker::machine_objects::FailedMachine;
 use crate::worker::progress::{DeploymentProgress, Phase, Progress};
 
-/// Machines with the same failure that are named.
+/// Limit of listed machines with the same failure.
 const MOST_NAMES: usize = 20;
-/// Deployments of one kind that are named.
+/// Limit of listed deployments of one kind.
 const MOST_DEPLOYMENTS: usize = 3;
-/// Most bytes of a list of pools.
+/// Maximum length of a list of pools in bytes.
 const MOST_OF_POOLS: usize = 4 * 1024;
-/// Characters of one failure. Clouds answer with whole documents.
+/// Maximum length of a failure in characters. Clouds may respond with whole documents.
 pub(crate) const LONGEST_DESCRIPTION: usize = 2000;
-/// Most bytes of a name within a text: names of Kubernetes have fewer.
+/// Maximum length of a name in a message in bytes. Kubernetes names are shorter.
 const MOST_OF_NAME: usize = 512;
 
 impl Progress {
-    /// What is waited for.
+    /// Message about everything that is waited for.
     #[must_use]
     pub fn waiting_text(&self) -> String {
         let mut pools = self.pending_pools();
@@ -31,7 +31,7 @@ impl Progress {
         }
         let mut parts = vec![format!("Waiting until machines are available ({}){pools}", self.numbers())];
         let old = self.sum(|deployment| match deployment.phase {
-            // Nobody knows yet which of them are old.
+            // The number of old machines is not known yet.
             Phase::Unobserved => 0,
             _ => deployment.present - deployment.updated - deployment.unselected,
         });
@@ -53,7 +53,7 @@ impl Progress {
         parts.join("; ")
     }
 
-    /// The numbers of all deployments together.
+    /// The sums over all deployments.
     fn numbers(&self) -> String {
         let desired = self.sum(|deployment| deployment.desired);
         let preserved = match self.sum(|deployment| deployment.preserved) {
@@ -71,7 +71,7 @@ impl Progress {
         )
     }
 
-    /// Deployments that machine-controller-manager has done nothing about.
+    /// Deployments that machine-controller-manager has not acted on.
     fn untaken_text(&self, what: &str, is_meant: impl Fn(&DeploymentProgress) -> bool) -> Option<String> {
         let is_untaken = |phase: &Phase| matches!(phase, Phase::Unobserved | Phase::WithoutMachineSet);
         let meant = self.deployments.iter().filter(|deployment| is_untaken(&deployment.phase) && is_meant(deployment));
@@ -96,7 +96,7 @@ struct SameFailure<'a> {
     names: Vec<&'a str>,
 }
 
-/// The failures, in the order of their first machines.
+/// Groups failures by description, in the order of their first machines.
 fn by_description<'a>(machines: impl Iterator<Item = &'a FailedMachine>) -> Vec<SameFailure<'a>> {
     let mut failures: Vec<SameFailure<'a>> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
@@ -110,14 +110,14 @@ fn by_description<'a>(machines: impl Iterator<Item = &'a FailedMachine>) -> Vec<
     failures
 }
 
-/// How many failures and machines are not told.
+/// Number of omitted failures and machines.
 fn rest_of(separator: &str, rest: &[SameFailure<'_>]) -> String {
     let machines: usize = rest.iter().map(|failure| failure.names.len()).sum();
     format!("{separator}and {} more errors of {machines} machines", rest.len())
 }
 
 impl SameFailure<'_> {
-    /// Names and description in at most so many bytes; names may have half of them.
+    /// Names and description in at most `bytes`, with at most half of them for names.
     fn text(&self, names: &[String], between: &str, bytes: usize) -> String {
         let names = named(names, Bound { items: MOST_NAMES, bytes: bytes / 2 });
         let left = bytes.saturating_sub(size(&names) + size(between));
@@ -125,7 +125,7 @@ impl SameFailure<'_> {
     }
 }
 
-/// Machines of one deployment that could not be made, by what is wrong with them, in at most so many bytes.
+/// Failed machines of one deployment, grouped by failure, in at most `bytes`.
 #[must_use]
 pub fn failed_machines_text(machines: &[FailedMachine], bytes: usize) -> String {
     let failures = by_description(machines.iter());
@@ -141,8 +141,8 @@ pub fn failed_machines_text(machines: &[FailedMachine], bytes: usize) -> String 
     format!("{begin}{}{end}", joined(&failures, ", ", left, text_of, |rest| rest_of(", ", rest)))
 }
 
-/// Machines that can't be deleted, by what is wrong with them, in at most so many bytes; each failure begins with `what` was
-/// being done.
+/// Machines whose deletion failed, grouped by failure, in at most `bytes`. Each failure starts with `what`, the
+/// attempted action.
 #[must_use]
 pub fn failed_deletions_text(what: &str, machines: &[&FailedMachine], bytes: usize) -> String {
     let text_of = |failure: &SameFailure<'_>, bytes: usize| {
@@ -154,7 +154,7 @@ pub fn failed_deletions_text(what: &str, machines: &[&FailedMachine], bytes: usi
 }
 
 impl DeploymentProgress {
-    /// Its failed machines with its pool, in at most so many bytes.
+    /// Its failed machines and its pool, in at most `bytes`.
     pub(crate) fn failure_text(&self, machines: &[FailedMachine], bytes: usize) -> String {
         let pool = format!(" (pool {})", shortened(&format!("{:?}", self.pool), MOST_OF_NAME.min(bytes / 4)));
         format!("{}{pool}", failed_machines_text(machines, bytes.saturating_sub(size(&pool))))
