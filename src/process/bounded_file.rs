@@ -1,4 +1,4 @@
-//! Text of a file that somebody else writes: as much of it as may be in memory.
+//! Reads files from outside with a size limit, so that they fit into memory.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,11 +6,11 @@ use std::path::Path;
 
 use anyhow::{Context, ensure};
 
-/// The text of a file of at most so many bytes, or of standard input for `-`. Whether it is too large is told by its size where it has one,
-/// else while it is read.
+/// Reads a text file of at most `most` bytes, or standard input for `-`. Checks the size of the file first, if it has
+/// one, and the number of bytes while reading.
 ///
 /// # Errors
-/// With the file that can't be read, or is too large.
+/// Names the file if it can't be read or is too large.
 pub(crate) fn text_of_at_most(path: &Path, most: u64) -> anyhow::Result<String> {
     let name = || path.display().to_string();
     let is_stdin = path.as_os_str() == "-";
