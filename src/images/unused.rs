@@ -1,4 +1,4 @@
-//! Which versions of a profile, and which images at a cloud, nobody needs. Whatever can't be understood counts as a need.
+//! Finds versions of a profile, and images at a cloud, that are not in use. Anything unclear is treated as a use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,21 +17,21 @@ use crate::offer::profile::Profile;
 
 pub use super::users::UsersError;
 
-/// Users of a version that are named.
+/// Maximum number of examples of users per version.
 const NAMED: usize = 3;
 
-/// What nobody needs, and why the rest is needed.
+/// Unused versions and images, and why the others are needed.
 #[derive(Debug, Serialize)]
 pub struct Unused {
     /// Every version of the profile.
     pub versions: Vec<VersionNeed>,
-    /// Images at the cloud that no source of needs names: no profile, no lock, no user.
+    /// Images at the cloud that no profile, lock or user refers to.
     pub images: Vec<UnusedImage>,
-    /// How many documents were looked into.
+    /// Number of documents searched.
     pub documents: usize,
 }
 
-/// A version with those who need it.
+/// A version and its users.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionNeed {
@@ -39,43 +39,43 @@ pub struct VersionNeed {
     pub image: String,
     /// The version.
     pub version: String,
-    /// Its stage.
+    /// Its classification.
     pub stage: Classification,
-    /// How many documents need it.
+    /// Number of documents that need it.
     pub users: usize,
-    /// Some of them.
+    /// Some of these documents.
     pub examples: Vec<String>,
-    /// Why it has to stay although no document needs it.
+    /// Why an unused version has to stay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
-    /// Its images that nobody needs either, if nobody needs the version.
+    /// Unused images of an unused version.
     pub images: Vec<String>,
 }
 
 impl VersionNeed {
-    /// Whether it can go.
+    /// Whether it can be removed.
     #[must_use]
     pub fn is_unused(&self) -> bool {
         self.users == 0 && self.kept.is_none()
     }
 }
 
-/// An image that nobody needs.
+/// An unused image.
 #[derive(Debug, Serialize)]
 pub struct UnusedImage {
-    /// Its name at the cloud.
+    /// Name at the cloud.
     pub id: String,
-    /// Its name for people.
+    /// Display name.
     pub name: String,
-    /// Where it is.
+    /// The region.
     pub region: String,
 }
 
-/// What a profile lists and nobody needs. `documents` is the landscape: Shoots, NamespacedCloudProfiles, Workers, ShootStates,
-/// machine classes, anything.
+/// Finds the unused parts of a profile. `documents` is the landscape: Shoots, NamespacedCloudProfiles, Workers,
+/// ShootStates, machine classes and others.
 ///
 /// # Errors
-/// When a document can't be understood: then nobody knows what is needed.
+/// If a document can't be decoded, because then its uses are unknown.
 pub fn unused(
     profile: &Profile,
     documents: Vec<Value>,
@@ -140,13 +140,13 @@ pub fn unused(
     Ok(Unused { versions, images: images.collect(), documents: documents.len() })
 }
 
-/// The names of a version's images at the cloud, in small letters: clouds don't tell them apart by that.
+/// Image names of a version at the cloud, in lower case, because clouds ignore case.
 fn ids_of(version: &OfferedVersion) -> impl Iterator<Item = String> + '_ {
     let names = version.flavors.iter().flat_map(|flavor| flavor.anywhere.iter().chain(flavor.by_region.values()));
     names.map(|name| name.value.to_lowercase())
 }
 
-/// Who needs which version, by its position in the offer.
+/// Users of versions, by index in the offer.
 #[derive(Default)]
 struct Users(BTreeMap<usize, (usize, Vec<String>)>);
 
@@ -175,13 +175,13 @@ impl Users {
     }
 }
 
-/// Whether a version is meant by its first numbers.
+/// Whether a version begins with these numbers.
 fn begins_with(version: &str, prefix: &str) -> bool {
     let rest = version.strip_prefix(prefix.trim_end_matches('.'));
     rest.is_some_and(|rest| prefix.is_empty() || rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Why a version has to stay whoever uses it: new pools get the newest one.
+/// Why a version has to stay even if it is unused: new pools get the newest one.
 fn kept(offered: &[OfferedVersion], position: usize, now: Timestamp) -> Option<String> {
     let version = offered.get(position)?;
     let others = || offered.iter().filter(|other| other.image == version.image);

@@ -1,5 +1,5 @@
-//! Listings of images as files: what the clouds' own tools print, what Garden Linux publishes of a release, and a form of our own.
-//! What a file is, its content tells.
+//! Listings of images in files: output of the clouds' own tools, release metadata of Garden Linux, and a format of
+//! our own. The format is detected from the content.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,34 +22,34 @@ mod own;
 pub use ec2::{Ec2Image, ec2_listing};
 pub use own::ImageList;
 
-/// Largest file that is read: every image of a large public cloud fits.
+/// Maximum size of a file. All images of a large public cloud fit.
 pub const MOST_BYTES: u64 = 256 << 20;
 
-/// What a file has.
+/// Content of a file.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// Images.
+    /// The images.
     pub images: Vec<ImageRecord>,
-    /// What galleries say of all versions of an image.
+    /// Data of galleries that apply to all versions of an image.
     pub galleries: Vec<GalleryImage>,
 }
 
-/// An image of a gallery: architecture and generation stand there, not at its versions.
+/// An image of a gallery, which has the architecture and generation of its versions.
 #[derive(Debug)]
 pub struct GalleryImage {
-    /// Its path, in small letters; that of a version begins with it.
+    /// Its path in lower case, which is a prefix of the paths of its versions.
     pub path: String,
-    /// What it says, as facts of an image.
+    /// Its data, as facts of an image.
     pub facts: Vec<(&'static str, String)>,
 }
 
-/// A file that is no listing, or has something wrong in it.
+/// The file is not a listing, or has an invalid field.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}{}{problem}", if .path.is_empty() { "" } else { ": " })]
 pub struct SourceError {
-    /// Where, for example `Images[3].CreationDate`; empty for the document itself.
+    /// Path of the field, such as `Images[3].CreationDate`; empty for the document itself.
     pub path: String,
-    /// What is wrong there.
+    /// The problem.
     pub problem: String,
 }
 
@@ -59,7 +59,7 @@ impl SourceError {
     }
 }
 
-/// A kind of listing: how it looks, and how it is read. `region` is what the person said of the file.
+/// A format of listings: how to detect and how to decode it. `region` is the user's input for the file.
 struct Format {
     fits: fn(&Value) -> bool,
     read: fn(&Value, Option<&str>) -> Result<Listing, SourceError>,
@@ -75,10 +75,10 @@ const FORMATS: [Format; 7] = [
     openstack::FORMAT,
 ];
 
-/// Reads a document. `region` is where its images are, for tools that do not print it.
+/// Decodes a document. `region` is the region of its images, for tools that do not print it.
 ///
 /// # Errors
-/// When nobody knows its form, or a member is wrong.
+/// If the format is unknown or a field is invalid.
 pub fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> {
     if document.as_array().is_some_and(Vec::is_empty) {
         return Ok(Listing::default());
@@ -89,12 +89,12 @@ pub fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceErr
     (format.read)(document, region)
 }
 
-/// Whether the first entry of a list has a member.
+/// Whether the first entry of a list has a field.
 fn first_has(list: &Value, member: &str) -> bool {
     list.get(0).is_some_and(|first| first.get(member).is_some())
 }
 
-/// Decodes every entry of a list, and makes images of it. `path` is that of the list.
+/// Decodes every entry of a list and converts it. `path` is the path of the list.
 fn each<T: DeserializeOwned, Made>(
     list: &Value,
     path: &str,
@@ -103,20 +103,20 @@ fn each<T: DeserializeOwned, Made>(
     let items = list.as_array().ok_or_else(|| SourceError::new(path, "a list is expected"))?;
     let one = |(index, item): (usize, &Value)| {
         let within = |error| within(path, index, error);
-        // Tools print what an image does not have as null, or leave it out.
+        // Tools print missing values as null or omit them.
         let decoded = decode_value(item).or_else(|_| decode_value(&without_nulls(item)));
         make(decoded.map_err(|error| within(SourceError::new(error.path, error.message)))?).map_err(within)
     };
     items.iter().enumerate().map(one).collect()
 }
 
-/// An error in an entry of a list.
+/// Adds the path of a list entry to an error.
 fn within(path: &str, index: usize, error: SourceError) -> SourceError {
     let separator = if error.path.is_empty() { "" } else { "." };
     SourceError::new(format!("{path}[{index}]{separator}{}", error.path), error.problem)
 }
 
-/// A document in which no member is null.
+/// Removes null values from a document.
 fn without_nulls(document: &Value) -> Value {
     match document {
         Value::Object(members) => {
@@ -128,17 +128,17 @@ fn without_nulls(document: &Value) -> Value {
     }
 }
 
-/// A member of an entry that has to be something: `path` is its name.
+/// Adds the path of a field to an error.
 fn member<T, E: ToString>(path: &str, read: Result<T, E>) -> Result<T, SourceError> {
     read.map_err(|problem| SourceError::new(path, problem))
 }
 
-/// An optional time.
+/// Parses an optional time.
 fn time(path: &str, text: Option<&str>) -> Result<Option<jiff::Timestamp>, SourceError> {
     member(path, text.filter(|text| !text.is_empty()).map(super::record::time).transpose())
 }
 
-/// A tag as AWS and AliCloud write it.
+/// A tag in the format of AWS and AliCloud.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(rename_all(serialize = "PascalCase"))]
@@ -153,13 +153,13 @@ fn tags(tags: Vec<Tag>) -> Arc<BTreeMap<String, String>> {
     Arc::new(tags.into_iter().map(|tag| (text(&tag.key), text(&tag.value))).collect())
 }
 
-/// The boot modes that AWS and AliCloud have words for.
+/// Boot modes for the terms of AWS and AliCloud.
 fn boot_modes(word: &str, architecture: &str) -> &'static [&'static str] {
     match word.to_ascii_lowercase().as_str() {
         "uefi" => &["uefi"],
         "uefi-preferred" => &["uefi", "legacy-bios"],
         "bios" | "legacy-bios" => &["legacy-bios"],
-        // No machine with another firmware has this architecture.
+        // Machines of this architecture have no other firmware.
         _ if super::record::spelled(architecture) == "arm64" => &["uefi"],
         _ => &[],
     }
