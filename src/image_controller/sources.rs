@@ -1,4 +1,4 @@
-//! Listings of images from files and folders, such as a mounted ConfigMap.
+//! Reads image listings from files and folders, such as a mounted ConfigMap.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -11,16 +11,16 @@ use crate::images::source_path::SourcePath;
 use crate::images::sources::{self, MOST_BYTES};
 use crate::process::bounded_file::text_of_at_most;
 
-/// Most files of all sources.
+/// Maximum number of files of all sources.
 const MOST_FILES: usize = 1000;
 
-/// Files with their sizes, and when they were changed: as long as these are the same, so is what they say.
+/// Files with size and modification time. As long as these are unchanged, so is the content.
 pub(super) type Versions = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
 /// The versions of all files.
 ///
 /// # Errors
-/// With the source that can't be read.
+/// Has the source that can't be read.
 pub(super) fn versions(paths: &[SourcePath]) -> anyhow::Result<Versions> {
     let mut versions = Vec::new();
     for source in paths {
@@ -35,7 +35,7 @@ pub(super) fn versions(paths: &[SourcePath]) -> anyhow::Result<Versions> {
 /// Reads all sources.
 ///
 /// # Errors
-/// With the file, and the place in it, that is wrong. Then nothing is known: half a listing looks as if images were gone.
+/// Has the file and path of the error. A partial result is never returned, because missing images would look deleted.
 pub(super) fn read_all(paths: &[SourcePath]) -> anyhow::Result<Catalogue> {
     ensure!(!paths.is_empty(), "no source is named: start the controller with --image-source");
     let mut listings = Vec::new();
@@ -53,7 +53,8 @@ pub(super) fn read_all(paths: &[SourcePath]) -> anyhow::Result<Catalogue> {
     Ok(Catalogue::new(listings)?)
 }
 
-/// A file, or those of a folder. What begins with a dot is how the kubelet mounts them.
+/// A file, or the files of a folder. Skips names that begin with a dot, which the kubelet uses internally in mounted
+/// volumes.
 fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let unreadable = || format!("{}: can't be read", path.display());
     if !std::fs::metadata(path).with_context(unreadable)?.is_dir() {
