@@ -42,7 +42,7 @@ pub(in crate::cloud) struct Delay {
     pub(in crate::cloud) code: Option<ErrorCode>,
 }
 
-/// Through which a task reports delays.
+/// Lets a task report delays.
 pub struct Report<T>(watch::Sender<TaskState<T>>);
 
 impl<T: Send + Sync + 'static> Report<T> {

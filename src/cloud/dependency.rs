@@ -99,8 +99,8 @@ pub enum CleanUp {
     Done(Option<Value>),
     /// Something could be removed, once the references of machine classes are read.
     Unneeded,
-    /// A background task is running; has the text that describes it.
+    /// A background task is running, with this description.
     Waiting(String),
-    /// Something can't be removed; has the retry delay.
+    /// Something can't be removed, with the retry delay.
     Failed(Failure, Duration),
 }

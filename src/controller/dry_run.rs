@@ -139,7 +139,7 @@ fn compare(
     provider: &'static dyn Provider,
     now: Timestamp,
 ) -> Comparison {
-    // `Settled`: no request to a cloud.
+    // `Settled` sends no request to a cloud and assumes that recorded dependencies exist.
     let desired = match DesiredState::of_worker(provider, worker, cluster, secrets, CloudView::Settled) {
         Ok(desired) => desired,
         Err(error) => return Comparison::Unplanned(error.to_string()),

@@ -22,6 +22,7 @@ pub(crate) enum ReconcileError {
     /// An object can't be deleted.
     #[error("{kind} {name:?} can't be deleted: {source}")]
     Delete {
+        /// Kind of the object, such as `MachineClass`.
         kind: &'static str,
         name: String,
         source: WriteError,
@@ -35,6 +36,7 @@ pub(crate) enum ReconcileError {
     /// An object can't be changed.
     #[error("{what} can't be written: {source}")]
     Write {
+        /// Kind and name of the object.
         what: String,
         source: WriteError,
     },

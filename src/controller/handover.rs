@@ -23,7 +23,7 @@ use crate::process::readiness::{Need, Readiness};
 
 /// How often to check for missing answers.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// A leader gives up after this time without an answer: the time-outs of one request and of a probe after it.
+/// A leader gives up after this time without an answer: the timeouts of one request and of the probe after it.
 const GIVE_UP: Duration = ANSWER_DEADLINE.saturating_mul(2);
 
 /// Updates readiness, and returns once this process leads and gets no answers, because another process may be able to

@@ -99,7 +99,7 @@ impl Schedule {
         Self { slots, due: BTreeSet::new(), times: BTreeMap::new(), running: BTreeMap::new() }
     }
 
-    /// Requests a Worker at a time. The earliest requested time applies.
+    /// Enqueues a Worker for the time `at`. The earliest of all requested times applies.
     fn add(&mut self, worker: WorkerName, at: Instant) {
         if let Some(running) = self.running.get_mut(&worker) {
             running.again = Some(running.again.map_or(at, |again| again.min(at)));

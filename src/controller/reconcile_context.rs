@@ -135,7 +135,8 @@ impl<'a> ReconcileContext<'a> {
     }
 }
 
-/// Inputs that are read before the operation is chosen. Errors are kept, because not every operation needs both.
+/// Inputs that are read before it is known which steps will run. Errors are kept, because not every operation needs
+/// both.
 pub(crate) struct Inputs {
     /// The Cluster; `None` if it does not exist.
     pub(crate) cluster: Result<Option<Arc<Cluster>>, ReadError>,

@@ -72,7 +72,7 @@ pub(crate) async fn repair_classes(
     };
     let missing = prerequisites.missing(&live);
     if let (Some(_), Ok(secrets)) = (&missing, secrets) {
-        // One of the Secrets may be missing or wrong.
+        // One of the Secrets may be missing or wrong, so all are read again.
         shoot.forget_secrets(secrets);
     }
     let requeue_after = (is_outrun || missing.is_some()).then_some(UNWATCHED_PERIOD);

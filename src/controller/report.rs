@@ -52,7 +52,7 @@ pub(crate) async fn report(
     record(&controller.metrics, ended, &result, took);
     publish(&controller.events, &controller.metrics, &context.identity, &result.events).await;
     if let (Some(secrets), false) = (secrets, operation == Operation::Delete || result.has_planned_everything()) {
-        // One of the Secrets may be missing or wrong.
+        // One of the Secrets may be missing or wrong, so all are read again.
         context.shoot.forget_secrets(secrets);
     }
     if status.is_only_text

@@ -44,6 +44,7 @@ pub(crate) enum RestoreError {
     /// An object can't be created.
     #[error("could not restore {kind} '{namespace}/{name}': {}", reason(source))]
     Create {
+        /// Kind of the object, such as `MachineSet`.
         kind: &'static str,
         namespace: String,
         name: String,
@@ -52,6 +53,7 @@ pub(crate) enum RestoreError {
     /// The saved state of an object can't be sent as an object.
     #[error("{kind} of a kept machine deployment is no object: {source}")]
     Document {
+        /// Kind of the object, such as `MachineSet`.
         kind: &'static str,
         source: serde_json::Error,
     },

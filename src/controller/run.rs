@@ -33,7 +33,8 @@ use crate::preview::dry_run::Comparison;
 use crate::process::readiness::{Need, Readiness};
 use crate::process::shard::Standing;
 
-/// How long the first reconcile waits for all watches. Earlier reconciles bypass the store.
+/// How long the first reconcile waits for all watches. After that, reconciles read unsynced kinds from the API
+/// server.
 const WATCHES_DEADLINE: Duration = Duration::from_secs(3);
 
 /// Sends requests that do not come from watches.

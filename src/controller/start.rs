@@ -1,8 +1,8 @@
 //! The controller process from start to end: what it serves, who leads, and how it stops.
 //!
 //! It stops within a second. It starts no more reconciles, gives running ones a moment, then blocks writes and
-//! releases the lease, so that a successor starts immediately. The successor resumes interrupted operations, because
-//! a reconcile may be interrupted anywhere.
+//! releases the lease, so that a successor starts immediately. A reconcile may be interrupted anywhere, and the
+//! successor resumes its operation.
 
 use std::future::{Future, pending};
 use std::pin::pin;

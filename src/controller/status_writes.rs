@@ -238,7 +238,7 @@ impl<'a> WorkerWriter<'a> {
         }
     }
 
-    /// Starts a write of the Worker.
+    /// Registers a write of the Worker with the store before it is sent.
     fn asked(&self) -> Read<'a, Guarded<Worker>> {
         self.controller.cache.workers.write()
     }

@@ -20,7 +20,7 @@ pub(super) type Versions = Vec<(PathBuf, u64, Option<SystemTime>)>;
 /// The versions of all files.
 ///
 /// # Errors
-/// Has the source that can't be read.
+/// The error names the source that can't be read.
 pub(super) fn versions(paths: &[SourcePath]) -> anyhow::Result<Versions> {
     let mut versions = Vec::new();
     for source in paths {
@@ -35,7 +35,8 @@ pub(super) fn versions(paths: &[SourcePath]) -> anyhow::Result<Versions> {
 /// Reads all sources.
 ///
 /// # Errors
-/// Has the file and path of the error. A partial result is never returned, because missing images would look deleted.
+/// The error has the file and the path of the invalid field. A partial result is never returned, because missing
+/// images would look deleted.
 pub(super) fn read_all(paths: &[SourcePath]) -> anyhow::Result<Catalogue> {
     ensure!(!paths.is_empty(), "no source is named: start the controller with --image-source");
     let mut listings = Vec::new();

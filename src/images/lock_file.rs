@@ -111,7 +111,7 @@ impl From<&Lock> for LockDocument {
 /// Reads a lock.
 ///
 /// # Errors
-/// Has the path of the invalid field.
+/// The error has the path of the invalid field.
 pub fn read(document: &Value) -> Result<Lock, LockFileError> {
     let error = |path: String, problem: String| LockFileError { path, problem };
     let decoded: LockDocument = decode_value(document).map_err(|problem| error(problem.path, problem.message))?;

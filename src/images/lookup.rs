@@ -68,7 +68,7 @@ pub struct Lookup {
     pub provider: &'static str,
     /// Owners whose images may be used.
     pub owners: Vec<String>,
-    /// Whether images have to be encrypted or unencrypted.
+    /// Whether images have to be encrypted; if false, they must not be.
     pub encrypted: bool,
     /// Filters in addition to the name.
     pub filters: Vec<Filter>,
@@ -95,7 +95,7 @@ impl Lookup {
     /// Decodes an object `ImageLookup`.
     ///
     /// # Errors
-    /// Has the path of the invalid field.
+    /// The error has the path of the invalid field.
     pub fn read(document: &Value) -> Result<Self, LookupError> {
         let Document { metadata, spec, .. } =
             decode_value(document).map_err(|error| LookupError { path: error.path, problem: error.message })?;
@@ -105,7 +105,7 @@ impl Lookup {
     /// Converts the spec of an object.
     ///
     /// # Errors
-    /// Has the path of the invalid field.
+    /// The error has the path of the invalid field.
     pub fn new(name: &str, spec: ImageLookupSpec) -> Result<Self, LookupError> {
         let error = |path: &str, problem: String| LookupError { path: format!("spec.{path}"), problem };
         let provider = ImageReference::provider(&spec.provider)

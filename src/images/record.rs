@@ -195,7 +195,8 @@ fn fact_of(capability: &str) -> String {
 /// Converts facts to the capabilities of a profile. Unknown facts are omitted, which means every value.
 ///
 /// # Errors
-/// Has the capability for which the profile defines none of the image's values, so that no machine could use it.
+/// The error is the capability for which the profile defines none of the image's values, so that no machine could use
+/// it.
 pub fn capabilities(facts: &Capabilities, definitions: &[CapabilityDefinition]) -> Result<Capabilities, String> {
     let mut found = Capabilities::default();
     for definition in definitions {

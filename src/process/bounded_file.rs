@@ -10,7 +10,7 @@ use anyhow::{Context, ensure};
 /// one, and the number of bytes while reading.
 ///
 /// # Errors
-/// Names the file if it can't be read or is too large.
+/// If the file can't be read or is too large.
 pub(crate) fn text_of_at_most(path: &Path, most: u64) -> anyhow::Result<String> {
     let name = || path.display().to_string();
     let is_stdin = path.as_os_str() == "-";

@@ -29,7 +29,7 @@ pub(crate) struct Sidecar {
 }
 
 impl Sidecar {
-    /// Name of the container. It is that of the Go extension, so that an existing container is replaced.
+    /// Name of the container. The same as in the Go extension, so that neither of them adds a second container.
     pub(super) fn name(&self) -> String {
         format!("machine-controller-manager-provider-{}", self.provider_type)
     }

@@ -5,7 +5,6 @@ use serde::de::IgnoredAny;
 
 use crate::api::gotext::json::{DecodeError, decode_lenient, null_as_default};
 
-/// Properties of a shoot that affect its sidecar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Surroundings {
     /// The control plane runs on nodes of the shoot itself.

@@ -28,7 +28,7 @@ impl KeptCredentials {
     /// Returns valid credentials.
     ///
     /// # Errors
-    /// Lists the sources that were tried, but never their content.
+    /// The error lists the sources that were tried, but never their content.
     pub(super) async fn get(&self) -> Result<Credentials, String> {
         let mut kept = self.kept.lock().await;
         let is_good = |known: &&Credentials| known.expiry().is_none_or(|expiry| expiry > SystemTime::now() + MARGIN);

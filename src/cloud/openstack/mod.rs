@@ -63,7 +63,7 @@ impl OpenStack {
         Self::of(ServerGroups::default(), write_check, task_ended)
     }
 
-    /// Like [`OpenStack::new`], but sends all requests through `transport` instead of the network.
+    /// Like `new`, but sends all requests through `transport` instead of the network.
     #[cfg(feature = "simulation")]
     #[must_use]
     pub fn by(transport: Transport, write_check: WriteCheck, task_ended: TaskEnded) -> Self {

@@ -199,7 +199,7 @@ fn find<'a>(lookup: &ImageLookup, sources: Sources<'_>, by_name: &[&'a ImageReco
     let mut matches = lookup_matches(&known, by_name, policy);
     matches.sort_by(|(a, of_a, _), (b, of_b, _)| (a, &of_a.reference).cmp(&(b, &of_b.reference)));
     for (key, image, reason) in matches {
-        // A temporarily unusable image neither creates nor deletes an object.
+        // An existing image that is currently unusable neither creates nor deletes an object.
         let is_usable = match reason {
             None => true,
             Some(Rejection::Unavailable(_) | Rejection::Deprecated(_)) => false,

@@ -138,7 +138,7 @@ impl ImageToWrite {
 /// The image that an object describes.
 ///
 /// # Errors
-/// Has the path of the invalid field.
+/// The error has the path of the invalid field.
 pub fn record(spec: &MachineImageSpec) -> Result<ImageRecord, String> {
     let listing = json!({"kind": "ImageList", "images": [spec]});
     let listing = sources::read(&listing, None)

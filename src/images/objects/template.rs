@@ -1,5 +1,5 @@
 //! AWSMachineTemplates that opt in. Each gets a selection, and its first resolutions as labels. An existing label
-//! takes precedence, so the first writer decides, and writing a newer image into the label changes the version.
+//! takes precedence, so the first writer decides. To update a version, write a newer image into its label.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Output for Azure's galleries: `az sig image-version list`, `list-community`, `list-shared`, and the same of `az
-//! sig image-definition`, which have architecture and generation.
+//! Output for Azure's galleries: `az sig image-version list`, `list-community` and `list-shared`. The same
+//! subcommands of `az sig image-definition` add architecture and generation.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -63,7 +63,7 @@ struct Ebs {
 /// Images in EC2's response for a region.
 ///
 /// # Errors
-/// Has the path of the invalid image.
+/// The error has the path of the invalid image.
 pub fn ec2_listing(images: Vec<Ec2Image>, region: &str) -> Result<Listing, SourceError> {
     let images = images.into_iter().enumerate();
     let records = images.map(|(index, image)| image.record(region).map_err(|error| within("Images", index, error)));

@@ -1,5 +1,4 @@
-//! `ImageList`: our own format, for clouds without a tool, for manual corrections, and for the output of `images
-//! fetch`.
+//! `ImageList`: our own format. Used for clouds without a tool, for manual corrections, and by `images fetch`.
 
 use std::collections::BTreeMap;
 use std::ops::Not;
