@@ -1,4 +1,4 @@
-//! Something that is done behind the scenes, and what is known of it meanwhile.
+//! A background task at a cloud, and its state.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -15,35 +15,34 @@ use super::{TaskEnded, WorkerName};
 use crate::api::gardener::{ErrorCode, Worker};
 use crate::provider::DependencyFailure;
 
-/// How long a reconcile waits for tasks: long enough for a cloud that has nothing to do, too short for anybody to
-/// notice.
+/// How long a reconcile waits for tasks: long enough if a cloud has nothing to do, and too short to be noticed.
 pub(in crate::cloud) const SETTLE_TIMEOUT: Duration = Duration::from_millis(400);
-/// When a failed task is tried again: after the first time, then after twice as long each time, up to the second.
+/// First and maximum retry delay of a failed task. The delay doubles with each failure.
 const RETRIES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
 
-/// A task; it ends when this is dropped.
+/// A task, aborted when this is dropped.
 pub(in crate::cloud) struct BackgroundTask<T> {
     state: watch::Receiver<TaskState<T>>,
     task: JoinHandle<()>,
 }
 
-/// How a task stands.
+/// State of a task.
 #[derive(Clone, Debug)]
 pub(in crate::cloud) enum TaskState<T> {
-    /// It goes on; what holds it up.
+    /// It is running, possibly with a cause of a delay.
     Running(Option<Delay>),
-    /// It is over, since then.
+    /// It has ended at that time.
     Ended(Result<T, DependencyFailure>, Instant),
 }
 
-/// What holds a task up, and the code for it if that takes too long.
+/// What delays a task, and the error code if that takes too long.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::cloud) struct Delay {
     pub(in crate::cloud) text: String,
     pub(in crate::cloud) code: Option<ErrorCode>,
 }
 
-/// Where a task reports what it is held up by.
+/// Lets a task report delays.
 pub struct Report<T>(watch::Sender<TaskState<T>>);
 
 impl<T: Send + Sync + 'static> Report<T> {
@@ -53,7 +52,7 @@ impl<T: Send + Sync + 'static> Report<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> BackgroundTask<T> {
-    /// Begins `work` and calls `tell` when it is over.
+    /// Starts `work` and calls `tell` when it has ended.
     pub(in crate::cloud) fn begin<Work>(
         work: impl FnOnce(Arc<Report<T>>) -> Work,
         tell: impl FnOnce() + Send + 'static,
@@ -65,7 +64,7 @@ impl<T: Clone + Send + Sync + 'static> BackgroundTask<T> {
         let report = Arc::new(Report(sender));
         let work = work(Arc::clone(&report));
         let task = async move {
-            // One that has panicked has failed, and is tried again like any other.
+            // A panic is a failure and retried like any other.
             let result = AssertUnwindSafe(work).catch_unwind().await;
             let result =
                 result.unwrap_or_else(|_| Err(DependencyFailure::without_code("the task ended without a result")));
@@ -75,17 +74,17 @@ impl<T: Clone + Send + Sync + 'static> BackgroundTask<T> {
         Self { state, task: tokio::spawn(task.in_current_span()) }
     }
 
-    /// How it stands now.
+    /// The current state.
     pub(in crate::cloud) fn state(&self) -> TaskState<T> {
         self.state.borrow().clone()
     }
 
-    /// Whether it still goes on.
+    /// Whether it is still running.
     pub(in crate::cloud) fn is_running(&self) -> bool {
         matches!(self.state(), TaskState::Running(_))
     }
 
-    /// Something to wait with for its end.
+    /// Returns a receiver that can wait for its end.
     pub(in crate::cloud) fn watch(&self) -> watch::Receiver<TaskState<T>> {
         self.state.clone()
     }
@@ -97,14 +96,14 @@ impl<T> Drop for BackgroundTask<T> {
     }
 }
 
-/// How long until a failed task is tried again; `None` when it is time.
+/// Remaining time until a failed task is retried; `None` if it is due.
 pub(in crate::cloud) fn due(since: Instant, tries: u32) -> Option<Duration> {
     let delay = RETRIES.0.saturating_mul(2_u32.saturating_pow(tries)).min(RETRIES.1);
     (since + delay).checked_duration_since(Instant::now()).filter(|wait| !wait.is_zero())
 }
 
-/// What has to be called when a task of the Worker has ended: the Worker is reconciled, unless whoever began the task has
-/// waited for it.
+/// Returns the callback for the end of a task. It requeues the Worker, unless the reconcile that started the task was
+/// still waiting for it.
 pub(in crate::cloud) fn ended(worker: &Worker, task_ended: &TaskEnded) -> impl FnOnce() + Send + use<> {
     let (task_ended, begun) = (Arc::clone(task_ended), Instant::now());
     let name = WorkerName {
@@ -118,7 +117,7 @@ pub(in crate::cloud) fn ended(worker: &Worker, task_ended: &TaskEnded) -> impl F
     }
 }
 
-/// Waits a moment for tasks to come to an end.
+/// Waits briefly for tasks to end.
 pub(in crate::cloud) async fn settle<T: Clone + Send + Sync>(
     tasks: Vec<watch::Receiver<TaskState<T>>>,
     moment: Duration,

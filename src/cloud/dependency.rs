@@ -1,12 +1,12 @@
-//! The seam to clouds, between decode and plan: what pools depend on there is created as they need it, and removed when
-//! nothing needs it. Whoever knows a cloud implements [`Cloud`]; a provider whose pools depend on nothing has none.
+//! Interface to clouds, between decode and plan. Creates what pools depend on when they need it, and removes it when
+//! nothing needs it. Each cloud implements [`Cloud`]; a provider whose pools have no dependencies has none.
 //!
 //! ```text
 //!  WorkerContext ── ensure ──► Dependencies ──► plan · apply · progress · orphans ── clean_up ──► done
 //! ```
 //!
-//! No call waits for a cloud longer than a moment: what takes longer goes on in a background task, and the Worker is
-//! reconciled again when it has ended.
+//! Calls wait only briefly for a cloud. Longer work continues in a background task, which requeues the Worker when it
+//! has ended.
 
 use std::time::Duration;
 
@@ -21,13 +21,14 @@ use crate::worker::reconcile_outcome::Failure;
 
 /// A cloud on which pools of one provider depend.
 pub trait Cloud: Send + Sync {
-    /// Brings what the pools depend on to what they need, as far as that goes in a moment.
+    /// Provides the dependencies of the pools, as far as that is possible within a short time.
     ///
     /// # Errors
-    /// When a document of the whole Worker is missing or wrong. What fails for single pools is part of the answer.
+    /// If an object of the whole Worker is missing or invalid. Failures of single pools are part of the result.
     fn ensure<'a>(&'a self, asked: DependencyRequest<'a>) -> BoxFuture<'a, Result<DependencyState, WorkerError>>;
 
-    /// Removes what no pool needs any more and no machine class refers to, once machines are as they shall be.
+    /// Removes dependencies that no pool needs and no machine class refers to. Called once the machines are up to
+    /// date.
     ///
     /// # Errors
     /// As [`ensure`](Self::ensure).
@@ -37,10 +38,10 @@ pub trait Cloud: Send + Sync {
         used: UsedByClasses,
     ) -> BoxFuture<'a, Result<CleanUp, WorkerError>>;
 
-    /// Removes all that a Worker without machines has left. It needs no pool that can be planned.
+    /// Removes all dependencies of a Worker without machines. Works even if no pool can be planned.
     ///
     /// # Errors
-    /// When credentials or infrastructure can't be read.
+    /// If credentials or infrastructure can't be read.
     fn remove<'a>(
         &'a self,
         worker: &'a Worker,
@@ -48,58 +49,58 @@ pub trait Cloud: Send + Sync {
         secrets: &'a Secrets,
     ) -> BoxFuture<'a, Result<CleanUp, WorkerError>>;
 
-    /// Whether something goes on for that Worker (by uid) that may change what is there.
+    /// Whether a task for the Worker with this UID is running that may change the cloud.
     fn is_busy(&self, uid: &str) -> bool;
 
-    /// Nobody asks for that Worker (by uid) any more.
+    /// Drops the state of the Worker with this UID.
     fn forget(&self, uid: &str);
 }
 
-/// Ids that machine classes refer to, each once and in order.
+/// IDs that machine classes refer to, sorted and unique.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UsedByClasses {
-    /// As the watches show it. The cloud is only asked whether anything could go; and asked again where others were referred to
-    /// when it was decided what goes.
+    /// From the store. Only checks whether anything could be removed, and checks again if a removal was decided with
+    /// other references.
     Seen(Vec<String>),
-    /// As it is: what goes does not come back.
+    /// From a fresh read, because a removal is irreversible.
     Read(Vec<String>),
 }
 
-/// What a Worker asks of a cloud.
+/// Request of a reconcile for the dependencies of a Worker.
 #[derive(Clone, Copy)]
 pub struct DependencyRequest<'a> {
-    /// The Worker and what it is planned from.
+    /// The inputs of the plan.
     pub context: &'a WorkerContext<'a>,
-    /// Its machine objects.
+    /// The machine objects of the Worker.
     pub live: &'a MachineObjects,
-    /// Whether an operation begins: then the cloud is asked again for all that it was asked before.
+    /// Whether an operation begins, so that finished tasks have to run again.
     pub begins: bool,
-    /// Whether records may be missing of what is there, because the Worker has moved from another seed.
+    /// Whether records may be missing, because the Worker was migrated from another seed.
     pub has_moved: bool,
 }
 
-/// What pools depend on, as far as it is known.
+/// Known dependencies of pools.
 #[derive(Debug, Default)]
 pub struct DependencyState {
-    /// `None` when they depend on nothing.
+    /// `None` if the pools have no dependencies.
     pub dependencies: Option<Dependencies>,
-    /// Whether anything is or may be there that has to be cleaned up in the end.
+    /// Whether there is or may be anything to clean up at the end.
     pub has_something: bool,
-    /// Whether records are new. They are written down before anything is made that refers to them.
+    /// Whether records have changed. They have to be written before any object refers to the dependencies.
     pub records_changed: bool,
-    /// When to look again even if nothing happens.
+    /// When to requeue even without an event.
     pub look_again: Option<Duration>,
 }
 
-/// How far the removal of unneeded things is.
+/// Progress of the removal of unneeded dependencies.
 #[derive(Debug)]
 pub enum CleanUp {
-    /// Nothing unneeded is left. What that changes in the provider status, as a merge patch of its members.
+    /// Finished. Has the changes to the provider status, as a merge patch of its members.
     Done(Option<Value>),
-    /// Something could go, once it is known what machine classes refer to.
+    /// Something could be removed, once the references of machine classes are read.
     Unneeded,
-    /// It goes on behind the scenes: what is waited for.
+    /// A background task is running, with this description.
     Waiting(String),
-    /// Something can't be removed; when it is tried again.
+    /// Something can't be removed, with the retry delay.
     Failed(Failure, Duration),
 }

@@ -1,5 +1,5 @@
-//! What clouds on which pools depend have in common: a background task for each pool that needs something, one for what
-//! nobody needs any more, and what a reconcile is told of them. A cloud says in [`Dependency`] what is its own.
+//! Common part of all clouds with dependencies. Each pool with a dependency has a background task, another task
+//! removes unneeded dependencies, and reconciles get their state. A cloud implements [`Dependency`].
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,61 +18,61 @@ use crate::api::secret::Secrets;
 use crate::provider::{Dependencies, DependencyFailure, DependencyRecord, Needs, PoolNeed, WorkerContext, WorkerError};
 use crate::worker::reconcile_outcome::Failure;
 
-/// What a task ends with.
+/// Result of a task.
 pub(super) type TaskResult<T> = BoxFuture<'static, Result<T, DependencyFailure>>;
 
-/// How a removal ends.
+/// Result of a removal.
 #[derive(Clone, Debug)]
 pub enum Removed<Listed> {
-    /// Something could go, and only that was to be found out: what is there.
+    /// Something could be removed, which was the only question. Has the existing dependencies.
     Unneeded(Vec<Listed>),
-    /// What could go has gone; the records that are left.
+    /// Everything removable was removed. Has the remaining records.
     Done(Vec<DependencyRecord>),
 }
 
-/// `None` when pools need nothing and nothing is left of what they needed.
+/// `None` if pools need nothing and no former dependency is left.
 pub(super) type NeedsResult<D> =
     Result<Option<Needs<<D as Dependency>::Scope, <D as Dependency>::Wanted>>, WorkerError>;
 
-/// How people call what pools depend on.
+/// Terms for the dependency in messages.
 pub struct Words {
-    /// One of it.
+    /// Singular.
     pub one: &'static str,
-    /// Several.
+    /// Plural.
     pub many: &'static str,
-    /// What a pool waits for whose own is being removed.
+    /// End of the message of a pool whose dependency is still being removed.
     pub until_removed: &'static str,
-    /// The member of the provider status that has the records.
+    /// Member of the provider status that holds the records.
     pub member: &'static str,
 }
 
-/// What a cloud says of what pools depend on.
+/// The parts of dependencies that are specific to a cloud.
 pub trait Dependency: Sized + Send + Sync + 'static {
-    /// Where it is, and who asks.
+    /// Location and credentials.
     type Scope: Clone + PartialEq + Send + Sync;
-    /// How that of a pool shall be.
+    /// Target state of a pool's dependency.
     type Wanted: Clone + PartialEq + Send + Sync;
-    /// What is there.
+    /// An existing dependency.
     type Listed: Clone + Send + Sync;
-    /// What the tasks of one Worker share.
+    /// State shared by the tasks of one Worker.
     type Session: Send;
-    /// How it is called.
+    /// Terms for messages.
     const WORDS: Words;
 
-    /// What the pools need.
+    /// Computes the dependencies of the pools.
     const NEEDS: fn(&WorkerContext<'_>) -> NeedsResult<Self>;
-    /// What has to go with a Worker.
+    /// Computes what has to be removed with a Worker.
     const NEEDS_OF_DELETION: fn(&Worker, Option<&Cluster>, &Secrets) -> NeedsResult<Self>;
 
-    /// Whether no pool needs anything, and only what is left matters.
+    /// Whether no pool has a dependency and only former ones have to be removed.
     fn only_leftovers(_scope: &Self::Scope) -> bool {
         false
     }
 
-    /// The session of a Worker; nobody is asked yet.
+    /// Creates the session of a Worker. Sends no request yet.
     fn session(&self, scope: &Self::Scope, write_check: &WriteCheck) -> Self::Session;
 
-    /// Brings a pool what it needs.
+    /// Provides the dependency of a pool.
     fn provide(
         &self,
         session: &Self::Session,
@@ -81,7 +81,7 @@ pub trait Dependency: Sized + Send + Sync + 'static {
         report: Arc<Report<DependencyRecord>>,
     ) -> TaskResult<DependencyRecord>;
 
-    /// Removes what is unneeded among what is `listed`; without that, the cloud is asked.
+    /// Removes unneeded dependencies among the `listed`. Without a list, it requests one from the cloud.
     fn remove(
         &self,
         session: &Self::Session,
@@ -90,23 +90,23 @@ pub trait Dependency: Sized + Send + Sync + 'static {
         report: Arc<Report<Removed<Self::Listed>>>,
     ) -> TaskResult<Removed<Self::Listed>>;
 
-    /// Whether a removal under way may take what the pool has, or would find.
+    /// Whether a running removal may delete the pool's dependency, or one that the pool would adopt.
     fn may_take(removal: &Needs<Self::Scope, Self::Wanted>, need: &PoolNeed<Self::Wanted>) -> bool;
 
-    /// Puts records into the order in which they are written.
+    /// Sorts records into the order in which they are written.
     fn sort(_records: &mut [DependencyRecord]) {}
 }
 
-/// What decides about what is unneeded.
+/// Inputs that determine what is unneeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal<Scope, Wanted> {
-    /// What pools need.
+    /// Dependencies of the pools.
     pub needs: Needs<Scope, Wanted>,
-    /// Ids that machine classes refer to; `None` where nobody has read them, so that nothing may go yet.
+    /// IDs that machine classes refer to. `None` if they were not read, so that nothing may be removed yet.
     pub used: Option<Vec<String>>,
 }
 
-/// A task, what it is for, and how often that has failed before.
+/// A task, its purpose, and how often that has failed before.
 struct Attempt<Purpose, T> {
     purpose: Purpose,
     task: BackgroundTask<T>,
@@ -114,7 +114,7 @@ struct Attempt<Purpose, T> {
 }
 
 impl<Purpose, T: Clone + Send + Sync + 'static> Attempt<Purpose, T> {
-    /// How often it has failed, if it is time for the next try; else what its result comes by.
+    /// Returns the number of failures if the next try is due, otherwise a receiver for the result.
     fn next_try(&self) -> Result<u32, watch::Receiver<TaskState<T>>> {
         match self.task.state() {
             TaskState::Ended(Err(_), since) if due(since, self.tries).is_none() => Ok(self.tries + 1),
@@ -124,7 +124,7 @@ impl<Purpose, T: Clone + Send + Sync + 'static> Attempt<Purpose, T> {
 }
 
 impl<Wanted: PartialEq> Attempt<PoolNeed<Wanted>, DependencyRecord> {
-    /// Whether it is for what the pool needs; once it is over, the need has its result for a record.
+    /// Whether the task provides what the pool needs. After its end, its result is the record in the need.
     fn answers(&self, need: &PoolNeed<Wanted>) -> bool {
         let is_result =
             || matches!(self.task.state(), TaskState::Ended(Ok(record), _) if need.recorded.as_ref() == Some(&record));
@@ -139,7 +139,7 @@ impl<Scope, Wanted, Listed> Attempt<Removal<Scope, Wanted>, Removed<Listed>>
 where
     Listed: Clone + Send + Sync + 'static,
 {
-    /// Whether it was decided by what classes no longer refer to, or not yet by what they refer to.
+    /// Whether it was decided by references that have changed since, or without reading them.
     fn is_outdated(&self, used: &UsedByClasses) -> bool {
         match (used, &self.purpose.used) {
             (UsedByClasses::Read(read), decided_by) => decided_by.as_ref() != Some(read),
@@ -151,7 +151,7 @@ where
     }
 }
 
-/// What goes on for one Worker.
+/// Tasks of one Worker.
 struct WorkerTasks<D: Dependency> {
     scope: D::Scope,
     session: D::Session,
@@ -165,7 +165,7 @@ impl<D: Dependency> WorkerTasks<D> {
         pools.any(|is_running| is_running) || self.removal.as_ref().is_some_and(|removal| removal.task.is_running())
     }
 
-    /// Whether what the pool needs may be on its way out: then it must not be found again.
+    /// Whether the pool's dependency may be about to be deleted, so that it must not be adopted.
     fn is_being_removed(&self, need: &PoolNeed<D::Wanted>) -> bool {
         let removal = self.removal.as_ref().filter(|removal| removal.task.is_running());
         removal.is_some_and(|removal| D::may_take(&removal.purpose.needs, need))
@@ -190,7 +190,7 @@ impl<D: Dependency> DependencyTasks<D> {
         self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tasks of a Worker. Those at another place, or with other credentials, help nobody.
+    /// The tasks of a Worker. Tasks for another location or with other credentials are replaced.
     fn tasks_of<'a>(
         &self,
         workers: &'a mut HashMap<String, WorkerTasks<D>>,
@@ -231,7 +231,7 @@ impl<D: Dependency> DependencyTasks<D> {
         Ok(self.dependency_state(&uid, needs))
     }
 
-    /// Begins the task of a pool where it has none that helps.
+    /// Starts the task of a pool unless a suitable one exists.
     fn pool_task(
         &self,
         tasks: &mut WorkerTasks<D>,
@@ -252,7 +252,7 @@ impl<D: Dependency> DependencyTasks<D> {
         watch
     }
 
-    /// What is known now.
+    /// The current state.
     fn dependency_state(&self, uid: &str, needs: Needs<D::Scope, D::Wanted>) -> DependencyState {
         let workers = self.workers();
         let mut dependencies = Dependencies { failures: needs.refused, ..Dependencies::default() };
@@ -299,7 +299,7 @@ impl<D: Dependency> DependencyTasks<D> {
         state
     }
 
-    /// What was under way may end meanwhile, and was decided before.
+    /// A removal that was decided earlier may have ended in the meantime.
     fn removal_is_outdated(&self, uid: &str, used: &UsedByClasses) -> bool {
         let workers = self.workers();
         let removal = workers.get(uid).and_then(|tasks| tasks.removal.as_ref());
@@ -337,7 +337,7 @@ impl<D: Dependency> DependencyTasks<D> {
                 }
                 Ok(present.tries)
             }
-            // Whoever only looks waits for a removal that goes on already.
+            // A mere check also waits for a removal that is already running.
             Some(present) => present.next_try(),
         };
         let tries = match tries {
@@ -365,7 +365,7 @@ fn because(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(": {text}") }
 }
 
-/// Puts a record in place of that of its pool, or behind all others.
+/// Replaces the record of the same pool, or appends it.
 fn put(records: &mut Vec<DependencyRecord>, record: DependencyRecord) {
     match records.iter_mut().find(|present| present.pool_name == record.pool_name) {
         Some(present) => *present = record,
@@ -373,7 +373,7 @@ fn put(records: &mut Vec<DependencyRecord>, record: DependencyRecord) {
     }
 }
 
-/// How far the removal of what nobody needs is, from its task and how often that has failed; `before` are the records before.
+/// State of the clean-up, from its task and number of failures; `before` are the previous records.
 fn clean_up_state<Listed>(
     words: &Words,
     present: Option<(TaskState<Removed<Listed>>, u32)>,
@@ -386,7 +386,7 @@ fn clean_up_state<Listed>(
         Some((TaskState::Running(delay), _)) => waiting(&delay.unwrap_or_default().text),
         Some((TaskState::Ended(Ok(Removed::Unneeded(_)), _), _)) => CleanUp::Unneeded,
         Some((TaskState::Ended(Ok(Removed::Done(records)), _), _)) => {
-            // As the provider status has them, which leaves out an empty list.
+            // The provider status omits an empty list.
             let written = if records.is_empty() { Value::Null } else { json!(records) };
             CleanUp::Done((records != before).then(|| json!({ *member: written })))
         }

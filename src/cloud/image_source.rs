@@ -1,4 +1,4 @@
-//! Who can be asked for images: the seam between clouds and what is decided from their images.
+//! Interface to clouds that can list images.
 
 use async_trait::async_trait;
 
@@ -6,26 +6,27 @@ use crate::api::bounded_text::beginning;
 use crate::images::query::ImageQuery;
 use crate::images::sources::Listing;
 
-/// Most characters of an error in a message.
+/// Maximum number of characters of an error in a message.
 const MOST_OF_ERROR: usize = 500;
 
-/// A cloud in one place, or several that have the same images.
+/// A cloud in one region, or several regions with the same images.
 #[async_trait]
 pub trait ImageSource: Send + Sync {
-    /// All images that a query means, and perhaps more; every page of them.
+    /// Lists all images that match a query, and possibly more, from all pages.
     ///
     /// # Errors
-    /// When the cloud refuses, can't be reached, or answers something else. Then nothing is known: a part is no answer.
+    /// If the cloud refuses the request, is unreachable, or sends an invalid response. A partial list is never
+    /// returned.
     async fn images(&self, query: &ImageQuery) -> Result<Listing, ImageSourceError>;
 }
 
-/// Why there is no answer, in one bounded line without secrets.
+/// Why images could not be listed, in one bounded line without secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{source_name}: {text}")]
 pub struct ImageSourceError {
-    /// Who was asked, for people: `EC2 in eu-central-1`.
+    /// Name of the source for messages, such as `EC2 in eu-central-1`.
     pub source_name: String,
-    /// What went wrong.
+    /// Text of the error.
     pub text: String,
 }
 

@@ -1,9 +1,10 @@
-//! Clients of clouds, behind the small trait that Workers ask through ([`dependency`]); `dependency_tasks` is what they share.
+//! Clients of clouds. Workers use them through the interface in [`dependency`]; `dependency_tasks` is their common
+//! part.
 //!
-//! * [`azure`]: scale sets for the non-zonal pools of Azure; images of its galleries;
-//! * [`openstack`]: server groups for the pools of OpenStack that ask for one;
+//! * [`azure`]: scale sets for Azure's non-zonal pools, and images of its galleries;
+//! * [`openstack`]: server groups for OpenStack pools that configure one;
 //! * `aws`, with the feature `live-images`: images of EC2;
-//! * [`image_source`]: who can be asked for images.
+//! * [`image_source`]: interface to clouds that can list images.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,44 +26,44 @@ pub mod openstack;
 /// Namespace and name of a Worker.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkerName {
-    /// Its namespace.
+    /// The namespace.
     pub namespace: String,
-    /// Its name.
+    /// The name.
     pub name: String,
 }
 
-/// Is called when a background task for a Worker has ended, so that the Worker is reconciled.
+/// Called when a background task for a Worker has ended, so that the Worker is reconciled.
 pub type TaskEnded = Arc<dyn Fn(WorkerName) + Send + Sync>;
 
-/// Whether this process may change something at a cloud now.
+/// Whether this process may change anything at a cloud.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteAccess {
-    /// It may.
+    /// Changes are allowed.
     Allowed,
-    /// Another process leads: it has to.
+    /// Another process leads and makes the changes.
     Denied,
-    /// Nothing may be changed; what would be made is taken for made.
+    /// Changes are only simulated.
     DryRun,
 }
 
-/// Tells whether this process may change something at a cloud.
+/// Returns the current write access to clouds.
 pub type WriteCheck = Arc<dyn Fn() -> WriteAccess + Send + Sync>;
 
-/// The cloud of one provider, before it is opened.
+/// Creates the cloud of one provider.
 pub trait CloudFactory: Sync {
     /// `spec.type` of the Workers that depend on it.
     fn worker_type(&self) -> &'static str;
 
-    /// The command of the controller, with the arguments that this cloud needs beside the others. They may stand in the
-    /// environment and in the file of `--config` as all can.
+    /// Adds the arguments of this cloud to the command of the controller. Like all others, they can also be set in
+    /// the environment and in the file of `--config`.
     fn with_arguments(&self, command: Command) -> Command {
         command
     }
 
-    /// The cloud with what was typed.
+    /// Creates the cloud from the command line.
     ///
     /// # Errors
-    /// When what was typed is not what [`with_arguments`](Self::with_arguments) asks for.
+    /// If the arguments don't match [`with_arguments`](Self::with_arguments).
     fn open(
         &self,
         typed: &ArgMatches,
@@ -71,7 +72,7 @@ pub trait CloudFactory: Sync {
     ) -> Result<Arc<dyn Cloud>, clap::Error>;
 }
 
-/// The clouds of a program, and what was typed for them.
+/// The clouds of a program and their arguments.
 #[derive(Clone)]
 pub struct CloudArguments {
     factories: &'static [&'static dyn CloudFactory],
@@ -79,19 +80,19 @@ pub struct CloudArguments {
 }
 
 impl CloudArguments {
-    /// What was typed for the controller, for these clouds.
+    /// The clouds and the controller's command line.
     #[must_use]
     pub fn new(factories: &'static [&'static dyn CloudFactory], typed: ArgMatches) -> Self {
         Self { factories, typed }
     }
 }
 
-/// The clouds that this program knows, by `spec.type` of the Workers.
+/// The supported clouds, by `spec.type` of the Workers.
 #[derive(Clone, Default)]
 pub struct Clouds(BTreeMap<&'static str, Arc<dyn Cloud>>);
 
 impl Clouds {
-    /// All of them.
+    /// Creates all clouds.
     ///
     /// # Errors
     /// As [`CloudFactory::open`].
@@ -108,13 +109,13 @@ impl Clouds {
         factories.iter().map(open).collect::<Result<_, _>>().map(Self)
     }
 
-    /// One alone, for Workers of that type.
+    /// A single cloud for Workers of that type.
     #[cfg(test)]
     pub(crate) fn of_one(worker_type: &'static str, cloud: Arc<dyn Cloud>) -> Self {
         Self(BTreeMap::from([(worker_type, cloud)]))
     }
 
-    /// The cloud of Workers of that type; `None` where pools depend on nothing.
+    /// The cloud for Workers of that type; `None` if their pools have no dependencies.
     #[must_use]
     pub fn for_worker_type(&self, worker_type: &str) -> Option<&dyn Cloud> {
         self.0.get(worker_type).map(AsRef::as_ref)

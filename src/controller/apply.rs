@@ -1,5 +1,6 @@
-//! I/O step: writes the changes. Secrets and classes go before the deployments that refer to them; placements go side by
-//! side, at most [`PARALLEL_REQUESTS`] at a time. What fails for one does not stop the others.
+//! I/O step: writes the changes. Within one placement, the Secret and class are written before the deployment that
+//! refers to them. Placements are written in parallel, at most [`PARALLEL_REQUESTS`] at a time, and a failure in one
+//! does not stop the others.
 
 use futures::StreamExt;
 use futures::stream;
@@ -18,43 +19,37 @@ use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
 use crate::worker::orphans::MachineController;
 use crate::worker::rolls::{Roll, rolls};
 
-/// How often in one reconcile somebody else's write may come first.
+/// Maximum number of retries within one reconcile after a write conflict.
 const MOST_CONFLICTS: usize = 4;
 
-/// What came of the changes. Status can be computed only from this.
+/// Result of writing the changes. The status is computed from this.
 pub(crate) struct Applied {
-    /// The machine objects as they are after the writes; of what was written, deployments only.
+    /// The machine objects after the writes. Of the written objects, only deployments are updated.
     pub(crate) live: MachineObjects,
-    /// Writes that failed.
     pub(crate) errors: Vec<ApplyError>,
-    /// Number of writes that were done.
     pub(crate) writes: usize,
 }
 
 impl Applied {
-    /// Whether a write was computed from what is not so any more. A class that still goes by what was just read is none of that.
+    /// Whether a write was based on stale data, so that a retry can help. A class that a fresh read still shows as
+    /// being deleted does not count: a retry would find the same.
     fn is_outdated(&self, was_just_read: bool) -> bool {
         let mut sources = self.errors.iter().map(|error| &error.source);
         sources.any(|source| source.is_outdated() && !(was_just_read && matches!(source, WriteError::Going)))
     }
 }
 
-/// A write that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("pool {pool:?}: {kind} {name}: {source}")]
 pub(crate) struct ApplyError {
-    /// Name of the pool.
     pub(crate) pool: String,
-    /// Kind of the object.
     pub(crate) kind: &'static str,
-    /// Name of the object.
     pub(crate) name: String,
-    /// Why.
     #[source]
     pub(crate) source: WriteError,
 }
 
-/// Writes all changes. `live` is what they were computed from.
+/// Writes all changes. `live` is the state they were computed from.
 pub(crate) async fn apply(apis: &MachineApis, changes: Vec<MachineChanges<'_>>, live: MachineObjects) -> Applied {
     let mut applied = Applied { live, errors: Vec::new(), writes: 0 };
     let writes: Vec<_> = changes.into_iter().map(|change| apply_machine(apis, change)).collect();
@@ -73,11 +68,13 @@ pub(crate) async fn apply(apis: &MachineApis, changes: Vec<MachineChanges<'_>>, 
     applied
 }
 
-/// Writes what differs from the live objects; again, after they were read anew, where somebody else's write came first or a class goes.
-/// Returns besides whose machines are replaced from now on. Without `first`, what differs is found out here.
+/// Writes everything that differs from the live objects. After a conflict, or if a class is being deleted, it rereads
+/// the objects and retries. Also returns the rolls that these writes begin. Without `first`, it computes the drift
+/// itself.
 ///
 /// # Errors
-/// When machine objects can't be read, or [`ReconcileError::Overtaken`] where the Worker was changed meanwhile: reading may take long.
+/// If machine objects can't be read. [`ReconcileError::Overtaken`] if the Worker changed in the meantime, because the
+/// reads can take long.
 pub(crate) async fn apply_to_live<'a>(
     context: &ReconcileContext<'_>,
     desired: &'a DesiredState<'_>,
@@ -108,7 +105,8 @@ pub(crate) async fn apply_to_live<'a>(
     Ok((applied, begun))
 }
 
-/// The same changes, which wait for classes that go only where somebody lets them go: not without machine-controller-manager.
+/// Clears `is_class_going` if machine-controller-manager is stopped: only it removes the class's finalizer, so
+/// waiting would never end.
 async fn awaiting_classes<'a>(
     shoot: &ShootNamespace,
     mut changes: Vec<MachineChanges<'a>>,
@@ -219,7 +217,8 @@ mod tests {
         json!({"metadata": {"name": name, "namespace": NAMESPACE, "uid": "u", "resourceVersion": "5", "deletionTimestamp": time}})
     }
 
-    /// What comes of a new deployment whose class goes, where machine-controller-manager has so many replicas.
+    /// Requests and errors of applying a new deployment whose class is being deleted, with that many replicas of
+    /// machine-controller-manager.
     async fn applied_to_a_going_class(replicas: u32) -> (Vec<String>, Vec<String>) {
         let objects = Objects::new(&json!({}));
         let desired = objects.desired(planned());

@@ -1,13 +1,13 @@
-//! When a failed Worker is reconciled again: after one second, then after twice as long each time, up to five minutes. A
-//! reconcile that has written something has got on, so the time begins anew with it.
+//! Retry delay of a failed Worker: one second, doubled with each failure, up to five minutes. A reconcile that wrote
+//! something made progress, so it resets the delay.
 //!
-//! Events of machine objects lead to reconciles in between. A failure that such a reconcile finds does not count: else a
-//! busy Worker would be at five minutes after some seconds.
+//! Events of machine objects trigger reconciles before the delay is over. Failures of those don't count, because a
+//! busy Worker would otherwise reach five minutes within seconds.
 //!
-//! A reconcile that lost a race against somebody else's write has not failed: it is repeated at once, a few times in a row.
+//! A write conflict is not a failure. The reconcile is repeated immediately, a limited number of times in a row.
 //!
-//! When the API server does not answer, no Worker has failed: each is tried again after seconds, however long that lasts.
-//! When it is back, no event need come that would lead to a reconcile. How many are tried at a time is bounded by the queue.
+//! If the API server does not answer, no Worker has failed. Each is retried every few seconds for as long as the
+//! outage lasts, because no event may arrive when it ends. The queue bounds how many are retried at a time.
 
 use std::time::Duration;
 
@@ -17,32 +17,29 @@ use crate::process::jitter::random_half;
 
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(300);
-/// The longest time between tries without an API server, and up to half of it more.
+/// Maximum retry delay while the API server is unreachable, before up to 50 % jitter.
 const LONGEST_UNREACHABLE: Duration = Duration::from_secs(3);
-/// How often in a row somebody else's write may come first.
+/// Maximum number of write conflicts in a row that are retried immediately.
 const MOST_CONFLICTS: u32 = 5;
 
-/// The failures of one Worker since its last success.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
-    /// Failures in a row.
+    /// Consecutive failures.
     failures: u32,
     next_try: Option<Instant>,
     conflicts: u32,
     unreachable: u32,
 }
 
-/// When to try again after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Retry {
-    /// The time until the next try.
     pub(crate) delay: Duration,
-    /// Whether the try that has failed was due; else it came in between and changes nothing.
+    /// Whether the failed reconcile was due. If not, it ran early because of an event and does not count.
     pub(crate) was_due: bool,
 }
 
 impl Backoff {
-    /// The time until the next try. Counts the failure if the try was due and has written nothing.
+    /// Returns the time until the next try. Counts the failure if the try was due and wrote nothing.
     pub(crate) fn failed(&mut self, has_written: bool, now: Instant) -> Retry {
         if has_written {
             *self = Self::default();
@@ -57,20 +54,22 @@ impl Backoff {
         Retry { delay, was_due: true }
     }
 
-    /// The API server did not answer: the time until the next try, up to half longer, so that not all Workers come at once.
+    /// Returns the time until the next try after the API server did not answer. The jitter of up to 50 % spreads the
+    /// retries of all Workers.
     pub(crate) fn unreachable(&mut self) -> Duration {
         let delay = doubled(self.unreachable).min(LONGEST_UNREACHABLE);
         self.unreachable = self.unreachable.saturating_add(1);
         delay + delay.mul_f64(random_half())
     }
 
-    /// Whether to repeat at once because somebody else's write came first; false when that has become a failure.
+    /// Whether to retry a write conflict immediately. False once there were too many in a row, which makes it a
+    /// failure.
     pub(crate) fn is_conflict_repeated(&mut self) -> bool {
         self.conflicts = self.conflicts.saturating_add(1);
         self.conflicts <= MOST_CONFLICTS
     }
 
-    /// A success, or a new request.
+    /// Called after a success or a new request.
     pub(crate) fn reset(&mut self) {
         *self = Self::default();
     }

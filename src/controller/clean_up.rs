@@ -1,4 +1,5 @@
-//! What nothing needs any more is deleted once every planned machine is there: old deployments carry the workload until then.
+//! Deletes unneeded objects once every planned machine is ready, because old deployments carry the workload until
+//! then.
 
 use std::mem::take;
 
@@ -13,11 +14,12 @@ use crate::worker::outcome::{PendingDeletion, PendingDeployment};
 use crate::worker::plan::Plan;
 use crate::worker::progress::{self, Hibernation, Progress};
 
-/// Deletes what nothing needs any more, once every planned machine is there. Old deployments carry the workload until
-/// then. Where that is to be decided, `progress` and `live` are brought up to date.
+/// Deletes unneeded objects once every planned machine is ready, because old deployments carry the workload until
+/// then. Updates `progress` and `live` if it had to reread objects.
 ///
 /// # Errors
-/// When something can't be read or deleted, or [`ReconcileError::Overtaken`] where the Worker was changed before deployments or machine sets go.
+/// If an object can't be read or deleted. [`ReconcileError::Overtaken`] if the Worker changed before deployments or
+/// machine sets are deleted.
 pub(crate) async fn clean_up(
     context: &ReconcileContext<'_>,
     plan: &Plan,
@@ -31,14 +33,14 @@ pub(crate) async fn clean_up(
     if !progress.is_ready() || found.is_empty() {
         return Ok(PendingDeletion::default());
     }
-    // Whether it runs decides only over what is still used, or will be until it has gone.
+    // Whether machine-controller-manager runs only matters for deployments and for classes that are still in use.
     let machine_controller = match found.deployments.is_empty() && found.classes_in_use.is_empty() {
         true => MachineController::Running,
         false => shoot.machine_controller().await?,
     };
     found = orphans(plan, live, machine_controller);
     if !found.deletions(live).is_empty() {
-        // What is deleted is gone for good: it is judged by what is there now, not by what watches have shown. A class without its
+        // Deletion is irreversible, so it is decided from a fresh list, not from the cache. A class without its
         // Secret shows that the watch of Secrets is behind.
         let is_behind = found.classes.iter().any(|class| !live.class_secrets.contains_key(class));
         *live = match is_behind {
@@ -55,7 +57,8 @@ pub(crate) async fn clean_up(
             context.ensure_still_current().await?;
         }
         if machine_controller == MachineController::Stopped && !deployments.is_empty() {
-            // Nobody may ever tell that they are gone: what they leave is judged by what is there after them.
+            // While machine-controller-manager is stopped, no later event may report their deletion, so orphans are
+            // computed again right after it.
             delete_objects(&shoot.apis(), Deletions { deployments, ..Deletions::default() }).await?;
             *live = shoot.read_users_of_classes(take(&mut live.deployments)).await?;
             found = orphans(plan, live, machine_controller);
@@ -68,7 +71,7 @@ pub(crate) async fn clean_up(
     })
 }
 
-/// What stays for a while after it was asked to go.
+/// Objects that remain for a while after their deletion was requested.
 fn pending_deletion(found: Orphans, live: &MachineObjects, now: Timestamp) -> PendingDeletion {
     let deployments = found.deployments.into_iter().map(|name| {
         let object = live.deployments.get(&name).map(|live| &live.object);
@@ -95,12 +98,14 @@ mod tests {
     use crate::worker::progress::{DeploymentProgress, Phase};
     use crate::worker::request::Operation;
 
-    /// What is asked to clean up after a plan that wants nothing, where these objects are there, by the plural of their kind.
+    /// Requests and pending deletion of a clean-up after an empty plan, with the existing objects given by their
+    /// plurals.
     async fn asked(there: &'static [&'static str]) -> (Vec<String>, PendingDeletion) {
         asked_of(there, 1, |_| {}).await
     }
 
-    /// The same, with so many replicas of machine-controller-manager, and where watches show something else.
+    /// Like `asked`, with that many replicas of machine-controller-manager, and `shown` applied to what the watches
+    /// report.
     async fn asked_of(
         there: &'static [&'static str],
         replicas: i32,
@@ -136,7 +141,7 @@ mod tests {
         (asked, pending)
     }
 
-    /// An object of any kind: a class, or what uses it.
+    /// An object of any kind: a class, or an object that uses it.
     fn object() -> Value {
         let class = json!({"kind": "MachineClass", "name": "web-z1"});
         json!({

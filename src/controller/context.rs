@@ -1,4 +1,4 @@
-//! What every reconcile shares.
+//! State shared by all reconciles.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,12 +23,10 @@ use crate::provider::Provider;
 use crate::worker::class_images::ImagePolicy;
 use crate::worker::every_node_ready::HealthCheck;
 
-/// What every reconcile shares.
 pub(crate) struct ControllerContext {
     pub(crate) client: Client,
-    /// Whether the API server answers.
+    /// Records which requests to the API server are unanswered.
     pub(crate) answers: Answers,
-    /// What time it is.
     pub(crate) clock: Clock,
     pub(crate) garden: Garden,
     pub(crate) clouds: Clouds,
@@ -37,32 +35,32 @@ pub(crate) struct ControllerContext {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) memory: Memory,
     pub(crate) cache: Arc<SeedCache>,
-    /// Whether a new generation, or a changed Cluster, begins an operation without an annotation.
+    /// Whether a new generation or a changed Cluster starts an operation without an annotation.
     pub(crate) ignores_operation_annotation: bool,
-    /// Whose the condition `EveryNodeReady` is.
+    /// Which controller owns the condition `EveryNodeReady`.
     pub(crate) health_check: HealthCheck,
-    /// The nodes of shoots, where the condition is ours.
+    /// Node counts of shoots, if this controller owns that condition.
     pub(crate) node_counts: Option<Arc<NodeCounts>>,
-    /// What becomes of classes whose images have changed in the CloudProfile.
+    /// Policy for classes whose image has changed in the CloudProfile.
     pub(crate) image_policy: ImagePolicy,
-    /// `--shadow`: nothing is written, only compared.
+    /// `--shadow`: compares only, and writes nothing.
     pub(crate) is_dry_run: bool,
-    /// `--shard-ring`: which of the processes that share the Workers of the seed this is.
+    /// `--shard-ring`: which shard this process is.
     pub(crate) shard: Option<Shard>,
 }
 
 impl ControllerContext {
-    /// Where the machine objects of a Worker are read and written.
+    /// Reads and writes the machine objects of a Worker.
     pub(crate) fn shoot_namespace(&self, namespace: &str, provider: &'static dyn Provider) -> ShootNamespace {
         ShootNamespace::new(self.client.clone(), Arc::clone(&self.cache), namespace, provider)
     }
 
-    /// Whether a Worker with these labels is this process's, as far as shards go.
+    /// Whether a Worker with these labels belongs to this shard. Always true without sharding.
     pub(crate) fn owns(&self, labels: Option<&BTreeMap<String, String>>) -> bool {
         self.shard.as_ref().is_none_or(|shard| shard.standing(labels) != Standing::NotOurs)
     }
 
-    /// A Worker is gone, or another shard's, in whichever way: nothing of it is kept.
+    /// Drops everything kept for a Worker that was deleted or now belongs to another shard.
     pub(crate) fn forget(&self, worker: &Guarded<Worker>) {
         let (namespace, uid) = (worker.namespace(), worker.uid());
         self.memory.forget(uid);

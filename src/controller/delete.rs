@@ -1,8 +1,8 @@
-//! One reconcile of a Worker that is deleted: machines first, then classes with their Secrets.
+//! One reconcile of a Worker that is being deleted: machines first, then classes with their Secrets.
 //!
-//! It needs no image, no machine type and no user data. Classes stay until the last machine is gone, because
-//! machine-controller-manager needs them (and the credentials) to delete machines at the cloud. Until then they are repaired
-//! as far as that can be planned.
+//! Deletion needs no image, no machine type and no user data. Classes stay until the last machine is deleted, because
+//! machine-controller-manager needs them and the credentials to delete machines at the cloud. Until then they are
+//! repaired as far as they can be planned.
 
 use std::time::Duration;
 
@@ -33,18 +33,19 @@ use crate::worker::reconcile_outcome::{Failure, ReconcileOutcome};
 use crate::worker::request::requested_at;
 use crate::worker::status_text::MOST_OF_FAILURE;
 
-/// Finalizers that machine-controller-manager puts on the credentials.
+/// Finalizers that machine-controller-manager puts on the credentials Secret.
 const MACHINE_CONTROLLER_FINALIZERS: [&str; 2] =
     ["machine.sapcloud.io/machine-controller-manager", "machine.sapcloud.io/machine-controller"];
-/// How a failure begins.
+/// Start of a failure message.
 const FAILED: &str = "failed while waiting for all machine resources to be deleted";
-/// Credentials of another name are not watched, so they are read again after this time as long as they are held.
+/// Only the Secret `cloudprovider` is watched. Credentials with another name are polled at this interval while they
+/// have a finalizer.
 const UNWATCHED_PERIOD: Duration = Duration::from_secs(2);
 
-/// Deletes what can be deleted now, and reports what is left and who holds it.
+/// Deletes what can be deleted now, and reports what is left and what blocks it.
 ///
 /// # Errors
-/// When something can't be read, marked or deleted.
+/// If an object can't be read, marked or deleted.
 pub(crate) async fn delete(
     context: &mut ReconcileContext<'_>,
     worker: &Worker,
@@ -101,8 +102,9 @@ pub(crate) async fn delete(
     Ok(ReconcileResult { writes, ..outcome })
 }
 
-/// What is there now, where no class seems to be used any more. Neither classes nor the Worker may go while a machine is left that the
-/// watches have not shown, and the Worker not while anything is left: what was answered to be deleted may be there, too.
+/// Rereads objects once no class seems to be in use. Watches may be behind, and an API server may confirm a deletion
+/// that it did not make. Neither classes nor the Worker may be released while an unseen machine exists, nor the
+/// Worker while any object is left.
 async fn read_what_is_left(shoot: &ShootNamespace, mut live: MachineObjects) -> Result<MachineObjects, ReadError> {
     if !live.is_empty() {
         live = shoot.read_users_of_classes(live.deployments).await?;
@@ -113,7 +115,7 @@ async fn read_what_is_left(shoot: &ShootNamespace, mut live: MachineObjects) -> 
     Ok(live)
 }
 
-/// What machines depended on goes after the last of them.
+/// Removes what machines depended on, after the last of them is deleted.
 async fn remove_dependencies(
     context: &mut ReconcileContext<'_>,
     worker: &Worker,
@@ -123,7 +125,7 @@ async fn remove_dependencies(
 ) -> Result<ReconcileResult, ReconcileError> {
     let Some(cloud) = context.cloud() else { return Ok(result(ReconcileOutcome::Succeeded, None)) };
     let secrets = context.shoot.credentials(worker).await?;
-    // The one who has this name by now may need them.
+    // A recreated Worker with the same name may need the dependencies.
     context.ensure_still_current().await?;
     Ok(match cloud.remove(worker, cluster, &secrets).await? {
         CleanUp::Done(records) => {
@@ -142,7 +144,7 @@ fn result(outcome: ReconcileOutcome, requeue_after: Option<Duration>) -> Reconci
     ReconcileResult { requeue_after, ..ReconcileResult::of(outcome) }
 }
 
-/// Waiting, or an error once it has taken five minutes from the request.
+/// Waits until five minutes after the request. After that, what is left is reported as an error.
 fn waiting(
     deadline: Timestamp,
     left: Failure,
@@ -162,21 +164,21 @@ fn waiting(
     }
 }
 
-/// Five minutes after the deletion was asked for; gardenlet asks again with another time.
+/// Five minutes after the latest deletion request. gardenlet repeats the request with a new timestamp.
 fn deadline(worker: &Worker, now: Timestamp) -> Timestamp {
     let deleted_at = worker.metadata.deletion_timestamp.as_ref().map(|time| time.0);
     deadline_from(deleted_at.max(requested_at(worker)).unwrap_or(now))
 }
 
-/// Machines that can't be deleted. That others could not be made is of no interest any more.
+/// Machines that can't be deleted. Creation failures no longer matter.
 fn failed_machines(live: &MachineObjects) -> Option<Failure> {
     let failed = live.deployments.values().flat_map(|deployment| &deployment.failed_machines);
     let failed: Vec<&FailedMachine> = failed.filter(|machine| !machine.is_creation).collect();
-    // The other half is for what is missing to delete them.
+    // The other half of the message is for missing prerequisites.
     failed_deletions(FAILED, &failed, MOST_OF_FAILURE / 2)
 }
 
-/// Who still needs the credentials.
+/// Returns a text if a finalizer of machine-controller-manager still holds the credentials.
 async fn credentials_holder(client: &Client, reference: &SecretReference) -> Result<Option<String>, ReconcileError> {
     let (Some(namespace), Some(name)) = (&reference.namespace, &reference.name) else { return Ok(None) };
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
@@ -209,8 +211,8 @@ mod tests {
     use crate::provider::azure::Azure;
     use crate::worker::machine_objects::LiveDeployment;
 
-    /// A shoot whose API server has only a Secret of a class, and what it is asked for. Where `lies`, it has answered meanwhile that the
-    /// Secret is gone.
+    /// A shoot whose API server has only the Secret of a class, and the requests it gets. If `lies` is set, it has
+    /// already confirmed the deletion of that Secret.
     fn shoot(lies: Arc<Mutex<bool>>) -> (ShootNamespace, Arc<Mutex<Vec<String>>>) {
         let asked = Arc::<Mutex<Vec<String>>>::default();
         let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
@@ -272,7 +274,7 @@ mod tests {
         Timestamp::now() - jiff::SignedDuration::from_mins(minutes)
     }
 
-    /// A Worker of which the deletion was asked for before that time, with all its machines.
+    /// A Worker with all its machines, deleted that many minutes ago.
     async fn deleted(minutes: i64) -> (Seed, Arc<ControllerContext>) {
         let (seed, context) = Seed::settled().await;
         seed.delete(minutes_ago(minutes));

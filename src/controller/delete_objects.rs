@@ -1,4 +1,5 @@
-//! I/O: deletes many objects side by side. One that is gone is done; the first failure is reported after all were tried.
+//! I/O: deletes many objects in parallel. A missing object is not an error; the first failure is reported after all
+//! were tried.
 
 use futures::{StreamExt, stream};
 use k8s_openapi::Resource;
@@ -13,11 +14,11 @@ use crate::worker::live_machine::LiveMachineSet;
 use crate::worker::machine_objects::Digested;
 use crate::worker::orphans::{Deletions, Seen};
 
-/// Deletes them: deployments and machine sets, then classes, then their Secrets, which machine-controller-manager holds until their classes are
-/// gone.
+/// Deletes deployments and machine sets, then classes, then their Secrets. machine-controller-manager keeps a
+/// finalizer on each Secret until its class is deleted.
 ///
 /// # Errors
-/// When one can't be deleted.
+/// If an object can't be deleted.
 pub(crate) async fn delete_objects(apis: &MachineApis, deletions: Deletions<'_>) -> Result<(), ReconcileError> {
     let Deletions { deployments, machine_sets, classes, class_secrets } = deletions;
     delete_all::<DeploymentText>(apis, deployments).await?;

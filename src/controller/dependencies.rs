@@ -1,4 +1,4 @@
-//! What a reconcile writes of dependencies: their records before anything refers to them, and what is left at the end.
+//! Records dependencies before any object refers to them, and cleans them up at the end of a reconcile.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::worker::published::{ProviderStatus, Published};
 use crate::worker::reconcile_outcome::{Failure, ReconcileOutcome};
 use crate::worker::reconcile_state::ReconcileEvent;
 
-/// Writes down what pools depend on, before anything is made that refers to it: whoever comes after a crash, also another
-/// extension, has to find it.
+/// Records what pools depend on before any object refers to it. After a crash, the next process, even of another
+/// extension, has to find the record.
 pub(crate) async fn keep_records(
     context: &mut ReconcileContext<'_>,
     worker: &Worker,
@@ -26,15 +26,15 @@ pub(crate) async fn keep_records(
     context.write_provider_status(worker, document).await
 }
 
-/// How the failure begins that something does not go from the cloud.
+/// Start of the failure message when clean-up at the cloud does not finish.
 const CLEANING_UP_FAILED: &str = "error while cleaning up what pools depended on";
-/// What is waited for where a cloud does not say it.
+/// What to wait for if the cloud reports no text of its own.
 pub(crate) const UNTIL_GONE: &str = "until what pools depended on is gone";
-/// When it is decided anew where classes were not those that were seen.
+/// Requeue delay if the classes changed since they were last read.
 const CLASSES_CHANGED: Duration = Duration::from_secs(1);
 
-/// The end of a reconcile that has succeeded: what nobody needs goes from the cloud, and the operation begins where something
-/// can go. How the operation stands then, and when to requeue. After the deadline it is an error that it has not gone. `seen` is
+/// End of a successful reconcile: removes unneeded dependencies from the cloud and starts the operation if there is
+/// something to remove. Returns the outcome and when to requeue. Waiting past the deadline is an error. `seen` is
 /// what classes referred to when the operation was found to be done.
 pub(crate) async fn clean_up_cloud(
     context: &mut ReconcileContext<'_>,
@@ -52,10 +52,10 @@ pub(crate) async fn clean_up_cloud(
     let mut state = cloud.clean_up(inputs, UsedByClasses::Seen(seen.clone())).await?;
     if matches!(state, CleanUp::Unneeded) {
         context.advance(inputs.worker, ReconcileEvent::WorkFound).await?;
-        // What goes does not come back, so it has to be known what classes refer to now.
+        // Removal is irreversible, so it needs a fresh read of what classes refer to.
         let used = context.shoot.read_machine_objects().await?.dependencies_of_classes();
         if used != seen {
-            // Classes that nobody knew of go first, or are somebody's.
+            // Unknown classes are deleted first, unless they are in use.
             let (outcome, again) = waiting(UNTIL_GONE.to_owned());
             return Ok((outcome, again.map(|again| again.min(CLASSES_CHANGED))));
         }
@@ -73,7 +73,7 @@ pub(crate) async fn clean_up_cloud(
     })
 }
 
-/// Puts the members of a patch into a document; null removes.
+/// Merges the members of a patch into a document. Null removes a member.
 fn merge(document: &mut Value, patch: Option<Value>) {
     let (Value::Object(document), Some(Value::Object(patch))) = (document, patch) else { return };
     for (name, member) in patch {
@@ -106,7 +106,8 @@ mod tests {
     use crate::worker::decode::context_of;
     use crate::worker::request::Operation;
 
-    /// A cloud at which pools depend on something, what it was asked to leave there, and how a removal goes.
+    /// A cloud with dependencies. Records which dependencies it was told to keep; `removal` is the result of a
+    /// removal.
     struct Dependent {
         used: Arc<Mutex<Vec<Vec<String>>>>,
         removal: fn() -> CleanUp,
@@ -150,7 +151,7 @@ mod tests {
         fn forget(&self, _: &str) {}
     }
 
-    /// A controller of the seed whose Workers depend on that cloud, and what the cloud was asked to leave there.
+    /// A controller whose Workers depend on that cloud, and the dependencies that the cloud was told to keep.
     fn dependent(
         seed: &Seed,
         records_changed: bool,

@@ -47,7 +47,7 @@ use crate::worker::request::{Operation, is_moving, requested_at};
 use crate::worker::rolls::Roll;
 use crate::worker::rolls_as_planned::rolls_as_planned;
 
-/// What is to be deployed, and where that comes from.
+/// The target state of one operation and the inputs it was computed from.
 struct Deploy<'a> {
     worker: &'a Worker,
     inputs: WorkerContext<'a>,
@@ -60,10 +60,10 @@ struct Deploy<'a> {
     now: Timestamp,
 }
 
-/// Deploys the machines of a Worker as far as that goes now.
+/// Deploys the machines of a Worker as far as currently possible.
 ///
 /// # Errors
-/// When something can't be read or deleted, or nothing can be planned. Errors of single pools are part of the result.
+/// If an object can't be read or deleted, or nothing can be planned. Errors of single pools are part of the result.
 pub(crate) async fn deploy(
     context: &mut ReconcileContext<'_>,
     worker: &Worker,
@@ -74,7 +74,7 @@ pub(crate) async fn deploy(
     let missing = || WorkerError::ClusterMissing(context.shoot.name().to_owned());
     let (cluster, secrets) = (inputs.cluster?.ok_or_else(missing)?, inputs.secrets?);
     let has_moved = context.operation == Operation::Restore;
-    // What is there decides over what is brought back after a move, so that is read anew.
+    // The live objects decide what a restore brings back, so they are reread.
     let shoot = &context.shoot;
     let live = if has_moved { shoot.read_machine_objects().await? } else { shoot.machine_objects().await? };
     steps.done("observe");
@@ -93,7 +93,7 @@ pub(crate) async fn deploy(
         health_check: context.controller.health_check,
         now,
     };
-    // What differs from a shoot that has moved is known only when its machines are back.
+    // After a migration the drift is known only once the machines are restored.
     let drift = (!has_moved).then(|| deploy.desired.drift(&live, now));
     steps.done("plan");
     if deploy.has_work(context.shoot.name(), &live, drift.as_ref()) {
@@ -122,7 +122,7 @@ pub(crate) async fn deploy(
     .publishing_what_fits())
 }
 
-/// Whether gardenlet has to be shown the bounds of this operation, also where they are those of the last one.
+/// Whether gardenlet needs a new publication time for the bounds of this operation, even if the bounds are unchanged.
 fn publishes_anew(context: &ReconcileContext<'_>, worker: &Worker, now: Timestamp) -> bool {
     let is_due = match context.memory(|memory| memory.publication) {
         Publication::Due => true,
@@ -152,7 +152,7 @@ async fn ensure_dependencies(
     cloud.ensure(DependencyRequest { context: inputs, live, begins, has_moved }).await
 }
 
-/// What was written, and the machine objects after it.
+/// Result of the writes, and the machine objects afterwards.
 struct Written {
     live: MachineObjects,
     errors: Vec<ApplyError>,
@@ -160,7 +160,7 @@ struct Written {
     rolls: Vec<Roll>,
 }
 
-/// How the machines stand, and what is still there although nothing needs it.
+/// Progress of the machines, and unneeded objects that still exist.
 struct Followed {
     progress: Progress,
     pending_deletion: PendingDeletion,
@@ -169,7 +169,7 @@ struct Followed {
 }
 
 impl Deploy<'_> {
-    /// Whether anything is to be written, to be waited for or to be reported.
+    /// Whether there is anything to write, wait for or report.
     fn has_work(&self, namespace: &str, live: &MachineObjects, drift: Option<&Drift<'_>>) -> bool {
         self.is_hibernated
             || self.dependencies.records_changed
@@ -177,7 +177,7 @@ impl Deploy<'_> {
             || !progress(&self.desired.plan, namespace, live, Hibernation::NotWanted).is_ready()
     }
 
-    /// Whether machines come or change; of a shoot that has moved, whether some are not back.
+    /// Whether machines will be created or changed. In a restore: whether any deployment is still missing.
     fn is_to_write(&self, live: &MachineObjects, drift: Option<&Drift<'_>>) -> bool {
         match drift {
             Some(drift) => drift.changes.iter().any(MachineChanges::is_to_write),
@@ -187,7 +187,7 @@ impl Deploy<'_> {
         }
     }
 
-    /// Writes records of dependencies, brings machines back that have moved, and writes what differs. Client.
+    /// Writes dependency records, restores machines after a migration, and writes everything that differs.
     async fn write<'s>(
         &'s self,
         context: &mut ReconcileContext<'_>,
@@ -212,15 +212,16 @@ impl Deploy<'_> {
         let (Applied { live, errors, writes }, rolls) =
             apply_to_live(context, &self.desired, drift, live, self.now).await?;
         let rolls = rolls.into_iter().filter(|roll| roll.is_written(&live.deployments)).collect();
-        // Machines of what is not here yet would be taken for orphans and deleted at the cloud.
+        // machine-controller-manager would treat machines that are not restored yet as orphans and delete them at the
+        // cloud.
         if self.has_moved && self.desired.is_complete() && errors.is_empty() {
             start_after_restore(context, self.inputs.shoot).await?;
         }
         Ok(Written { live, errors, writes, rolls })
     }
 
-    /// Finds out how the machines stand, deletes what nothing needs any more, and cares for machine-controller-manager.
-    /// Client.
+    /// Computes the progress of the machines, deletes unneeded objects, and restarts or stops
+    /// machine-controller-manager.
     async fn follow(
         &self,
         context: &ReconcileContext<'_>,
@@ -248,8 +249,9 @@ impl Deploy<'_> {
         Ok((written, Followed { progress, pending_deletion, restarted, requeue_after }))
     }
 
-    /// Stops machine-controller-manager with the shoot. Watches may be late, and it may have been started for a shoot that wakes up or
-    /// is deleted: this is judged by what is there after the Deployment was read that is scaled. Client.
+    /// Stops machine-controller-manager once a hibernated shoot has no machines left. Watches may be behind, and it
+    /// may have been started for a shoot that wakes up or is deleted. The decision therefore needs a read after that
+    /// of the Deployment to scale.
     async fn stop_machine_controller(
         &self,
         context: &ReconcileContext<'_>,
@@ -261,17 +263,17 @@ impl Deploy<'_> {
         let Some(version) = running.and_then(|deployment| deployment.metadata.resource_version) else { return Ok(()) };
         *live = shoot.read_users_of_classes(take(&mut live.deployments)).await?;
         *progress = self::progress(&self.desired.plan, shoot.name(), live, Hibernation::InProgress);
-        // Last, because it tells of a deletion, for which the Deployment need not change.
+        // Checked last, because a deletion of the shoot does not change the Deployment.
         if !progress.is_ready() || !stops_machine_controller(shoot).await? {
             return Ok(());
         }
         let stopped = machine_controller_manager::stop(shoot, &version).await;
-        // Also where nobody has answered: it may have been done.
+        // Also after a request without an answer, which may have succeeded.
         undo_late_stop(context).await?;
         stopped
     }
 
-    /// What the outcome is decided from.
+    /// Inputs of the outcome.
     fn found<'s>(&'s self, write_errors: &'s [String], followed: &'s Followed) -> Found<'s> {
         let (worker, now) = (self.worker, self.now);
         let begun = if self.publishes_anew { Some(now) } else { published_at(worker).max(requested_at(worker)) };
@@ -286,7 +288,7 @@ impl Deploy<'_> {
         }
     }
 
-    /// Everything that is reported. Pure.
+    /// Computes everything that is reported.
     fn result(&self, written: Written, followed: &Followed) -> ReconcileResult {
         let Written { live, errors, writes, rolls } = written;
         let write_errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -306,7 +308,7 @@ impl Deploy<'_> {
             self.desired.is_complete() && !errors.is_empty() && errors.iter().all(|error| error.source.is_outdated());
         ReconcileResult {
             published: Some(self.published(&live)),
-            // A change that is stuck is checked again when its time is over, and only then.
+            // A stuck change is checked again only when its deadline has passed.
             requeue_after: earliest([requeue_after, followed.requeue_after, self.dependencies.look_again]),
             conditions,
             events,
@@ -317,7 +319,7 @@ impl Deploy<'_> {
     }
 
     fn published(&self, live: &MachineObjects) -> Published {
-        // Where no pool wants machines nothing is published, not even a time.
+        // If no pool needs machines, nothing is published, not even a time.
         let has_bounds = self.desired.plan.machines().next().is_some() || !self.desired.is_complete();
         Published {
             machine_deployments: self.desired.machine_deployments(live),
@@ -327,21 +329,21 @@ impl Deploy<'_> {
     }
 }
 
-/// Whether the shoot is to sleep, as the Cluster says now. Client.
+/// Whether the shoot is to be hibernated, according to a fresh read of the Cluster.
 async fn stops_machine_controller(shoot: &ShootNamespace) -> Result<bool, ReadError> {
     let cluster = shoot.cluster(true).await?;
     let shoot = cluster.as_ref().and_then(|cluster| cluster.spec.shoot.as_ref());
     Ok(shoot.is_some_and(Shoot::stops_machine_controller))
 }
 
-/// Its Deployment does not change when the shoot is to wake up or to be deleted, so that may have been asked for while the stop was on its
-/// way: gardenlet has looked before, and nobody else would start it. Client.
+/// Restarts machine-controller-manager if the shoot was woken up or deleted while the stop was in progress. This does
+/// not change the Deployment, and gardenlet checked it earlier, so no other controller would start it.
 async fn undo_late_stop(context: &ReconcileContext<'_>) -> Result<(), ReconcileError> {
     let shoot = &context.shoot;
     if stops_machine_controller(shoot).await? {
         return Ok(());
     }
-    // What a shoot that moves has of machines is elsewhere, or not all back.
+    // The machines of a moving shoot are elsewhere or not all restored.
     let worker = context.writer().read().await?;
     if worker.is_some_and(|worker| !is_moving(&worker)) {
         machine_controller_manager::start_stopped(shoot).await?;
@@ -419,7 +421,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn another_process_publishes_the_bounds_of_a_failed_operation_once() {
         let (seed, remembering_nothing) = Seed::settled().await;
-        // Later than the request, by whatever clock.
+        // Later than the request according to every clock.
         let later = seconds(Timestamp::now() + jiff::SignedDuration::from_secs(20));
         let fails = || {
             let status = json!({"lastOperation": {"state": "Error"}, "machineDeploymentsLastUpdateTime": later});
@@ -521,7 +523,7 @@ mod tests {
         assert_eq!(replicas_of_controller(&seed), 1, "the shoot wakes up");
     }
 
-    /// How many replicas machine-controller-manager has where this happens while the stop of it for a hibernated shoot is on its way.
+    /// Replicas of machine-controller-manager if `happens` runs while it is being stopped for a hibernated shoot.
     async fn replicas_after_late_stop(happens: impl FnOnce(&mut Objects) + Send + 'static) -> i64 {
         let (seed, context) = Seed::settled().await;
         seed.hibernate();

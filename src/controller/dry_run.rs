@@ -1,8 +1,8 @@
-//! `--shadow`: a controller beside another one, which writes nothing. It plans each steady Worker, compares what it would
-//! write with what is there, and reports the differences as metrics and in the log.
+//! `--shadow`: a controller that runs next to another one and writes nothing. It plans each steady Worker, compares
+//! the plan with the live objects, and reports the differences as metrics and in the log.
 //!
-//! While an operation goes on nothing is compared: the other controller is about to write. What differs by what the watches
-//! have shown is read once more as it is now, so that nothing is reported that only had not arrived.
+//! During an operation it compares nothing, because the other controller is about to write. If the store shows
+//! differences, a fresh read confirms them, so that a watch that is behind does not cause false reports.
 
 use std::time::Duration;
 
@@ -26,12 +26,12 @@ use crate::worker::desired::{CloudView, DesiredState};
 use crate::worker::machine_objects::MachineObjects;
 use crate::worker::request::{Decision, decide};
 
-/// How often is logged how all Workers compare.
+/// How often the summary of all Workers is logged if it has changed.
 const SUMMARY_INTERVAL: Duration = Duration::from_secs(5);
-/// Most bytes of a line about pools that can't be planned.
+/// Maximum size of a log line about pools that can't be planned.
 const MOST_OF_LOG: usize = 16 * 1024;
 
-/// Records how a Worker compares, in the log only what is new.
+/// Records the comparison of a Worker. Logs it only if it has changed.
 pub(crate) fn record(uid: &str, comparison: Comparison, controller: &ControllerContext) {
     if controller.memory.of(uid, |memory| memory.compares_otherwise(&comparison)) {
         match &comparison {
@@ -48,7 +48,7 @@ pub(crate) fn record(uid: &str, comparison: Comparison, controller: &ControllerC
     update_metrics(controller);
 }
 
-/// Logs how many Workers compare in which way, whenever that has changed. Never returns.
+/// Logs the number of Workers by comparison result whenever it has changed. Never returns.
 pub(crate) async fn log_summaries(controller: &ControllerContext) {
     let mut logged = ShadowNumbers::default();
     loop {
@@ -62,7 +62,7 @@ pub(crate) async fn log_summaries(controller: &ControllerContext) {
     }
 }
 
-/// The metrics count all Workers that are compared.
+/// Updates the metrics from the comparisons of all Workers.
 pub(crate) fn update_metrics(controller: &ControllerContext) {
     controller.metrics.shadow(controller.memory.comparisons(count));
 }
@@ -84,7 +84,7 @@ fn count(numbers: &mut ShadowNumbers, comparison: &Comparison) {
     }
 }
 
-/// Compares a Worker, and tells when to do it again.
+/// Compares a Worker and returns when to requeue it.
 pub(crate) async fn compare_worker(worker: &Worker, controller: &ControllerContext) -> Result<Requeue, ReconcileError> {
     let Some(provider) = controller.served.provider_of(worker) else { return Ok(Requeue::OnEvent) };
     let uid = worker.uid().unwrap_or_default();
@@ -102,7 +102,7 @@ pub(crate) async fn compare_worker(worker: &Worker, controller: &ControllerConte
     Ok(Requeue::After(RESYNC_PERIOD))
 }
 
-/// Whether nothing is asked of the other controller, and it has answered the last request.
+/// Whether no operation is pending and the other controller has finished the last one.
 fn is_steady(worker: &Worker, now: Timestamp) -> bool {
     decide(worker, now) == Decision::Nothing
         && worker.metadata.deletion_timestamp.is_none()
@@ -120,7 +120,7 @@ async fn compare_steady(
     let now = controller.clock.now();
     let mut compared = compare(worker, cluster.as_deref(), &secrets, &live, provider, now);
     if compared != Comparison::Same {
-        // With everything that is in them, for where they differ.
+        // Read in full, because the store keeps only digests of classes and Secrets.
         let cluster = shoot.cluster(true).await?.or(cluster);
         let live = machine_reads::machine_objects(shoot.client(), shoot.name());
         let (anew, live) = tokio::try_join!(shoot.secrets(worker, true), live)?;
@@ -139,7 +139,7 @@ fn compare(
     provider: &'static dyn Provider,
     now: Timestamp,
 ) -> Comparison {
-    // No cloud is asked.
+    // `Settled` sends no request to a cloud and assumes that recorded dependencies exist.
     let desired = match DesiredState::of_worker(provider, worker, cluster, secrets, CloudView::Settled) {
         Ok(desired) => desired,
         Err(error) => return Comparison::Unplanned(error.to_string()),
@@ -187,7 +187,6 @@ mod tests {
 
     const API_VERSION: &str = "azure.provider.extensions.gardener.cloud/v1alpha1";
 
-    /// A Worker without pools, and its Cluster.
     fn without_pools() -> (Worker, Cluster) {
         let networks = json!({
             "layout": "SingleSubnet", "vnet": {"name": "n"}, "subnets": [{"name": "nodes", "purpose": "nodes"}],
@@ -209,7 +208,7 @@ mod tests {
         (serde_json::from_str(&worker.to_string()).unwrap(), serde_json::from_str(&cluster.to_string()).unwrap())
     }
 
-    /// How the Worker without pools compares, with what is there.
+    /// Compares the Worker without pools with the live objects.
     fn compared(cluster: Option<&Cluster>, live: &MachineObjects) -> Comparison {
         let mut secrets = Secrets::default();
         secrets.insert("ns", "cloudprovider", SecretContent::unread([].into()));

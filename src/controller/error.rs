@@ -1,4 +1,4 @@
-//! Why a reconcile could not be finished.
+//! Errors that end a reconcile.
 
 use crate::api::bounded_text::shortened;
 use crate::api::gardener::ErrorCode;
@@ -11,37 +11,33 @@ use crate::provider::WorkerError;
 use crate::worker::reconcile_outcome::Failure;
 use crate::worker::status_text::MOST_OF_FAILURE;
 
-/// Why a reconcile could not be finished.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReconcileError {
-    /// Something can't be read.
+    /// An object can't be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// No pool can be planned.
     #[error(transparent)]
     Worker(#[from] WorkerError),
-    /// Something can't be deleted.
+    /// An object can't be deleted.
     #[error("{kind} {name:?} can't be deleted: {source}")]
     Delete {
-        /// Kind of the object.
+        /// Kind of the object, such as `MachineClass`.
         kind: &'static str,
-        /// Name of the object.
         name: String,
-        /// Why.
         source: WriteError,
     },
-    /// The machines of a shoot that has moved can't be had or made.
+    /// The machines of a migrated shoot can't be found or created.
     #[error(transparent)]
     Restore(#[from] RestoreError),
-    /// The Worker was changed since this reconcile began: it is about something that is not so any more.
+    /// The Worker changed since this reconcile began, so its decisions may be wrong.
     #[error("the Worker was changed concurrently")]
     Overtaken,
-    /// Something can't be changed.
+    /// An object can't be changed.
     #[error("{what} can't be written: {source}")]
     Write {
-        /// What was written.
+        /// Kind and name of the object.
         what: String,
-        /// Why.
         source: WriteError,
     },
 }
@@ -52,7 +48,7 @@ impl ReconcileError {
         Self::Write { what: "Worker".to_owned(), source: source.into() }
     }
 
-    /// The error as the failure of an operation.
+    /// Converts the error to the failure of an operation.
     #[must_use]
     pub(crate) fn failure(&self) -> Failure {
         let codes = match self {
@@ -65,7 +61,7 @@ impl ReconcileError {
         Failure { message: shortened(&self.to_string(), MOST_OF_FAILURE), codes }
     }
 
-    /// Whether somebody else has written an object since it was read.
+    /// Whether another client has written an object since it was read.
     #[must_use]
     pub(crate) fn is_outdated(&self) -> bool {
         match self {
@@ -75,7 +71,7 @@ impl ReconcileError {
         }
     }
 
-    /// Whether no API server answered, rather than one that refuses something.
+    /// Whether the API server did not answer, as opposed to refusing the request.
     #[must_use]
     pub(crate) fn is_unreachable(&self) -> bool {
         match self.api_error() {
@@ -85,13 +81,13 @@ impl ReconcileError {
         }
     }
 
-    /// Whether an answer did not come in time.
+    /// Whether a request timed out.
     #[must_use]
     pub(crate) fn is_unanswered(&self) -> bool {
         matches!(self.api_error(), Some(kube::Error::Service(source)) if source.is::<NoAnswer>())
     }
 
-    /// Whether the API server has refused a write for its size.
+    /// Whether the API server refused a write because of its size.
     #[must_use]
     pub(crate) fn is_too_large(&self) -> bool {
         self.api_error().is_some_and(is_too_large)

@@ -1,4 +1,4 @@
-//! Events on Workers: what each says.
+//! Texts of the events on Workers.
 
 use crate::api::bounded_text::{Bound, joined, named, shortened};
 use crate::api::gardener::Worker;
@@ -8,10 +8,9 @@ use crate::controller::metrics::Metrics;
 use crate::worker::events::WorkerEvent;
 use crate::worker::rolls::Roll;
 
-/// Most bytes of a list within a note.
+/// Maximum size of a list within a note.
 const MOST_OF_LIST: Bound = Bound::bytes(950);
 
-/// A Worker can't be decoded.
 pub(crate) fn undecodable(reason: &str) -> EventNote {
     let note = format!("The Worker can't be decoded, so nothing is done for it: {reason}");
     EventNote { is_warning: true, reason: "WorkerUndecodable", action: "Decode", note }
@@ -23,7 +22,7 @@ pub(crate) fn status_too_large(reason: &str) -> EventNote {
     EventNote { is_warning: true, reason: "StatusTooLarge", action: "Follow", note }
 }
 
-/// What the event says.
+/// The note of an event.
 pub(crate) fn note_of(event: &WorkerEvent) -> EventNote {
     match event {
         WorkerEvent::RollsStarted(rolls) => rolls_started(rolls),
@@ -48,7 +47,7 @@ pub(crate) fn note_of(event: &WorkerEvent) -> EventNote {
     }
 }
 
-/// One sentence for each pool.
+/// One sentence per pool.
 fn rolls_started(rolls: &[Roll]) -> EventNote {
     let mut by_pool: Vec<(&Roll, Vec<&str>)> = Vec::new();
     for roll in rolls {
@@ -78,8 +77,8 @@ fn pools_named(pools: &[String]) -> String {
     format!("{} {}", if names.len() == 1 { "pool" } else { "pools" }, named(&names, MOST_OF_LIST))
 }
 
-/// Publishes what a reconcile has found, before the status says it: an event that is published afterwards would be lost when the
-/// process ends in between.
+/// Publishes the events of a reconcile before its status is written. The other way round, a crash between the two
+/// would lose the events.
 pub(crate) async fn publish(recorder: &EventRecorder, metrics: &Metrics, worker: &Identity, events: &[WorkerEvent]) {
     for event in events {
         if let WorkerEvent::RollsStarted(rolls) = event {

@@ -1,5 +1,5 @@
-//! I/O step: marks machines so that machine-controller-manager deletes them without draining, because the shoot is deleted or
-//! is hibernated.
+//! I/O step: marks machines so that machine-controller-manager deletes them without draining, because the shoot is
+//! being deleted or hibernated.
 
 use futures::{StreamExt, stream};
 use serde_json::json;
@@ -10,10 +10,11 @@ use crate::controller::error::ReconcileError;
 use crate::controller::reconcile_context::ReconcileContext;
 use crate::worker::live_machine::{FORCE_DELETION_LABEL, LiveMachine};
 
-/// Marks all machines that are not marked yet, side by side.
+/// Marks all unmarked machines in parallel.
 ///
 /// # Errors
-/// When one can't be marked; the others are, all the same. [`ReconcileError::Overtaken`] where the Worker was changed meanwhile.
+/// If a machine can't be marked; the others are marked anyway. [`ReconcileError::Overtaken`] if the Worker changed in
+/// the meantime.
 pub(crate) async fn mark_machines(
     context: &ReconcileContext<'_>,
     machines: &[LiveMachine],

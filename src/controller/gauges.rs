@@ -1,5 +1,5 @@
-//! Gauges of objects that come and go, as one metric: their numbers by labels, in a tree, so that the room of those that have gone
-//! returns. A `Family` of `prometheus_client` is a hash map, which keeps the room for the most that were ever there.
+//! A gauge metric for short-lived objects. A tree releases the memory of removed series; a `Family` of
+//! `prometheus_client` is a hash map that keeps the capacity of its peak.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 
-/// Numbers by labels.
+/// Values by labels.
 #[derive(Debug)]
 pub(crate) struct Gauges<Labels>(Arc<Mutex<BTreeMap<Labels, i64>>>);
 
 impl<Labels: Ord> Gauges<Labels> {
-    /// The number with these labels from now on; `None`: there is none.
+    /// Sets the value for these labels; `None` removes the series.
     pub(crate) fn set(&self, labels: Labels, number: Option<i64>) {
         match number {
             Some(number) => drop(self.numbers().insert(labels, number)),

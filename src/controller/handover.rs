@@ -1,10 +1,10 @@
-//! A leader that gets no answers hands over. Its lease is renewed through a connection of its own, so it could lead for ever
-//! while all other requests stop on their way, and nobody would do its work.
+//! A leader without answers from the API server gives up its lease. The lease is renewed over a connection of its
+//! own, so without this check the process could stay leader indefinitely while all its other requests hang.
 //!
 //! ```text
-//!  a request has no answer, and no other has one ── 30 s ──► /readyz says so, and a question of our own is asked
-//!    ├─ it is answered: that request was to blame
-//!    └─ 60 s: the process ends and gives the lease away
+//!  a request is unanswered, as are all later ones ── 30 s ──► /readyz reports it, and a probe request is sent
+//!    ├─ the probe is answered: only the first request was affected
+//!    └─ 60 s: the process ends and releases the lease
 //! ```
 
 use std::time::Duration;
@@ -21,12 +21,13 @@ use crate::process::failure_reason::reason;
 use crate::process::leadership::Leadership;
 use crate::process::readiness::{Need, Readiness};
 
-/// How often it is checked whether there are answers.
+/// How often to check for missing answers.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Without an answer for so long, a leader gives up: one request has waited in vain, and a question after it.
+/// A leader gives up after this time without an answer: the timeouts of one request and of the probe after it.
 const GIVE_UP: Duration = ANSWER_DEADLINE.saturating_mul(2);
 
-/// Tells readiness whether there are answers. Ends when this process leads and there are none: another one may have them.
+/// Updates readiness, and returns once this process leads and gets no answers, because another process may be able to
+/// reach the API server.
 pub(crate) async fn until_given_up(
     access: &Access,
     readiness: &Readiness,
@@ -41,7 +42,7 @@ pub(crate) async fn until_given_up(
             continue;
         };
         readiness.misses(Need::Answers, format!("no request has been answered for {} s", missing.as_secs()));
-        // Perhaps it was that one request, and nobody has asked since.
+        // Perhaps only that request was affected, and no other was sent since.
         if let Err(error) = api.list(&ListParams::default().limit(1)).await {
             debug!(error = reason(&error), "the API server does not answer");
         }
@@ -68,7 +69,7 @@ mod tests {
     use crate::cluster::write_fence::WriteFence;
     use crate::controller::start::access_through;
 
-    /// An API server that nobody reaches, and that has not answered a request since now.
+    /// An API server that is unreachable, with a request unanswered from now on.
     fn unreachable() -> Access {
         let service =
             service_fn(async |_: Request<Body>| Err::<Response<AnswerBody>, BoxError>("no connection".into()));

@@ -1,5 +1,5 @@
-//! I/O step: machine-controller-manager itself. gardenlet deploys it; it is stopped with a hibernated shoot, started for one that has
-//! moved, and restarted when it is stuck (docs/contract.md#machine-controller-manager).
+//! I/O step: scales and restarts machine-controller-manager. gardenlet deploys it. It is stopped for a hibernated
+//! shoot, started after a migration, and restarted if it is stuck (docs/contract.md#machine-controller-manager).
 
 use std::time::Duration;
 
@@ -23,24 +23,24 @@ use crate::worker::orphans::MachineController;
 use crate::worker::outcome::until;
 use crate::worker::progress::Stuck;
 
-/// Label of its pods.
+/// Label selector of its pods.
 const PODS: &str = "role=machine-controller-manager";
-/// How long it may leave a new machine class without a machine set.
+/// How long a new machine class may stay without a machine set.
 pub(crate) const MACHINE_SET_DEADLINE: SignedDuration = SignedDuration::from_mins(2);
 
-/// Stops it where its Deployment still has this version: whoever started it meanwhile needs it. This is sent once: what it is decided from
-/// may not hold any more when it is tried again.
+/// Stops it if its Deployment still has this version: another controller that started it in the meantime needs it.
+/// The request is never retried, because the reasons for it may no longer hold.
 ///
 /// # Errors
-/// When its Deployment can't be scaled, also because it has another version.
+/// If its Deployment can't be scaled, including because its version has changed.
 pub(crate) async fn stop(shoot: &ShootNamespace, version: &str) -> Result<(), ReconcileError> {
     scale(shoot, &of_version(version, 0), Tries::One).await
 }
 
-/// Starts it where it is stopped, in the version that is read now.
+/// Starts it if it is stopped, provided that the Deployment does not change between read and write.
 ///
 /// # Errors
-/// When its Deployment can't be read, or can't be scaled, but for a version that it does not have any more.
+/// If its Deployment can't be read or scaled. A version conflict is not an error.
 pub(crate) async fn start_stopped(shoot: &ShootNamespace) -> Result<(), ReconcileError> {
     let deployment = shoot.machine_controller_deployment().await?.filter(|deployment| deployment.replicas() == 0);
     let Some(version) = deployment.and_then(|deployment| deployment.metadata.resource_version) else { return Ok(()) };
@@ -54,11 +54,11 @@ fn of_version(version: &str, replicas: u32) -> Value {
     json!({"metadata": {"resourceVersion": version}, "spec": {"replicas": replicas}})
 }
 
-/// Starts machine-controller-manager, which gardenlet leaves at zero replicas until the machines are back. Not for a
-/// hibernated shoot, and nothing where it runs already.
+/// Starts machine-controller-manager, which gardenlet leaves at zero replicas until the machines are restored. Does
+/// nothing for a hibernated shoot or if it already runs.
 ///
 /// # Errors
-/// When its Deployment can't be read or scaled, or [`ReconcileError::Overtaken`] where the Worker was changed meanwhile.
+/// If its Deployment can't be read or scaled. [`ReconcileError::Overtaken`] if the Worker changed in the meantime.
 pub(crate) async fn start_after_restore(context: &ReconcileContext<'_>, shoot: &Shoot) -> Result<(), ReconcileError> {
     let is_hibernated = shoot.is_hibernation_wanted() && shoot.status.is_hibernated;
     if is_hibernated || context.shoot.machine_controller().await? == MachineController::Running {
@@ -68,7 +68,7 @@ pub(crate) async fn start_after_restore(context: &ReconcileContext<'_>, shoot: &
     scale(&context.shoot, &json!({"spec": {"replicas": 1}}), Tries::Some).await
 }
 
-/// How often a request is sent that nobody answers.
+/// How often an unanswered request is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tries {
     One,
@@ -102,8 +102,8 @@ async fn scale(shoot: &ShootNamespace, patch: &Value, tries: Tries) -> Result<()
     }
 }
 
-/// Starts it anew where a change has had its time and nothing was done about it, once for each change. Returns the change
-/// that it was done for, and when the time of the next one is over.
+/// Restarts it once for each change that it has ignored past the deadline. Returns the change that caused a restart,
+/// and when the next deadline ends.
 pub(crate) async fn restart_if_stuck(
     shoot: &ShootNamespace,
     untaken: &[Stuck],
@@ -112,9 +112,9 @@ pub(crate) async fn restart_if_stuck(
     let (over, waiting): (Vec<&Stuck>, Vec<&Stuck>) =
         untaken.iter().partition(|stuck| until_over(stuck, now).is_none());
     let requeue_after = waiting.into_iter().filter_map(|stuck| until_over(stuck, now)).min();
-    // A pod that is too young for the newest of these changes is so for the others.
+    // A pod that is too young for the newest change is also too young for the others.
     let Some(newest) = over.into_iter().max_by_key(|stuck| stuck.since) else { return (None, requeue_after) };
-    // What fails here must not hide what the pools wait for.
+    // A failure here must not hide what the pools wait for.
     let restarted = restart(shoot, newest).await.unwrap_or_else(|error| {
         warn!(%error, "machine-controller-manager can't be restarted");
         false
@@ -126,7 +126,7 @@ fn until_over(stuck: &Stuck, now: Timestamp) -> Option<Duration> {
     until(stuck.since.checked_add(MACHINE_SET_DEADLINE).unwrap_or(Timestamp::MAX), now)
 }
 
-/// Deletes the pods that were there for the change: the pod that follows is younger. Returns whether there was one.
+/// Deletes the pods that already ran at the time of the change. Returns whether there was one.
 async fn restart(shoot: &ShootNamespace, stuck: &Stuck) -> Result<bool, ReconcileError> {
     let api: Api<PartialObjectMeta<Pod>> = Api::namespaced(shoot.client().clone(), shoot.name());
     let pods = api
@@ -151,8 +151,8 @@ async fn restart(shoot: &ShootNamespace, stuck: &Stuck) -> Result<bool, Reconcil
     Ok(restarted)
 }
 
-/// Whether a pod was there for half of the time that the change had. The other half is for clocks: the pod that follows must
-/// not seem older than that although another machine says when it was made.
+/// Whether a pod existed for half of the deadline. The other half allows for clock skew: the replacement pod must not
+/// seem older than that.
 fn is_due(created: Timestamp, stuck: &Stuck) -> bool {
     created.as_second() < stuck.since.as_second().saturating_add(MACHINE_SET_DEADLINE.as_secs() / 2)
 }
@@ -168,7 +168,7 @@ mod tests {
     const LOOKED: &str = "GET w";
     const SCALED: &str = "PATCH scale";
 
-    /// What is asked after a shoot has moved here, where machine-controller-manager has so many replicas.
+    /// Requests after a restore, with that many replicas of machine-controller-manager.
     async fn asked(shoot: Value, replicas: u32) -> Vec<String> {
         let deployment = json!({"metadata": {}, "spec": {"replicas": replicas, "selector": {}, "template": {}}});
         let (controller, asked) = controller(None, move |line, _| match line {
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    /// What is asked of a Deployment with so many replicas where it is to be started because it was stopped, and whether that is fine.
+    /// Requests of `start_stopped` for a Deployment with that many replicas, and whether it succeeded.
     async fn started(replicas: u32, refused: Option<(u16, &'static str)>) -> (Vec<(String, Value)>, bool) {
         let metadata = json!({"resourceVersion": "6"});
         let deployment = json!({"metadata": metadata, "spec": {"replicas": replicas, "selector": {}, "template": {}}});
@@ -263,7 +263,7 @@ mod tests {
         json!({"metadata": {"name": name, "uid": format!("uid-{name}"), "creationTimestamp": created}})
     }
 
-    /// What comes of changes that were made so many seconds before and that nothing was done about, and which pods are deleted.
+    /// Result of `restart_if_stuck` for ignored changes of these ages in seconds, and the deleted pods.
     async fn restarted(
         ages: &[i64],
         pods: Vec<Value>,

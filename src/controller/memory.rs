@@ -1,5 +1,5 @@
-//! What the controller remembers of a Worker between two reconciles: one value for each Worker, dropped as a whole when the
-//! Worker goes. Whatever has to survive a restart stands in the Worker's status instead.
+//! State that the controller keeps per Worker between reconciles, dropped as a whole with the Worker. State that has
+//! to survive a restart is kept in the Worker's status instead.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,64 +11,63 @@ use crate::controller::backoff::Backoff;
 use crate::controller::rate_limit::RateLimit;
 use crate::preview::dry_run::Comparison;
 
-/// What is remembered of one Worker.
+/// State kept for one Worker.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerMemory {
     pub(crate) backoff: Backoff,
     pub(crate) rate_limit: RateLimit,
-    /// The version of the Cluster with which the Worker was found as it shall be.
+    /// Version of the Cluster at the last comparison that found no drift.
     pub(crate) compared_cluster: Option<u64>,
-    /// With `--shadow`: how it compares with what this controller would write.
+    /// With `--shadow`: the last comparison with what this controller would write.
     pub(crate) comparison: Option<Comparison>,
-    /// The version of the Worker with which the last operation has begun.
+    /// Version of the Worker with which the last operation began.
     pub(crate) began_with: Option<u64>,
-    /// The last operation could not see something that concerns it: what it has deleted is still there, or a machine object was
-    /// changed before the operation began, and the watch has shown that only after it. An operation has to begin, although nobody asks
-    /// for one.
+    /// The last operation missed something: an object that it deleted still exists, or a watch reported a change late
+    /// that was made before the operation began. Another operation has to start without a request.
     pub(crate) has_overlooked: bool,
-    /// Whether the bounds of the operation that goes on are published. The status tells that only where the clocks of gardenlet and
-    /// controller agree, and not within one second.
+    /// Whether the bounds of the current operation are published. The status shows that only if the clocks of
+    /// gardenlet and controller agree, and not within one second.
     pub(crate) publication: Publication,
-    /// Goes with the memory: whoever still works for a Worker that is another shard's finds that by it.
+    /// Dropped with the memory, so that work still in progress detects that the Worker moved to another shard.
     pub(crate) assignment: Arc<()>,
-    /// Machine objects were read anew since the Worker is this process's.
+    /// Whether machine objects were reread since this process took over the Worker.
     pub(crate) has_read_machine_objects: bool,
-    /// The version in which nothing was asked of the Worker while watches were behind.
+    /// Version in which the Worker was found steady while the watches were behind.
     pub(crate) steady_until_watched: Option<u64>,
     unready_since: Option<Instant>,
 }
 
-/// Whether gardenlet has been shown the bounds of an operation.
+/// Whether the bounds of an operation are published for gardenlet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Publication {
-    /// Another process has begun it.
+    /// Another process began the operation.
     #[default]
     Unknown,
-    /// It has begun, and they were not published yet.
+    /// The operation began, and its bounds are not published yet.
     Due,
     Done,
 }
 
 impl WorkerMemory {
-    /// How long nodes have to stay unready until that is reported; `None` when it is time.
+    /// Remaining time for which nodes have to stay unready before it is reported; `None` if it is time to report.
     pub(crate) fn until_unready_is_reported(&mut self, lasting: Duration, now: Instant) -> Option<Duration> {
         let since = *self.unready_since.get_or_insert(now);
         (since + lasting).checked_duration_since(now).filter(|wait| !wait.is_zero())
     }
 
-    /// A watch shows this version of a machine object, which the reconciles before have not seen. Where it is older than the version
-    /// of the Worker with which the operation began (an API server counts the versions of both together), it is what the operation was
-    /// to go by.
+    /// Handles a late watch event of a machine object. The API server counts the versions of Workers and machine
+    /// objects together. A version older than the one with which the operation began was therefore missing from its
+    /// inputs.
     pub(crate) fn planned_object_changed(&mut self, version: u64) {
         self.has_overlooked |= self.began_with.is_some_and(|began| version < began);
     }
 
-    /// Whether nothing need be found out about the Worker in this version before the watches are back.
+    /// Whether the Worker in this version can be skipped until the watches have caught up.
     pub(crate) fn awaits_watches(&self, version: u64) -> bool {
         self.steady_until_watched == Some(version) && !self.has_overlooked
     }
 
-    /// The status was written; `is_published`: with the bounds of the machine deployments.
+    /// Called after the status was written. `is_published`: it included the bounds of the machine deployments.
     pub(crate) fn status_is_written(&mut self, is_published: bool) {
         self.rate_limit.text_written();
         if is_published {
@@ -76,35 +75,35 @@ impl WorkerMemory {
         }
     }
 
-    /// With `--shadow`: keeps how it compares; whether that is news.
+    /// With `--shadow`: stores the comparison and returns whether it has changed.
     pub(crate) fn compares_otherwise(&mut self, comparison: &Comparison) -> bool {
         let is_news = self.comparison.as_ref() != Some(comparison);
         self.comparison = Some(comparison.clone());
         is_news
     }
 
-    /// The condition is up to date.
+    /// Called once the condition is up to date.
     pub(crate) fn readiness_is_reported(&mut self) {
         self.unready_since = None;
     }
 }
 
-/// What is remembered of all Workers, by uid.
+/// State of all Workers, by UID.
 #[derive(Default)]
 pub(crate) struct Memory(Mutex<BTreeMap<String, WorkerMemory>>);
 
 impl Memory {
-    /// Reads or changes what is remembered of a Worker.
+    /// Reads or changes the state of a Worker.
     pub(crate) fn of<T>(&self, uid: &str, change: impl FnOnce(&mut WorkerMemory) -> T) -> T {
         change(self.all().entry(uid.to_owned()).or_default())
     }
 
-    /// The Worker is gone.
+    /// Drops the state of a deleted Worker.
     pub(crate) fn forget(&self, uid: &str) {
         self.all().remove(uid);
     }
 
-    /// Folds over all Workers that are compared.
+    /// Folds over the comparisons of all Workers.
     pub(crate) fn comparisons<T: Default>(&self, mut count: impl FnMut(&mut T, &Comparison)) -> T {
         let mut counted = T::default();
         self.all().values().filter_map(|memory| memory.comparison.as_ref()).for_each(|one| count(&mut counted, one));

@@ -1,5 +1,5 @@
-//! Metrics for Prometheus (docs/metrics.md). Label values come from fixed sets; only namespaces are open, and a namespace
-//! leaves with its Worker.
+//! Metrics for Prometheus (docs/metrics.md). Label values come from fixed sets, except namespaces, whose series are
+//! removed with the Worker.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -23,14 +23,12 @@ use crate::preview::dry_run::{MachineObjectKind, WouldBe};
 use crate::process::endpoints::MetricsText;
 use crate::worker::rolls::RollCause;
 
-/// How a reconcile ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReconcileResult {
-    /// The operation is done.
     Succeeded,
-    /// It goes on when something happens.
+    /// It continues with the next event.
     Waiting,
-    /// It failed and is tried again.
+    /// It is retried.
     Failed,
 }
 
@@ -44,31 +42,27 @@ impl ReconcileResult {
     }
 }
 
-/// How the pools of a Worker stand, as numbers.
+/// Number of pools of one Worker by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PoolNumbers {
-    /// All machines run as wanted.
+    /// All machines are up to date and available.
     pub(crate) ready: i64,
-    /// Machines are missing, old or unhealthy.
+    /// Machines are missing, outdated or unhealthy.
     pub(crate) waiting: i64,
-    /// The pool can't be planned, or its machines can't be made.
+    /// The pool can't be planned, or its machines can't be created.
     pub(crate) failed: i64,
 }
 
-/// How all Workers stand beside what a shadow would make of them.
+/// Number of Workers by how they compare with what a shadow controller would write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ShadowNumbers {
-    /// Workers without a difference.
     pub(crate) same: i64,
-    /// Workers with differences.
     pub(crate) differing: i64,
-    /// Workers with an operation under way.
+    /// Workers with an operation in progress.
     pub(crate) under_way: i64,
-    /// Workers that can't be planned.
     pub(crate) unplanned: i64,
-    /// Objects that differ.
     pub(crate) differences: BTreeMap<(MachineObjectKind, WouldBe), i64>,
-    /// Deployments whose machines would be replaced, by the word of the cause.
+    /// Deployments whose machines would be replaced, by cause.
     pub(crate) rolls: BTreeMap<&'static str, i64>,
 }
 
@@ -134,17 +128,15 @@ struct OfWait {
     on: &'static str,
 }
 
-/// Upper bounds of durations in seconds: a reconcile takes milliseconds, a slow API server makes seconds of it.
+/// Histogram buckets in seconds. A reconcile takes milliseconds, or seconds with a slow API server.
 const SECONDS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
-/// Durations by labels.
 type Durations<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
 
 fn seconds() -> Histogram {
     Histogram::new(SECONDS)
 }
 
-/// Everything that is measured.
 pub(crate) struct Metrics {
     registry: Registry,
     reconciles: Family<OfReconcile, Counter>,
@@ -225,10 +217,10 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// What other files measure, and what is there from the start.
+    /// Registers the metrics of other files and those with initial values.
     fn register_others(&self, registry: &mut Registry) {
         for cause in RollCause::ALL {
-            // From zero on: the first roll of a cause would be no increase else.
+            // Starts at zero, because Prometheus would otherwise not see the first roll of a cause as an increase.
             drop(self.rolls.get_or_create(&OfRoll { cause: cause.as_str() }));
         }
         self.versions.register(registry);
@@ -238,14 +230,14 @@ impl Metrics {
     }
 }
 
-/// A metric of that name, which the registry has from now on.
+/// Creates and registers a metric.
 fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
     let metric = M::default();
     registry.register(name, help, metric.clone());
     metric
 }
 
-/// The same of durations in seconds.
+/// Creates and registers a histogram of durations in seconds.
 fn durations<Labels>(registry: &mut Registry, name: &str, help: &str) -> Durations<Labels>
 where
     Labels: Clone + Eq + Hash,
@@ -259,14 +251,14 @@ where
 impl MetricsText for Metrics {
     fn text(&self) -> String {
         let mut text = String::new();
-        // Writing to a string does not fail.
+        // Writing to a string can't fail.
         let _ = encode(&mut text, &self.registry);
         text
     }
 }
 
 impl Metrics {
-    /// A reconcile has ended.
+    /// Records a finished reconcile.
     pub(crate) fn reconciled(
         &self,
         worker_type: &str,
@@ -281,29 +273,29 @@ impl Metrics {
         self.reconciles.get_or_create(&OfReconcile { worker_type, operation, result: result.as_str() }).inc();
     }
 
-    /// An operation found everything as wanted.
+    /// Counts a no-op operation.
     pub(crate) fn noop(&self, worker_type: &str, operation: &'static str) {
         self.noop_reconciles.get_or_create(&OfOperation { worker_type: worker_type.to_owned(), operation }).inc();
     }
 
-    /// A step has ended; its name is one of a fixed set.
+    /// Records the duration of a step. Its name is one of a fixed set.
     pub(crate) fn phase(&self, phase: &'static str, took: Duration) {
         self.phase_seconds.get_or_create(&OfPhase { phase }).observe(took.as_secs_f64());
     }
 
-    /// How the pools in a namespace stand.
+    /// Sets the number of pools by state in a namespace.
     pub(crate) fn pools(&self, namespace: &str, numbers: PoolNumbers) {
         for (state, number) in [("ready", numbers.ready), ("waiting", numbers.waiting), ("failed", numbers.failed)] {
             self.pools.set(OfPools { namespace: namespace.to_owned(), state }, Some(number));
         }
     }
 
-    /// The operation of the Worker in a namespace fails since this time (seconds since 1970), or does not any more.
+    /// Sets since when (in Unix seconds) the operation of the Worker in a namespace fails; `None` if it does not.
     pub(crate) fn failing_since(&self, namespace: &str, since: Option<i64>) {
         self.failing_since.set(OfNamespace { namespace: namespace.to_owned() }, since);
     }
 
-    /// A Worker is gone: its namespace has no series any more.
+    /// Removes the series of a deleted Worker's namespace.
     pub(crate) fn forget(&self, namespace: &str) {
         for state in ["ready", "waiting", "failed"] {
             self.pools.set(OfPools { namespace: namespace.to_owned(), state }, None);
@@ -312,34 +304,34 @@ impl Metrics {
         self.versions.forget(namespace);
     }
 
-    /// Machines of a deployment are replaced.
+    /// Counts a roll.
     pub(crate) fn rolled(&self, cause: &'static str) {
         self.rolls.get_or_create(&OfRoll { cause }).inc();
     }
 
-    /// A request to the API server has ended; `code` is `None` when there was no answer.
+    /// Counts a request to the API server; `code` is `None` if there was no answer.
     pub(crate) fn requested(&self, verb: &'static str, resource: &str, code: Option<u16>) {
         let labels = OfRequest { verb, resource: known_resource(resource), code: code_class(code) };
         self.api_requests.get_or_create(&labels).inc();
     }
 
-    /// Counts requests.
+    /// Returns a callback that counts requests.
     pub(crate) fn request_observer(self: &Arc<Self>) -> RequestObserver {
         let metrics = Arc::clone(self);
         Arc::new(move |verb, resource, code| metrics.requested(verb, resource, code))
     }
 
-    /// A reconcile failed with this Gardener error code; `none` without one.
+    /// Counts a failed reconcile by Gardener error code, `none` without a code.
     pub(crate) fn error(&self, code: &'static str) {
         self.errors.get_or_create(&OfCode { code }).inc();
     }
 
-    /// A reconcile ended waiting.
+    /// Counts a reconcile that ended waiting.
     pub(crate) fn waiting(&self, on: &'static str) {
         self.waits.get_or_create(&OfWait { on }).inc();
     }
 
-    /// How all Workers stand beside what we would make of them.
+    /// Sets the number of Workers by comparison result.
     pub(crate) fn shadow(&self, numbers: ShadowNumbers) {
         for (standing, number) in [
             ("same", numbers.same),
@@ -362,7 +354,7 @@ impl Metrics {
         }
     }
 
-    /// This process began or ceased to lead, or to be a shard.
+    /// Called when this process gains or loses leadership, or its shard's lease.
     pub(crate) fn leads(&self, leads: bool, as_shard: bool) {
         self.leader.set(i64::from(leads));
         self.shard.set(i64::from(leads && as_shard));
@@ -370,7 +362,7 @@ impl Metrics {
     }
 }
 
-/// Resources that this program asks for; anything else is counted together.
+/// Resources that this program requests. All others are counted as `other`.
 const RESOURCES: [&str; 24] = [
     "awsmachinetemplates",
     "cloudprofiles",
@@ -402,7 +394,7 @@ fn known_resource(resource: &str) -> &'static str {
     RESOURCES.into_iter().find(|known| *known == resource).unwrap_or("other")
 }
 
-/// Answers that mean something of their own; the others by their first digit.
+/// Codes with a meaning of their own are kept; the others are grouped by their first digit.
 fn code_class(code: Option<u16>) -> &'static str {
     match code {
         None => "none",

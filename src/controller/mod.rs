@@ -1,10 +1,10 @@
 //! Reconciles Workers: the only room where decisions and cluster meet.
 //!
 //! ```text
-//!  watches ─► run ─► queue ─► reconcile ─┬─► steady           nothing asked: only the machines are followed
+//!  watches ─► run ─► queue ─► reconcile ─┬─► steady           no operation: only follows the machines
 //!                              │         ├─► deploy, delete   the steps of an operation
 //!                              ▼         └─► report           metrics, events, status, requeue
-//!                     reconcile_context: the Worker and where its operation stands
+//!                     reconcile_context: the Worker and the state of its operation
 //! ```
 
 pub(crate) mod apply;

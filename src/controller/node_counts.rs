@@ -1,5 +1,5 @@
-//! The nodes of shoots (`--health-check`), counted behind the scenes: an API server of a shoot that does not answer holds up no
-//! reconcile, and no shoot whose API server does.
+//! Counts the nodes of shoots (`--health-check`) in the background, so that an unresponsive API server of a shoot
+//! delays neither reconciles nor the counts of other shoots.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,27 +15,27 @@ use crate::cluster::identity::Identity;
 use crate::cluster::shoot_nodes::count_nodes;
 use crate::worker::node_count::{MachineCount, NodeCount};
 
-/// How often nodes are counted: where they are those that are wanted, and where they are not.
+/// How often nodes are counted: once they match the target, and until then.
 const SETTLED: Duration = Duration::from_secs(60);
 const UNSETTLED: Duration = Duration::from_secs(15);
-/// Counts under way at a time; those of shoots whose last one failed are among themselves.
+/// Maximum number of parallel counts. Shoots whose last count failed share a smaller pool of their own.
 const PARALLEL: usize = 16;
 const PARALLEL_FAILING: usize = 2;
 
-/// What was found last. An error is published as it is.
+/// The last count. An error is published verbatim.
 pub(crate) type Counted = Result<NodeCount, String>;
 
-/// What is known of the nodes of all shoots.
+/// Node counts of all shoots.
 pub(crate) struct NodeCounts {
     seed: Client,
-    /// Calls for a reconcile of the Worker when a count has ended.
+    /// Requeues the Worker when a count has ended.
     ended: TaskEnded,
     answering: Semaphore,
     failing: Semaphore,
     shoots: Mutex<BTreeMap<String, Shoot>>,
 }
 
-/// One shoot, by the uid of its Worker. Its count ends with it.
+/// One shoot, by the UID of its Worker. Dropping it aborts its count.
 struct Shoot {
     wanted: MachineCount,
     last: Option<(Counted, Instant)>,
@@ -51,7 +51,7 @@ impl Drop for Shoot {
 }
 
 impl Shoot {
-    /// How long what is known lasts; `None` where it is time to count.
+    /// How long the last count stays valid; `None` if a new one is due.
     fn lasts(&self, wanted: MachineCount, now: Instant) -> Option<Duration> {
         let (counted, at) = self.last.as_ref()?;
         let is_settled = counted.as_ref().is_ok_and(|nodes| wanted.is_met_by(*nodes));
@@ -71,7 +71,8 @@ impl NodeCounts {
         })
     }
 
-    /// What was found last, and when to ask again. Begins to count where it is time; the Worker is reconciled at its end.
+    /// Returns the last count and when to check again. Starts a new count if one is due, which requeues the Worker
+    /// when it ends.
     pub(crate) fn of(
         self: &Arc<Self>,
         worker: &Identity,
@@ -92,7 +93,7 @@ impl NodeCounts {
     async fn count(self: Arc<Self>, worker: Identity, wanted: MachineCount, is_failing: bool) {
         let counts = if is_failing { &self.failing } else { &self.answering };
         let counted = {
-            // Nobody closes it.
+            // The semaphore is never closed.
             let Ok(_permit) = counts.acquire().await else { return };
             count_nodes(&self.seed, &worker.namespace, wanted).await.map_err(|error| error.to_string())
         };
@@ -103,14 +104,14 @@ impl NodeCounts {
         (self.ended)(WorkerName { namespace: worker.namespace, name: worker.name });
     }
 
-    /// The nodes as if they had been counted now.
+    /// Sets the count without counting.
     #[cfg(test)]
     pub(crate) fn set(&self, uid: &str, wanted: MachineCount, counted: Counted) {
         let last = Some((counted, Instant::now()));
         self.shoots().insert(uid.to_owned(), Shoot { wanted, last, count: None });
     }
 
-    /// The Worker is gone.
+    /// Drops the count of a deleted Worker.
     pub(crate) fn forget(&self, uid: &str) {
         self.shoots().remove(uid);
     }

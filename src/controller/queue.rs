@@ -1,9 +1,9 @@
-//! The work queue: which Worker is reconciled when. A Worker is reconciled by one slot at a time; what is asked for it
-//! meanwhile is done right after. Who is due first goes first. A Worker that waits occupies no slot.
+//! The work queue decides which Worker is reconciled when, earliest due time first. A Worker is reconciled by one
+//! slot at a time; requests that arrive meanwhile are handled right after. A waiting Worker occupies no slot.
 //!
-//! A slot is for the work of a reconcile, which takes milliseconds: one that gets no answer of the API server for half a second
-//! waits, and its slot is free for another Worker. How many wait so is bounded by their machines ([`MOST_WAITING`]), as each holds
-//! in memory what it is about to write.
+//! A slot is meant for the work of a reconcile, which takes milliseconds. A reconcile that gets no answer from the
+//! API server for half a second gives its slot to another Worker. The number of such reconciles is bounded by their
+//! machine deployments ([`MOST_WAITING`]), because each holds in memory what it is about to write.
 
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,23 +21,24 @@ use tracing::error;
 use crate::cloud::WorkerName;
 use crate::cluster::slot::Slot;
 
-/// When a Worker is reconciled again.
+/// When to reconcile a Worker again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Requeue {
-    /// When something happens.
+    /// On the next event.
     OnEvent,
-    /// After this time, or when something happens before.
+    /// After this time, or earlier on an event.
     After(Duration),
 }
 
-/// Most machine deployments of all Workers together whose reconciles wait without a slot.
+/// Maximum number of machine deployments, over all Workers, whose reconciles wait without a slot.
 const MOST_WAITING: usize = 256;
 
-/// How long a Worker is left alone whose reconcile has panicked.
+/// Requeue delay after a reconcile has panicked.
 const AFTER_A_PANIC: Duration = Duration::from_secs(60);
 
-/// Reconciles the Workers that are asked for, in as many slots, `weight` being the number of their machine deployments, until it is `stopped` or nobody can ask any more; then the ones
-/// under way end. A reconcile that panics is an error of its Worker alone.
+/// Reconciles requested Workers in `slots` slots until it is `stopped` or all senders are dropped, then waits for
+/// running reconciles. `weight` is the number of machine deployments of a Worker. A panic only affects its own
+/// Worker.
 pub(crate) async fn run<F>(
     mut requests: UnboundedReceiver<WorkerName>,
     slots: usize,
@@ -76,7 +77,7 @@ pub(crate) async fn run<F>(
     while running.join_next().await.is_some() {}
 }
 
-/// Who is due when, and who is being reconciled.
+/// Due times of Workers, and running reconciles.
 struct Schedule {
     slots: usize,
     due: BTreeSet<(Instant, WorkerName)>,
@@ -84,12 +85,12 @@ struct Schedule {
     running: BTreeMap<WorkerName, Running>,
 }
 
-/// A reconcile under way.
+/// A running reconcile.
 struct Running {
     slot: Slot,
-    /// Found out when it counts: the Worker is decoded for it.
+    /// Computed only when needed, because it decodes the Worker.
     weight: LazyCell<usize, Box<dyn FnOnce() -> usize + Send>>,
-    /// When the Worker is due again because of what has happened meanwhile.
+    /// When the Worker is due again because of an event during this reconcile.
     again: Option<Instant>,
 }
 
@@ -98,7 +99,7 @@ impl Schedule {
         Self { slots, due: BTreeSet::new(), times: BTreeMap::new(), running: BTreeMap::new() }
     }
 
-    /// Asks for a Worker at a time. The earliest time that was asked for counts.
+    /// Enqueues a Worker for the time `at`. The earliest of all requested times applies.
     fn add(&mut self, worker: WorkerName, at: Instant) {
         if let Some(running) = self.running.get_mut(&worker) {
             running.again = Some(running.again.map_or(at, |again| again.min(at)));
@@ -113,7 +114,7 @@ impl Schedule {
         self.due.insert((at, worker));
     }
 
-    /// The next Worker that is due, if there is a slot for it. It is being reconciled from here on.
+    /// Pops the next due Worker if there is a slot for it, and marks it as running.
     fn start(
         &mut self,
         now: Instant,
@@ -132,7 +133,7 @@ impl Schedule {
         Some((worker, slot))
     }
 
-    /// The reconcile of a Worker has ended.
+    /// Called when the reconcile of a Worker has ended.
     fn ended(&mut self, worker: WorkerName, requeue: Requeue, now: Instant) {
         let again = self.running.remove(&worker).and_then(|running| running.again);
         let requeued = match requeue {
@@ -144,7 +145,7 @@ impl Schedule {
         }
     }
 
-    /// When the next Worker can start, if no reconcile ends before; `None` when none is due, or too many wait.
+    /// When the next Worker can start if no reconcile ends before; `None` if none is due or too many wait.
     fn next_start(&self, now: Instant) -> Option<Instant> {
         let (at, _) = self.due.first()?;
         if self.running.len() < self.slots {
@@ -176,7 +177,7 @@ mod tests {
         WorkerName { namespace: "ns".to_owned(), name: name.to_owned() }
     }
 
-    /// Who starts then, if anybody.
+    /// The Worker that starts at that time, if any.
     fn started(schedule: &mut Schedule, now: Instant, weight: usize) -> Option<WorkerName> {
         schedule.start(now, move |_| weight).map(|(worker, _)| worker)
     }

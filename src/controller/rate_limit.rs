@@ -1,19 +1,20 @@
-//! How often one Worker is reconciled, and how often its status is rewritten in other words. A Worker is reconciled at once
-//! when something happens after a pause, else at most once in [`RECONCILES`], however much happens. A text of the status is
-//! written [`TEXTS`] after it became another one: until then it is often another one again, or the operation has ended. A
-//! debounce would not do: it starts anew with each event, and the machines of a large Worker make events without a pause for
-//! minutes.
+//! Limits how often one Worker is reconciled and how often the text of its status changes. After a pause, an event
+//! triggers a reconcile immediately, otherwise at most one per [`RECONCILES`]. A changed text is written after
+//! [`TEXTS`], because by then it has often changed again or the operation has ended.
+//!
+//! A debounce would not work: it restarts with each event, and the machines of a large Worker cause events for
+//! minutes without a pause.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// From the end of one reconcile to the beginning of the next.
+/// Minimum time between the end of one reconcile and the start of the next.
 pub(crate) const RECONCILES: Duration = Duration::from_millis(250);
-/// From a change to the text about it. Whoever reads the status sees a change within two seconds.
+/// Delay from a change to its status text. Readers of the status see a change within two seconds.
 const TEXTS: Duration = Duration::from_secs(1);
 
-/// When one Worker was reconciled, and since when its status says something else.
+/// Time of the last reconcile of one Worker, and since when its status text is outdated.
 #[derive(Debug, Default)]
 pub(crate) struct RateLimit {
     reconciled: Option<Instant>,
@@ -21,27 +22,28 @@ pub(crate) struct RateLimit {
 }
 
 impl RateLimit {
-    /// How long to wait before the next reconcile; `None` when it is time.
+    /// Remaining time until the next reconcile; `None` if it may start.
     pub(crate) fn until_reconcile(&self, now: Instant) -> Option<Duration> {
         left(self.reconciled? + RECONCILES, now)
     }
 
-    /// How long ago the Worker was reconciled last; `None` when it never was.
+    /// Time since the last reconcile; `None` if there was none.
     pub(crate) fn since_reconcile(&self, now: Instant) -> Option<Duration> {
         now.checked_duration_since(self.reconciled?)
     }
 
-    /// The status of a Worker that waits says something else: how long until it is written; `None` when it is time.
+    /// Called when the status text of a waiting Worker is outdated. Returns the remaining time until it is written;
+    /// `None` if it is due.
     pub(crate) fn until_text(&mut self, now: Instant) -> Option<Duration> {
         left(*self.unwritten_since.get_or_insert(now) + TEXTS, now)
     }
 
-    /// A reconcile has ended.
+    /// Called when a reconcile has ended.
     pub(crate) fn reconciled(&mut self, now: Instant) {
         self.reconciled = Some(now);
     }
 
-    /// The status is up to date.
+    /// Called once the status is up to date.
     pub(crate) fn text_written(&mut self) {
         self.unwritten_since = None;
     }

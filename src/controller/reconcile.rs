@@ -1,11 +1,11 @@
-//! One reconcile of a Worker: the list of its steps. It never waits; events and requeues bring the next one.
+//! One reconcile of a Worker: the list of its steps. It never waits; events and requeues trigger the next one.
 //!
 //! ```text
-//!  steady?  pure, store   nothing asked: only the machines are followed        steady
-//!  inputs   client        Cluster and Secrets; nothing is done for a shoot that has failed
-//!  mark     client        Processing, where that has to be written first       status_writes
-//!  perform  client        deploy, restore, delete; nothing for a migration      deploy, delete
-//!  report   client        metrics, events, status, the end of the request       report
+//!  steady?  pure, store   no operation: only follows the machines              steady
+//!  inputs   client        Cluster and Secrets; skips a shoot that has failed
+//!  mark     client        Processing, if it has to be written first            status_writes
+//!  perform  client        deploy, restore, delete; no-op for a migration       deploy, delete
+//!  report   client        metrics, events, status, end of the request          report
 //! ```
 
 use std::time::{Duration, SystemTime};
@@ -31,13 +31,13 @@ use crate::worker::reconcile_outcome::ReconcileOutcome;
 use crate::worker::reconcile_state::{ReconcileEvent, ReconcileState};
 use crate::worker::request::Operation;
 
-/// When a Worker was changed while its operation began, the watch shows it; this is for a watch that has failed.
+/// Requeue delay after a conflict, in case the watch event is lost.
 const AFTER_A_CONFLICT: Duration = Duration::from_millis(500);
 
-/// Reconciles a Worker, and tells when to do it again.
+/// Reconciles a Worker and returns when to requeue it.
 ///
 /// # Errors
-/// When the status can't be written, or what a steady Worker depends on can't be read.
+/// If the status can't be written, or the inputs of a steady Worker can't be read.
 pub(crate) async fn reconcile(
     identity: Identity,
     worker: &Worker,
@@ -53,7 +53,7 @@ pub(crate) async fn reconcile(
     }
     let Some(operation) = state.operation() else { return Ok(Requeue::OnEvent) };
     let context = ReconcileContext::new(controller, identity, provider, operation, state);
-    // A request is answered at once.
+    // A new request is not rate-limited.
     let wait = context.memory(|memory| memory.rate_limit.until_reconcile(Instant::now()));
     if let Some(wait) = wait.filter(|_| !state.is_beginning()) {
         return Ok(Requeue::After(wait));
@@ -66,12 +66,13 @@ pub(crate) async fn reconcile(
     }
 }
 
-/// Reconciles a Worker of which something is asked.
+/// Runs one reconcile of an operation.
 async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Requeue, ReconcileError> {
     let began = Instant::now();
     let since_last = context.memory(|memory| memory.rate_limit.since_reconcile(began));
     let has_read = context.memory(|memory| memory.has_read_machine_objects);
-    // A Worker that is created has none, unless what the one before it had is still shown.
+    // A newly created Worker has no machine objects, unless the store still has those of a deleted Worker in its
+    // namespace.
     let is_made_anew = context.operation == Operation::Create
         && context.controller.cache.machine_objects.knows_any_of(&context.identity.namespace);
     let is_doubtful = context.controller.shard.is_some() || is_made_anew;
@@ -79,7 +80,7 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
         context.shoot = context.shoot.without_store();
     }
     let inputs = Inputs::read(&context, worker).await;
-    // Nothing may be done for a shoot that Gardener has given up, not even a request removed.
+    // Gardener has given up a failed shoot, so nothing may be changed, not even the operation annotation.
     if matches!(&inputs.cluster, Ok(Some(cluster)) if is_shoot_failed(cluster)) {
         context.memory(|memory| memory.rate_limit.reconciled(Instant::now()));
         return Ok(Requeue::OnEvent);
@@ -91,7 +92,7 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
         if context.state.is_beginning() {
             memory.began_with = Some(context.identity.version);
         }
-        // Whatever has turned out to be there by now is seen.
+        // This run observes every change made so far.
         memory.has_overlooked = false;
     });
     let (span, perform_began) = (traces::of_perform(), SystemTime::now());
@@ -116,14 +117,15 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
     report(&context, marked.as_deref().unwrap_or(worker), secrets.as_ref(), result, began.elapsed()).await
 }
 
-/// Whether machine objects are read anew although the store has them: where they are doubtful and not read yet, and after a long time.
-/// They are doubtful to a shard: what the one before it has written last may be in the Worker already, and not in the store yet.
+/// Whether to bypass the store and list machine objects: after a long time, and on the first reconcile if the store
+/// may be outdated. In a shard, the Worker may already contain the last writes of the previous shard while the store
+/// does not.
 fn reads_anew(is_doubtful: bool, has_read: bool, since_last: Option<Duration>) -> bool {
     let is_new = is_doubtful && !has_read;
     is_new || since_last.is_some_and(|since| since >= RESYNC_PERIOD)
 }
 
-/// Does what the operation is for.
+/// Runs the operation.
 async fn perform(
     context: &mut ReconcileContext<'_>,
     worker: &Worker,
@@ -133,7 +135,7 @@ async fn perform(
     match context.operation {
         Operation::Create | Operation::Reconcile | Operation::Restore => deploy(context, worker, inputs, now).await,
         Operation::Delete => delete(context, worker, inputs, now).await,
-        // gardenlet has kept the machines and takes their objects away.
+        // gardenlet keeps the machines and deletes their objects.
         Operation::Migrate => Ok(ReconcileResult::of(ReconcileOutcome::Succeeded)),
     }
 }
@@ -176,10 +178,10 @@ mod tests {
         }
     }
 
-    /// What is shown, in the middle of which operation, and how that comes about.
+    /// A stale view of the store, the running operation, and how to cause it.
     type Shown = (&'static str, Operation, fn(&Seed));
 
-    /// What a controller may be shown of a Worker's machines while it is shown no more of the Worker itself.
+    /// Stale views of machines in which the Worker itself gets no more events.
     const STALE: [Shown; 8] = [
         ("nothing is there", Operation::Reconcile, |seed| {
             ["machine", "secrets/shoot"].iter().for_each(|prefix| seed.remove(prefix));
@@ -199,8 +201,8 @@ mod tests {
         }),
     ];
 
-    /// What is written for a Worker in the middle of this operation after that has happened to it, which no watch has shown, and to its
-    /// machines; and whether the Worker is still known.
+    /// Writes for a Worker in the middle of this operation, after unseen changes to it and its machines. Also returns
+    /// whether the cache still has the Worker.
     async fn written_for_a_stale(
         operation: Operation,
         happened: fn(&Seed),
@@ -246,14 +248,14 @@ mod tests {
         }
     }
 
-    /// What else may happen to a Worker.
+    /// Other changes to a Worker.
     const GONE: fn(&mut Objects) = |objects| assert!(objects.remove(WORKER).is_some());
     const MADE_ANEW: fn(&mut Objects) = |objects| {
         objects.get_mut(WORKER).unwrap()["metadata"]["uid"] = json!("another");
     };
 
-    /// How a reconcile ended that wrote that its operation begins, and in which that happened when this was asked; and what was written
-    /// after it but machines, which are made side by side.
+    /// Result of a reconcile that marked its operation as started, with `happens` run at the request `asks`. Also the
+    /// writes after that, except those of machines, whose order varies.
     async fn written_once_overtaken(
         (seed, context): (Seed, Arc<ControllerContext>),
         asks: &str,

@@ -1,4 +1,4 @@
-//! One reconcile under way: whose it is, where its operation stands, and what the steps work with.
+//! Context of one reconcile: its Worker, the state of its operation, and what the steps work with.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,20 +22,19 @@ use crate::worker::reconcile_state::{ReconcileEvent, ReconcileState};
 use crate::worker::request::{Operation, begin_patch};
 use crate::worker::status::StatusReport;
 
-/// A Worker that waits is reconciled again after this time even if nothing is heard, and then without the store: a
-/// connection that has died silently shows nothing for as long.
+/// A waiting Worker is reconciled again after this time even without an event, and then without the store: a
+/// connection that has died silently reports no changes for as long.
 pub(crate) const RESYNC_PERIOD: Duration = Duration::from_secs(10 * 60);
 
-/// One reconcile under way.
 pub(crate) struct ReconcileContext<'a> {
     pub(crate) controller: &'a ControllerContext,
-    /// Which Worker it is, in the version that was read or that `Processing` was written with.
+    /// Identity of the Worker, with the version that was read or that `Processing` was written with.
     pub(crate) identity: Identity,
     pub(crate) provider: &'static dyn Provider,
     pub(crate) shoot: ShootNamespace,
     pub(crate) operation: Operation,
     pub(crate) state: ReconcileState,
-    /// The Worker as it was after `Processing` was written.
+    /// The Worker after `Processing` was written.
     pub(crate) marked: Option<Arc<Worker>>,
 }
 
@@ -51,26 +50,25 @@ impl<'a> ReconcileContext<'a> {
         Self { controller, identity, provider, shoot, operation, state, marked: None }
     }
 
-    /// What the pools of the Worker depend on is provided here; `None` where they depend on nothing.
+    /// The cloud that provides dependencies of pools; `None` if the provider has none.
     pub(crate) fn cloud(&self) -> Option<&'a dyn Cloud> {
         self.controller.clouds.for_worker_type(self.provider.provider_type())
     }
 
-    /// What is remembered of the Worker.
+    /// Reads or changes the state kept for the Worker.
     pub(crate) fn memory<T>(&self, change: impl FnOnce(&mut WorkerMemory) -> T) -> T {
         self.controller.memory.of(&self.identity.uid, change)
     }
 
-    /// Writes the Worker.
     pub(crate) fn writer(&self) -> WorkerWriter<'_> {
         WorkerWriter::new(self.controller, &self.identity)
     }
 
-    /// Members of the provider status are written. What is decided is true of the Worker as it is then, unless somebody has asked for
-    /// something since. Client.
+    /// Writes members of the provider status. Decisions stay valid for the written version unless its spec,
+    /// annotations or deletion timestamp have changed since.
     ///
     /// # Errors
-    /// When the Worker can't be written.
+    /// If the Worker can't be written.
     pub(crate) async fn write_provider_status(
         &mut self,
         worker: &Worker,
@@ -87,35 +85,36 @@ impl<'a> ReconcileContext<'a> {
         Ok(())
     }
 
-    /// Before machines come, go or change: a Worker that was not written in this reconcile may be another one by now, or gone, while its
-    /// watch is behind. Client.
+    /// Called before machines are created, deleted or changed. While its watch is behind, a Worker that was not
+    /// written in this reconcile may have been recreated or deleted.
     ///
     /// # Errors
-    /// [`ReconcileError::Overtaken`] where it is, or when it can't be read.
+    /// [`ReconcileError::Overtaken`] if it was changed, recreated or deleted. Also if it can't be read.
     pub(crate) async fn ensure_current(&self) -> Result<(), ReconcileError> {
         if self.marked.is_some() { Ok(()) } else { self.ensure_still_current().await }
     }
 
-    /// The same, also of a Worker that was written in this reconcile: after what may have taken a long time. Client.
+    /// Like [`Self::ensure_current`], but also checks a Worker that was written in this reconcile. Called after slow
+    /// steps.
     ///
     /// # Errors
-    /// [`ReconcileError::Overtaken`] where it is another one or gone, or when it can't be read.
+    /// [`ReconcileError::Overtaken`] if it was changed, recreated or deleted. Also if it can't be read.
     pub(crate) async fn ensure_still_current(&self) -> Result<(), ReconcileError> {
         if self.writer().is_current().await? { Ok(()) } else { Err(ReconcileError::Overtaken) }
     }
 
-    /// Something has happened; where the status has to say that the operation begins before anything else is written, it is
-    /// written here, with the request off and the finalizer on. Client.
+    /// Applies an event to the state. If the start of the operation has to be recorded before any other write, this
+    /// writes `Processing`, removes the operation annotation and adds the finalizer.
     ///
     /// # Errors
-    /// [`ReconcileError::Overtaken`] where the Worker was changed concurrently, or when it can't be written.
+    /// [`ReconcileError::Overtaken`] if the Worker was changed concurrently. Also if it can't be written.
     pub(crate) async fn advance(&mut self, worker: &Worker, event: ReconcileEvent) -> Result<(), ReconcileError> {
         self.state = self.state.next(event);
         if !self.state.must_mark_processing() {
             return Ok(());
         }
         let status = StatusReport::beginning(worker, self.operation, self.controller.clock.now());
-        // Also where the answer is lost and the next try meets what this one has written: the request is off then.
+        // Set first, in case the answer is lost: the next try finds the annotation already removed.
         self.memory(|memory| memory.publication = Publication::Due);
         let written = self.writer().in_order(&status, begin_patch(worker, self.operation)).await?;
         self.marked = match written {
@@ -136,16 +135,17 @@ impl<'a> ReconcileContext<'a> {
     }
 }
 
-/// What is read before it is known what is to be done: Cluster and Secrets, or why they can't be read: not every operation needs them.
+/// Inputs that are read before it is known which steps will run. Errors are kept, because not every operation needs
+/// both.
 pub(crate) struct Inputs {
-    /// The shoot; `None` where there is no Cluster.
+    /// The Cluster; `None` if it does not exist.
     pub(crate) cluster: Result<Option<Arc<Cluster>>, ReadError>,
     /// The Secrets that the Worker refers to.
     pub(crate) secrets: Result<Secrets, ReadError>,
 }
 
 impl Inputs {
-    /// Reads both, side by side; anew where the operation begins. Client.
+    /// Reads both in parallel, bypassing the store if the operation begins.
     pub(crate) async fn read(context: &ReconcileContext<'_>, worker: &Worker) -> Self {
         let anew = context.state.is_beginning();
         let secrets = async {
@@ -167,7 +167,8 @@ mod tests {
     use crate::controller::test_support::{controller, lines, reconcile_of, refusal, worker};
     use crate::provider::azure::Azure;
 
-    /// The version that is written next after members of the provider status were written, and the Worker was as `changed` says.
+    /// Version of the next write after the provider status was written, if `changed` was merged into the Worker in
+    /// between.
     async fn next_version(changed: Value) -> u64 {
         let before = worker(&json!({}), 7);
         let mut now = worker(&json!({}), 9);

@@ -1,4 +1,4 @@
-//! What a reconcile records in the metrics, and its trace.
+//! Records a reconcile in the metrics and in its trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,22 +13,19 @@ use crate::worker::progress::{Phase, Progress};
 use crate::worker::reconcile_outcome::ReconcileOutcome;
 use crate::worker::request::Operation;
 
-/// Which reconcile has ended.
+/// The reconcile that has ended.
 #[derive(Clone, Copy)]
 pub(crate) struct Ended<'a> {
-    /// Namespace of the Worker.
     pub(crate) namespace: &'a str,
-    /// Its type.
     pub(crate) worker_type: &'a str,
-    /// Its operation.
     pub(crate) operation: Operation,
     /// Whether the operation began with this reconcile.
     pub(crate) begins: bool,
-    /// Since when the Worker says that it fails.
+    /// Since when the status of the Worker reports an error.
     pub(crate) failing_since: Option<Timestamp>,
 }
 
-/// Records a reconcile that has ended.
+/// Records a finished reconcile.
 pub(crate) fn record(metrics: &Metrics, ended: Ended<'_>, reconciled: &Reconciled, took: Duration) {
     let Ended { namespace, worker_type, operation, begins, failing_since } = ended;
     let result = match &reconciled.outcome {
@@ -56,14 +53,14 @@ pub(crate) fn record(metrics: &Metrics, ended: Ended<'_>, reconciled: &Reconcile
     if let Some(numbers) = pool_numbers(reconciled) {
         metrics.pools(namespace, numbers);
     }
-    // A Worker that is deleted or has moved away is no concern of this seed any more.
+    // A Worker that was deleted or migrated no longer concerns this seed.
     let is_left = matches!(operation, Operation::Delete | Operation::Migrate);
     if is_left && reconciled.outcome == ReconcileOutcome::Succeeded {
         metrics.forget(namespace);
     }
 }
 
-/// Records that the Worker in a namespace fails: since when its status says so, else from now on.
+/// Records that the Worker in a namespace fails, since the time in its status, or otherwise since now.
 pub(crate) fn record_failure(
     metrics: &Metrics,
     namespace: &str,
@@ -97,7 +94,7 @@ fn waited_for(operation: Operation, progress: Option<&Progress>) -> &'static str
     }
 }
 
-/// A pool is as its worst deployment.
+/// A pool has the state of its worst deployment.
 fn pool_numbers(reconciled: &Reconciled) -> Option<PoolNumbers> {
     let (plan, progress) = (reconciled.plan.as_ref()?, reconciled.progress.as_ref()?);
     let mut pools: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
@@ -135,7 +132,7 @@ mod tests {
         DeploymentProgress { pool: pool.to_owned(), phase, ..DeploymentProgress::ready() }
     }
 
-    /// The series that a reconcile leaves, without those of its time.
+    /// The series after a reconcile, except durations.
     fn recorded(metrics: &Metrics, begins: bool, operation: Operation, reconciled: &Reconciled) -> Vec<String> {
         let ended = Ended { namespace: "ns", worker_type: "azure", operation, begins, failing_since: None };
         record(metrics, ended, reconciled, Duration::ZERO);

@@ -1,5 +1,5 @@
-//! I/O step of a deletion: keeps the classes usable that machines still need, as far as it can be planned how. Whatever
-//! can't, stops nothing.
+//! I/O step of a deletion: keeps the classes usable that machines still need, as far as they can be planned. Errors
+//! do not block the deletion.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,26 +15,25 @@ use crate::worker::desired::{CloudView, DesiredState};
 use crate::worker::machine_objects::MachineObjects;
 use crate::worker::reconcile_outcome::Failure;
 
-/// Nobody watches user data, and somebody was faster when a write was refused as outdated.
+/// User data Secrets are not watched, and a write that was refused as outdated has to be retried.
 const UNWATCHED_PERIOD: Duration = Duration::from_secs(10);
 
-/// What came of it.
+/// Result of a repair.
 pub(crate) struct Repaired {
-    /// The machine objects as they are now.
+    /// The current machine objects.
     pub(crate) live: MachineObjects,
-    /// What machines need and can't be made.
+    /// Prerequisites of machines that can't be created.
     pub(crate) missing: Option<Failure>,
-    /// Writes that were done.
     pub(crate) writes: usize,
-    /// When to reconcile again even if nothing happens.
+    /// When to reconcile again even without an event.
     pub(crate) requeue_after: Option<Duration>,
 }
 
-/// Writes class Secrets and classes that are used or there, where they are missing or differ. Clouds are not asked: what
-/// pools depend on is what the provider status records.
+/// Writes missing or differing classes, and their Secrets, if they exist or are in use. Sends no requests to clouds:
+/// the dependencies of pools are read from the provider status.
 ///
 /// # Errors
-/// When machine objects can't be read, or [`ReconcileError::Overtaken`] where the Worker was changed meanwhile.
+/// If machine objects can't be read. [`ReconcileError::Overtaken`] if the Worker changed in the meantime.
 pub(crate) async fn repair_classes(
     context: &ReconcileContext<'_>,
     worker: &Worker,
@@ -54,7 +53,7 @@ pub(crate) async fn repair_classes(
     if let Ok(plan) = &planned
         && !repairs(plan, namespace, &live).is_empty()
     {
-        // Once the machines are gone nothing may be made any more: that is judged by what is there now.
+        // Nothing may be created once the machines are deleted, so this is decided from a fresh read.
         live = shoot.read_machine_objects().await?;
         context.ensure_still_current().await?;
         let repairs = repairs(plan, namespace, &live);
@@ -73,20 +72,20 @@ pub(crate) async fn repair_classes(
     };
     let missing = prerequisites.missing(&live);
     if let (Some(_), Ok(secrets)) = (&missing, secrets) {
-        // It may be a Secret that is missing or wrong.
+        // One of the Secrets may be missing or wrong, so all are read again.
         shoot.forget_secrets(secrets);
     }
     let requeue_after = (is_outrun || missing.is_some()).then_some(UNWATCHED_PERIOD);
     Ok(Repaired { live, missing, writes, requeue_after })
 }
 
-/// Why objects can't be written, by their names. What somebody else has written first is tried again.
+/// Errors of refused writes by object name. Conflicts are left out, because they are retried.
 fn refused(errors: &[ApplyError]) -> BTreeMap<String, String> {
     let refused = errors.iter().filter(|error| !error.source.is_outdated());
     refused.map(|error| (error.name.clone(), error.to_string())).collect()
 }
 
-/// Whether the Secret that the Worker names is there; also where it names none.
+/// Whether the Secret exists that the Worker refers to. True without a reference.
 fn has_credentials(worker: &Worker, secrets: &Secrets) -> bool {
     let reference = &worker.spec.secret_ref;
     match (&reference.namespace, &reference.name) {

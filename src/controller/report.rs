@@ -1,4 +1,4 @@
-//! The end of a reconcile: metrics, events, the status, and when to reconcile again.
+//! End of a reconcile: metrics, events, status, and when to requeue.
 
 use std::time::Duration;
 
@@ -20,13 +20,14 @@ use crate::worker::reconcile_state::ReconcileState;
 use crate::worker::request::{Operation, request_removal};
 use crate::worker::status::{Findings, StatusReport, failing_since};
 
-/// When nodes are counted after an operation.
+/// Delay until nodes are counted after an operation.
 const NODES: Duration = Duration::from_secs(1);
 
-/// Reports what a reconcile has come to, and tells when to do it again. `worker` is as it was after the last write.
+/// Reports the result of a reconcile and returns when to requeue. `worker` is the Worker after the last write.
 ///
 /// # Errors
-/// [`ReconcileError::Overtaken`] where somebody else has changed the Worker meanwhile, or when it can't be written.
+/// [`ReconcileError::Overtaken`] if another client has changed the Worker in the meantime. Also if it can't be
+/// written.
 pub(crate) async fn report(
     context: &ReconcileContext<'_>,
     worker: &Worker,
@@ -51,7 +52,7 @@ pub(crate) async fn report(
     record(&controller.metrics, ended, &result, took);
     publish(&controller.events, &controller.metrics, &context.identity, &result.events).await;
     if let (Some(secrets), false) = (secrets, operation == Operation::Delete || result.has_planned_everything()) {
-        // It may be a Secret that is missing or wrong.
+        // One of the Secrets may be missing or wrong, so all are read again.
         context.shoot.forget_secrets(secrets);
     }
     if status.is_only_text
@@ -81,13 +82,13 @@ pub(crate) async fn report(
     Ok(requeue(context, &result))
 }
 
-/// That an operation is done is true of the version that was read: somebody may have asked for more since, and another process
-/// may have taken that up.
+/// An operation is only done in the version that was read: a new request may have arrived since, and another process
+/// may have started on it.
 fn version_of(outcome: &ReconcileOutcome) -> OfVersion {
     if *outcome == ReconcileOutcome::Succeeded { OfVersion::Read } else { OfVersion::Any }
 }
 
-/// Reports that the status does not fit into the Worker, with nothing else, and tells when to reconcile again.
+/// Reports only that the status does not fit into the Worker, and returns when to requeue.
 async fn report_too_large(
     context: &ReconcileContext<'_>,
     worker: &Worker,
@@ -100,11 +101,11 @@ async fn report_too_large(
     Ok(Requeue::After(retry.delay))
 }
 
-/// When to reconcile again.
+/// Returns when to requeue.
 fn requeue(context: &ReconcileContext<'_>, result: &ReconcileResult) -> Requeue {
     let ReconcileOutcome::Failed(failure) = &result.outcome else {
         context.memory(|memory| memory.backoff.reset());
-        // Nobody tells when a node goes.
+        // No event reports the deletion of a node.
         let counted_after = context.controller.node_counts.is_some().then_some(NODES);
         return match (&result.outcome, result.requeue_after.or(counted_after)) {
             (ReconcileOutcome::Succeeded, None) => Requeue::OnEvent,
@@ -174,7 +175,7 @@ mod tests {
         assert_eq!([None, Some(soon), Some(later)].map(|wanted| earliest(wanted, late)), [late, soon, late]);
     }
 
-    /// Whether the user data are read again by the next reconcile of an operation.
+    /// Whether the next reconcile of an operation reads the user data again.
     async fn reads_again(seed: &Seed, controller: &ControllerContext) -> bool {
         seed.reconcile(controller).await.unwrap();
         seed.asked();

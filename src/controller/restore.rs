@@ -1,13 +1,14 @@
-//! I/O step of a shoot that has moved to this seed: its machines, which run on at the cloud, get their objects back
-//! (docs/contract.md#migration).
+//! I/O step of a shoot that was migrated to this seed: recreates the objects of its machines, which kept running at
+//! the cloud (docs/contract.md#migration).
 //!
 //! ```text
 //!  classes that machines still name, machine sets, machines ──► class, Secret, deployment
-//!    ──► machine-controller-manager starts ──► as any other reconcile
+//!    ──► machine-controller-manager starts ──► as in any other reconcile
 //! ```
 //!
-//! A deployment is made after all that it owns, so one that exists is back: a reconcile that begins after a crash brings
-//! back only what belongs to deployments that do not exist, and nothing that machine-controller-manager has deleted since.
+//! A deployment is created after all objects that it owns, so an existing deployment is completely restored. After a
+//! crash, only objects of missing deployments are restored, and none that machine-controller-manager has deleted
+//! since.
 
 use std::collections::BTreeMap;
 
@@ -28,45 +29,41 @@ use crate::worker::machine_objects::MachineObjects;
 use crate::worker::machine_state::{DeploymentState, KeptDocument, MachineState, MachineStateError};
 use crate::worker::plan::Plan;
 
-/// Objects that are in memory as documents at a time.
+/// Maximum number of objects held in memory as documents.
 const OBJECTS_AT_A_TIME: usize = 100;
 
-/// Why the machines of a shoot can't be brought back.
+/// Errors that prevent a restore of the machines.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RestoreError {
-    /// They are not in the Worker and can't be had from the garden.
+    /// They are not in the Worker and can't be read from the garden.
     #[error(transparent)]
     Garden(#[from] GardenError),
-    /// What was kept of them can't be read.
+    /// The saved state can't be decoded.
     #[error(transparent)]
     State(#[from] MachineStateError),
-    /// An object can't be made.
+    /// An object can't be created.
     #[error("could not restore {kind} '{namespace}/{name}': {}", reason(source))]
     Create {
-        /// Kind of the object.
+        /// Kind of the object, such as `MachineSet`.
         kind: &'static str,
-        /// Its namespace.
         namespace: String,
-        /// Its name.
         name: String,
-        /// Why.
         source: kube::Error,
     },
-    /// What was kept is no object that can be sent.
+    /// The saved state of an object can't be sent as an object.
     #[error("{kind} of a kept machine deployment is no object: {source}")]
     Document {
-        /// Kind of the object.
+        /// Kind of the object, such as `MachineSet`.
         kind: &'static str,
-        /// Why.
         source: serde_json::Error,
     },
 }
 
-/// Makes the machine sets and machines of all planned deployments that do not exist yet and were kept. Returns the
-/// replicas of these deployments.
+/// Creates the saved machine sets and machines of all planned deployments that do not exist yet. Returns the replicas
+/// of these deployments.
 ///
 /// # Errors
-/// When what was kept can't be had or read, or an object can't be made; then no deployment may be made either.
+/// If the saved state can't be read or an object can't be created. Then no deployment may be created either.
 pub(crate) async fn bring_back(
     client: &Client,
     garden: &Garden,
@@ -96,7 +93,8 @@ pub(crate) async fn bring_back(
     Ok(kept.into_iter().map(|(machine, state)| (machine.deployment.name.0.clone(), state.replicas)).collect())
 }
 
-/// Secrets and classes that kept machines name and no pool has any more: of those that were not replaced yet, or were updated in place.
+/// Secrets and classes that saved machines refer to and no pool has any more, because the machines were not replaced
+/// yet or were updated in place.
 fn classes_before(
     plan: &Plan,
     kept: &[(&MachinePlan, &DeploymentState)],
@@ -117,7 +115,7 @@ fn classes_before(
     Ok((secrets, classes))
 }
 
-/// What was kept, in the Worker or in the garden.
+/// The saved machine state, from the Worker or from the garden.
 async fn machine_state(garden: &Garden, context: &WorkerContext<'_>) -> Result<MachineState, RestoreError> {
     if let Some(document) = &context.worker.status.state {
         return Ok(MachineState::read(document.get())?);
@@ -135,7 +133,7 @@ where
     Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<K>(&()))
 }
 
-/// Creates objects side by side. One failure is reported after all were tried.
+/// Creates objects in parallel. The first failure is reported after all were tried.
 async fn create_all(
     api: &Api<DynamicObject>,
     kind: &'static str,
@@ -144,7 +142,7 @@ async fn create_all(
 ) -> Result<(), RestoreError> {
     let mut outcome = Ok(());
     loop {
-        // A few at a time: as documents they take ten times the memory.
+        // In batches, because decoded documents take ten times the memory.
         let some: Vec<_> = documents.by_ref().take(OBJECTS_AT_A_TIME).collect();
         if some.is_empty() {
             return outcome;
@@ -158,7 +156,7 @@ async fn create_all(
     }
 }
 
-/// Creates an object; one that exists is left as it is.
+/// Creates an object. An existing one stays unchanged.
 async fn create(
     api: Api<DynamicObject>,
     kind: &'static str,
@@ -184,7 +182,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn machines_that_have_moved_are_made_before_their_deployment_which_keeps_its_replicas() {
         let (seed, context) = Seed::moved(&kept_machines());
-        // The process has ended in between.
+        // A crash in the middle of the restore.
         seed.put(&format!("machines/{NAME}-0"), json!({"metadata": {"name": format!("{NAME}-0")}}));
         seed.reconcile(&context).await.unwrap();
         let writes = seed.writes();

@@ -1,4 +1,4 @@
-//! What one reconcile of a Worker has found and done.
+//! Result of one reconcile of a Worker.
 
 use std::time::Duration;
 
@@ -15,32 +15,31 @@ use crate::worker::reconcile_outcome::{Failure, ReconcileOutcome};
 use crate::worker::request::Operation;
 use crate::worker::status::Findings;
 
-/// What one reconcile of a Worker has found and done.
 pub(crate) struct ReconcileResult {
-    /// How the operation stands.
+    /// Outcome of the operation.
     pub(crate) outcome: ReconcileOutcome,
-    /// What the status shall say besides; absent when nothing could be planned.
+    /// Further fields to publish in the status; `None` if nothing could be planned.
     pub(crate) published: Option<Published>,
-    /// The plan; absent when nothing could be planned.
+    /// The plan; `None` if nothing could be planned.
     pub(crate) plan: Option<Plan>,
-    /// When to reconcile again even if nothing happens.
+    /// When to reconcile again even without an event.
     pub(crate) requeue_after: Option<Duration>,
-    /// How the machines stand; absent when that was not read.
+    /// Progress of the machines; `None` if it was not read.
     pub(crate) progress: Option<Progress>,
-    /// Conditions; those that were not found out are left out.
+    /// Conditions, without those that could not be determined.
     pub(crate) conditions: Vec<Condition>,
-    /// What events are published about.
+    /// Events to publish.
     pub(crate) events: Vec<WorkerEvent>,
-    /// Nothing failed but what somebody else has written at the same time: the next reconcile sees it as it is now.
+    /// All failures are write conflicts, so the next reconcile starts from current data.
     pub(crate) is_outdated: bool,
-    /// Machine objects that were written.
+    /// Number of machine objects written.
     pub(crate) writes: usize,
-    /// What the steps took, by name.
+    /// Duration of each step.
     pub(crate) steps: Vec<(&'static str, Duration)>,
 }
 
 impl ReconcileResult {
-    /// A reconcile of which nothing is known but its outcome.
+    /// A result with only an outcome.
     #[must_use]
     pub(crate) fn of(outcome: ReconcileOutcome) -> Self {
         Self {
@@ -57,18 +56,19 @@ impl ReconcileResult {
         }
     }
 
-    /// A reconcile that could not be finished.
+    /// The result of a reconcile that ended with an error.
     #[must_use]
     pub(crate) fn failed(operation: Operation, error: &ReconcileError) -> Self {
         let failure = error.failure();
-        // What is being deleted or moves away has nothing to be deployed.
+        // No deployment is expected for a Worker that is being deleted or migrated.
         let deploys = matches!(operation, Operation::Create | Operation::Reconcile | Operation::Restore);
         let condition = deploys.then(|| nothing_deployed(&failure.message, failure.codes.clone()));
         let (conditions, is_outdated) = (condition.into_iter().collect(), error.is_outdated());
         Self { conditions, is_outdated, ..Self::of(ReconcileOutcome::Failed(failure)) }
     }
 
-    /// Where what gardenlet and the autoscaler read does not fit into a Worker, what is published stays and the operation fails.
+    /// If the fields for gardenlet and the autoscaler do not fit into the Worker, keeps the published ones and fails
+    /// the operation.
     #[must_use]
     pub(crate) fn publishing_what_fits(self) -> Self {
         match self.published.as_ref().map(Published::check_size) {
@@ -80,7 +80,7 @@ impl ReconcileResult {
         }
     }
 
-    /// What of it the status says.
+    /// The parts that the status reports.
     pub(crate) fn findings(&self, operation: Operation) -> Findings<'_> {
         Findings {
             operation,
@@ -92,14 +92,13 @@ impl ReconcileResult {
         }
     }
 
-    /// Whether every pool was planned.
     #[must_use]
     pub(crate) fn has_planned_everything(&self) -> bool {
         self.plan.as_ref().is_some_and(|plan| plan.errors().next().is_none())
     }
 }
 
-/// Takes the time of each step.
+/// Measures the duration of each step.
 pub(crate) struct StepTimer {
     taken: Vec<(&'static str, Duration)>,
     since: Instant,
@@ -110,14 +109,14 @@ impl StepTimer {
         Self { taken: Vec::new(), since: Instant::now() }
     }
 
-    /// A step has ended.
+    /// Called when a step has ended.
     pub(crate) fn done(&mut self, step: &'static str) {
         let now = Instant::now();
         self.taken.push((step, now.duration_since(self.since)));
         self.since = now;
     }
 
-    /// All steps in their order.
+    /// All steps in order.
     pub(crate) fn taken(self) -> Vec<(&'static str, Duration)> {
         self.taken
     }

@@ -1,5 +1,5 @@
-//! The controller at work: changes that watches show lead to requests of the queue, and the queue reconciles Workers. Clouds
-//! ask for a Worker when something that it waits for has ended.
+//! Runs the controller: changes from watches become requests in the queue, which reconciles Workers. Clouds also
+//! request a Worker when a background task for it has ended.
 
 use std::fmt::Display;
 use std::pin::pin;
@@ -33,16 +33,17 @@ use crate::preview::dry_run::Comparison;
 use crate::process::readiness::{Need, Readiness};
 use crate::process::shard::Standing;
 
-/// How long the first reconcile waits for all watches. Reconciles that come before read for themselves.
+/// How long the first reconcile waits for all watches. After that, reconciles read unsynced kinds from the API
+/// server.
 const WATCHES_DEADLINE: Duration = Duration::from_secs(3);
 
-/// Who asks for Workers from outside of the watches.
+/// Sends requests that do not come from watches.
 pub(crate) type Requests = UnboundedSender<WorkerName>;
 
-/// Follows the Workers of a seed until it is told to stop.
+/// Follows the Workers of a seed until it is stopped.
 ///
 /// # Errors
-/// When a watch has ended, of which nothing would be seen any more.
+/// If a watch has ended, because its changes would be missed.
 pub(crate) async fn run(
     context: Arc<ControllerContext>,
     (requests, queued): (Requests, UnboundedReceiver<WorkerName>),
@@ -61,7 +62,7 @@ pub(crate) async fn run(
         lost = watch_lost(&mut tasks) => return Err(lost),
     }
     let until_stopped = async move {
-        // Without a sender there is nobody left to run for.
+        // A dropped sender also means stop.
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
     let weighed = Arc::clone(&context);
@@ -76,7 +77,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Waits until one of the watches has ended, which none does by itself.
+/// Waits until a watch has ended, which only happens after a panic.
 async fn watch_lost(watches: &mut JoinSet<()>) -> anyhow::Error {
     match watches.join_next().await {
         Some(Err(panic)) => anyhow::anyhow!("a watch has ended: {panic}"),
@@ -84,7 +85,7 @@ async fn watch_lost(watches: &mut JoinSet<()>) -> anyhow::Error {
     }
 }
 
-/// Keeps up to date what is missing in the caches, and why, until nothing is.
+/// Reports in readiness which caches are not synced yet, until all are.
 async fn report_caches(filled: impl Future<Output = ()>, missing: &impl Display, readiness: &Readiness) {
     let mut filled = pin!(filled);
     let mut often = tokio::time::interval(WATCHES_DEADLINE);
@@ -97,7 +98,7 @@ async fn report_caches(filled: impl Future<Output = ()>, missing: &impl Display,
     }
 }
 
-/// Asks for the Workers that changes are about.
+/// Requests the Workers affected by each change.
 async fn pass_on(mut changes: UnboundedReceiver<Change>, context: &ControllerContext, requests: Requests) {
     // Without a receiver the process is about to end.
     let request = |namespace: String, name: String| drop(requests.send(WorkerName { namespace, name }));
@@ -129,33 +130,33 @@ fn forget(worker: &Guarded<Worker>, context: &ControllerContext) {
     }
 }
 
-/// How many machine deployments a Worker has at most: one for each pool and zone.
+/// Maximum number of machine deployments of a Worker: one for each pool and zone.
 fn machine_deployments(worker: &WorkerName, context: &ControllerContext) -> usize {
     let worker = context.cache.workers.get(&worker.namespace, &worker.name);
     let Some(Ok(worker)) = worker.map(|guarded| guarded.object()) else { return 1 };
     worker.spec.pools.iter().map(|pool| pool.zones.len().max(1)).sum::<usize>().max(1)
 }
 
-/// Reconciles the Worker of that name in its newest version, if there is one.
+/// Reconciles the newest version of the Worker with that name, if it exists.
 async fn reconcile_named(name: WorkerName, context: Arc<ControllerContext>) -> Requeue {
     let Some(worker) = context.cache.workers.get(&name.namespace, &name.name) else { return Requeue::OnEvent };
     let span = info_span!("worker", namespace = name.namespace, name = name.name);
     let requeue = reconcile_as_shard(&worker, &context).instrument(span).await;
-    // Another one may have the name by now.
+    // The Worker may have been recreated.
     let is_gone = || {
         let now = context.cache.workers.get(&name.namespace, &name.name);
         now.is_none_or(|now| now.uid() != worker.uid())
     };
     let requeue = requeue.unwrap_or_else(|error| on_error(&worker, &error, &context));
     if is_gone() {
-        // It went, or became another shard's, while it was reconciled.
+        // It was deleted or moved to another shard during the reconcile.
         forget(&worker, &context);
         return Requeue::OnEvent;
     }
     requeue
 }
 
-/// Reconciles the Worker if it is this process's; one that is drained is let go.
+/// Reconciles the Worker if it is assigned to this shard, or acknowledges its drain.
 async fn reconcile_as_shard(
     worker: &Guarded<Worker>,
     context: &Arc<ControllerContext>,
@@ -166,7 +167,7 @@ async fn reconcile_as_shard(
             while_assigned(assignment(worker, shard, context), reconcile_guarded(worker, context)).await
         }
         Standing::Drained => let_drained_go(worker, shard, context).await,
-        // The watch shows that.
+        // The watch will report that.
         Standing::NotOurs => Ok(Requeue::OnEvent),
     }
 }
@@ -178,7 +179,7 @@ async fn reconcile_guarded(guarded: &Guarded<Worker>, context: &ControllerContex
     match (&guarded.object(), context.is_dry_run) {
         (Ok(worker), false) => match Identity::of(guarded) {
             Some(identity) => reconcile(identity, worker, context).await,
-            // No API server has sent it.
+            // It has no UID or version, so it does not come from an API server.
             None => Ok(Requeue::OnEvent),
         },
         (Ok(worker), true) => dry_run::compare_worker(worker, context).await,
@@ -194,7 +195,7 @@ async fn reconcile_guarded(guarded: &Guarded<Worker>, context: &ControllerContex
 }
 
 fn on_error(guarded: &Guarded<Worker>, error: &ReconcileError, context: &ControllerContext) -> Requeue {
-    // Where others are answered meanwhile, it is this Worker's own request that nobody answers: it held a slot for long.
+    // If other requests are answered, only this Worker's request hangs. It has occupied a slot for a long time.
     let is_its_own = error.is_unanswered() && context.answers.missing_for(Instant::now()).is_none();
     let delay = context.memory.of(guarded.uid(), |memory| match error.is_unreachable() && !is_its_own {
         true => memory.backoff.unreachable(),
@@ -277,7 +278,7 @@ mod tests {
         assert_eq!(readiness.report().as_deref(), Ok("ready\n"));
     }
 
-    /// What is missing, as the test wants it.
+    /// Missing caches as set by the test.
     struct Reported(Mutex<&'static str>);
 
     impl Display for Reported {
@@ -339,7 +340,7 @@ mod tests {
         assert!(lost.starts_with("a watch has ended: ") && lost.contains("in a test"), "{lost}");
     }
 
-    /// A cloud at which something goes on for each Worker, or nothing.
+    /// A cloud that has a background task for each Worker, or none.
     struct Tasks(Arc<AtomicBool>);
 
     impl Cloud for Tasks {
@@ -408,7 +409,7 @@ mod tests {
         assert!(asked.lock().unwrap().is_empty());
     }
 
-    /// What is written when a Worker goes, or is another shard's, while its Cluster is read.
+    /// Writes for a Worker that is deleted or moves to another shard while its Cluster is read.
     async fn writes_after_a_loss(
         shard: Option<Shard>,
         lose: impl Fn(&SeedCache) + Clone + Send + 'static,
@@ -520,11 +521,12 @@ mod tests {
         matches!(requeue, Requeue::After(delay) if seconds.contains(&delay.as_secs()))
     }
 
-    /// An API server that has no Cluster, and takes every write; those of a status with this code. A Worker that fails there.
+    /// An API server without a Cluster that accepts every write, except that status writes get this code. Has one
+    /// failing Worker.
     fn without_cluster(code: u16) -> (Arc<ControllerContext>, Asked) {
         let mut failing = worker(&json!({}), 8);
         failing["metadata"]["annotations"] = json!({});
-        // What is news to gardenlet is written at once.
+        // A status with news for gardenlet is written immediately.
         failing["metadata"]["generation"] = json!(2);
         failing["metadata"]["finalizers"] = json!([FINALIZER]);
         failing["status"]["lastOperation"] = json!({"type": "Reconcile", "state": "Error", "progress": 50});

@@ -1,9 +1,9 @@
-//! Which Workers this process serves: those of its types and classes. All others belong to other extensions.
+//! Selects the Workers that this process serves, by type and class. All others belong to other extensions.
 
 use crate::api::gardener::Worker;
 use crate::provider::{Provider, Providers};
 
-/// Types and classes of Workers.
+/// Served types and classes of Workers.
 #[derive(Clone, Debug)]
 pub(crate) struct Served {
     providers: Providers,
@@ -12,13 +12,13 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// The class of a Worker that names none.
+    /// Class of a Worker without one.
     pub(crate) const DEFAULT_CLASS: &str = "shoot";
 
-    /// `types` and `classes` as they were given; no types are all that there are providers for.
+    /// `types` and `classes` as given as arguments. No types means every type that has a provider.
     ///
     /// # Errors
-    /// When there is no provider for a type, or no class.
+    /// If a type has no provider, or there is no class.
     pub(crate) fn new(providers: Providers, types: &[String], classes: &[String]) -> anyhow::Result<Self> {
         for given in types {
             anyhow::ensure!(providers.for_worker_type(given).is_ok(), "--worker-type {given}: no such provider");
@@ -42,23 +42,21 @@ impl Served {
         self.includes(worker_type, class).then(|| self.providers.for_worker_type(worker_type).ok()).flatten()
     }
 
-    /// Whether Workers of that type and class are served.
     pub(crate) fn includes(&self, worker_type: &str, class: Option<&str>) -> bool {
         let class = class.filter(|class| !class.is_empty()).unwrap_or(Self::DEFAULT_CLASS);
         self.types.iter().any(|served| served == worker_type) && self.classes.iter().any(|served| served == class)
     }
 
-    /// The types.
     pub(crate) fn type_list(&self) -> &[String] {
         &self.types
     }
 
-    /// The types, for people.
+    /// The types, for output.
     pub(crate) fn types(&self) -> String {
         self.types.join(",")
     }
 
-    /// The classes, for people.
+    /// The classes, for output.
     pub(crate) fn classes(&self) -> String {
         self.classes.join(",")
     }

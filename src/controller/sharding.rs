@@ -1,8 +1,8 @@
-//! Workers of a seed that several processes share (docs/operations.md#several-processes-for-one-seed): before each reconcile, whose a
-//! Worker is; and the end of what this process does for one that it has to let go.
+//! Workers of a seed shared by several processes (docs/operations.md#several-processes-for-one-seed): checks before
+//! each reconcile which shard a Worker belongs to, and acknowledges drains.
 //!
-//! The queue does one thing at a time for a Worker. So when it comes to letting one go, no reconcile of it is under way here, and
-//! once the labels are off, another shard may begin.
+//! The queue runs one task at a time for a Worker. When a drain is acknowledged, no reconcile of the Worker is
+//! therefore running here, and another shard may start once the labels are removed.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -19,12 +19,13 @@ use crate::controller::error::ReconcileError;
 use crate::controller::queue::Requeue;
 use crate::process::shard::{Shard, Standing};
 
-/// How often is checked whether background tasks at a cloud have ended; their end is an event as well.
+/// How often to check for running background tasks at a cloud. Their end also triggers an event.
 const TASKS: Duration = Duration::from_secs(1);
-/// When a Worker was changed meanwhile, the watch shows it; this is for a watch that has failed.
+/// Requeue delay after a conflict, in case the watch event is lost.
 const AFTER_A_CONFLICT: Duration = Duration::from_millis(500);
 
-/// Tells whether a Worker is still the shard's: whether the watch shows it so, and has shown it so ever since.
+/// Returns a check whether the Worker still belongs to the shard, and has done so without interruption according to
+/// the watch.
 pub(crate) fn assignment(worker: &Guarded<Worker>, shard: &Shard, context: &Arc<ControllerContext>) -> Assignment {
     let token = context.memory.of(worker.uid(), |memory| Arc::downgrade(&memory.assignment));
     let name = (worker.namespace().to_owned(), worker.name().to_owned());
@@ -36,16 +37,16 @@ pub(crate) fn assignment(worker: &Guarded<Worker>, shard: &Shard, context: &Arc<
     })
 }
 
-/// Lets a Worker go that is drained: takes the labels off the version that says so, once nothing is done for it any more.
+/// Acknowledges a drain once no background task runs for the Worker: removes the labels in the version that was read.
 ///
 /// # Errors
-/// When the Worker can't be written.
+/// If the Worker can't be written.
 pub(crate) async fn let_drained_go(
     guarded: &Guarded<Worker>,
     shard: &Shard,
     context: &ControllerContext,
 ) -> Result<Requeue, ReconcileError> {
-    // No API server has sent it.
+    // It has no UID or version, so it does not come from an API server.
     let Some(identity) = Identity::of(guarded) else { return Ok(Requeue::OnEvent) };
     let cloud = guarded.object().ok().and_then(|worker| context.clouds.for_worker_type(&worker.spec.worker_type));
     if cloud.is_some_and(|cloud| cloud.is_busy(&identity.uid)) {
@@ -54,7 +55,7 @@ pub(crate) async fn let_drained_go(
     let api: Api<Worker> = Api::namespaced(context.client.clone(), &identity.namespace);
     let patch = Patch::Merge(shard.acknowledgement(identity.version));
     match api.patch_metadata(&identity.name, &PatchParams::default(), &patch).await {
-        // The ring has changed again, and the Worker has come back: the watch shows it.
+        // The ring has changed again and reassigned the Worker to this shard. The watch will report that.
         Ok(written) if context.owns(written.metadata.labels.as_ref()) => {
             debug!("drained, and assigned to this shard again");
         }
@@ -64,7 +65,7 @@ pub(crate) async fn let_drained_go(
             context.forget(guarded);
         }
         Err(kube::Error::Api(status)) if status.is_conflict() => return Ok(Requeue::After(AFTER_A_CONFLICT)),
-        // It is deleted, and the watch shows that.
+        // It was deleted. The watch will report that.
         Err(kube::Error::Api(status)) if status.is_not_found() => {}
         Err(error) => return Err(ReconcileError::of_worker(error)),
     }

@@ -1,7 +1,8 @@
-//! The process of the controller from its start to its end: what it serves, who leads, and how it stops.
+//! The controller process from start to end: what it serves, who leads, and how it stops.
 //!
-//! It stops within a second: no reconcile is begun any more, those under way get a moment, then writes are shut off and the
-//! lease is given away, so that a successor begins at once. What was cut off goes on there: every reconcile can be the last one.
+//! It stops within a second. It starts no more reconciles, gives running ones a moment, then blocks writes and
+//! releases the lease, so that a successor starts immediately. A reconcile may be interrupted anywhere, and the
+//! successor resumes its operation.
 
 use std::future::{Future, pending};
 use std::pin::pin;
@@ -53,12 +54,12 @@ use crate::process::traces::Traces;
 use crate::provider::Providers;
 use crate::worker::every_node_ready::HealthCheck;
 
-/// Time for in-flight reconciles to end when the process is stopped.
+/// Time for running reconciles to end when the process is stopped.
 const GRACE: Duration = Duration::from_millis(600);
-/// What giving the lease away may take.
+/// Time limit for releasing the lease.
 const RELEASE: Duration = Duration::from_millis(300);
 
-/// Runs the controller for these Workers until it is told to stop.
+/// Runs the controller for these Workers until it is stopped.
 #[must_use]
 pub(crate) fn run(
     arguments: ControllerArguments,
@@ -69,7 +70,7 @@ pub(crate) fn run(
     match start(&arguments, scope, providers, &clouds) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Logs may not be there yet.
+            // Logging may not be set up yet.
             complain(&format!("{error:#}"));
             ExitCode::FAILURE
         }
@@ -102,12 +103,12 @@ fn start(
         };
         serve(&parts, logs, traces).await
     });
-    // Nothing that is still under way may hold up the end.
+    // Tasks that still run must not delay the exit.
     runtime.shutdown_background();
     result
 }
 
-/// What a process of the controller is made of, whatever its API server is reached by.
+/// The parts of a controller process that do not depend on its connection to the API server.
 pub(crate) struct Parts<'a> {
     pub(crate) arguments: &'a ControllerArguments,
     pub(crate) scope: Scope,
@@ -119,7 +120,7 @@ pub(crate) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Who may write.
+    /// The write fence that these arguments require.
     fn fence(&self, leadership: &Leadership) -> WriteFence {
         match (self.arguments.shadow, &self.arguments.leader_election_namespace) {
             (true, _) => WriteFence::Shut,
@@ -128,8 +129,8 @@ impl Parts<'_> {
         }
     }
 
-    /// Who stands for election, or for the lease of its shard. A dry run changes nothing at all, not even a lease: it needs none,
-    /// because it can't collide with anybody.
+    /// The candidate for leadership or for the lease of its shard. A dry run must not write even a lease. It needs
+    /// none, because it can't conflict with another process.
     fn candidate(&self, client: &Client, leadership: &Leadership) -> Option<Candidate> {
         let arguments = self.arguments;
         let namespace = arguments.leader_election_namespace.as_deref().filter(|_| !arguments.shadow)?;
@@ -143,7 +144,7 @@ impl Parts<'_> {
     }
 }
 
-/// Runs until the process is told to stop.
+/// Runs until the process is stopped.
 async fn serve(parts: &Parts<'_>, logs: LogSwitch, traces: Option<Traces>) -> anyhow::Result<()> {
     let Parts { arguments, readiness, metrics, .. } = parts;
     let mut stop = pin!(stop_signal()?);
@@ -171,11 +172,11 @@ async fn serve(parts: &Parts<'_>, logs: LogSwitch, traces: Option<Traces>) -> an
     result
 }
 
-/// Stands for election and works, until it has `ended` or something is lost that it needs. Then reconciles that are under way get a
-/// moment, and the lease is given away, with what has to be done `at_last` beside it.
+/// Runs for election and works, until `ended` completes or something required is lost. Then running reconciles get a
+/// moment, and the lease is released while `at_last` runs.
 ///
 /// # Errors
-/// When the API server can't be reached as is said, and whatever it has ended by.
+/// If there is no connection to the API server. Otherwise the reason why it ended.
 pub(crate) async fn control(
     parts: &Parts<'_>,
     connect: impl Fn(WriteFence) -> anyhow::Result<Access>,
@@ -185,7 +186,7 @@ pub(crate) async fn control(
     let Parts { arguments, metrics, readiness, .. } = parts;
     let leadership = Leadership::default();
     let access = connect(parts.fence(&leadership))?;
-    // It has a connection of its own, and whether leases are answered says nothing about the work.
+    // A separate connection, because answers about leases say nothing about the other requests.
     let unfenced = connect(WriteFence::Open)?.client;
     let mut candidate = parts.candidate(&unfenced, &leadership);
     let elected = candidate.is_some().then_some(&leadership);
@@ -215,7 +216,7 @@ pub(crate) async fn control(
     result
 }
 
-/// Gives the lease away, so that a successor need not wait until it has run out.
+/// Releases the lease, so that a successor need not wait until it expires.
 async fn release(candidate: Option<&Candidate>, metrics: &Metrics) {
     let Some(candidate) = candidate else { return };
     match timeout(RELEASE, candidate.release()).await {
@@ -225,7 +226,7 @@ async fn release(candidate: Option<&Candidate>, metrics: &Metrics) {
     }
 }
 
-/// Reaches the API server that a configuration names.
+/// Connects to the API server of a configuration.
 fn access(config: &Config, metrics: &Arc<Metrics>, fence: WriteFence) -> anyhow::Result<Access> {
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
@@ -236,7 +237,7 @@ fn access(config: &Config, metrics: &Arc<Metrics>, fence: WriteFence) -> anyhow:
     Ok(access_through(service, config.default_namespace.clone(), metrics, fence))
 }
 
-/// A client whose requests are tried again when they fail, go through the fence each time they write, and are counted.
+/// A client that retries failed requests, sends writes through the fence, and counts requests.
 pub(crate) fn access_through<S, B>(service: S, namespace: String, metrics: &Arc<Metrics>, fence: WriteFence) -> Access
 where
     S: Service<Request<Body>, Response = Response<B>, Error = BoxError> + Send + 'static,
@@ -250,7 +251,7 @@ where
     Access { client: builder.with_layer(&RetryLayer::new(answers.clone())).build(), fence, answers }
 }
 
-/// Ends when leadership is lost; never without an election.
+/// Returns when leadership is lost. Without an election it never returns.
 async fn election(candidate: Option<&mut Candidate>, metrics: &Metrics) -> anyhow::Error {
     let Some(candidate) = candidate else { return pending().await };
     let is_shard = candidate.is_shard();
@@ -264,13 +265,13 @@ async fn beat(arguments: &ControllerArguments, client: &Client) {
     heartbeat::beat(client.clone(), namespace, period).await;
 }
 
-/// Waits for what the controller needs, then runs it.
+/// Waits for the prerequisites of the controller, then runs it.
 async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>) -> anyhow::Result<()> {
     let Parts { arguments, scope: Scope { served, shard }, providers, clouds, clock, readiness, metrics } = parts;
     let mut stop = stopped.clone();
     let ready = async {
         if arguments.disable_controllers.contains(&Part::Worker) {
-            // A cluster whose images alone are followed need not know Workers.
+            // A cluster that is only used for images need not have the kind Worker.
             readiness.has(Need::Kinds);
             readiness.has(Need::Caches);
             pending::<()>().await;
@@ -314,7 +315,7 @@ async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>)
     controller::run::run(context, (requests, queued), slots, readiness, stopped).await
 }
 
-/// Requeues the Worker for which a background task has ended.
+/// Requeues the Worker whose background task has ended.
 fn asking_for(requests: Requests) -> TaskEnded {
     // Without a receiver the process is about to end.
     Arc::new(move |worker: WorkerName| drop(requests.send(worker)))

@@ -1,7 +1,8 @@
-//! What a reconcile writes into the Worker itself: that an operation begins, the status, and that it lets go.
+//! Writes to the Worker itself: the start of an operation, the status, and the removal of the finalizer.
 //!
-//! All of it is written to the Worker that is meant, never to another one that was made anew under its name. A status that the API
-//! server refuses for its size is written with shorter texts, so that somebody learns of it whatever the size.
+//! All of them are bound to the UID or version of the Worker, so that none reaches a recreated Worker with the same
+//! name. A status that the API server rejects as too large is written with shorter texts, so that the error always
+//! becomes visible.
 
 use std::sync::Arc;
 
@@ -24,29 +25,28 @@ use crate::worker::request::{Operation, RequestRemoval, end_patch};
 use crate::worker::status::StatusReport;
 use crate::worker::status_text::TextSize;
 
-/// What has become of a Worker.
+/// Result of a write to a Worker.
 pub(crate) enum Write {
-    /// There was nothing to write.
     Unchanged,
-    /// The Worker as it is now.
+    /// The Worker after the write.
     Written(Arc<Worker>),
-    /// Somebody else has changed or deleted the Worker meanwhile.
+    /// Another client has changed or deleted the Worker in the meantime.
     Outdated,
 }
 
-/// Which version of a Worker is written.
+/// Version of the Worker to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OfVersion {
-    /// The one that was read.
+    /// Only the one that was read.
     Read,
-    /// Whichever there is: where somebody else has written the Worker meanwhile, its version is read, and written.
+    /// The current one: after a conflict, the write is retried with the version of a fresh read.
     Any,
 }
 
-/// How often a status of any version is written at most, where somebody else writes the Worker each time.
+/// Maximum number of tries to write a status in any version, in case another client writes the Worker each time.
 const TRIES: usize = 4;
 
-/// Writes one Worker, and reads what a write has to go by.
+/// Writes one Worker, and reads what these writes depend on.
 pub(crate) struct WorkerWriter<'a> {
     controller: &'a ControllerContext,
     worker: &'a Identity,
@@ -54,18 +54,17 @@ pub(crate) struct WorkerWriter<'a> {
 }
 
 impl<'a> WorkerWriter<'a> {
-    /// Writes that Worker.
     pub(crate) fn new(controller: &'a ControllerContext, worker: &'a Identity) -> Self {
         Self { controller, worker, api: Api::namespaced(controller.client.clone(), &worker.namespace) }
     }
 
-    /// Whether the Worker is there in the version that was read.
+    /// Whether the Worker still exists in the version that was read.
     pub(crate) async fn is_current(&self) -> Result<bool, ReconcileError> {
         let version = self.version().await.map_err(ReconcileError::of_worker)?;
         Ok(version.as_deref() == Some(&*self.worker.version.to_string()))
     }
 
-    /// The version that the Worker has now; `None` where it is gone.
+    /// The current version of the Worker; `None` if it was deleted.
     async fn version(&self) -> kube::Result<Option<String>> {
         let read = self.api.get_metadata_opt(&self.worker.name).await?.map(|read| read.metadata);
         let meant = read.filter(|metadata| metadata.uid.as_deref() == Some(&self.worker.uid));
@@ -75,13 +74,13 @@ impl<'a> WorkerWriter<'a> {
         Ok(meant.and_then(|metadata| metadata.resource_version))
     }
 
-    /// The Worker as it is now; `None` where it is gone.
+    /// Reads the Worker; `None` if it was deleted.
     pub(crate) async fn read(&self) -> Result<Option<Worker>, ReconcileError> {
         let read = self.api.get_opt(&self.worker.name).await.map_err(ReconcileError::of_worker)?;
         Ok(read.filter(|worker| worker.metadata.uid.as_deref() == Some(&self.worker.uid)))
     }
 
-    /// Answers a request that found everything as wanted, and removes it.
+    /// Completes a no-op operation: writes `Succeeded` and removes the annotation.
     pub(crate) async fn answer_no_op(
         &self,
         status: &StatusReport,
@@ -97,8 +96,8 @@ impl<'a> WorkerWriter<'a> {
         }
     }
 
-    /// Patches the status, then the metadata, each of the version before. In this order, so that a request is never lost: what
-    /// ends between them begins again.
+    /// Patches the status, then the metadata, each bound to the version before. In this order a request is never
+    /// lost: after a crash between the two, the operation starts again.
     pub(crate) async fn in_order(
         &self,
         status: &StatusReport,
@@ -116,11 +115,11 @@ impl<'a> WorkerWriter<'a> {
         self.result(asked, answer).map_err(ReconcileError::of_worker)
     }
 
-    /// Removes the operation annotation; false when it is another request by now.
+    /// Removes the operation annotation. Returns false if it holds another request.
     async fn remove_request(&self, removal: json_patch::Patch) -> Result<bool, ReconcileError> {
         let (asked, patch) = (self.asked(), Patch::<()>::Json(removal));
         match self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await {
-            // A test of the patch has failed.
+            // A `test` operation of the patch has failed.
             Err(kube::Error::Api(status)) if status.code == 422 => Ok(false),
             answer => {
                 let written = self.result(asked, answer).map_err(ReconcileError::of_worker)?;
@@ -129,14 +128,15 @@ impl<'a> WorkerWriter<'a> {
         }
     }
 
-    /// Patches the status while something else of the Worker is written, which would be a conflict of versions.
+    /// Patches the status while the metadata are written in parallel, so it can't be bound to a version.
     async fn answer(&self, report: &StatusReport) -> Result<Write, ReconcileError> {
         let Some(patch) = report.patch_of_one(&self.worker.uid) else {
             return self.status(report, OfVersion::Any).await;
         };
         let (asked, patch) = (self.asked(), Patch::<()>::Json(patch));
         match self.api.patch_status(&self.worker.name, &PatchParams::default(), &patch).await {
-            // It is another one, or its texts are too long, or it is refused for what it says: it is written as any other to find out.
+            // The Worker was recreated, the texts are too long, or the content is invalid. A regular write finds out
+            // which.
             Err(error) if matches!(&error, kube::Error::Api(status) if status.code == 422) || is_too_large(&error) => {
                 self.status(report, OfVersion::Any).await
             }
@@ -144,7 +144,7 @@ impl<'a> WorkerWriter<'a> {
         }
     }
 
-    /// Patches the status with the longest texts that the API server takes; an event tells when it takes none.
+    /// Patches the status with the longest texts that the API server accepts. If it accepts none, publishes an event.
     pub(crate) async fn status(&self, report: &StatusReport, version: OfVersion) -> Result<Write, ReconcileError> {
         let mut refusal = None;
         for texts in TextSize::ALL {
@@ -162,7 +162,7 @@ impl<'a> WorkerWriter<'a> {
         Err(ReconcileError::of_worker(error))
     }
 
-    /// Writes members of the provider status into whichever version there is: what was done must not be forgotten.
+    /// Writes members of the provider status into any version, because a record of what was done must not be lost.
     pub(crate) async fn provider_status(&self, members: Value) -> Result<Arc<Worker>, ReconcileError> {
         let patch = json!({"status": {"providerStatus": members}});
         let failed = |source: kube::Error| ReconcileError::Write {
@@ -175,7 +175,7 @@ impl<'a> WorkerWriter<'a> {
         }
     }
 
-    /// Patches the status. A uid in a patch of a status means nothing to an API server; a version is that of one Worker.
+    /// Patches the status. API servers ignore a UID in a status patch, but a version is unique to one Worker.
     async fn merge_status(&self, mut patch: Value, of: OfVersion) -> kube::Result<Write> {
         let mut version = Some(self.worker.version.to_string());
         for _ in 0..TRIES {
@@ -194,8 +194,8 @@ impl<'a> WorkerWriter<'a> {
         Ok(Write::Outdated)
     }
 
-    /// Lets a Worker go that is deleted or moved away, and removes a request that stays until its end. `worker` is as it was
-    /// after the last write.
+    /// Removes the finalizer of a deleted or migrated Worker, and the operation annotation if it was kept until the
+    /// end. `worker` is the Worker after the last write.
     pub(crate) async fn let_go(&self, worker: &Worker, operation: Operation) -> Result<(), ReconcileError> {
         let (name, mut patch) = (&self.worker.name, end_patch(worker, operation));
         while let Some(end) = patch {
@@ -210,7 +210,7 @@ impl<'a> WorkerWriter<'a> {
                     }
                     return Ok(());
                 }
-                // Somebody else has written the Worker; what they ask for decides.
+                // Another client has written the Worker. Its request takes precedence.
                 Err(kube::Error::Api(status)) if status.is_conflict() => {
                     let read = self.api.get_opt(name).await.map_err(ReconcileError::of_worker)?;
                     let ours = read.filter(|read| self.controller.owns(read.metadata.labels.as_ref()));
@@ -238,20 +238,20 @@ impl<'a> WorkerWriter<'a> {
         }
     }
 
-    /// The API server is about to be asked to write the Worker.
+    /// Registers a write of the Worker with the store before it is sent.
     fn asked(&self) -> Read<'a, Guarded<Worker>> {
         self.controller.cache.workers.write()
     }
 }
 
-/// What is left to be written to let a Worker go that is there now. Another one of its name is not done with: a watch shows that the one
-/// that is meant has gone.
+/// The remaining final patch after a fresh read; `None` for a recreated Worker. The watch then reports that the old
+/// one was deleted.
 fn end_anew(read: &Worker, meant: &Identity, operation: Operation) -> Option<Value> {
     let is_meant = read.metadata.uid.as_deref() == Some(&meant.uid);
     is_meant.then(|| end_patch(read, operation)).flatten()
 }
 
-/// The patch of that version only.
+/// Binds a patch to that version.
 fn of_version(mut patch: Value, version: Option<String>) -> Value {
     patch["metadata"]["resourceVersion"] = json!(version);
     patch
@@ -310,7 +310,7 @@ mod tests {
         }
     }
 
-    /// A request of gardenlet that finds everything done, and tells its time.
+    /// A no-op request of gardenlet, with an old timestamp in the status.
     async fn requested() -> (Seed, Arc<ControllerContext>) {
         let (seed, context) = Seed::settled().await;
         seed.request("reconcile");
@@ -372,7 +372,7 @@ mod tests {
         }
     }
 
-    /// What a reconcile leaves of the status of a Worker that is made anew under the name as its status is about to be written.
+    /// The status of a Worker that is recreated with the same name just before a reconcile writes its status.
     async fn written_for_another((seed, context): (Seed, Arc<ControllerContext>)) -> Value {
         seed.when("PATCH workers/mail/status", |objects| {
             let worker = objects.get_mut(WORKER).unwrap();
@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(written_for_another(fails).await, json!({}), "that it fails");
         let deleted = Seed::settled().await;
         deleted.0.delete(deleted.1.clock.now());
-        // How far it is is written after a moment.
+        // Progress of a deletion is written with a delay.
         deleted.0.reconcile(&deleted.1).await.unwrap();
         assert_eq!(written_for_another(deleted).await, json!({}), "that its machines go");
         assert_eq!(written_for_another(requested().await).await, json!({}), "that all is well");
@@ -433,7 +433,7 @@ mod tests {
         }
     }
 
-    /// What the cache has of a Worker that was let go, and what was asked; the API server answers the first patch like this.
+    /// Whether the cache still has a released Worker, and the requests. `first` is the answer to the first patch.
     async fn let_go(deleted: bool, others: &[&str], first: Option<(u16, &'static str)>) -> (bool, Vec<String>, bool) {
         let mut held = worker(&json!({}), 7);
         held["metadata"]["annotations"] = json!({});

@@ -1,6 +1,6 @@
-//! A Worker of which nothing is asked: whether an operation has to begin all the same, and the condition that gardenlet reads
-//! all the time. Both come from the store; nothing is requested, and nothing is written as long as the condition is true. Nodes
-//! of the shoot are counted behind the scenes.
+//! Handles a Worker without a pending operation. It checks whether an operation has to begin anyway, and maintains
+//! the condition that gardenlet keeps reading. Both use the store, so they send no requests and write nothing while
+//! the condition is unchanged. Nodes of the shoot are counted in the background.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -25,32 +25,31 @@ use crate::worker::machine_objects::LiveDeployment;
 use crate::worker::node_count::{LiveMachines, MachineCount};
 use crate::worker::steady::{KnownNodes, SteadyFinding, SteadyQuestions, judge_steady};
 
-/// How often is checked whether the watches are back. Without them a check would cost requests.
+/// How often to check whether the watches have caught up. Without them, following a Worker would cost requests.
 const WATCHES: Duration = Duration::from_secs(5);
-/// The namespace of a self-hosted shoot, whose nodes are those of its seed.
+/// Namespace of a self-hosted shoot, whose nodes are those of its seed.
 const SELF_HOSTED: &str = "kube-system";
 
-/// What becomes of a steady Worker.
+/// Result of following a steady Worker.
 pub(crate) enum Steady {
-    /// It stays steady.
     Lasts(Requeue),
     /// An operation has to begin.
     Ends,
 }
 
-/// When a Worker is followed again of which nothing was asked in this version while watches were behind, as they still are. It need not
-/// be decoded for that: until a controller knows a large seed, each of the objects that it is shown asks for a Worker. `None` where it
-/// has to be decoded.
+/// When to requeue a Worker that was found steady in this version while the watches were, and still are, behind. It
+/// need not be decoded for that: until the watches of a large seed have caught up, each object that arrives requeues
+/// its Worker. `None` if it has to be decoded.
 pub(crate) fn awaits_watches(worker: &Guarded<Worker>, controller: &ControllerContext) -> Option<Requeue> {
     let version = Identity::of(worker).filter(|_| !controller.cache.machine_objects.is_fresh())?.version;
     let awaits = controller.memory.of(worker.uid(), |memory| memory.awaits_watches(version));
     awaits.then_some(Requeue::After(WATCHES))
 }
 
-/// Follows a Worker of which nothing is asked.
+/// Follows a Worker without a pending operation.
 ///
 /// # Errors
-/// When something can't be read, or the condition can't be written.
+/// If an object can't be read, or the condition can't be written.
 pub(crate) async fn follow(
     worker: &Worker,
     identity: &Identity,
@@ -72,7 +71,7 @@ pub(crate) async fn follow(
         return Ok(Steady::Ends);
     }
     if !shoot.store_is_fresh() {
-        // What the Cluster has changed would have to be found out all the same.
+        // Changes of the Cluster would still have to be detected.
         let steady = Some(identity.version).filter(|_| !controller.ignores_operation_annotation);
         memory.of(uid, |memory| memory.steady_until_watched = steady);
         return Ok(Steady::Lasts(Requeue::After(WATCHES)));
@@ -95,12 +94,12 @@ pub(crate) async fn follow(
         }
     };
     memory.of(uid, WorkerMemory::readiness_is_reported);
-    // Another version is reconciled as well.
+    // A newer version of the Worker gets a reconcile of its own.
     WorkerWriter::new(controller, identity).status(&report, OfVersion::Read).await?;
     Ok(Steady::Lasts(counted_again.map_or(Requeue::OnEvent, Requeue::After)))
 }
 
-/// Finds out how the machines stand, from the store, and the nodes, as they were counted last; and when they are counted again.
+/// Evaluates the machines from the store and the last node count. Also returns when nodes are counted again.
 async fn judge(
     worker: &Worker,
     identity: &Identity,
@@ -131,10 +130,10 @@ async fn judge(
     Ok((finding, counted_again))
 }
 
-/// The nodes as they were counted last, with the machines where that does not come out, and when they are counted again.
+/// The last node count, with the machines if it does not match the target, and when nodes are counted again.
 type NodesOfShoot = (Option<(Counted, LiveMachines)>, Duration);
 
-/// Nothing where nodes are not counted.
+/// `None` if nodes are not counted.
 async fn nodes(
     worker: &Identity,
     deployments: &BTreeMap<String, LiveDeployment>,
@@ -168,7 +167,7 @@ async fn is_hibernation_wanted(shoot: &ShootNamespace) -> Result<bool, ReadError
     }
 }
 
-/// Whether something would be written since the Cluster has changed (`--ignore-operation-annotation`).
+/// Whether the changed Cluster would lead to writes (`--ignore-operation-annotation`).
 async fn cluster_differs(
     worker: &Worker,
     uid: &str,
@@ -183,7 +182,7 @@ async fn cluster_differs(
     let differs = match shoot.cluster(false).await {
         Ok(Some(cluster)) => has_drifted(shoot, provider, worker, &cluster, controller).await?,
         Ok(None) => false,
-        // It has to be reported.
+        // An operation has to report it.
         Err(ReadError::Cluster { .. }) => true,
         Err(error) => return Err(error),
     };
@@ -193,8 +192,9 @@ async fn cluster_differs(
     Ok(differs)
 }
 
-/// Whether the Worker is not what its Cluster and Secrets say now. A Cluster changes with each step that its shoot takes, and
-/// hardly any of them is about machines. What is invalid has drifted too: it has to be reported.
+/// Whether the live objects differ from what Worker, Cluster and Secrets now require. A Cluster changes with each
+/// step of its shoot, and hardly any of these changes concerns machines. Invalid input is drift too, because an
+/// operation has to report it.
 async fn has_drifted(
     shoot: &ShootNamespace,
     provider: &dyn Provider,
@@ -225,7 +225,8 @@ mod tests {
     use crate::worker::every_node_ready::HealthCheck;
     use crate::worker::node_count::NodeCount;
 
-    /// Whether the nodes of a steady Worker with these conditions are counted, where that is known of the hibernation of its shoot.
+    /// Whether the nodes of a steady Worker with these conditions are counted. `hibernation` is `None` without a
+    /// Cluster.
     async fn is_counted(conditions: Value, hibernation: Option<bool>) -> bool {
         let (context, _) = controller(None, move |line, _| match (line, hibernation) {
             ("GET ns", Some(enabled)) => {
@@ -261,7 +262,7 @@ mod tests {
         assert!(is_counted(json!([]), Some(false)).await && is_counted(json!([]), None).await);
     }
 
-    /// When a Worker is followed again; `None` where an operation has to begin.
+    /// When the Worker is followed again; `None` if an operation has to begin.
     async fn followed(seed: &Seed, context: &ControllerContext) -> Option<Requeue> {
         tokio::time::advance(Duration::from_secs(2)).await;
         let worker = seed.worker();
@@ -276,7 +277,7 @@ mod tests {
         ControllerContext { ignores_operation_annotation, ..context }
     }
 
-    /// The watch shows that version of the Cluster.
+    /// Delivers a watch event with that version of the Cluster.
     fn shown_cluster(context: &ControllerContext, version: u64) {
         let identity =
             Identity { namespace: String::new(), name: NAMESPACE.to_owned(), uid: "uid-cluster".to_owned(), version };

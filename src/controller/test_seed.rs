@@ -1,4 +1,4 @@
-//! A seed for tests: an API server that keeps what it is sent, with a shoot whose Worker has one pool in one zone.
+//! A seed for tests: an API server that stores objects, with a shoot whose Worker has one pool in one zone.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -22,21 +22,20 @@ use crate::controller::reconcile::reconcile;
 use crate::controller::test_support::{Question, controller_over, refusal};
 use crate::worker::request::FINALIZER;
 
-/// The namespace of the shoot, and the name of its Cluster.
+/// Namespace of the shoot, and name of its Cluster.
 pub(crate) const NAMESPACE: &str = "shoot--garden--mail";
-/// Its Worker, Cluster, machine deployment, credentials and machine-controller-manager, as a [`Seed`] names them.
+/// Keys in [`Seed`] of the Worker, Cluster, machine deployment, credentials and machine-controller-manager.
 pub(crate) const WORKER: &str = "workers/mail";
 pub(crate) const CLUSTER: &str = "clusters/shoot--garden--mail";
 pub(crate) const DEPLOYMENT: &str = "machinedeployments/shoot--garden--mail-web-z1";
-/// The name of the machine deployment.
 pub(crate) const DEPLOYMENT_NAME: &str = "shoot--garden--mail-web-z1";
 pub(crate) const CREDENTIALS: &str = "secrets/cloudprovider";
 pub(crate) const CONTROLLER: &str = "deployments/machine-controller-manager";
 
-/// What an API server has, by the plural of its kind and its name.
+/// Stored objects, by plural of their kind and name.
 pub(crate) type Objects = BTreeMap<String, Value>;
 
-/// Somebody changes the Worker, which no watch has shown.
+/// A change of the Worker by another client that no watch has reported.
 pub(crate) const CHANGED: fn(&mut Objects) = |objects| {
     let metadata = &mut objects.get_mut(WORKER).unwrap()["metadata"];
     (metadata["resourceVersion"], metadata["annotations"]) = (json!("1000"), json!({"somebody": "else"}));
@@ -44,7 +43,7 @@ pub(crate) const CHANGED: fn(&mut Objects) = |objects| {
 type Change = Box<dyn FnOnce(&mut Objects) + Send>;
 type Refusal = Box<dyn FnMut(&str, &Value) -> Option<(u16, &'static str)> + Send>;
 
-/// An API server that keeps what it is sent. Clones are the same.
+/// An API server that stores objects. Clones share their state.
 #[derive(Clone, Default)]
 pub(crate) struct Seed(Arc<Mutex<State>>);
 
@@ -58,7 +57,7 @@ struct State {
 }
 
 impl Seed {
-    /// A seed in which gardenlet has asked for the machines of a shoot, and a controller of it.
+    /// A seed with a pending request to create the machines of a shoot, and its controller.
     pub(crate) fn new() -> (Self, Arc<ControllerContext>) {
         let seed = Self::default();
         let documents = yaml::documents(include_str!("../../example/gcp.yaml")).unwrap();
@@ -84,7 +83,7 @@ impl Seed {
         (seed, context)
     }
 
-    /// A seed to which the Worker has moved, with what gardenlet has kept of its machines.
+    /// A seed to which the Worker was migrated, with the machines that gardenlet has saved.
     pub(crate) fn moved(kept: &Value) -> (Self, Arc<ControllerContext>) {
         let (seed, context) = Self::new();
         let last = json!({"type": "Migrate", "state": "Succeeded", "progress": 100});
@@ -94,13 +93,13 @@ impl Seed {
         (seed, context)
     }
 
-    /// A controller of the seed that has seen nothing of it.
+    /// A controller with an empty cache.
     pub(crate) fn controller(&self) -> Arc<ControllerContext> {
         let seed = self.clone();
         controller_over(None, move |question, _| seed.answer(question)).0
     }
 
-    /// A seed in which the machines are there and the Worker is done, and a controller that remembers nothing of it.
+    /// A seed with existing machines and a finished operation, and a controller without state of it.
     pub(crate) async fn settled() -> (Self, Arc<ControllerContext>) {
         let (seed, context) = Self::new();
         seed.reconcile(&context).await.unwrap();
@@ -112,47 +111,46 @@ impl Seed {
         (seed, context)
     }
 
-    /// Reconciles the Worker as it is now, a while after the last time.
+    /// Reconciles the Worker after a pause.
     pub(crate) async fn reconcile(&self, context: &ControllerContext) -> Result<Requeue, ReconcileError> {
         tokio::time::advance(Duration::from_secs(2)).await;
         let worker = self.worker();
         reconcile(Identity::of(&worker).unwrap(), &worker, context).await
     }
 
-    /// The Worker as it is now.
     pub(crate) fn worker(&self) -> Worker {
         serde_json::from_str(&self.get(WORKER).unwrap().to_string()).unwrap()
     }
 
-    /// The state of the last operation of the Worker.
+    /// State of the last operation of the Worker.
     pub(crate) fn state(&self) -> String {
         self.last("/status/lastOperation/state")
     }
 
-    /// What the Worker has at that place; empty where it has nothing.
+    /// Value at that place in the Worker, or an empty string.
     pub(crate) fn last(&self, pointer: &str) -> String {
         let worker = self.get(WORKER).unwrap_or_default();
         worker.pointer(pointer).map(|value| value.as_str().map_or(value.to_string(), str::to_owned)).unwrap_or_default()
     }
 
-    /// gardenlet asks for an operation.
+    /// Requests an operation, as gardenlet does.
     pub(crate) fn request(&self, operation: &str) {
         self.merge(WORKER, json!({"metadata": {"annotations": {"gardener.cloud/operation": operation}}}));
     }
 
-    /// Somebody asks for the deletion of the Worker, which has begun at that time.
+    /// Deletes the Worker, with an operation that began at that time.
     pub(crate) fn delete(&self, since: jiff::Timestamp) {
         let last =
             json!({"type": "Delete", "state": "Processing", "progress": 50, "lastUpdateTime": since.to_string()});
         self.merge(WORKER, json!({"metadata": {"deletionTimestamp": since}, "status": {"lastOperation": last}}));
     }
 
-    /// The shoot is to be hibernated.
+    /// Hibernates the shoot.
     pub(crate) fn hibernate(&self) {
         self.merge(CLUSTER, json!({"spec": {"shoot": {"spec": {"hibernation": {"enabled": true}}}}}));
     }
 
-    /// machine-controller-manager has made what machine deployments want.
+    /// Creates the machines of the machine deployments, as machine-controller-manager does.
     pub(crate) fn machines_come(&self) {
         for (name, deployment) in self.all("machinedeployments/") {
             let (replicas, class) = (&deployment["spec"]["replicas"], &deployment["spec"]["template"]["spec"]["class"]);
@@ -181,34 +179,34 @@ impl Seed {
         }
     }
 
-    /// Somebody changes the pool of the Worker.
+    /// Changes the pool of the Worker.
     pub(crate) fn change_pool(&self, change: impl FnOnce(&mut Value)) {
         let mut worker = self.get(WORKER).unwrap();
         change(&mut worker["spec"]["pools"][0]);
         self.put(WORKER, worker);
     }
 
-    /// Some machines are not available any more.
+    /// Makes some machines unavailable.
     pub(crate) fn machines_fail(&self) {
         self.merge(DEPLOYMENT, json!({"status": {"availableReplicas": 1, "unavailableReplicas": 2}}));
     }
 
-    /// What was asked since the last time: method, plural and name.
+    /// Requests since the last call: method, plural and name.
     pub(crate) fn asked(&self) -> Vec<(String, Value)> {
         take(&mut self.lock().asked)
     }
 
-    /// What was written since the last time.
+    /// Writes since the last call.
     pub(crate) fn writes(&self) -> Vec<String> {
         self.asked().into_iter().map(|(line, _)| line).filter(|line| !line.starts_with("GET ")).collect()
     }
 
-    /// From now on these requests are refused.
+    /// Refuses matching requests from now on.
     pub(crate) fn refuse(&self, refusal: impl FnMut(&str, &Value) -> Option<(u16, &'static str)> + Send + 'static) {
         self.lock().refusal = Some(Box::new(refusal));
     }
 
-    /// The objects change once, when somebody asks for that.
+    /// Changes the objects once, at the next request that matches.
     pub(crate) fn when(&self, line: &str, change: impl FnOnce(&mut Objects) + Send + 'static) {
         self.lock().change = Some((line.to_owned(), Box::new(change)));
     }
@@ -217,26 +215,26 @@ impl Seed {
         self.lock().objects.get(name).cloned()
     }
 
-    /// Objects whose names begin so.
+    /// Objects whose keys begin with the prefix.
     pub(crate) fn all(&self, prefix: &str) -> Vec<(String, Value)> {
         let state = self.lock();
         let meant = state.objects.iter().filter(|(name, _)| name.starts_with(prefix));
         meant.map(|(name, object)| (name.clone(), object.clone())).collect()
     }
 
-    /// Puts an object there as it is, with a version.
+    /// Stores an object verbatim, with a new version.
     pub(crate) fn put(&self, name: &str, object: Value) {
         self.lock().put(name, object);
     }
 
-    /// Somebody else changes an object.
+    /// Changes an object as another client.
     pub(crate) fn merge(&self, name: &str, patch: Value) {
         let mut object = self.get(name).unwrap();
         json_patch::merge(&mut object, &patch);
         self.put(name, object);
     }
 
-    /// Objects whose names begin so go.
+    /// Removes objects whose keys begin with the prefix.
     pub(crate) fn remove(&self, prefix: &str) {
         self.lock().objects.retain(|name, _| !name.starts_with(prefix));
     }
@@ -277,7 +275,7 @@ impl Seed {
     }
 }
 
-/// Four machines of the machine deployment, as gardenlet keeps them of a shoot that moves.
+/// Four machines of the machine deployment, in the form that gardenlet saves for a migration.
 pub(crate) fn kept_machines() -> Value {
     const NAME: &str = DEPLOYMENT_NAME;
     let object =
@@ -384,7 +382,7 @@ fn absent() -> (u16, Value) {
     refusal(404, "NotFound")
 }
 
-/// Plural, name and subresource of a path.
+/// Plural, name and subresource in a path.
 fn place(path: &str) -> String {
     let of_namespace = path.split_once("/namespaces/").and_then(|(_, rest)| rest.split_once('/'));
     let place = of_namespace.map(|(_, place)| place);

@@ -31,7 +31,7 @@ use crate::worker::every_node_ready::HealthCheck;
 use crate::worker::reconcile_state::ReconcileState;
 use crate::worker::request::Operation;
 
-/// A Worker of which a reconcile is asked.
+/// A Worker with a requested reconcile.
 pub(crate) fn worker(labels: &Value, version: u64) -> Value {
     json!({
         "apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Worker",
@@ -43,17 +43,16 @@ pub(crate) fn worker(labels: &Value, version: u64) -> Value {
     })
 }
 
-/// The same Worker, in that namespace.
+/// The same Worker in that namespace.
 pub(crate) fn worker_in(namespace: &str) -> Worker {
     let mut document = worker(&json!({}), 7);
     document["metadata"]["namespace"] = json!(namespace);
     serde_json::from_value(document).unwrap()
 }
 
-/// What an API server is asked, each with its body.
+/// Requests to an API server, each with its body.
 pub(crate) type Asked = Arc<Mutex<Vec<(String, Value)>>>;
 
-/// A request to an API server.
 pub(crate) struct Question {
     pub(crate) method: String,
     pub(crate) path: String,
@@ -68,7 +67,7 @@ impl Question {
     }
 }
 
-/// The shard `a`, or a process without others, with an API server that answers what `answer` says.
+/// A controller of shard `a`, or without shards, with an API server that responds with the result of `answer`.
 pub(crate) fn controller(
     shard: Option<Shard>,
     answer: impl Fn(&str, &SeedCache) -> (u16, Value) + Clone + Send + 'static,
@@ -76,7 +75,7 @@ pub(crate) fn controller(
     controller_over(shard, move |question, known| answer(&question.line(), known))
 }
 
-/// The same, where the whole request decides over the answer.
+/// Like [`controller`], but `answer` gets the whole request.
 pub(crate) fn controller_over(
     shard: Option<Shard>,
     answer: impl Fn(&Question, &SeedCache) -> (u16, Value) + Clone + Send + 'static,
@@ -131,13 +130,13 @@ pub(crate) fn reconcile_of<'a>(
     ReconcileContext::new(controller, identity, provider, operation, state)
 }
 
-/// The watch shows the Worker.
+/// Delivers a watch event with the Worker.
 pub(crate) fn shown(worker: Value, context: &ControllerContext) {
     let worker: Guarded<Worker> = serde_json::from_value(worker).unwrap();
     context.cache.workers.0.event(Identity::of(&worker).unwrap(), || worker);
 }
 
-/// The watches show all machine objects that the cache has.
+/// Marks the watches of machine objects as synced.
 pub(crate) fn watched(context: &ControllerContext) {
     let objects = &context.cache.machine_objects;
     objects.deployments.mark_resumed();
@@ -147,12 +146,12 @@ pub(crate) fn watched(context: &ControllerContext) {
     objects.machines.mark_resumed();
 }
 
-/// What the API server says where it refuses.
+/// The API server's answer to a refused request.
 pub(crate) fn refusal(code: u16, reason: &str) -> (u16, Value) {
     (code, json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}))
 }
 
-/// What an API server was asked, without bodies.
+/// Requests without bodies.
 pub(crate) fn lines(asked: &Asked) -> Vec<String> {
     asked.lock().unwrap().iter().map(|(line, _)| line.clone()).collect()
 }

@@ -1,4 +1,4 @@
-//! Workers that can't be decoded: an event, an error in the status and the metrics say so.
+//! Reports Workers that can't be decoded: as an event, as an error in the status, and in the metrics.
 
 use jiff::Timestamp;
 use kube::api::{Api, DynamicObject, Patch, PatchParams};
@@ -17,10 +17,11 @@ use crate::controller::queue::Requeue;
 use crate::controller::reconcile_metrics::record_failure;
 use crate::worker::request::Operation;
 
-/// Most bytes of the reason, which may repeat what stands in the Worker.
+/// Maximum size of the reason, which may repeat content of the Worker.
 const LONGEST_REASON: usize = 1024;
 
-/// A Worker that can't be decoded gets an event and an error in its status, and counts as failing; nothing else can be done for it.
+/// Writes an event and an error status for a Worker that can't be decoded, and counts it as failing. Nothing else can
+/// be done for it.
 pub(crate) async fn report_undecodable(
     guarded: &Guarded<Worker>,
     reason: &str,
@@ -31,7 +32,8 @@ pub(crate) async fn report_undecodable(
     let reason = &shortened(reason, LONGEST_REASON);
     let description = format!("Error reconciling Worker: the Worker can't be decoded: {reason}");
     let codes = [ErrorCode::ConfigurationProblem];
-    // Once its status says so: a Worker that can be decoded again is reconciled then, which ends it.
+    // Recorded only once the status has the error, because only then will a fixed Worker be reconciled, which resets
+    // the metric.
     let fails = || record_failure(&controller.metrics, guarded.namespace(), failing_since(&latest), &codes.into());
     if text("/status/lastError/description") == Some(&description) {
         fails();
@@ -64,13 +66,13 @@ pub(crate) async fn report_undecodable(
     Ok(Requeue::OnEvent)
 }
 
-/// Since when the status says that the Worker fails.
+/// Since when the status reports an error.
 fn failing_since(worker: &DynamicObject) -> Option<Timestamp> {
     let last = worker.data.pointer("/status/lastOperation").filter(|last| last["state"] == "Error")?;
     last["lastUpdateTime"].as_str()?.parse().ok()
 }
 
-/// The Worker as it is now, untyped; `None` when it is gone or belongs to others, be it another shard.
+/// The current Worker, untyped; `None` if it was deleted or belongs to another extension or shard.
 pub(crate) async fn latest_if_served(
     guarded: &Guarded<Worker>,
     controller: &ControllerContext,
@@ -96,7 +98,7 @@ mod tests {
     use crate::controller::test_seed::{NAMESPACE, Seed, WORKER};
     use crate::process::endpoints::MetricsText;
 
-    /// A Worker that is done, and then can't be decoded.
+    /// A Worker with a finished operation that can no longer be decoded.
     async fn broken() -> (Seed, Arc<ControllerContext>) {
         let (seed, context) = Seed::settled().await;
         seed.merge(WORKER, json!({"spec": {"pools": "none"}}));
@@ -113,7 +115,7 @@ mod tests {
         report_undecodable(&worker, &reason, context).await
     }
 
-    /// Since when the metrics have it that the Worker fails.
+    /// Since when the Worker fails according to the metrics.
     fn measured(context: &ControllerContext) -> Option<i64> {
         let series = format!("gardener_extension_worker_failing_since_timestamp{{namespace=\"{NAMESPACE}\"}} ");
         context.metrics.text().lines().find_map(|line| line.strip_prefix(&series)?.parse().ok())
@@ -152,7 +154,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_worker_whose_status_can_not_be_written_does_not_fail_in_the_metrics() {
-        // Nothing would end it where the Worker is done when it can be decoded again.
+        // Nothing would reset it if the fixed Worker needs no operation.
         let (seed, context) = broken().await;
         seed.refuse(|line, _| line.starts_with("PATCH ").then_some((403, "Forbidden")));
         assert!(report(&seed, &context).await.is_err());

@@ -1,5 +1,6 @@
-//! What maintenance will do to the versions of a shoot, as a condition and metrics of its Worker: written with what an
-//! operation has come to, from the Cluster that was read for it. It costs no request and no write of its own.
+//! Forecast of how maintenance will change the versions of a shoot, as a condition and metrics of its Worker. It is
+//! computed from the Cluster that the operation has read and written with the operation's result, so it costs no
+//! request of its own.
 
 use jiff::Timestamp;
 
@@ -10,7 +11,7 @@ use crate::versions::notices::notices_and_pools;
 use crate::worker::request::Operation;
 use crate::worker::versions_current::{versions_current, versions_not_asked, versions_unknown};
 
-/// Adds the condition to what an operation that deploys machines has come to, and sets the metrics.
+/// Adds the condition to the result of an operation that deploys machines, and sets the metrics.
 pub(crate) fn add_forecast(
     context: &ReconcileContext<'_>,
     worker: &Worker,

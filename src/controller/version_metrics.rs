@@ -1,5 +1,5 @@
-//! Metrics of the versions of pools (docs/metrics.md). Times of the clock and not what is left until then: they stay true
-//! between two reconciles, and `- time()` makes seconds of them.
+//! Metrics of the versions of pools (docs/metrics.md). They are timestamps rather than remaining times, so they stay
+//! correct between two reconciles; subtract `time()` to get seconds.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use prometheus_client::registry::Registry;
 use crate::controller::gauges::Gauges;
 use crate::versions::notices::PoolVersions;
 
-/// Most pools of one Worker that have series.
+/// Maximum number of pools of one Worker that have series.
 const MOST_POOLS: usize = 100;
 
-/// What is measured of a pool: name, help, and the number, if there is one.
+/// Name, help and value of a metric.
 type Number = (&'static str, &'static str, fn(&PoolVersions) -> Option<i64>);
 
 const NUMBERS: [Number; 4] = [
@@ -42,7 +42,7 @@ struct OfPool {
     pool: String,
 }
 
-/// The versions of pools, as series.
+/// Series for the versions of pools.
 #[derive(Default)]
 pub(crate) struct VersionMetrics {
     series: [Gauges<OfPool>; NUMBERS.len()],
@@ -57,7 +57,7 @@ impl VersionMetrics {
         }
     }
 
-    /// The versions of the pools in a namespace.
+    /// Sets the versions of the pools in a namespace.
     pub(crate) fn set(&self, namespace: &str, pools: &[PoolVersions]) {
         let pools = &pools[..pools.len().min(MOST_POOLS)];
         let names = pools.iter().map(|pool| pool.pool.clone()).collect();
@@ -71,7 +71,7 @@ impl VersionMetrics {
         }
     }
 
-    /// The Worker in a namespace is gone.
+    /// Removes the series of a deleted Worker's namespace.
     pub(super) fn forget(&self, namespace: &str) {
         let pools = self.known().remove(namespace).unwrap_or_default();
         self.remove(namespace, &pools);

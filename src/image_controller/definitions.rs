@@ -1,5 +1,5 @@
-//! The definitions of the kinds, made from the types: `image-objects/definitions.yaml` of the charts has to be what comes out.
-//! `UPDATE_GOLDEN=1 cargo test --lib definitions` writes it.
+//! Generates the CustomResourceDefinitions from the types, and compares them with `image-objects/definitions.yaml` in
+//! the charts. `UPDATE_GOLDEN=1 cargo test --lib definitions` writes the files.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ fn schema<T: JsonSchema>() -> Value {
     schema
 }
 
-/// What a structural schema must not have: closed objects, defaults, formats that Kubernetes has no words for, several lines.
+/// Removes what structural schemas must not have: closed objects, defaults, and `nullable`.
 fn structural(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
@@ -73,7 +73,7 @@ fn definition<K: Resource>(
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {
             "name": format!("{}.{}", K::URL_PATH_SEGMENT, K::GROUP),
-            // Without the definition all objects would go with the chart.
+            // Without this annotation, uninstalling the chart would delete the definition and all its objects.
             "annotations": {"helm.sh/resource-policy": "keep", "resources.gardener.cloud/keep-object": "true"},
         },
         "spec": {
@@ -137,7 +137,7 @@ fn definitions() -> Vec<Value> {
     ]
 }
 
-/// Compares a file of a chart with the definitions that it has to hold.
+/// Compares a file of a chart with the expected definitions.
 fn holds(chart: &str, definitions: &[Value]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("charts").join(chart).join(FILE);
     let texts: Vec<String> =
@@ -156,6 +156,6 @@ fn holds(chart: &str, definitions: &[Value]) {
 fn the_charts_have_the_definitions_that_the_types_make() {
     let all = definitions();
     holds("gardener-extension-worker", &all);
-    // The garden only has what judges CloudProfiles.
+    // The garden only needs the kind that restricts CloudProfiles.
     holds("gardener-extension-worker-admission/application", &all[..1]);
 }

@@ -1,13 +1,13 @@
-//! Events on objects for images: what each says.
+//! Texts of the events on objects for images.
 
 use crate::api::bounded_text::{Bound, named};
 use crate::cluster::events::EventNote;
 use crate::images::objects::write::ImageEvent;
 
-/// Most bytes of a list within a note.
+/// Maximum size of a list within a note.
 const MOST_OF_LIST: Bound = Bound::bytes(950);
 
-/// What the event says.
+/// The note of an event.
 pub(super) fn note_of(event: &ImageEvent) -> EventNote {
     match event {
         ImageEvent::LookupFailed(errors) => EventNote {

@@ -1,4 +1,5 @@
-//! Lookups that ask a cloud instead of reading files: each by itself and with an end, so that one that fails disturbs no other.
+//! Lookups that query a cloud instead of files. Each runs separately and with a time limit, so that a failing one
+//! does not affect the others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -18,27 +19,28 @@ use crate::images::catalogue::Catalogue;
 use crate::images::objects::discovery::Answers;
 use crate::images::objects::numbers::ImageNumbers;
 
-/// Lookups that are under way at a time.
+/// Maximum number of lookups that run at the same time.
 const PARALLEL: usize = 4;
-/// How long a cloud may take for one, with all its pages.
+/// Time limit for all pages of one lookup.
 const TIMEOUT: Duration = Duration::from_secs(300);
-/// How often is checked which lookups have to be asked for.
+/// How often to check which lookups are due.
 const CHECK: Duration = Duration::from_secs(1);
 
-/// What clouds have answered last. Clones are the same.
+/// Last responses of clouds. Clones share their state.
 #[derive(Clone, Default)]
 pub(super) struct Live(Arc<Mutex<BTreeMap<String, Asked>>>);
 
-/// What came of a lookup.
+/// The last response for a lookup.
 struct Asked {
-    /// Of the spec that was asked for.
+    /// Generation of the spec that was used.
     generation: Option<i64>,
     at: (Instant, Timestamp),
     answer: Arc<Result<Catalogue, String>>,
 }
 
 impl Live {
-    /// Asks for ever, each lookup anew after the interval or when its spec has changed; `changed` is notified of answers.
+    /// Runs indefinitely. Repeats each lookup after the interval or when its spec has changed, and notifies `changed`
+    /// of every response.
     pub(super) async fn ask(
         &self,
         endpoint: Option<&str>,
@@ -68,7 +70,8 @@ impl Live {
         }
     }
 
-    /// The lookups that have to be asked for now. Answers for those that are gone are dropped. Without lookups nothing is known of them.
+    /// Returns the lookups that are due, and drops responses for deleted ones. `lookups` is `None` until the store is
+    /// synced.
     fn due(&self, lookups: Option<Vec<Arc<ImageLookup>>>, interval: Duration) -> Vec<Arc<ImageLookup>> {
         let Some(mut lookups) = lookups else { return Vec::new() };
         lookups.retain(|lookup| lookup.spec.ec2.is_some());
@@ -93,7 +96,7 @@ impl Live {
         self.known().insert(name, asked);
     }
 
-    /// The answers. Of a lookup that has changed since there is none.
+    /// The last responses, without those for an outdated spec.
     pub(super) fn answers(&self, lookups: &[Arc<ImageLookup>]) -> Answers {
         let known = self.known();
         let answer = |lookup: &Arc<ImageLookup>| {
@@ -104,7 +107,8 @@ impl Live {
         lookups.iter().filter_map(answer).collect()
     }
 
-    /// When a lookup that asks a cloud was answered last; what was answered before the process started, its status says.
+    /// When the cloud last responded to a lookup without an error; from its status if that was before this process
+    /// started.
     pub(super) fn last_success(&self, lookup: &str, numbers: &ImageNumbers) -> Option<Timestamp> {
         let answered = self.known().get(lookup).filter(|asked| asked.answer.is_ok()).map(|asked| asked.at.1);
         answered.or_else(|| numbers.live.get(lookup).copied())
@@ -133,7 +137,7 @@ async fn answer(lookup: &ImageLookup, endpoint: Option<&str>) -> Result<Catalogu
     Catalogue::new(listings).map_err(|error| error.to_string())
 }
 
-/// A program without that feature can't ask.
+/// Without the feature, every lookup fails.
 #[cfg(not(feature = "live-images"))]
 async fn answer(_: &ImageLookup, _: Option<&str>) -> Result<Catalogue, String> {
     Err("spec.ec2: the controller was built without the feature live-images".to_owned())

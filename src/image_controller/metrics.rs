@@ -1,4 +1,5 @@
-//! Metrics of the controllers for images (docs/metrics.md). Lookups are few, and made by operators; their series go with them.
+//! Metrics of the image controllers (docs/metrics.md). Operators create only a few lookups; the series of a lookup
+//! are removed with it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +11,7 @@ use prometheus_client::registry::Registry;
 
 use crate::images::objects::numbers::ImageNumbers;
 
-/// Most lookups that have series.
+/// Maximum number of lookups that have series.
 const MOST_LOOKUPS: usize = 100;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -23,7 +24,7 @@ struct OfLookup {
     lookup: String,
 }
 
-/// How the objects stand.
+/// Metrics of the objects for images.
 #[derive(Default)]
 pub(crate) struct ImageMetrics {
     images: Family<OfState, Gauge>,
@@ -35,7 +36,7 @@ pub(crate) struct ImageMetrics {
 }
 
 impl ImageMetrics {
-    /// Registers all of them.
+    /// Registers all metrics.
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register("machine_images", "MachineImages by state", self.images.clone());
         let help = "Versions of ImageSelections for which a newer image is known";
@@ -46,7 +47,7 @@ impl ImageMetrics {
         registry.register("image_lookup_last_success_timestamp", help, self.last_success.clone());
     }
 
-    /// How the objects stand; `checked` is when the sources of a lookup were checked last.
+    /// Sets all metrics. `checked` returns when the sources of a lookup were last checked.
     pub(crate) fn set(&self, numbers: &ImageNumbers, checked: impl Fn(&str) -> Timestamp) {
         for (state, number) in numbers.images {
             self.images.get_or_create(&OfState { state: state.as_str() }).set(number);

@@ -1,14 +1,14 @@
-//! Keeps the objects for machine images (docs/images.md#objects), off by default: `controller --images`.
+//! Maintains the objects for machine images (docs/images.md#objects). Off by default: `controller --images`.
 //!
 //! ```text
 //!  watches ─► stores ─┐
-//!                     ├─► decide in full (`images::objects`) ─► write what differs ─► again, until nothing does
+//!                     ├─► full decision (`images::objects`) ─► write the differences ─► repeat until there are none
 //!  files ─► sources ──┤
 //!  EC2 ───► live ─────┘
 //! ```
 //!
-//! Each write names the version that it was decided from, so of two writers one loses and decides anew by what the other one
-//! has written.
+//! Each write carries the resource version that the decision was based on. Of two writers, one gets a conflict and
+//! decides again with the data of the other one.
 
 mod arguments;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One round: what is to be written of everything there is, and the writes.
+//! One round: computes all necessary writes and executes them.
 
 use std::sync::Arc;
 
@@ -19,34 +19,35 @@ use crate::images::objects::discovery::Sources;
 use crate::images::objects::numbers::ImageNumbers;
 use crate::images::objects::write::Write;
 
-/// Writes that are under way at a time.
+/// Maximum number of parallel writes.
 const PARALLEL_WRITES: usize = 16;
 
-/// What the files said when they were read last, and when they were checked.
+/// Content of the files, and when they were last checked.
 pub(super) type SourcesRead = (Arc<Result<Catalogue, String>>, Timestamp);
 
-/// How a round ended.
+/// Result of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RoundOutcome {
-    /// Nothing differs.
+    /// There was nothing to write.
     Unchanged,
-    /// Something was written: more may follow from it.
+    /// At least one write; another round may find more.
     Written,
-    /// A write has failed; it is tried again after a pause.
+    /// A write has failed and is retried after a pause.
     Failed,
 }
 
-/// What a round has found, besides what it wrote.
+/// Other results of a round.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// How the objects stand.
+    /// Number of objects by state.
     pub(super) numbers: ImageNumbers,
-    /// Objects that nothing can be done for.
+    /// Objects that can't be processed.
     pub(super) problems: Vec<String>,
 }
 
-/// Decides and writes once: first images, then who uses which, so that a first resolution sees everything that was found
-/// together. Images that can't be written hold up no selection. As long as images are written, nothing is said of the rest.
+/// Decides and writes once. Images come first, so that a first resolution chooses from everything found in the same
+/// round. Failed image writes do not block the selections, but after a successful one the rest is left to the next
+/// round.
 pub(super) async fn round(
     client: &Client,
     stores: &Stores,
@@ -72,14 +73,14 @@ pub(super) async fn round(
     }
 }
 
-/// Decides, off the threads that wait for answers.
+/// Computes a decision on a thread where it does not block requests.
 async fn decide<T: Default + Send + 'static>(
     stores: &Stores,
     decision: impl FnOnce(&Objects, Timestamp) -> T + Send + 'static,
 ) -> T {
     let stores = stores.clone();
     let now = Timestamp::now();
-    // Fractions of a second only make objects longer.
+    // Fractions of a second are not worth the space.
     let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
     let decided = spawn_blocking(move || decision(&stores.objects(), now)).await;
     decided.inspect_err(|error| warn!(%error, "images can't be decided")).unwrap_or_default()
@@ -92,7 +93,7 @@ async fn write_all(writes: Vec<Write>, client: &Client, stores: &Stores, events:
     let results = stream::iter(writes).map(|one| write(one, client, stores, events)).buffer_unordered(PARALLEL_WRITES);
     let failed = results.filter_map(async |result| result.err()).fold(0, async |failed: usize, error| {
         match &error {
-            // Somebody was faster: decided anew by what they have written.
+            // Another client has changed the object. The next round starts from its version.
             WriteError::Request(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {
                 debug!(%error, "an object has changed meanwhile");
             }

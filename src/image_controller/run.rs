@@ -1,4 +1,4 @@
-//! The controllers for images at work: rounds after each change, and whenever the sources are read again.
+//! Runs the image controllers: a round after each change, and whenever the sources were read.
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -26,15 +26,15 @@ use crate::images::source_path::SourcePath;
 use crate::process::clock::Clock;
 use crate::process::failure_reason::reason;
 
-/// What comes within this time is decided together.
+/// Changes within this time are handled in one round.
 const QUIET: Duration = Duration::from_millis(100);
-/// How often is checked whether watches that have failed go on.
+/// How often to check whether stale watches have recovered.
 const STALE: Duration = Duration::from_secs(1);
-/// Pauses after writes that have failed: doubled each time.
+/// First and maximum pause after failed writes. The pause doubles with each failure.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// Follows objects of images for ever, while this process leads; does nothing where that is not asked for, or in a dry run.
+/// Runs indefinitely while this process leads. Does nothing if the image controllers are disabled, or in a dry run.
 pub(crate) async fn run(
     arguments: &ImageArguments,
     Access { client, fence, .. }: &Access,
@@ -92,7 +92,7 @@ async fn work(
     }
 }
 
-/// Waits for a change, at most until then.
+/// Waits for a change, at most until `end`.
 async fn until(end: Instant, changed: &Notify) {
     tokio::select! {
         () = changed.notified() => {}
@@ -104,7 +104,7 @@ fn pause(failures: u32) -> Duration {
     SHORTEST_PAUSE.saturating_mul(2_u32.saturating_pow(failures.saturating_sub(1))).min(LONGEST_PAUSE)
 }
 
-/// Logs what is new.
+/// Logs new problems.
 fn report(problems: &[String], reported: &mut Vec<String>) {
     for problem in problems.iter().filter(|problem| !reported.contains(problem)) {
         warn!(problem, "an object of images can't be used");
@@ -112,17 +112,17 @@ fn report(problems: &[String], reported: &mut Vec<String>) {
     *reported = problems.to_vec();
 }
 
-/// What the sources list.
+/// Content of the sources.
 struct Listed {
-    /// The files that were read; nothing where something was wrong with them.
+    /// Versions of the files that were read; `None` if they had an error.
     versions: Option<Versions>,
     content: Arc<Result<Catalogue, String>>,
-    /// When they were checked last.
+    /// When they were last checked.
     checked: Timestamp,
 }
 
 impl Listed {
-    /// Reads the sources off the threads that wait for answers; not again while no file changes.
+    /// Reads the sources on a thread where it does not block requests. Skipped if no file has changed.
     async fn read(arguments: &ImageArguments, before: Option<Self>) -> Self {
         let sources = arguments.sources.clone();
         let listed = spawn_blocking(move || {
@@ -145,7 +145,7 @@ impl Listed {
             Err(error) if !sources.is_empty() => warn!(error, "the sources of images can't be read"),
             Err(_) => {}
         }
-        // A file that is being written is read again.
+        // A file that failed, possibly because it was being written, is read again.
         Self::of(versions.filter(|_| content.is_ok()), content)
     }
 

@@ -1,4 +1,4 @@
-//! Listings of images from files and folders, such as a mounted ConfigMap.
+//! Reads image listings from files and folders, such as a mounted ConfigMap.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -13,13 +13,13 @@ use crate::reader::files::{NamedFile, files};
 /// The most files of a source.
 const MAX_FILES: usize = 1000;
 
-/// Files with their sizes, and when they were changed: as long as these are the same, so is what they say.
+/// Files with size and modification time. As long as these are unchanged, so is the content.
 pub(super) type Versions = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
 /// The versions of all files.
 ///
 /// # Errors
-/// With the source that can't be read.
+/// The error names the source that can't be read.
 pub(super) fn versions(paths: &[SourcePath]) -> anyhow::Result<Versions> {
     let mut versions = Vec::new();
     for source in paths {
@@ -34,7 +34,8 @@ pub(super) fn versions(paths: &[SourcePath]) -> anyhow::Result<Versions> {
 /// Reads all sources.
 ///
 /// # Errors
-/// With the file, and the place in it, that is wrong. Then nothing is known: half a listing looks as if images were gone.
+/// The error has the file and the path of the invalid field. A partial result is never returned, because missing
+/// images would look deleted.
 pub(super) fn read_all(paths: &[SourcePath]) -> anyhow::Result<Catalogue> {
     ensure!(!paths.is_empty(), "no source is named: start the controller with --image-source");
     let mut listings = Vec::new();

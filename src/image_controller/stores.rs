@@ -1,5 +1,5 @@
-//! What watches show of the objects that are about images. There may be thousands of images, so each is kept once and in few
-//! bytes; decisions borrow it.
+//! Stores of the watched objects for images. There may be thousands of images, so each is stored once and compactly,
+//! and decisions borrow it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,18 +22,18 @@ use crate::images::shared::Shared;
 
 impl Kept for ImageObject {}
 
-/// One kind.
+/// Store of one kind.
 pub(super) type Kind<K> = Arc<Store<Guarded<K>>>;
 
-/// All kinds. Clones are the same.
+/// Stores of all kinds. Clones share their state.
 #[derive(Clone)]
 pub(super) struct Stores {
     pub(super) images: Arc<Store<ImageObject>>,
     pub(super) lookups: Kind<ImageLookup>,
     pub(super) selections: Kind<ImageSelection>,
-    /// Only where they are followed.
+    /// `None` if templates are not followed.
     pub(super) templates: Option<Kind<AwsMachineTemplate>>,
-    /// What images have in common.
+    /// Values that many images share.
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -44,7 +44,7 @@ impl Stores {
         Self { images, lookups, selections, templates, shared }
     }
 
-    /// Fills the stores for ever; `changed` is notified of what others have done.
+    /// Fills the stores indefinitely. Notifies `changed` of changes by other clients.
     pub(super) async fn follow(&self, client: &Client, changed: &Notify) {
         let image = |identity: &Identity, text: &str| {
             let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,18 +57,18 @@ impl Stores {
         join_all(all).await;
     }
 
-    /// Whether all of them have everything there is. Of what is missing, something would be taken for gone.
+    /// Whether all stores are synced. Otherwise missing objects would look deleted.
     pub(super) fn are_fresh(&self) -> bool {
         let templates = self.templates.as_ref().is_none_or(|templates| templates.is_fresh());
         self.images.is_fresh() && self.lookups.is_fresh() && self.selections.is_fresh() && templates
     }
 
-    /// The lookups, if all of them are known.
+    /// The lookups; `None` until they are synced.
     pub(super) fn known_lookups(&self) -> Option<Vec<Arc<ImageLookup>>> {
         self.lookups.is_fresh().then(|| decoded(&self.lookups))
     }
 
-    /// The objects as they are now.
+    /// Snapshot of all objects.
     pub(super) fn objects(&self) -> Objects {
         let mut images = self.images.all();
         images.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -80,7 +80,7 @@ impl Stores {
         }
     }
 
-    /// Waits for the answer to the write of an image. What was written is known before a watch shows it.
+    /// Waits for the response to an image write, and stores the result before a watch reports it.
     pub(super) async fn own_image(&self, answer: impl Future<Output = kube::Result<MachineImage>>) -> kube::Result<()> {
         let asked = self.images.read();
         let written = answer.await?;
@@ -104,7 +104,7 @@ where
     follow_all::<K, _>(client, Arc::clone(store), guarded, || changed.notify_one()).boxed()
 }
 
-/// The objects of a kind, by name. One that can't be decoded is nobody's.
+/// The decoded objects of a kind, sorted by name. Skips invalid ones.
 fn decoded<K>(store: &Kind<K>) -> Vec<Arc<K>>
 where
     K: Resource<DynamicType = ()> + DeserializeOwned,

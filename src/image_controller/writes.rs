@@ -1,4 +1,4 @@
-//! Writes objects of images, each behind the version that it was decided from, and keeps the answers.
+//! Writes objects for images, each bound to the version that the decision was based on, and stores the responses.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::process::failure_reason::reason;
 /// Why an object was not written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteError {
-    /// The API server refuses, or does not answer.
+    /// The API server refused the request or did not respond.
     #[error("{}", reason(.0))]
     Request(#[from] kube::Error),
-    /// The object is none that can be written.
+    /// The object is invalid.
     #[error("{0}")]
     Object(String),
 }
@@ -87,7 +87,8 @@ pub(super) async fn write(
     Ok(())
 }
 
-/// Publishes what the status is about to say: an event that is published afterwards would be lost when the process ends in between.
+/// Publishes the event of a status before the status is written. The other way round, a crash between the two would
+/// lose the event.
 async fn publish<K: Resource<DynamicType = ()>>(events: &EventRecorder, object: &K, event: Option<ImageEvent>) {
     if let (Some(event), Some(identity)) = (event, Identity::of(object)) {
         events.publish::<K>(&identity, note_of(&event)).await;
@@ -104,14 +105,14 @@ async fn delete(image: &MachineImage, client: &Client, stores: &Stores) -> Resul
     let preconditions = Preconditions { uid: uid.clone(), resource_version: image.resource_version() };
     let parameters = DeleteParams::default().preconditions(preconditions);
     let answer = Api::<MachineImage>::all(client.clone()).delete(&name, &parameters).await?;
-    // Somebody's finalizer holds it otherwise.
+    // Otherwise a finalizer still blocks the deletion.
     if answer.is_right() {
         stores.images.own_deletion("", &name, &uid.unwrap_or_default(), Instant::now());
     }
     Ok(())
 }
 
-/// Waits for the answer to a write, and keeps what was written.
+/// Waits for the response to a write, and stores the result.
 async fn keep<K>(store: &Kind<K>, answer: impl Future<Output = kube::Result<K>>) -> kube::Result<()>
 where
     K: Resource<DynamicType = ()>,

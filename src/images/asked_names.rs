@@ -1,11 +1,11 @@
-//! Names at clouds that somebody asks about, found wherever they stand in a text. Rather one too many than one too few.
+//! Finds given image names anywhere in a text. Prefers false positives to false negatives.
 
-/// Such names.
+/// Names to find.
 #[derive(Debug)]
 pub(super) struct AskedNames {
-    /// In small letters, sorted, each once.
+    /// In lower case, sorted and unique.
     names: Vec<String>,
-    /// Whether one begins with this byte.
+    /// Whether any name begins with this byte.
     begins: Vec<bool>,
 }
 
@@ -22,10 +22,11 @@ impl AskedNames {
         Self { names, begins }
     }
 
-    /// Calls with every name that stands in a text, in capital or small letters, and has neither a letter nor a digit next to it:
-    /// whatever else is there can be the end of another word. Names within names count as well.
+    /// Calls `found` for every name in a text, ignoring case. The characters next to a name must not be letters or
+    /// digits, because any other character may separate words. Names within names are found too.
     ///
-    /// The names are searched only where one can begin, all at once: that takes no longer for many names than for some.
+    /// All names are matched together, and only at positions where one can begin, so the time does not depend on
+    /// their number.
     pub(super) fn find_in(&self, text: &str, mut found: impl FnMut(&str)) {
         if self.names.is_empty() {
             return;
@@ -41,11 +42,12 @@ impl AskedNames {
         }
     }
 
-    /// Calls with the names that a text begins with.
+    /// Calls `found` for the names at the beginning of a text.
     fn at_beginning(&self, text: &[u8], found: &mut impl FnMut(&str)) {
         let mut known = self.names.as_slice();
         for (position, letter) in text.iter().enumerate() {
-            // Those that are left begin as the text does up to here; they are sorted by what follows, nothing first.
+            // The remaining names have the same beginning as the text. They are sorted by their next byte, with ended
+            // names first.
             let next = |name: &String| name.as_bytes().get(position).copied();
             let letter = Some(*letter);
             let (Some(low), Some(high)) = (known.first().map(next), known.last().map(next)) else { return };

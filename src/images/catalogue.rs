@@ -1,4 +1,4 @@
-//! All images that the sources know, each once.
+//! Merges the images of all sources, each image once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,23 +8,23 @@ use super::reference::ImageReference;
 use super::shared::Shared;
 use super::sources::Listing;
 
-/// Most images: a public cloud has some hundred thousand.
+/// Maximum number of images. A public cloud has some hundred thousand.
 const MOST_IMAGES: usize = 2_000_000;
 
-/// More images than one catalogue holds.
+/// The sources list too many images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the sources list more than {MOST_IMAGES} images; leave out those of accounts that you don't use")]
 pub struct TooManyImages;
 
-/// The images of all sources, in the order in which they were listed.
+/// The images of all sources, in the order of their listings.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     images: Vec<ImageRecord>,
-    /// Their positions, by place.
+    /// Indexes of the images, sorted by place.
     by_place: Vec<u32>,
 }
 
-/// An image is the same if realm, region and name at the cloud are.
+/// Identity of an image: realm, region, and name at the cloud.
 type Place<'a> = (&'static str, &'a str, Option<&'a str>, &'a ImageReference);
 
 fn place(image: &ImageRecord) -> Place<'_> {
@@ -32,11 +32,11 @@ fn place(image: &ImageRecord) -> Place<'_> {
 }
 
 impl Catalogue {
-    /// Puts listings together. Of an image that several list, the first one counts and the others fill its gaps; but an image
-    /// that one of them calls unavailable or deprecated is.
+    /// Merges listings. For an image in several listings, the first one has precedence and the others fill its gaps.
+    /// But the image is unavailable or deprecated if any of them marks it so.
     ///
     /// # Errors
-    /// When they are too many.
+    /// If there are too many images.
     pub fn new(listings: Vec<Listing>) -> Result<Self, TooManyImages> {
         let (mut images, mut shared) = (Images::default(), Shared::default());
         let mut galleries: HashMap<String, Vec<(&'static str, String)>> = HashMap::new();
@@ -63,7 +63,7 @@ impl Catalogue {
         &self.images
     }
 
-    /// An image by its name at the cloud, in a region or everywhere.
+    /// Finds an image by its name at the cloud, in a region or in all regions.
     #[must_use]
     pub fn find(
         &self,
@@ -82,7 +82,7 @@ impl Catalogue {
     }
 }
 
-/// Images of which each place is there once, while listings are put together.
+/// Images without duplicates, while listings are merged.
 #[derive(Default)]
 struct Images {
     images: Vec<ImageRecord>,
@@ -108,7 +108,7 @@ impl Images {
     }
 }
 
-/// Fills the gaps of what is known of an image; but one that is unavailable or deprecated is.
+/// Fills gaps in the data of an image. It becomes unavailable or deprecated if the other one is.
 pub(super) fn merge(known: &mut ImageRecord, other: &ImageRecord) {
     for (name, values) in &other.facts.0 {
         if !known.facts.0.contains_key(name) {
@@ -125,7 +125,7 @@ pub(super) fn merge(known: &mut ImageRecord, other: &ImageRecord) {
             text.clone_from(more);
         }
     }
-    // Each listing knows the regions that it was asked for.
+    // Each listing only covers the regions that it was requested for.
     match (&mut known.replicated_to, &other.replicated_to) {
         (Some(regions), Some(more)) if !more.is_subset(regions) => Arc::make_mut(regions).extend(more.iter().cloned()),
         (Some(_), _) => {}
@@ -140,7 +140,7 @@ pub(super) fn merge(known: &mut ImageRecord, other: &ImageRecord) {
     }
 }
 
-/// Adds what the gallery says of the image that this is a version of.
+/// Adds the data that the gallery has about the image of this version.
 fn complete(image: &mut ImageRecord, galleries: &HashMap<String, Vec<(&'static str, String)>>) {
     let path = image.reference.value.to_lowercase();
     let facts = path.find("/versions/").and_then(|end| galleries.get(path.get(..end)?));

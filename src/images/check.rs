@@ -1,4 +1,5 @@
-//! Whether profile, lock and sources agree: every image exists, can be used, is what its flavor claims, and is everywhere.
+//! Checks a profile against lock and sources: whether every image exists, is usable, has the capabilities of its
+//! flavor, and exists in all regions.
 
 use std::collections::HashMap;
 
@@ -18,49 +19,49 @@ use crate::offer::offered::{OfferedFlavor, OfferedVersion};
 use crate::offer::profile::Profile;
 use crate::provider::explanation::{ImageName, capabilities_text};
 
-/// What is wrong with an image of a profile.
+/// A problem with an image of a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImageFinding {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// Which rule it breaks.
+    /// The violated rule.
     pub rule: ImageRule,
     /// Image, version and region.
     pub subject: String,
-    /// The field of the profile.
+    /// Path of the field in the profile.
     pub path: String,
-    /// The image, as the cloud calls it.
+    /// ID of the image at the cloud.
     pub id: String,
-    /// What is the case.
+    /// Description of the problem.
     pub reason: String,
 }
 
-/// What images of a profile have to be.
+/// Rules for the images of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImageRule {
-    /// The cloud has no such names.
+    /// The name is not a valid image name at this cloud.
     NotAnId,
-    /// No source has it.
+    /// No source has the image.
     Missing,
-    /// Machines can't start from it.
+    /// Machines can't start from the image.
     Unavailable,
-    /// Its owner advises against it.
+    /// The owner has deprecated the image.
     Deprecated,
-    /// Its owner is not allowed.
+    /// The owner of the image is not allowed.
     Owner,
-    /// It can't run what its flavor claims.
+    /// The image lacks a capability of its flavor.
     Capability,
-    /// A region of the profile has no image.
+    /// A flavor has no image in a region of the profile.
     Region,
     /// The lock has another image.
     Lock,
-    /// Two flavors are for the same machines.
+    /// Two flavors match the same machines.
     Overlap,
 }
 
 impl ImageRule {
-    /// All of them, in their order.
+    /// All rules, in order.
     pub const ALL: [Self; 9] = [
         Self::NotAnId,
         Self::Missing,
@@ -73,13 +74,13 @@ impl ImageRule {
         Self::Overlap,
     ];
 
-    /// How bad it is to break it. That two flavors overlap can be meant.
+    /// Severity of a violation. Overlapping flavors may be intended.
     #[must_use]
     pub fn severity(self) -> Severity {
         if self == Self::Overlap { Severity::Warning } else { Severity::Error }
     }
 
-    /// What it is about, in a few words.
+    /// Short description.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -95,7 +96,7 @@ impl ImageRule {
         }
     }
 
-    /// Its name.
+    /// Name of the rule.
     #[must_use]
     pub fn id(self) -> &'static str {
         match self {
@@ -112,23 +113,23 @@ impl ImageRule {
     }
 }
 
-/// What was checked, and what is wrong.
+/// Result of a check.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ImageCheck {
-    /// Images of flavors, in each region by itself.
+    /// Number of checked images, counting each region.
     pub checked: usize,
-    /// What is wrong, in the order of the profile.
+    /// Problems in the order of the profile.
     pub findings: Vec<ImageFinding>,
 }
 
-/// Where an image stands in a profile, and what the profile claims of it.
+/// An image in a profile, with the capabilities of its flavor.
 #[derive(Clone, Copy)]
 struct Listed<'a> {
     image: &'a str,
     version: &'a str,
     region: Option<&'a str>,
     path: &'a str,
-    /// With defaults: a capability that the flavor does not name has every value.
+    /// With defaults: a capability that the flavor does not set has every value.
     claims: &'a Capabilities,
 }
 
@@ -137,7 +138,7 @@ struct Listed<'a> {
 pub fn check(profile: &Profile, catalogue: &Catalogue, lock: Option<&Lock>, policy: &Policy) -> ImageCheck {
     let offer = profile.offer(policy.now);
     let realm = profile.format.realm(&profile.spec.regions);
-    // Without definitions only the architecture is claimed.
+    // Without definitions, a flavor only has an architecture.
     let architecture = [architecture_definition()];
     let definitions = match &profile.spec.machine_capabilities[..] {
         [] => &architecture[..],
@@ -186,11 +187,11 @@ type LockedPlace<'a> = (&'a str, &'a str, Option<&'a str>);
 struct Checker<'a> {
     profile: &'a Profile,
     catalogue: &'a Catalogue,
-    /// What the lock has for the profile's cloud, by the flavor that it becomes there.
+    /// Locked images for the profile's cloud, with the flavors that they have in this profile.
     locked: HashMap<LockedPlace<'a>, Vec<(Capabilities, &'a LockedImage)>>,
     policy: &'a Policy,
     realm: &'static str,
-    /// What flavors can claim.
+    /// Capabilities that flavors can have.
     definitions: &'a [CapabilityDefinition],
     check: ImageCheck,
 }
@@ -200,7 +201,7 @@ impl Checker<'_> {
         self.profile.spec.machine_capabilities.is_empty()
     }
 
-    /// What a flavor says of its image. Where the old format names no architecture, it is for those that Gardener admits.
+    /// Capabilities of a flavor. In the old format without an architecture, those that Gardener allows.
     fn claims(&self, version: &OfferedVersion, flavor: &OfferedFlavor) -> Capabilities {
         let mut claims = flavor.capabilities.clone();
         if self.is_old_format() && claims.values(ARCHITECTURE).is_none() {
@@ -225,10 +226,11 @@ impl Checker<'_> {
         });
     }
 
-    /// Two flavors that fit the same machines: which image these get, the order of capabilities decides.
+    /// Reports flavors that match the same machines, because then the order of capabilities decides which image they
+    /// get.
     fn overlaps(&mut self, version: &OfferedVersion) {
         let definitions = self.definitions;
-        // In the old format a version has one image for each architecture.
+        // In the old format, a version has one image per architecture.
         if self.is_old_format() {
             return;
         }
@@ -303,7 +305,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The lock has another image for a flavor if it has one for what becomes the same flavor in this profile.
+    /// Reports an image that differs from the locked image of the same flavor.
     fn lock(&mut self, listed: &Listed<'_>, reference: &ImageReference) {
         let known = self.locked.get(&(listed.image, listed.version, listed.region));
         let mut known = known

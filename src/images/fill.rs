@@ -1,4 +1,4 @@
-//! Both halves of a CloudProfile from a lock, with a comparison of what every machine type got before.
+//! Fills both parts of a CloudProfile from a lock, and compares the images of every machine type before and after.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,12 +19,12 @@ use crate::provider::Providers;
 use crate::provider::profile::Members;
 use crate::provider::profile::old_format::{capabilities_of, set_capabilities};
 
-/// Which images go into a profile, and what is allowed.
+/// Settings for filling a profile.
 #[derive(Clone, Debug)]
 pub struct FillSettings {
-    /// The moment.
+    /// The current time.
     pub now: Timestamp,
-    /// The stage of new versions.
+    /// Classification of new versions.
     pub classification: Classification,
     /// Only these versions; empty means all.
     pub versions: Vec<String>,
@@ -32,26 +32,26 @@ pub struct FillSettings {
     pub replace: bool,
 }
 
-/// A profile with what was filled in.
+/// A filled profile.
 #[derive(Debug)]
 pub struct Filled {
     /// The profile.
     pub profile: Value,
-    /// How it differs from before, with all that was compared.
+    /// Comparison with the profile before.
     pub diff: ProfileDiff,
-    /// Flavors without an image in some region of the profile: which, and where.
+    /// Flavors that lack an image in regions of the profile, with these regions.
     pub missing: Vec<(String, Vec<String>)>,
     /// Flavors that no machine of the profile could use, with the reason.
     pub left_out: Vec<(String, String)>,
 }
 
-/// Why a profile can't be filled.
+/// Errors of filling a profile.
 #[derive(Debug, thiserror::Error)]
 pub enum FillError {
-    /// It can't be read.
+    /// The profile can't be decoded.
     #[error(transparent)]
     Profile(#[from] ProfileError),
-    /// Two images are for the same machines.
+    /// Two images match the same machines.
     #[error(
         "{image} {version}: {first} and {second} are the same to this profile ({place}); choose with --where, or define a capability that tells them apart"
     )]
@@ -60,22 +60,22 @@ pub enum FillError {
         image: String,
         /// The version.
         version: String,
-        /// One flavor.
+        /// The first flavor.
         first: String,
-        /// The other one.
+        /// The second flavor.
         second: String,
-        /// Where.
+        /// Where both have an image.
         place: String,
     },
-    /// Machine types would get another image, or none, and nobody said that they may.
+    /// Machine types would get another image, or none, which was not allowed.
     #[error("machine types would get another image than before, or none; nothing is printed. --replace allows it")]
     AnotherImage(Box<ProfileDiff>),
-    /// Gardener or the provider would refuse the result.
+    /// Gardener or the provider would reject the result.
     #[error("the result would be refused; nothing is printed: {0}")]
     Refused(String),
 }
 
-/// The images of a flavor by region, with what the lock calls it.
+/// Images of a flavor by region.
 struct Flavor {
     capabilities: Capabilities,
     architecture: String,
@@ -83,13 +83,13 @@ struct Flavor {
     images: BTreeMap<Option<String>, ImageReference>,
 }
 
-/// Writes the locked images of a profile's cloud into both of its halves.
+/// Writes the locked images of a profile's cloud into both of its parts.
 ///
 /// # Errors
-/// When the profile can't be read, two images are for the same machines, the result would be refused, or machine types would get
-/// another image and nobody said so.
+/// If the profile can't be decoded, two images match the same machines, or the result would be rejected. Also if
+/// machine types would get another image without permission.
 pub fn fill(document: &Value, lock: &Lock, settings: &FillSettings, providers: Providers) -> Result<Filled, FillError> {
-    // What core's half leaves out means something: it is taken as it would be stored.
+    // Missing fields have a meaning, so the profile is completed as the API server would store it.
     let profile = Profile::read_completed(document.clone(), providers)?;
     let offer = profile.offer(Timestamp::UNIX_EPOCH);
     let realm = profile.format.realm(&profile.spec.regions);
@@ -105,7 +105,7 @@ pub fn fill(document: &Value, lock: &Lock, settings: &FillSettings, providers: P
             && (settings.versions.is_empty() || settings.versions.contains(&key.version))
     };
     let keys = lock.images.keys().filter(|key| is_meant(key));
-    // The newest last: each new version goes before those that are there.
+    // Newest last, because each new version is inserted before the existing ones.
     let mut versions: Vec<(&str, &str)> = keys.clone().map(|key| (key.image.as_str(), key.version.as_str())).collect();
     versions.dedup();
     versions.sort_by_cached_key(|(image, version)| {
@@ -135,7 +135,7 @@ pub fn fill(document: &Value, lock: &Lock, settings: &FillSettings, providers: P
     Ok(Filled { profile: filled, diff, missing, left_out })
 }
 
-/// The proof: what machine types got before, they get now.
+/// Verifies that machine types still get the same images.
 fn compared(
     before: &Value,
     filled: &Value,
@@ -151,7 +151,7 @@ fn compared(
     if changes && !settings.replace { Err(FillError::AnotherImage(Box::new(diff))) } else { Ok(diff) }
 }
 
-/// The flavors of a version as the profile tells them apart.
+/// The flavors of a version, distinguished by the capabilities of the profile.
 fn flavors(
     lock: &Lock,
     is_meant: impl Fn(&FlavorKey) -> bool,
@@ -208,7 +208,7 @@ fn is_same(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefiniti
 }
 
 impl Flavor {
-    /// As an entry of `capabilityFlavors`.
+    /// Converts the flavor to an entry of `capabilityFlavors`.
     fn members(&self) -> Members {
         let mut members = Map::new();
         set_capabilities(&mut members, &self.capabilities);
@@ -226,7 +226,7 @@ impl Flavor {
     }
 }
 
-/// The entry of a list whose `key` has that value; it is put first where there is none.
+/// The entry of a list whose `key` has that value. Inserts it at the front if it is missing.
 fn entry<'a>(list: &'a mut Value, key: &str, value: &str, new: impl FnOnce() -> Value) -> Option<&'a mut Value> {
     if !list.is_array() {
         *list = json!([]);
@@ -242,7 +242,7 @@ fn entry<'a>(list: &'a mut Value, key: &str, value: &str, new: impl FnOnce() -> 
     items.get_mut(position)
 }
 
-/// Writes the provider's half of a version. Gives what all of its flavors list.
+/// Writes the provider part of a version. Returns the capabilities of all its flavors.
 fn write_provider(
     document: &mut Value,
     profile: &Profile,
@@ -302,7 +302,7 @@ fn architecture(capabilities: &Capabilities) -> String {
     named.cloned().unwrap_or_else(|| DEFAULT_ARCHITECTURE.to_owned())
 }
 
-/// The architecture of a flavor in a profile that defines no capabilities: what is new says it beside the document.
+/// Architecture of a flavor in a profile without capabilities. For a new flavor, the document does not contain it.
 fn architecture_of(members: &Members, new: &[Flavor]) -> String {
     match new.iter().find(|flavor| flavor.members() == *members) {
         Some(flavor) => flavor.architecture.clone(),
@@ -310,7 +310,7 @@ fn architecture_of(members: &Members, new: &[Flavor]) -> String {
     }
 }
 
-/// Sets the images of a flavor; those of other regions stay, and so does what only writes the same name otherwise.
+/// Sets the images of a flavor. Images of other regions stay, as does an equal name in another spelling.
 fn merge(known: &mut Members, new: Members) {
     for (member, value) in new {
         let before = known.get(&member).and_then(Value::as_str);
@@ -330,8 +330,8 @@ fn merge(known: &mut Members, new: Members) {
     }
 }
 
-/// Writes core's half of a version; `of_provider` is what all flavors of the provider's half list. A list that is
-/// absent begins with what it stands for: the default architecture, or what the provider's webhook would write.
+/// Writes the core part of a version; `of_provider` has the flavors of the provider part. A missing list is first
+/// filled with its meaning: the default architecture, or the flavors that the provider's webhook would write.
 fn write_core(
     document: &mut Value,
     profile: &Profile,

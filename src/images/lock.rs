@@ -1,4 +1,5 @@
-//! What every flavor was resolved to first. It stays until somebody updates it; what is newer is only available.
+//! The image to which each flavor was first resolved. It stays until a user updates it; newer images are only
+//! reported.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +10,21 @@ use super::record::ImageRecord;
 use super::reference::ImageReference;
 use super::resolution::{FlavorKey, Resolved, Verdict};
 
-/// The image of each flavor.
+/// The locked image of each flavor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lock {
-    /// By flavor, in its order.
+    /// Images by flavor, sorted.
     pub images: BTreeMap<FlavorKey, LockedImage>,
 }
 
-/// An image as it was when it was locked.
+/// An image at the time it was locked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockedImage {
-    /// Its name at the cloud.
+    /// Name at the cloud.
     pub reference: ImageReference,
-    /// Its name for people.
+    /// Display name.
     pub name: String,
-    /// When it was made.
+    /// Creation time.
     pub created: Option<Timestamp>,
     /// Since when the flavor has it.
     pub locked: Timestamp,
@@ -35,38 +36,38 @@ impl LockedImage {
     }
 }
 
-/// A flavor that gets another image than before.
+/// A flavor that gets another image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The flavor.
     pub key: FlavorKey,
-    /// Its image before.
+    /// The previous image.
     pub before: Option<LockedImage>,
-    /// Its image now.
+    /// The new image.
     pub after: LockedImage,
-    /// Why.
+    /// The reason.
     pub cause: Cause,
 }
 
 /// Why a flavor gets another image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// It had none.
+    /// The flavor had no image.
     First,
-    /// A version that is newer than all that were locked.
+    /// The version is newer than all locked ones.
     NewVersion,
-    /// The same version was built anew.
+    /// The same version was built again.
     Newer,
-    /// The sources don't have the locked image any more.
+    /// The sources no longer have the locked image.
     Gone,
-    /// The locked image can't be used any more.
+    /// The locked image can no longer be used.
     Unusable(String),
-    /// Another landscape has it.
+    /// The image was promoted from another landscape.
     Promoted,
 }
 
 impl Cause {
-    /// For people.
+    /// Text for people.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -80,7 +81,7 @@ impl Cause {
     }
 }
 
-/// What an update may move.
+/// Scope of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpdatePolicy {
     /// Newer images of locked versions, and the newest version.
@@ -90,7 +91,7 @@ pub enum UpdatePolicy {
 }
 
 impl Lock {
-    /// Adds the flavors that it does not have. What is locked stays, whatever has become newer.
+    /// Adds missing flavors. Locked images stay, even if there are newer ones.
     pub fn add(&mut self, resolved: &[Resolved<'_>], now: Timestamp) -> Vec<Change> {
         let new = resolved.iter().filter(|resolved| !self.images.contains_key(&resolved.key));
         let changes = new.filter_map(|resolved| {
@@ -102,13 +103,13 @@ impl Lock {
         changes
     }
 
-    /// What could be moved: a newer image of a locked flavor, or one for a locked image that can't be used any more.
+    /// Possible changes: newer images of locked flavors, and replacements of unusable ones.
     #[must_use]
     pub fn available(&self, resolved: &[Resolved<'_>], catalogue: &Catalogue, now: Timestamp) -> Vec<Change> {
         self.available_among(resolved, |key, locked| is_listed(key, locked, catalogue), now)
     }
 
-    /// The same, with who knows whether an image is there at all.
+    /// Like [`Self::available`], with a callback that checks whether an image exists.
     pub(super) fn available_among(
         &self,
         resolved: &[Resolved<'_>],
@@ -120,7 +121,7 @@ impl Lock {
             let chosen = resolved.chosen().filter(|chosen| chosen.reference != locked.reference)?;
             let known = resolved.candidates.iter().find(|candidate| candidate.image.reference == locked.reference);
             let cause = match known.map(|known| &known.verdict) {
-                // Who is as old is not newer: what was first stays.
+                // An image of the same age is not newer, so the locked one stays.
                 Some(Verdict::SameAge) => return None,
                 Some(Verdict::Rejected(reason)) => Cause::Unusable(reason.to_string()),
                 Some(_) => Cause::Newer,
@@ -142,7 +143,7 @@ impl Lock {
         self.images.iter().filter(|(key, locked)| !is_listed(key, locked, catalogue))
     }
 
-    /// Moves what the policy allows; of one image, or of all.
+    /// Applies the changes that the policy allows, to one image or to all.
     pub fn update(
         &mut self,
         resolved: &[Resolved<'_>],
@@ -161,7 +162,7 @@ impl Lock {
         changes
     }
 
-    /// The newest version of each locked flavor, where it is newer than what is locked.
+    /// The newest version of each locked flavor, if it is newer than the locked ones.
     fn new_versions(&self, resolved: &[Resolved<'_>], now: Timestamp) -> Vec<Change> {
         let without_version = |key: &FlavorKey| FlavorKey { version: String::new(), ..key.clone() };
         let mut newest: BTreeMap<FlavorKey, &FlavorKey> = BTreeMap::new();

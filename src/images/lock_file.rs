@@ -1,4 +1,4 @@
-//! `images.lock`: sorted, so that a review shows what changes and nothing else.
+//! The file `images.lock`. It is sorted, so that a diff only shows actual changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use super::resolution::FlavorKey;
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::json::decode_value;
 
-/// Its kind.
+/// Kind of the document.
 pub const KIND: &str = "ImagesLock";
 
-/// A lock that can't be read.
+/// The lock file is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {problem}")]
 pub struct LockFileError {
-    /// The member.
+    /// Path of the invalid field.
     pub path: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
-/// The lock as a document.
+/// A lock as a document.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LockDocument {
@@ -50,12 +50,12 @@ struct LockedFlavor {
     regions: Vec<Entry>,
 }
 
-/// The image of a region, as members: the one that names it is the provider's.
+/// The image of a region. The key that names the image depends on the provider.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
 struct Entry(BTreeMap<String, String>);
 
-/// The members that every provider has; the order is that of writing.
+/// Keys that are the same for every provider, in the order of writing.
 const REGION: &str = "region";
 const OTHERS: [&str; 3] = ["name", "created", "locked"];
 
@@ -88,7 +88,7 @@ impl From<&Lock> for LockDocument {
                 (&known.provider, &known.realm, &known.image, &known.version, &known.flavor)
                     == (&flavor.provider, &flavor.realm, &flavor.image, &flavor.version, &flavor.flavor)
             };
-            // Keys are sorted, so regions of one flavor follow each other.
+            // Keys are sorted, so the regions of a flavor are adjacent.
             if !images.last().is_some_and(same) {
                 images.push(flavor);
             }
@@ -111,7 +111,7 @@ impl From<&Lock> for LockDocument {
 /// Reads a lock.
 ///
 /// # Errors
-/// With the member that is wrong.
+/// The error has the path of the invalid field.
 pub fn read(document: &Value) -> Result<Lock, LockFileError> {
     let error = |path: String, problem: String| LockFileError { path, problem };
     let decoded: LockDocument = decode_value(document).map_err(|problem| error(problem.path, problem.message))?;

@@ -1,4 +1,4 @@
-//! A lookup: which names of images mean which image, version and flavor, and whose images may be used.
+//! A lookup defines which image names stand for which image, version and flavor, and whose images may be used.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::api::gotext::json::decode_value;
 pub use crate::api::image_objects::ImageFilter as Filter;
 use crate::api::image_objects::ImageLookupSpec;
 
-/// Most combinations of operating systems, architectures and values of fields.
+/// Maximum number of combinations of operating systems, architectures and custom field values.
 const MOST_COMBINATIONS: usize = 1000;
 
-/// A lookup that can't be used: where, and why.
+/// The lookup is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {problem}")]
 pub struct LookupError {
-    /// The member.
+    /// Path of the invalid field.
     pub path: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
@@ -46,7 +46,7 @@ struct Metadata {
 }
 
 impl Filter {
-    /// Whether an image fulfils it.
+    /// Whether an image matches the filter.
     #[must_use]
     pub fn holds(&self, record: &ImageRecord) -> bool {
         match self.name.strip_prefix("tag:") {
@@ -59,53 +59,53 @@ impl Filter {
     }
 }
 
-/// A lookup that can be used.
+/// A valid lookup.
 #[derive(Clone, Debug)]
 pub struct Lookup {
     /// Its name.
     pub name: String,
     /// `spec.type` of the CloudProfiles that the images are for.
     pub provider: &'static str,
-    /// Whose images may be used.
+    /// Owners whose images may be used.
     pub owners: Vec<String>,
-    /// Whether encrypted images are meant, or those that are not.
+    /// Whether images have to be encrypted; if false, they must not be.
     pub encrypted: bool,
-    /// Conditions besides the name.
+    /// Filters in addition to the name.
     pub filters: Vec<Filter>,
-    /// Facts of the image that make a flavor of its own.
+    /// Facts that distinguish flavors.
     pub facts: Vec<String>,
-    /// Which versions are meant.
+    /// Matching versions.
     pub versions: VersionRange,
-    /// What names can mean.
+    /// Possible meanings of a name.
     pub combinations: Vec<Combination>,
 }
 
-/// What a name can mean, but for the version.
+/// A possible meaning of a name, except the version.
 #[derive(Clone, Debug)]
 pub struct Combination {
-    /// The names.
+    /// Pattern of the names.
     pub pattern: Pattern,
     /// Name of the image in CloudProfiles.
     pub image: String,
-    /// The flavor that the name tells: architecture, operating system, values of fields.
+    /// The flavor according to the name: architecture, operating system, custom field values.
     pub flavor: Arc<Capabilities>,
 }
 
 impl Lookup {
-    /// Reads an object `ImageLookup`.
+    /// Decodes an object `ImageLookup`.
     ///
     /// # Errors
-    /// With the member that is wrong.
+    /// The error has the path of the invalid field.
     pub fn read(document: &Value) -> Result<Self, LookupError> {
         let Document { metadata, spec, .. } =
             decode_value(document).map_err(|error| LookupError { path: error.path, problem: error.message })?;
         Self::new(&metadata.name, spec)
     }
 
-    /// The lookup that an object describes.
+    /// Converts the spec of an object.
     ///
     /// # Errors
-    /// With the member that is wrong.
+    /// The error has the path of the invalid field.
     pub fn new(name: &str, spec: ImageLookupSpec) -> Result<Self, LookupError> {
         let error = |path: &str, problem: String| LookupError { path: format!("spec.{path}"), problem };
         let provider = ImageReference::provider(&spec.provider)
@@ -137,7 +137,7 @@ impl Lookup {
     }
 }
 
-/// Every combination of operating system, architecture and values of fields.
+/// Every combination of operating system, architecture and custom field values.
 fn combinations(spec: &ImageLookupSpec) -> Result<Vec<Combination>, LookupError> {
     let error = |path: &str, problem: String| LookupError { path: format!("spec.{path}"), problem };
     let mut variables = vec!["OS", "BaseOS", "ARCH"];

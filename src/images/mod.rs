@@ -1,25 +1,28 @@
-//! Machine images by flavor: which there are, which one is used, and that everybody uses the same one (docs/images.md).
+//! Machine images by flavor: which images exist, which one is used, and how all users get the same one
+//! (docs/images.md).
 //!
 //! ```text
 //!  files of clouds ─► sources ─► Catalogue ─┐
-//!                                           ├─► candidates ─► resolve ─► Lock ─► fill ─► both halves of a CloudProfile
-//!  Lookup: names ─► versions and flavors ───┘       (why, why not)        │
+//!                                           ├─► candidates ─► resolve ─► Lock ─► fill ─► both parts of a CloudProfile
+//!  Lookup: names ─► versions and flavors ───┘     (with reasons)          │
 //!                                                                         ├─► check    profile, lock and catalogue agree
 //!                                                                         ├─► promote  to another landscape
-//!                                                                         └─► unused   which nobody needs
+//!                                                                         └─► unused   images without users
 //! ```
 //!
-//! * [`reference`](mod@reference): how clouds call an image; [`record`]: an image with what is known about it;
-//! * [`shared`]: what many images have in common; [`source_path`]: how listings are named; [`sources`]: listings that clouds' own tools print, and Garden Linux publishes; [`catalogue`]: all of them together;
-//! * [`versions`]: ranges of versions; [`pattern`]: names with variables; [`lookup`]: which names mean which version and flavor;
-//! * [`query`]: what a cloud is asked for, where files are made by `images fetch`;
-//! * [`resolution`]: the image of a flavor, and why the others are not;
-//! * [`lock`]: what was resolved first, and what has become newer since; [`lock_file`]: as a document;
+//! * [`reference`](mod@reference): names of images at clouds; [`record`]: an image and its data;
+//! * [`shared`]: memory for values that many images share; [`source_path`]: arguments for listings; [`sources`]:
+//!   listings from the clouds' own tools and from Garden Linux; [`catalogue`]: all listings merged;
+//! * [`versions`]: version ranges; [`pattern`]: names with variables; [`lookup`]: which names stand for which version
+//!   and flavor;
+//! * [`query`]: which images `images fetch` requests from a cloud;
+//! * [`resolution`]: the image of a flavor, and why the other images were not chosen;
+//! * [`lock`]: the first resolutions, and newer images since; [`lock_file`]: the lock as a document;
 //! * [`objects`]: the same for objects of a cluster;
 //! * [`version_users`]: who uses the versions of a profile, for `unused` and `cloudprofile versions`;
 //! * [`fill`], [`check`], [`unused`], [`fn@promotion::promote`]: what follows from it.
 //!
-//! There is no client here: an image is what a file says of it, so air-gapped landscapes are nothing special.
+//! This room has no client: all data about images comes from files, so air-gapped landscapes work in the same way.
 
 mod asked_names;
 pub mod catalogue;
@@ -43,5 +46,5 @@ mod users;
 pub mod version_users;
 pub mod versions;
 
-/// Group and version of documents that are no objects of a cluster.
+/// Group and version of documents that are not objects of a cluster.
 const API_VERSION: &str = "gardener-extension-worker/v1alpha1";

@@ -1,60 +1,61 @@
-//! Names with variables: `capa-ami-{{.OS}}-?{{.K8sVersion}}-*`. `*` stands for any text and `?` for one character or none; both
-//! spellings of a version are read, `v1.35.1` and `1.35.1`. Values of variables stand for themselves.
+//! Image names with variables: `capa-ami-{{.OS}}-?{{.K8sVersion}}-*`. `*` matches any text and `?` at most one
+//! character. Versions match with and without `v`. Values of variables are literal.
 
 use std::collections::BTreeMap;
 
 use regex::Regex;
 
-/// The variables for the version, with what they stand for: three numbers with the stage of a prerelease, or, as EKS names images, two.
+/// Variables for the version and their expressions: three numbers with an optional prerelease, or two numbers as in
+/// EKS.
 const VERSIONS: [(&str, &str); 2] = [
     ("K8sVersion", r"v?([0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(?:-(?:alpha|beta|rc)\.[0-9]{1,9})?)"),
     ("K8sMinor", r"v?([0-9]{1,9}\.[0-9]{1,9})"),
 ];
 
-/// A template that can't be used.
+/// The template is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// Nobody defines it.
+    /// The variable is not defined.
     #[error("unknown variable {name:?} at character {position}; there are {known}")]
     UnknownVariable {
         /// The variable.
         name: String,
-        /// Where it begins, counted from 1.
+        /// Its position, counted from 1.
         position: usize,
-        /// Those that there are.
+        /// The defined variables.
         known: String,
     },
-    /// `{{` without `}}`, or something else than a variable between them.
+    /// `{{` without `}}`, or no valid variable between them.
     #[error("character {0}: a variable such as {{{{.OS}}}} is expected")]
     Syntax(usize),
-    /// Without the version nobody knows what an image is.
+    /// Without a version, the image can't be identified.
     #[error("the name needs {{{{.K8sVersion}}}} or {{{{.K8sMinor}}}} exactly once")]
     NoVersion,
-    /// It is too long.
+    /// The template is too long.
     #[error("the name is too long")]
     TooLong,
 }
 
-/// A piece of a template.
+/// A part of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Literal(String),
     Any,
     AtMostOne,
     Variable(String),
-    /// The expression for the version.
+    /// Regular expression of the version.
     Version(&'static str),
 }
 
-/// A template of names.
+/// A template for image names.
 #[derive(Clone, Debug)]
 pub struct Template(Vec<Piece>);
 
 impl Template {
-    /// Reads a template whose variables are the version and `variables`.
+    /// Parses a template whose variables are the version and `variables`.
     ///
     /// # Errors
-    /// When it has others, or not the version.
+    /// If it has other variables, or no version.
     pub fn parse(text: &str, variables: &[&str]) -> Result<Self, TemplateError> {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -87,10 +88,10 @@ impl Template {
         Ok(Self(pieces))
     }
 
-    /// The names in which variables have these values.
+    /// The pattern of names with these values of variables.
     ///
     /// # Errors
-    /// When they are too long.
+    /// If it is too long.
     pub fn pattern(&self, values: &BTreeMap<String, String>) -> Result<Pattern, TemplateError> {
         let (mut prefix, mut is_prefix, mut expression) = (String::new(), true, String::from(r"\A(?s:"));
         let (mut before_version, mut after_version) = (String::new(), None);
@@ -124,7 +125,7 @@ impl Template {
     }
 }
 
-/// A text that stands for itself where `*` and `?` don't.
+/// Escapes a text, so that `*` and `?` are literal.
 fn escaped(literal: &str) -> String {
     literal.replace('\\', r"\\").replace('*', r"\*").replace('?', r"\?")
 }
@@ -141,24 +142,25 @@ fn variable(name: &str, variables: &[&str], position: usize) -> Result<Piece, Te
     Err(TemplateError::UnknownVariable { name, position, known: known.join(", ") })
 }
 
-/// Names of one flavor.
+/// Pattern for the names of one flavor.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     prefix: String,
-    /// What a cloud is asked for before and after the version, with `*` for any text.
+    /// Filters for requests to a cloud, before and after the version. `*` matches any text.
     around_version: (String, String),
     expression: Regex,
 }
 
 impl Pattern {
-    /// What every such name begins with.
+    /// Common prefix of all matching names.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// What a cloud is asked for, with `*` for any text: at least the names of this version, or of those that begin so; of all
-    /// versions without one. Both spellings are named, and `?` is `*`: clouds don't agree whether it may be nothing.
+    /// Name filters for requests to a cloud. They match at least the names of this version, or of all versions that
+    /// begin with it. Both spellings are included, and `?` becomes `*`, because clouds disagree on whether `?` may be
+    /// empty.
     #[must_use]
     pub fn filters(&self, version: Option<&str>) -> Vec<String> {
         let (before, after) = &self.around_version;
@@ -169,7 +171,7 @@ impl Pattern {
         }
     }
 
-    /// The version that a name is about, without `v`; nothing if it is no such name.
+    /// The version in a name, without `v`; `None` if the name does not match.
     #[must_use]
     pub fn version<'a>(&self, name: &'a str) -> Option<&'a str> {
         Some(self.expression.captures(name)?.get(1)?.as_str())

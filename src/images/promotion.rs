@@ -1,22 +1,23 @@
-//! From one landscape to the next: what has stood the test of time there.
+//! Promotes images that are proven in one landscape to the next.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::lock::{Cause, Change, Lock, LockedImage};
 use super::resolution::FlavorKey;
 
-/// What a promotion does.
+/// Result of a promotion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promotion {
-    /// The lock of the landscape that is promoted to, afterwards.
+    /// The new lock of the target landscape.
     pub lock: Lock,
-    /// What differs from before.
+    /// Changes to that lock.
     pub changes: Vec<Change>,
-    /// What the first landscape has not had for long enough.
+    /// Images that the source landscape has not had for long enough.
     pub too_young: Vec<(FlavorKey, LockedImage)>,
 }
 
-/// Moves to a landscape the images that another one has had for this number of days. What only the later one has stays.
+/// Moves images to a landscape that another one has had for this number of days. Flavors that only the target has
+/// stay unchanged.
 #[must_use]
 pub fn promote(from: &Lock, to: &Lock, days: u16, now: Timestamp) -> Promotion {
     let old_enough = now - SignedDuration::from_hours(24 * i64::from(days));

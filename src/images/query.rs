@@ -1,26 +1,27 @@
-//! What a cloud is asked for: whose images, with which names. It may answer with more; lookups decide.
+//! Query for images of a cloud by owner and name. The result may have more images, which lookups filter.
 
 use std::collections::BTreeSet;
 
 use super::lookup::Lookup;
 
-/// Images of owners, with names like these.
+/// Query for images by owner and name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageQuery {
     /// Accounts, projects or galleries.
     pub owners: Vec<String>,
-    /// Names, in which `*` is any text; empty means every name.
+    /// Name patterns in which `*` matches any text; empty matches every name.
     pub names: Vec<String>,
 }
 
 impl ImageQuery {
-    /// Every image of these owners.
+    /// All images of these owners.
     #[must_use]
     pub fn of_owners(owners: Vec<String>) -> Self {
         Self { owners, names: Vec::new() }
     }
 
-    /// What a lookup needs. Only versions that begin like one of `versions`, such as `1.35`; without any, all.
+    /// The query for a lookup, limited to versions that begin with one of `versions`, such as `1.35`. Without any,
+    /// all versions.
     #[must_use]
     pub fn of_lookup(lookup: &Lookup, versions: &[String]) -> Self {
         let patterns = || lookup.combinations.iter().map(|combination| &combination.pattern);

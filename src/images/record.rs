@@ -1,4 +1,4 @@
-//! An image at a cloud, with what is known about it.
+//! An image at a cloud and its data.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use super::reference::ImageReference;
 use crate::api::bounded_text::beginning;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 
-/// Longest text that is kept of a source.
+/// Maximum length of a text from a source.
 const LONGEST: usize = 256;
 
-/// What is known of images, besides names. These are the words of locks; profiles may have others.
+/// Names of facts about images. Locks use these names; profiles may have other ones.
 pub mod fact {
     /// `amd64`, `arm64`.
     pub const ARCHITECTURE: &str = "architecture";
@@ -24,48 +24,48 @@ pub mod fact {
     pub const GENERATION: &str = "generation";
     /// `true`, `false`.
     pub const SECURE_BOOT: &str = "secureBoot";
-    /// Which build of a release, such as `gardener_prod`.
+    /// Build variant of a release, such as `gardener_prod`.
     pub const VARIANT: &str = "variant";
     /// `gvnic`, `virtio`.
     pub const NETWORK: &str = "network";
-    /// The operating system, where the name of the image does not tell it.
+    /// Operating system, if the name of the image does not contain it.
     pub const OPERATING_SYSTEM: &str = "os";
 }
 
-/// An image in a region, or everywhere. What many images have in common can be [shared](super::shared).
+/// An image in one or all regions. Values that many images have in common can be [shared](super::shared).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImageRecord {
     /// `spec.type` of the CloudProfiles that can have it.
     pub provider: &'static str,
-    /// Which of the provider's clouds: `public`, `china`.
+    /// The provider's cloud: `public`, `china`.
     pub realm: String,
-    /// The region; `None` means every one, by the same name.
+    /// The region; `None` if the image has the same name in all regions.
     pub region: Option<String>,
-    /// Where it is to be had by its one name, as far as a source says; `None` means everywhere.
+    /// Regions in which it is available under its one name, as far as a source lists them; `None` means all.
     pub replicated_to: Option<Arc<BTreeSet<String>>>,
-    /// How machines name it.
+    /// The reference for machines.
     pub reference: ImageReference,
     /// Its name, escaped and bounded.
     pub name: String,
-    /// Account, project or gallery; empty if it is not known.
+    /// Account, project or gallery; empty if unknown.
     pub owner: String,
-    /// When it was made.
+    /// Creation time.
     pub created: Option<Timestamp>,
-    /// From when on its owner advises against it.
+    /// From when on it is deprecated by its owner.
     pub deprecated: Option<Timestamp>,
     /// Whether machines can start from it.
     pub state: ImageState,
-    /// Whether it can be read only with a key of its account.
+    /// Whether reading it needs a key of its account.
     pub encrypted: bool,
-    /// Architecture, boot mode and others, in the words of [`fact`].
+    /// Architecture, boot mode and others, with names from [`fact`].
     pub facts: Arc<Capabilities>,
     /// Tags or labels.
     pub tags: Arc<BTreeMap<String, String>>,
-    /// The image and version that it is, where the source says so.
+    /// Image and version, if the source has them.
     pub release: Option<Arc<Release>>,
 }
 
-/// What a source says an image is.
+/// Image and version according to a source.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Release {
     /// Name of the image in CloudProfiles.
@@ -77,14 +77,14 @@ pub struct Release {
 /// Whether machines can start from an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImageState {
-    /// They can.
+    /// Machines can start from it.
     Available,
-    /// They can't; the cloud's word for it.
+    /// Machines can't start from it; has the cloud's name for the state.
     Unavailable(String),
 }
 
 impl ImageState {
-    /// The state that a cloud names, of which `available` is the good one.
+    /// Converts the cloud's name for a state; `available` is its name for an available image.
     #[must_use]
     pub fn of(word: &str, available: &str) -> Self {
         if word.eq_ignore_ascii_case(available) { Self::Available } else { Self::Unavailable(text(word)) }
@@ -92,7 +92,7 @@ impl ImageState {
 }
 
 impl ImageRecord {
-    /// An image of which nothing else is known.
+    /// An image without further data.
     #[must_use]
     pub fn new(provider: &'static str, reference: ImageReference, name: &str) -> Self {
         Self {
@@ -113,7 +113,7 @@ impl ImageRecord {
         }
     }
 
-    /// Adds a fact; what is empty says nothing.
+    /// Adds a fact without its empty values.
     #[must_use]
     pub fn with_fact(mut self, name: &str, values: &[&str]) -> Self {
         let values: Vec<String> = values.iter().filter(|value| !value.is_empty()).map(|value| spelled(value)).collect();
@@ -123,13 +123,13 @@ impl ImageRecord {
         self
     }
 
-    /// Whether its owner advises against it at a moment.
+    /// Whether its owner has deprecated it at that time.
     #[must_use]
     pub fn is_deprecated(&self, now: Timestamp) -> bool {
         self.deprecated.is_some_and(|deprecated| deprecated <= now)
     }
 
-    /// Limits an image with one name everywhere to these regions, if there are any.
+    /// Restricts an image with one name to these regions, unless the list is empty.
     #[must_use]
     pub fn with_regions(mut self, regions: impl IntoIterator<Item = String>) -> Self {
         let regions: BTreeSet<String> = regions.into_iter().filter(|region| !region.is_empty()).collect();
@@ -137,30 +137,30 @@ impl ImageRecord {
         self
     }
 
-    /// Whether machines of a region can start from it.
+    /// Whether machines in a region can start from it.
     #[must_use]
     pub fn is_in(&self, region: &str) -> bool {
         self.region.as_deref().is_none_or(|own| own == region)
             && self.replicated_to.as_ref().is_none_or(|regions| regions.contains(region))
     }
 
-    /// Where it is.
+    /// The region, for people.
     #[must_use]
     pub fn place(&self) -> &str {
         self.region.as_deref().unwrap_or("every region")
     }
 }
 
-/// The cloud that is meant where none is named.
+/// The default realm.
 pub const PUBLIC: &str = "public";
 
-/// Text of a source, escaped and bounded.
+/// Text from a source, escaped and bounded.
 #[must_use]
 pub fn text(text: &str) -> String {
     beginning(text, LONGEST)
 }
 
-/// One spelling for the values of clouds: `x86_64` and `x64` are `amd64`, `V2` is `gen2`. Others stay.
+/// Normalizes values of clouds: `x86_64` and `x64` become `amd64`, `V2` becomes `gen2`. Others stay unchanged.
 #[must_use]
 pub fn spelled(value: &str) -> String {
     const SPELLINGS: [(&str, &[&str]); 6] = [
@@ -179,7 +179,7 @@ pub fn spelled(value: &str) -> String {
     }
 }
 
-/// The fact that a capability of a profile is about: operators name capabilities as they like.
+/// The fact behind a capability of a profile, because operators choose the names of capabilities.
 fn fact_of(capability: &str) -> String {
     let bare: String = capability.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
     match bare.as_str() {
@@ -192,10 +192,11 @@ fn fact_of(capability: &str) -> String {
     }
 }
 
-/// The capabilities of a profile that facts amount to. What is not known of an image is left out, which means every value.
+/// Converts facts to the capabilities of a profile. Unknown facts are omitted, which means every value.
 ///
 /// # Errors
-/// The name of the capability of which the profile defines none of the image's values: no machine could use it.
+/// The error is the capability for which the profile defines none of the image's values, so that no machine could use
+/// it.
 pub fn capabilities(facts: &Capabilities, definitions: &[CapabilityDefinition]) -> Result<Capabilities, String> {
     let mut found = Capabilities::default();
     for definition in definitions {
@@ -212,10 +213,10 @@ pub fn capabilities(facts: &Capabilities, definitions: &[CapabilityDefinition]) 
     Ok(found)
 }
 
-/// A time of a source: RFC 3339, or without a zone, which is UTC.
+/// Parses a time of a source: RFC 3339, or without a zone, which means UTC.
 ///
 /// # Errors
-/// When it is none.
+/// If the text is not a time.
 pub fn time(text: &str) -> Result<Timestamp, String> {
     let without_zone =
         || text.parse::<DateTime>().and_then(|time| time.to_zoned(TimeZone::UTC)).map(|zoned| zoned.timestamp());

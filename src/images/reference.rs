@@ -1,47 +1,47 @@
-//! How clouds call an image, in the words of CloudProfiles: one table of members and of what they may hold.
+//! Names of images at clouds, with a table of the CloudProfile fields that hold them and their syntax.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// Longest name of an image at any cloud.
+/// Maximum length of an image name at any cloud.
 const LONGEST: usize = 512;
 
-/// How paths of Azure begin, which are the same in capital and small letters.
+/// Prefixes of Azure paths, which are case-insensitive.
 const PATHS_OF_AZURE: [&str; 3] = ["/subscriptions/", "/communitygalleries/", "/sharedgalleries/"];
 
-/// The name by which machines start from an image. Two of them are equal if the cloud takes them for the same name; each is kept
-/// as it was written.
+/// The name from which machines start an image. Two names are equal if the cloud treats them as equal; the original
+/// spelling is kept.
 #[derive(Clone, Debug)]
 pub struct ImageReference {
-    /// The member of a CloudProfile that holds it, such as `ami`.
+    /// The field of a CloudProfile that holds it, such as `ami`.
     pub member: &'static str,
     /// The name, such as `ami-0123456789abcdef0`.
     pub value: String,
 }
 
-/// A name that is none.
+/// The name is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
-    /// Nobody knows the member.
+    /// The field is unknown.
     #[error("images of {provider:?} have no member {member:?}")]
     Member {
         /// `spec.type` of CloudProfiles.
         provider: String,
-        /// The member.
+        /// The field.
         member: String,
     },
-    /// The value has another form.
+    /// The value is malformed.
     #[error("this is no {member}: {form} is expected")]
     Form {
-        /// The member.
+        /// The field.
         member: &'static str,
-        /// How it looks.
+        /// The expected form.
         form: &'static str,
     },
 }
 
-/// What a member may hold.
+/// Syntax of a field.
 struct Form {
     provider: &'static str,
     member: &'static str,
@@ -89,10 +89,10 @@ const FORMS: [Form; 8] = [
 ];
 
 impl ImageReference {
-    /// A name at the cloud of CloudProfiles of a type.
+    /// Parses a name for CloudProfiles of a type.
     ///
     /// # Errors
-    /// When the cloud has no such names.
+    /// If it is not a valid name at that cloud.
     pub fn new(provider: &str, member: &str, value: &str) -> Result<Self, ReferenceError> {
         let form = FORMS.iter().find(|form| form.provider == provider && form.member == member);
         let form =
@@ -104,25 +104,25 @@ impl ImageReference {
         }
     }
 
-    /// The type of CloudProfiles, if images of it are known.
+    /// The static name of a provider type, if its images are supported.
     #[must_use]
     pub fn provider(name: &str) -> Option<&'static str> {
         FORMS.iter().map(|form| form.provider).find(|provider| *provider == name)
     }
 
-    /// The members that name images at a cloud.
+    /// The fields that hold image names at a cloud.
     pub fn members(provider: &str) -> impl Iterator<Item = &'static str> {
         FORMS.iter().filter(move |form| form.provider == provider).map(|form| form.member)
     }
 }
 
-/// Whether a cloud takes two names for the same.
+/// Whether a cloud treats two names as equal.
 #[must_use]
 pub fn is_same_name(a: &str, b: &str) -> bool {
     by_letters(a, b) == Ordering::Equal
 }
 
-/// The order of names, in which those that a cloud takes for the same are equal.
+/// Order of names in which names that a cloud treats as equal are equal.
 fn by_letters(a: &str, b: &str) -> Ordering {
     match (is_of_azure(a), is_of_azure(b)) {
         (false, false) => a.cmp(b),
@@ -130,7 +130,7 @@ fn by_letters(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// The bytes by which a name is compared.
+/// The bytes of a name for comparison.
 fn compared(name: &str, is_path: bool) -> impl Iterator<Item = u8> {
     name.bytes().map(move |byte| if is_path { byte.to_ascii_lowercase() } else { byte })
 }
@@ -195,7 +195,7 @@ fn is_uuid(text: &str) -> bool {
     groups == [8, 4, 4, 4, 12] && text.chars().all(|digit| digit == '-' || digit.is_ascii_hexdigit())
 }
 
-/// Whether a path has these steps, each followed by a name.
+/// Whether a path consists of these segments, each followed by a name.
 fn has_steps(path: &str, names: &[&str]) -> bool {
     let steps: Vec<&str> = path.split('/').skip(1).collect();
     let follows = |(pair, name): (&[&str], &&str)| matches!(pair, [step, value] if step.eq_ignore_ascii_case(name) && is_plain(value));

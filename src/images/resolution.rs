@@ -1,4 +1,5 @@
-//! The image of a flavor: of those that can be used the newest, then the smallest id. Every other one has a reason.
+//! Resolves the image of a flavor: the newest usable one, and among several of them the one with the smallest ID.
+//! Every other image gets a reason.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -13,20 +14,20 @@ use super::record::{ImageRecord, ImageState, PUBLIC, fact};
 use crate::api::gardener::Capabilities;
 use crate::api::gotext::version::Version;
 
-/// What an image is chosen for. All nodes for which it is the same start from the same image.
+/// Key of a resolution. All nodes with the same key use the same image.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlavorKey {
     /// `spec.type` of CloudProfiles.
     pub provider: &'static str,
-    /// Which of the provider's clouds.
+    /// The provider's cloud.
     pub realm: String,
     /// Name of the image.
     pub image: String,
     /// The version.
     pub version: String,
-    /// What tells flavors of a version apart, in the words of [`fact`].
+    /// Facts that distinguish flavors of a version, with names from [`fact`].
     pub flavor: Arc<Capabilities>,
-    /// The region; `None` where an image has one name everywhere.
+    /// The region; `None` if the image has the same name in all regions.
     pub region: Option<String>,
 }
 
@@ -51,7 +52,7 @@ impl FlavorKey {
         values.collect::<Vec<_>>().join(" ")
     }
 
-    /// The version as a number, of which those that are none come first.
+    /// The version as a number. An invalid version is the smallest one.
     #[must_use]
     pub fn number(&self) -> Version {
         Version::parse(&self.version).unwrap_or_else(|_| Version::ZERO.clone())
@@ -72,34 +73,34 @@ impl fmt::Display for FlavorKey {
     }
 }
 
-/// What may be used.
+/// Restrictions on usable images.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// The moment.
+    /// The current time.
     pub now: Timestamp,
-    /// Whose images; empty means that the lookups alone decide.
+    /// Allowed owners; empty leaves the decision to the lookups.
     pub owners: Vec<String>,
-    /// Conditions on every image.
+    /// Filters for all images.
     pub filters: Vec<Filter>,
 }
 
-/// An image that could be meant by a flavor.
+/// An image that a flavor could use.
 #[derive(Clone, Debug)]
 pub struct Candidate<'a> {
     /// The image.
     pub image: &'a ImageRecord,
-    /// What became of it.
+    /// The decision on it.
     pub verdict: Verdict,
 }
 
-/// What became of a candidate.
+/// Decision on a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is used.
     Chosen,
     /// Another one is newer.
     Older,
-    /// Another one is as old; the smaller id counts.
+    /// Another one has the same age and a smaller ID.
     SameAge,
     /// It can't be used.
     Rejected(Rejection),
@@ -122,52 +123,53 @@ pub enum Rejection {
     /// Machines can't start from it.
     #[error("it is {0}")]
     Unavailable(String),
-    /// Its owner advises against it.
+    /// Its owner has deprecated it.
     #[error("deprecated since {}", .0.strftime("%F"))]
     Deprecated(Timestamp),
-    /// Nobody said that images of this account may be used.
+    /// Images of this owner are not allowed.
     #[error("its owner {0:?} is not allowed")]
     Owner(String),
-    /// Encrypted images are not meant, or only those.
+    /// Its encryption differs from what the lookup requires.
     #[error("{}", if *.0 { "it is encrypted" } else { "it is not encrypted" })]
     Encryption(bool),
-    /// It is for other machines than its name says.
+    /// Its architecture differs from the one in its name.
     #[error("its architecture is {}, not {wanted}", if .known.is_empty() { "unknown" } else { .known.as_str() })]
     Architecture {
-        /// That of the image.
+        /// Architecture of the image.
         known: String,
-        /// That of the flavor.
+        /// Architecture of the flavor.
         wanted: String,
     },
-    /// A condition of the lookup.
+    /// It does not match a filter of the lookup.
     #[error("its {0} does not pass the filter")]
     Filter(String),
-    /// A fact that makes the flavor.
+    /// A fact that distinguishes flavors is missing.
     #[error("its {0} is unknown")]
     UnknownFact(String),
-    /// Nobody can tell from its name what it is.
+    /// Its name matches several flavors.
     #[error("its name fits several flavors of the lookup")]
     Ambiguous,
 }
 
-/// A flavor with the images that could be meant, the best first.
+/// A flavor with its candidates, best first.
 #[derive(Clone, Debug)]
 pub struct Resolved<'a> {
-    /// What was asked.
+    /// The flavor.
     pub key: FlavorKey,
-    /// The images.
+    /// The candidates.
     pub candidates: Vec<Candidate<'a>>,
 }
 
 impl<'a> Resolved<'a> {
-    /// The image that is used.
+    /// The chosen image.
     #[must_use]
     pub fn chosen(&self) -> Option<&'a ImageRecord> {
         self.candidates.first().filter(|first| first.verdict == Verdict::Chosen).map(|first| first.image)
     }
 }
 
-/// Every flavor that lookups, or sources that say themselves what an image is, make of a catalogue; sorted.
+/// Resolves every flavor in a catalogue, from lookups and from sources that include the release of an image. The
+/// result is sorted.
 #[must_use]
 pub fn resolve<'a>(catalogue: &'a Catalogue, lookups: &[Lookup], policy: &Policy) -> Vec<Resolved<'a>> {
     let mut found: BTreeMap<FlavorKey, Vec<(&'a ImageRecord, Option<Rejection>)>> = BTreeMap::new();
@@ -189,16 +191,16 @@ pub fn resolve<'a>(catalogue: &'a Catalogue, lookups: &[Lookup], policy: &Policy
     found.into_iter().map(|(key, candidates)| Resolved { key, candidates: ranked(candidates) }).collect()
 }
 
-/// The images of one flavor, by whatever they were found.
+/// Ranks the images of one flavor.
 #[must_use]
 pub(super) fn ranked_for<'a>(key: FlavorKey, images: &[&'a ImageRecord], policy: &Policy) -> Resolved<'a> {
     let candidates = images.iter().map(|image| (*image, rejection(image, policy, None))).collect();
     Resolved { key, candidates: ranked(candidates) }
 }
 
-/// The images in their order, the best first. The order is total: no two images have the same id in one place.
+/// Ranks images, best first. The order is total, because no two images in one place have the same ID.
 fn ranked<'a>(mut candidates: Vec<(&'a ImageRecord, Option<Rejection>)>) -> Vec<Candidate<'a>> {
-    // One lookup may allow what another does not.
+    // An image that one lookup rejects may be allowed by another.
     candidates.sort_by(|(a, of_a), (b, of_b)| (&a.reference, of_a.is_some()).cmp(&(&b.reference, of_b.is_some())));
     candidates.dedup_by(|(a, _), (b, _)| a.reference == b.reference);
     candidates.sort_by(|(a, of_a), (b, of_b)| {
@@ -231,7 +233,7 @@ fn key(image: &ImageRecord, name: &str, version: &str, flavor: Arc<Capabilities>
     }
 }
 
-/// Why an image can't be used, whatever it is.
+/// Why an image can't be used, independent of its flavor.
 fn rejection(image: &ImageRecord, policy: &Policy, lookup: Option<&Lookup>) -> Option<Rejection> {
     let is_foreign = |owners: &[String]| !owners.is_empty() && !owners.contains(&image.owner);
     if let ImageState::Unavailable(word) = &image.state {
@@ -251,7 +253,7 @@ fn rejection(image: &ImageRecord, policy: &Policy, lookup: Option<&Lookup>) -> O
     failed.map(|filter| Rejection::Filter(filter.name.clone()))
 }
 
-/// What a lookup makes of images, which are sorted by name.
+/// The images that match a lookup; `by_name` is sorted by name.
 pub(super) fn lookup_matches<'a>(
     lookup: &Lookup,
     by_name: &[&'a ImageRecord],
@@ -281,7 +283,7 @@ pub(super) fn lookup_matches<'a>(
     meanings.into_iter().filter_map(of_image).flatten().collect()
 }
 
-/// The flavors that a name can mean, with the reason if the image is none of them.
+/// Possible flavors of an image according to its name, each with the reason if it can't be used.
 fn judged<'a>(
     lookup: &Lookup,
     image: &'a ImageRecord,

@@ -1,4 +1,4 @@
-//! What many images have in common, each once in memory: thousands of images have a few flavors.
+//! Deduplicates values in memory, because thousands of images share a few flavors.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::Hash;
@@ -7,10 +7,11 @@ use std::sync::Arc;
 use super::record::{ImageRecord, Release};
 use crate::api::gardener::Capabilities;
 
-/// Values that nobody uses any more are dropped whenever there are twice as many as after the last time, and at least so many.
+/// Minimum number of values for a clean-up. Unused values are dropped whenever the number has doubled since the last
+/// clean-up.
 const FEWEST: usize = 1024;
 
-/// Values of images.
+/// Deduplicated values of images.
 #[derive(Debug, Default)]
 pub struct Shared {
     facts: Values<Capabilities>,
@@ -20,7 +21,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Gives an image the values that others have as well.
+    /// Replaces the values of an image with shared ones.
     pub fn share(&mut self, image: &mut ImageRecord) {
         self.facts.share(&mut image.facts);
         self.tags.share(&mut image.tags);
@@ -29,7 +30,7 @@ impl Shared {
     }
 }
 
-/// Values of one type, each once.
+/// Deduplicated values of one type.
 #[derive(Debug)]
 struct Values<T> {
     values: HashSet<Arc<T>>,

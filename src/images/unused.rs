@@ -1,4 +1,4 @@
-//! Which versions of a profile, and which images at a cloud, nobody needs. Whatever can't be understood counts as a need.
+//! Finds versions of a profile, and images at a cloud, that are not in use. Anything unclear is treated as a use.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,13 +22,13 @@ pub use super::users::UsersError;
 pub struct Unused {
     /// Every version of the profile.
     pub versions: Vec<VersionNeed>,
-    /// Images at the cloud that no source of needs names: no profile, no lock, no user.
+    /// Images at the cloud that no profile, lock or user refers to.
     pub images: Vec<UnusedImage>,
-    /// How many documents were looked into.
+    /// Number of documents searched.
     pub documents: usize,
 }
 
-/// A version with those who need it.
+/// A version and its users.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionNeed {
@@ -36,35 +36,35 @@ pub struct VersionNeed {
     pub image: String,
     /// The version.
     pub version: String,
-    /// Its stage.
+    /// Its classification.
     pub stage: Classification,
-    /// How many documents need it.
+    /// Number of documents that need it.
     pub users: usize,
-    /// Some of them.
+    /// Some of these documents.
     pub examples: Vec<String>,
-    /// Why it has to stay although no document needs it.
+    /// Why an unused version has to stay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
-    /// Its images that nobody needs either, if nobody needs the version.
+    /// Unused images of an unused version.
     pub images: Vec<String>,
 }
 
 impl VersionNeed {
-    /// Whether it can go.
+    /// Whether it can be removed.
     #[must_use]
     pub fn is_unused(&self) -> bool {
         self.users == 0 && self.kept.is_none()
     }
 }
 
-/// An image that nobody needs.
+/// An unused image.
 #[derive(Debug, Serialize)]
 pub struct UnusedImage {
-    /// Its name at the cloud.
+    /// Name at the cloud.
     pub id: String,
-    /// Its name for people.
+    /// Display name.
     pub name: String,
-    /// Where it is.
+    /// The region.
     pub region: String,
 }
 
@@ -72,7 +72,7 @@ pub struct UnusedImage {
 /// machine classes, anything; `planned` is what maintenance will move Shoots to.
 ///
 /// # Errors
-/// When a document can't be understood: then nobody knows what is needed.
+/// If a document can't be decoded, because then its uses are unknown.
 pub fn unused(
     profile: &Profile,
     objects: &[Value],
@@ -137,7 +137,7 @@ pub fn unused(
     Ok(Unused { versions, images: images.collect(), documents: objects.len() })
 }
 
-/// The names of a version's images at the cloud, in small letters: clouds don't tell them apart by that.
+/// Image names of a version at the cloud, in lower case, because clouds ignore case.
 fn ids_of(version: &OfferedVersion) -> impl Iterator<Item = String> + '_ {
     let names = version.flavors.iter().flat_map(|flavor| flavor.anywhere.iter().chain(flavor.by_region.values()));
     names.map(|name| name.value.to_lowercase())

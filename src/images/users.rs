@@ -1,5 +1,5 @@
-//! What documents of a landscape say about images: every name at a cloud, and every image with its version, wherever it stands.
-//! Where a document leaves open what it uses, it uses everything that it could.
+//! Extracts from documents of a landscape every image name at a cloud, and every image with its version, wherever
+//! they occur. If a document leaves open what it uses, every possible version is treated as used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,17 +10,17 @@ use serde_json::{Map, Value};
 use super::asked_names::AskedNames;
 use crate::api::bounded_unpacking::unpacked_json;
 
-/// Most texts within texts.
+/// Maximum nesting of encoded texts.
 const MOST_LAYERS: usize = 8;
-/// How gzip begins, in base64.
+/// Prefix of gzip data in base64.
 const PACKED: &str = "H4sI";
-/// How a JSON object begins, in base64.
+/// Prefix of a JSON object in base64.
 const ENCODED: &str = "eyJ";
 
-/// A document that can't be understood, so that nobody knows what it uses.
+/// A document can't be decoded, so its uses are unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UsersError {
-    /// A packed part can't be unpacked.
+    /// A compressed part can't be decompressed.
     #[error("{0}: a packed state can't be read, so it is not known which images it needs")]
     Packed(String),
     /// No Shoot and no Worker.
@@ -31,13 +31,13 @@ pub enum UsersError {
 /// What a document needs.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
-    /// Names that could be images at a cloud, in small letters; only those that were asked for.
+    /// Possible image names at a cloud, in lower case; only those that were searched for.
     pub(super) ids: BTreeSet<String>,
-    /// Names that the profile itself has, or a copy of it: no use, but no image of nobody either.
+    /// Names in the profile itself or a copy of it: not a use, but the images belong to the profile.
     pub(super) listed: BTreeSet<String>,
     /// Images with their versions.
     pub(super) versions: BTreeSet<(String, String)>,
-    /// Images of which only the beginning of the version is known; an empty name is any image.
+    /// Images with a version prefix; an empty name is any image.
     pub(super) open: BTreeSet<(String, String)>,
     /// Kubernetes versions, or their first numbers.
     pub(super) kubernetes: BTreeSet<String>,
@@ -45,13 +45,13 @@ pub(super) struct Needs {
     layers: usize,
 }
 
-/// Which documents count for a profile.
+/// Extracts the uses that are relevant to a profile.
 pub(super) struct Reader<'a> {
-    /// Its name.
+    /// Name of the profile.
     pub(super) profile: &'a str,
     /// `spec.type`.
     pub(super) provider: &'a str,
-    /// Names at clouds that somebody asks about.
+    /// Image names at clouds to search for.
     pub(super) asked: &'a AskedNames,
     /// Parents of NamespacedCloudProfiles by `namespace/name`.
     pub(super) parents: &'a BTreeMap<String, String>,
@@ -67,7 +67,7 @@ pub(super) fn title(document: &Value) -> String {
     super::record::text(&format!("{} {namespace}{}", text("/kind"), text("/metadata/name")))
 }
 
-/// The parent that a NamespacedCloudProfile names, by its `namespace/name`.
+/// The `namespace/name` of a NamespacedCloudProfile and its parent.
 pub(super) fn parent(document: &Value) -> Option<(String, String)> {
     let text = |path: &str| document.pointer(path).and_then(Value::as_str).unwrap_or_default();
     (document["kind"] == "NamespacedCloudProfile").then(|| {
@@ -76,10 +76,10 @@ pub(super) fn parent(document: &Value) -> Option<(String, String)> {
 }
 
 impl Reader<'_> {
-    /// What a document needs of the profile's images.
+    /// Extracts from a document the uses of the profile's images.
     ///
     /// # Errors
-    /// When a part of it can't be read.
+    /// If a part of it can't be decoded.
     pub(super) fn needs(&self, document: &Value) -> Result<Needs, UsersError> {
         let mut needs = Needs::default();
         let title = title(document);
@@ -94,7 +94,7 @@ impl Reader<'_> {
                 self.walk(&document["spec"], "", &title, &mut needs)?;
                 self.offered(document, &title, &mut needs)?;
             }
-            // The copy of the profile in a Cluster is an offer, too.
+            // A Cluster has a copy of the profile, which is not a use.
             Some("Cluster") => {
                 needs = self.needs(&document["spec"]["shoot"])?;
                 let mut copy = self.needs(&document["spec"]["cloudProfile"])?;
@@ -105,7 +105,7 @@ impl Reader<'_> {
             _ => self.walk(document, "", &title, &mut needs)?,
         }
         if self.is_of_another(document) {
-            // A name at a cloud is the same for everybody; a version is one of the profile that offers it.
+            // Names at a cloud are global, but versions belong to the profile that offers them.
             needs.versions.clear();
             needs.open.clear();
             needs.kubernetes.clear();
@@ -113,7 +113,7 @@ impl Reader<'_> {
         Ok(needs)
     }
 
-    /// What a profile offers is no use of its versions. Its images are: those of another profile are needed there.
+    /// An offer does not use its versions. But its images are in use if it is another profile.
     fn offered(&self, document: &Value, title: &str, needs: &mut Needs) -> Result<(), UsersError> {
         let mut offered = Needs::default();
         self.walk(document, "", title, &mut offered)?;
@@ -122,7 +122,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Whether it says itself that it belongs to another profile.
+    /// Whether the document belongs to another profile.
     fn is_of_another(&self, document: &Value) -> bool {
         let text = |path: &str| document.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty());
         let provider = text(if document["kind"] == "Worker" { "/spec/type" } else { "/spec/provider/type" });
@@ -163,7 +163,7 @@ impl Reader<'_> {
                         known.insert((name.to_owned(), version.to_owned()));
                     }
                     (Some(name), Some(version), _) => needs.versions.extend([(name.to_owned(), version.to_owned())]),
-                    // A pool, or a bastion, without an image: Gardener chooses one.
+                    // Gardener chooses the image of a pool or bastion without one.
                     _ if leaves_image_open(member, members) => {
                         needs.open.insert((String::new(), String::new()));
                     }
@@ -209,7 +209,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The names in a text that somebody asks about, also in the middle of it.
+    /// Finds the searched names anywhere in a text.
     fn names(&self, text: &str, needs: &mut Needs) {
         self.asked.find_in(text, |name| {
             if !needs.ids.contains(name) {
@@ -219,7 +219,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether it is the machine of a pool, or a bastion, and names no image.
+/// Whether it is a machine or bastion without an image.
 fn leaves_image_open(member: &str, members: &Map<String, Value>) -> bool {
     let names = |image: &str| {
         let name = members.get(image).and_then(|image| image["name"].as_str());

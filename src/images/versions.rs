@@ -1,8 +1,8 @@
-//! Ranges of versions, with comparators that mean what they say: `>=1.33, <1.36`. No prerelease of 1.36.0 is in that one.
+//! Version ranges with explicit comparators: `>=1.33, <1.36`, which excludes prereleases of 1.36.0.
 
 use crate::api::gotext::version::Version;
 
-/// Which versions are meant. Every condition has to hold.
+/// A range of versions. All conditions have to match.
 #[derive(Clone, Debug, Default)]
 pub struct VersionRange(Vec<(Comparator, Version)>);
 
@@ -15,7 +15,7 @@ enum Comparator {
     Equal,
 }
 
-/// Longer ones before their beginnings.
+/// Longer comparators come before their prefixes.
 const COMPARATORS: [(&str, Comparator); 5] = [
     (">=", Comparator::GreaterOrEqual),
     ("<=", Comparator::LessOrEqual),
@@ -24,22 +24,22 @@ const COMPARATORS: [(&str, Comparator); 5] = [
     ("=", Comparator::Equal),
 ];
 
-/// A text that is no range.
+/// The range is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RangeError {
-    /// A condition has no comparator that everybody reads the same.
+    /// A condition has no unambiguous comparator.
     #[error("{0:?}: write each condition with >=, <=, >, < or =; ~, ^ and * mean different things to different tools")]
     Condition(String),
-    /// No version can fulfil all conditions.
+    /// No version matches all conditions.
     #[error("no version is in {0:?}")]
     Empty(String),
 }
 
 impl VersionRange {
-    /// Reads a range: conditions with commas between them.
+    /// Parses comma-separated conditions.
     ///
     /// # Errors
-    /// When a condition is no comparator with a version, or no version fulfils all of them.
+    /// If a condition is not a comparator with a version, or no version can match all of them.
     pub fn parse(text: &str) -> Result<Self, RangeError> {
         let condition = |condition: &str| {
             let condition = condition.trim();
@@ -55,8 +55,8 @@ impl VersionRange {
         if range.is_empty() { Err(RangeError::Empty(text.chars().take(80).collect())) } else { Ok(range) }
     }
 
-    /// Whether a version is meant. Who excludes a version excludes what has a suffix to it as well, such as its prereleases, unless
-    /// some condition names one of these.
+    /// Whether a version is in the range. An excluded upper bound also excludes its suffixes, such as prereleases,
+    /// unless a condition mentions one of them.
     #[must_use]
     pub fn contains(&self, version: &Version) -> bool {
         let numbers = |version: &Version| (version.major, version.minor, version.patch);
@@ -71,7 +71,7 @@ impl VersionRange {
         })
     }
 
-    /// Whether the lowest that is allowed is above the highest.
+    /// Whether the lower bound is above the upper bound.
     fn is_empty(&self) -> bool {
         let has = |comparator: &Comparator, kinds: [Comparator; 2]| {
             *comparator == Comparator::Equal || kinds.contains(comparator)
@@ -115,11 +115,11 @@ mod tests {
                 vec!["1.36.0-alpha.0", "1.36.0-rc.1", "1.36.0-gke.1", "1.36.0", "1.36.1-rc.1", "1.33.0-rc.1"],
             ),
             (">=1.33, <v1.36.0+build", vec!["1.35.9"], vec!["1.36.0-rc.1"]),
-            // Whoever names a prerelease means the order of prereleases.
+            // A bound with a prerelease compares prereleases by their order.
             (">=1.33, <1.36.0-rc.1", vec!["1.36.0-beta.1", "1.35.9"], vec!["1.36.0-rc.1", "1.36.0"]),
             (">=1.36.0-beta.0, <1.36", vec!["1.36.0-beta.1", "1.36.0-rc.1"], vec!["1.36.0-alpha.1", "1.36.0"]),
             ("<=1.36", vec!["1.36.0-rc.1", "1.36.0"], vec!["1.36.1-rc.1"]),
-            // Versions of images: numbers, dates, and a suffix that tells variants apart.
+            // Image versions: numbers, dates, and suffixes of variants.
             (">=1877.3, <1878", vec!["1877.3.0", "1877.9.1-gen2", "1877.3.1-arm64"], vec!["1878.0.0-gen2", "1877.2.0"]),
             (">=20241024, <20250101", vec!["20241024", "20241231.1.0"], vec!["20250101", "20241023"]),
         ] {

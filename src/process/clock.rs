@@ -1,29 +1,29 @@
-//! The time of day as a process takes it to be: what it writes into objects, and compares with what others have written there. How
-//! long something lasts is counted by `tokio::time::Instant` instead, which nobody sets.
+//! The wall clock of a process, for times that it writes into objects or compares with times in objects. Durations
+//! are measured with `tokio::time::Instant` instead, which can't be set.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
-/// Tells the time of day. Clones tell the same.
+/// Returns the wall-clock time. Clones share the clock.
 #[derive(Clone)]
 pub(crate) struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
 impl Default for Clock {
-    /// The clock of the machine.
+    /// The system clock.
     fn default() -> Self {
         Self(Arc::new(Timestamp::now))
     }
 }
 
 impl Clock {
-    /// A clock that tells this.
+    /// A clock that returns the result of `tell`.
     #[cfg(feature = "simulation")]
     pub(crate) fn of(tell: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(tell))
     }
 
-    /// The time of day.
+    /// The current time.
     pub(crate) fn now(&self) -> Timestamp {
         (self.0)()
     }

@@ -1,5 +1,5 @@
-//! Leader election on a Lease, and membership of a shard by its own Lease, with optimistic locking: every write carries the resource
-//! version that was read, so two processes can't both win. kube has no election of its own.
+//! Leader election on a Lease, and membership of a shard by a Lease of its own, with optimistic locking. Every write
+//! carries the resource version that was read, so two processes can't both win. kube has no leader election.
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -15,26 +15,27 @@ use crate::process::leadership::Leadership;
 use crate::process::lease::{Claim, Decision, LeaseTimes, Observed, Role, observe, observe_own, released};
 use crate::process::shard::Shard;
 
-/// Default name of the lease. The Go extension's is another one: both run beside each other with different controllers switched on.
+/// Default name of the lease. It differs from that of the Go extension, because both can run next to each other with
+/// different controllers enabled.
 pub(crate) const LEASE: &str = "gardener-extension-worker-leader-election";
 
 pub(crate) struct Candidate {
     own: LeaseClaim,
-    /// The lease of leaders, which a shard holds together with the others of its ring.
+    /// The lease of leaders, which all shards of a ring hold together.
     of_ring: Option<LeaseClaim>,
     leadership: Leadership,
     clock: Clock,
-    /// Whether this process has ever held it.
+    /// Whether this process has ever held its own lease.
     has_held: bool,
 }
 
-/// A lease that is wanted, and what is known of it.
+/// A lease that this process tries to hold, and its last known state.
 struct LeaseClaim {
     api: Api<Lease>,
     name: String,
     claim: Claim,
     observed: Option<Observed>,
-    /// The version of the lease as it was seen last.
+    /// The last known resource version of the lease.
     version: Option<u64>,
 }
 
@@ -61,8 +62,8 @@ impl From<kube::Error> for AttemptError {
 }
 
 impl Candidate {
-    /// A candidate in the namespace of the lease. The client must not be held back by the write fence, which opens only by
-    /// the election.
+    /// A candidate for a lease in the namespace. The client must bypass the write fence, which opens only once the
+    /// election is won.
     pub(crate) fn new(
         client: Client,
         namespace: &str,
@@ -75,7 +76,7 @@ impl Candidate {
         Self { own, of_ring: None, leadership, clock, has_held: false }
     }
 
-    /// The same for the lease of a shard, which has its name.
+    /// The same candidate for the lease of a shard, which has the name of the shard.
     pub(crate) fn of_shard(self, shard: &Shard) -> Self {
         let LeaseClaim { api, name, claim, .. } = self.own;
         let as_role = |role| Claim { role, ..claim.clone() };
@@ -84,8 +85,8 @@ impl Candidate {
         Self { own, of_ring: Some(of_ring), ..self }
     }
 
-    /// Stands for election until it is won, tells so by `won`, then renews the lease. Returns why the lease is lost: the
-    /// process has to end then, because its caches and reconciles belong to whoever holds it.
+    /// Runs for election until it is won, calls `won`, then renews the lease. Returns the reason why the lease is
+    /// lost. The process has to end then, because the holder of the lease needs fresh caches and reconciles.
     pub(crate) async fn lead(&mut self, won: impl FnOnce()) -> anyhow::Error {
         let mut logged: Option<String> = None;
         loop {
@@ -98,7 +99,7 @@ impl Candidate {
                     }
                 }
                 Err(AttemptError::Lost) => debug!("another candidate was faster"),
-                // Nothing is remembered yet that could be wrong.
+                // Nothing is cached yet that could be wrong.
                 Err(error @ (AttemptError::Restored { .. } | AttemptError::Gone)) => info!(%error),
                 Err(AttemptError::Api(error)) => warn!(error = reason(&error), "the lease can't be read or written"),
             }
@@ -113,7 +114,7 @@ impl Candidate {
         self.keep().await
     }
 
-    /// Renews until it fails for longer than the deadline.
+    /// Renews the lease until that fails for longer than the deadline.
     async fn keep(&mut self) -> anyhow::Error {
         let mut renewed = Instant::now();
         let LeaseTimes { renew_deadline, retry, .. } = self.times();
@@ -127,7 +128,7 @@ impl Candidate {
                     self.leadership.end();
                     return anyhow::anyhow!("{holder} has taken the lease");
                 }
-                // What watches would show is behind what they have shown: everything has to be read anew.
+                // Watches would report versions older than those already seen, so everything has to be reread.
                 Ok(Err(error @ AttemptError::Restored { .. })) => return error.into(),
                 Ok(Err(error @ AttemptError::Gone)) => {
                     self.leadership.end();
@@ -142,13 +143,13 @@ impl Candidate {
         }
     }
 
-    /// One read and at most one write, of each lease. `Some` is the name of another holder.
+    /// One read and at most one write of each lease. `Some` is the name of another holder.
     async fn attempt(&mut self) -> Result<Option<String>, AttemptError> {
-        // From before the writes: the other candidates may have seen them at any time since.
+        // Taken before the writes, because other candidates may see them at any time after that.
         let asked = Instant::now();
         if let Some(of_ring) = &mut self.of_ring {
             let holder = match of_ring.attempt(&self.clock, false).await {
-                // Another shard of the ring, as a rule.
+                // Usually another shard of the ring.
                 Err(AttemptError::Lost) => of_ring.attempt(&self.clock, false).await?,
                 holder => holder?,
             };
@@ -164,16 +165,16 @@ impl Candidate {
         Ok(holder)
     }
 
-    /// Whether it is a shard that wants its lease.
+    /// Whether this candidate is for the lease of a shard.
     pub(crate) fn is_shard(&self) -> bool {
         self.of_ring.is_some()
     }
 
-    /// Gives the lease away, so that a successor need not wait. That of leaders runs out after the last shard. For the end of the
-    /// process; nothing may be written after it.
+    /// Releases the lease, so that a successor need not wait. The lease of leaders expires after the last shard has
+    /// ended. Called at the end of the process; nothing may be written afterwards.
     ///
     /// # Errors
-    /// When the lease can't be read or written; it then expires by itself.
+    /// If the lease can't be read or written. It then expires on its own.
     pub(crate) async fn release(&self) -> anyhow::Result<()> {
         if !self.leadership.is_held(Instant::now()) {
             return Ok(());
@@ -200,8 +201,8 @@ impl LeaseClaim {
         Self { api, name: name.to_owned(), claim, observed: None, version: None }
     }
 
-    /// One read and at most one write. `Some` is the name of another holder. Where the lease must exist, one that is gone is lost: the
-    /// sharder hands over what a shard without a lease has had.
+    /// One read and at most one write. `Some` is the name of another holder. With `must_exist`, a deleted lease is
+    /// lost, because the sharder reassigns the Workers of a shard without a lease.
     async fn attempt(&mut self, clock: &Clock, must_exist: bool) -> Result<Option<String>, AttemptError> {
         let now = Instant::now();
         let Some(lease) = self.api.get_opt(&self.name).await? else {
@@ -224,7 +225,7 @@ impl LeaseClaim {
             Decision::Wait { holder } => Ok(Some(holder)),
             Decision::Held => Ok(None),
             Decision::Write(spec) => {
-                // Holds the resource version that was read: whoever writes second gets a conflict.
+                // Has the resource version that was read, so the second writer gets a conflict.
                 let mut wanted = Lease { spec: Some(spec), ..lease };
                 self.claim.mark(&mut wanted.metadata);
                 let written = self.api.replace(&self.name, &PostParams::default(), &wanted).await?;
@@ -235,8 +236,8 @@ impl LeaseClaim {
         }
     }
 
-    /// Versions of objects come from one counter of etcd, which goes back only when a backup is restored. The lease is written
-    /// all the time, so it shows that before anything else.
+    /// Resource versions come from one counter of etcd, which only decreases when a backup is restored. The lease is
+    /// written continuously, so it shows a restore first.
     fn version_grows(&mut self, lease: &Lease) -> Result<(), AttemptError> {
         let Some(now) = lease.metadata.resource_version.as_deref().and_then(|version| version.parse().ok()) else {
             return Ok(());
@@ -248,13 +249,13 @@ impl LeaseClaim {
     }
 }
 
-/// A name that no other process has: the host (in a cluster, the pod), and what tells two processes of a host apart.
+/// A name unique to this process: the host (in a cluster, the pod), the process ID and the start time.
 fn process(now: Timestamp) -> String {
     let (host, started) = (host(), now.as_nanosecond());
     format!("{}_{}_{started:x}", host.as_deref().unwrap_or("unknown"), std::process::id())
 }
 
-/// The name of this host; in a cluster, that of the pod.
+/// Name of this host; in a cluster, of the pod.
 pub(crate) fn host() -> Option<String> {
     let host = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
     host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty())

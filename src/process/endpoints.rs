@@ -1,4 +1,4 @@
-//! What an operator asks the running process: is it alive, is it ready, its metrics, and another log level.
+//! Endpoints for operators: liveness, readiness, metrics and the log level.
 
 use std::future::{Future, pending};
 use std::net::SocketAddr;
@@ -16,19 +16,19 @@ use crate::process::http_server::{BodyMemory, Server, listen};
 use crate::process::logs::LogSwitch;
 use crate::process::readiness::Readiness;
 
-/// Connections at a time, of each port. Kubelet, a few collectors of metrics and a person need less.
+/// Maximum number of connections per port, far more than kubelet, some metrics collectors and a person need.
 const CONNECTIONS: usize = 128;
-/// The longest text that changes the log level, and memory for those that come together.
+/// Maximum size of a new log level, and memory for all such requests together.
 const LARGEST_DIRECTIVES: usize = 16 << 10;
 const DIRECTIVES: usize = 256 << 10;
 
-/// Whoever has metrics to show.
+/// Source of the metrics.
 pub(crate) trait MetricsText: Send + Sync {
-    /// All of them, in the OpenMetrics format.
+    /// All metrics in the OpenMetrics format.
     fn text(&self) -> String;
 }
 
-/// What the endpoints tell.
+/// State behind the endpoints.
 #[derive(Clone)]
 pub(crate) struct Operations {
     pub(crate) readiness: Readiness,
@@ -36,7 +36,8 @@ pub(crate) struct Operations {
     pub(crate) logs: LogSwitch,
 }
 
-/// Listens at once, so that a port that is taken ends the process; the future serves, and ends only with an error.
+/// Listens immediately, so that a port in use ends the process. The returned future serves and only ends with an
+/// error.
 pub(crate) fn serve(
     health_port: Option<u16>,
     metrics_port: Option<u16>,
@@ -58,13 +59,13 @@ pub(crate) fn serve(
     })
 }
 
-/// Answers `/healthz`, `/readyz` and `/log-level`.
+/// Serves `/healthz`, `/readyz` and `/log-level`.
 fn health_server(operations: Operations) -> Server {
     let bodies = BodyMemory::new(LARGEST_DIRECTIVES, DIRECTIVES);
     let set_log_level =
         async move |State(operations), peer, request| set_log_level(operations, &bodies, peer, request).await;
     let router = Router::new()
-        // Alive means that this answers; it never depends on the API server.
+        // Liveness never depends on the API server.
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(readyz))
         .route("/log-level", get(log_level).put(set_log_level))
@@ -72,7 +73,7 @@ fn health_server(operations: Operations) -> Server {
     Server::new("health", CONNECTIONS, router)
 }
 
-/// Answers `/metrics`.
+/// Serves `/metrics`.
 fn metrics_server(metrics: Arc<dyn MetricsText>) -> Server {
     let router = Router::new().route("/metrics", get(metrics_text)).with_state(metrics);
     Server::new("metrics", CONNECTIONS, router)
@@ -94,7 +95,7 @@ async fn log_level(State(operations): State<Operations>) -> String {
     format!("{}\n", operations.logs.directives())
 }
 
-/// Only from the pod itself (`kubectl exec`, `kubectl port-forward`): whoever may log everything may fill a disk.
+/// Only allowed from the pod itself (`kubectl exec`, `kubectl port-forward`), because a verbose log can fill a disk.
 async fn set_log_level(
     operations: Operations,
     bodies: &Arc<BodyMemory>,

@@ -1,6 +1,7 @@
-//! Why something failed, in the words of what refused it: an error with its causes as one line for people.
+//! Formats an error and its causes as one readable line, in the words of the API server or program that reported it.
 //!
-//! The texts of the client's own errors are made for programmers: they hold whole structures, and say the same twice.
+//! The `Display` texts of the client's errors are meant for programmers: they dump whole structures and repeat
+//! themselves.
 
 use std::error::Error;
 use std::iter::successors;
@@ -9,26 +10,26 @@ use kube::core::Status;
 
 use crate::api::bounded_text::{escaped, shortened};
 
-/// Most bytes of what an API server says, which may hold what somebody else has written, such as a webhook.
+/// Maximum size of an API server's message, which may contain text from elsewhere, such as from a webhook.
 const MOST_OF_ANSWER: usize = 8 * 1024;
-/// Most bytes of an answer that is no object of Kubernetes, such as the page of a proxy.
+/// Maximum size of an answer that is not a Kubernetes object, such as the page of a proxy.
 const MOST_OF_PAGE: usize = 256;
-/// What an API server says for want of a reason.
+/// The API server's placeholder for a missing reason.
 const NO_REASON: &str = "Unknown";
-/// The reason that the client makes up for such an answer.
+/// The reason that the client invents for an answer that is not a Kubernetes object.
 const NO_OBJECT: &str = "Failed to parse error data";
 
-/// The error and its causes, each said once.
+/// Formats the error and its causes, each once.
 pub(crate) fn reason(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     for cause in successors(Some(error), |&cause| cause.source()) {
         let said = match cause.downcast_ref() {
             Some(kube::Error::Api(status)) => answer(status),
-            // Their causes say what it is.
+            // Their causes have the details.
             Some(kube::Error::Service(_) | kube::Error::HyperError(_)) => continue,
             _ => cause.to_string(),
         };
-        // Many errors say their causes themselves; an answer has no cause.
+        // Many errors include the text of their cause; a `Status` has no cause.
         if !text.ends_with(&said) {
             let separator = if text.is_empty() { "" } else { ": " };
             text = format!("{text}{separator}{said}");

@@ -1,6 +1,6 @@
-//! The extension's heartbeat for gardenlet: a Lease that is renewed for as long as the process runs
-//! (docs/contract.md#conditions-and-heartbeat). Older than five minutes, gardenlet calls the extension's conditions
-//! outdated.
+//! Heartbeat of the extension for gardenlet: a Lease that is renewed while the process runs
+//! (docs/contract.md#conditions-and-heartbeat). If it is older than five minutes, gardenlet reports the extension's
+//! conditions as outdated.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use tracing::warn;
 
 use crate::process::failure_reason::reason;
 
-/// Name that gardenlet looks for.
+/// Name that gardenlet expects.
 const LEASE: &str = "gardener-extension-heartbeat";
-/// Name of this extension, as the holder.
+/// Name of this extension as the holder.
 const HOLDER: &str = "gardener-extension-worker";
 
-/// Renews the lease every `period`, for ever. A failure is logged and tried again.
+/// Renews the lease every `period`, indefinitely. Failures are logged and retried.
 pub(crate) async fn beat(client: Client, namespace: String, period: Duration) {
     let api: Api<Lease> = Api::namespaced(client, &namespace);
     let mut ticks = interval(period);

@@ -1,4 +1,4 @@
-//! A little chance for pauses, so that many that fail together don't come back together. Its quality is no matter.
+//! Jitter for backoff, so that clients that fail together don't retry together. Not cryptographic.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -7,14 +7,14 @@ thread_local! {
     static STATE: Cell<u64> = Cell::new(RandomState::new().build_hasher().finish());
 }
 
-/// From 0 to 0.5.
+/// A random number from 0 to 0.5.
 pub(crate) fn random_half() -> f64 {
     let random = STATE.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     STATE.set(random);
     f64::from(u16::try_from((random >> 33) % 1000).unwrap_or_default()) / 2000.0
 }
 
-/// What is random on this thread follows from this number from now on.
+/// Makes the random numbers of this thread deterministic.
 #[cfg(feature = "simulation")]
 pub(crate) fn seed(seed: u64) {
     STATE.set(seed);

@@ -1,11 +1,11 @@
-//! Whether this process leads, as every part of it sees it: until when the lease surely is ours.
+//! Shared view of leadership: until when this process can be sure that it holds the lease.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// The leadership of this process. Clones are the same leadership.
+/// Leadership of this process. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Leadership {
     /// Until when writes are allowed, by the monotonic clock; `None` before the election and after a loss.
@@ -20,20 +20,20 @@ impl Default for Leadership {
 }
 
 impl Leadership {
-    /// The lease was written; it is ours until `until`.
+    /// Called after the lease was written, which makes it valid until `until`.
     pub(crate) fn extend(&self, until: Instant) {
         *self.until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
         self.led.send_replace(true);
     }
 
-    /// The lease is not ours any more, or is given away.
+    /// Called when the lease is lost or released.
     pub(crate) fn end(&self) {
         *self.until.lock().unwrap_or_else(PoisonError::into_inner) = None;
         self.led.send_replace(false);
     }
 
-    /// Whether a write is allowed now. A process that was stopped for a while finds its time over before it has asked
-    /// anybody.
+    /// Whether a write is allowed now. A process that was suspended for a while notices on its own that its time is
+    /// over.
     pub(crate) fn is_held(&self, now: Instant) -> bool {
         self.until.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|until| now < until)
     }
@@ -41,7 +41,7 @@ impl Leadership {
     /// Returns once this process leads.
     pub(crate) async fn wait(&self) {
         let mut led = self.led.subscribe();
-        // The sender lives in `self`, so that waiting can't fail.
+        // The sender lives in `self`, so waiting can't fail.
         let _ = led.wait_for(|led| *led).await;
     }
 }

@@ -1,13 +1,14 @@
-//! Pure decisions about a Lease: who holds it, and what this process may do about it.
+//! Pure decisions about a Lease: who holds it, and what this process may do with it.
 //!
 //! ```text
 //!  a leader   holds the lease of leaders
-//!  a shard    holds its own lease; beside it, all shards of a ring together hold the lease of leaders, so that nobody leads
-//!             while one of them writes, and none writes while somebody leads
+//!  a shard    holds its own lease; in addition, all shards of a ring together hold the lease of leaders, so that shards
+//!             and a leader never write at the same time
 //! ```
 //!
-//! Clocks of two machines are never compared. A holder is thought dead when its record has not changed for the lease's
-//! duration **as seen by our own monotonic clock**, as client-go does. Only the sharder goes by the time in the Lease of a shard.
+//! Clocks of two machines are never compared. As in client-go, a holder is considered dead if its record has not
+//! changed for the lease duration **as seen by our own monotonic clock**. Only the sharder relies on the time in the
+//! Lease of a shard.
 
 use std::time::Duration;
 
@@ -18,73 +19,73 @@ use tokio::time::Instant;
 
 use crate::process::shard::{RING_LABEL, SHARDER, Shard};
 
-/// Annotation of the lease of a shard: which process of its name holds it. A pod of a StatefulSet that was deleted by force may run on
-/// beside the next one of its name.
+/// Annotation on the lease of a shard with the process that holds it. A force-deleted pod of a StatefulSet may keep
+/// running next to its successor of the same name.
 const PROCESS: &str = "gardener-extension-worker/process";
-/// The sharder takes the lease of a shard when it was not renewed for so many times what it says.
+/// The sharder takes the lease of a shard after this multiple of its duration.
 const SHARDER_WAITS: u32 = 2;
 
-/// The three times of a lease.
+/// Time settings of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeaseTimes {
-    /// A lease that was not renewed for so long may be taken.
+    /// A lease that was not renewed for this long may be taken.
     pub(crate) lease: Duration,
-    /// A holder that could not renew for so long gives up; shorter than `lease`, so that two never write.
+    /// A holder that can't renew for this long gives up. Shorter than `lease`, so that two holders never write at the
+    /// same time.
     pub(crate) renew_deadline: Duration,
     /// Pause between attempts.
     pub(crate) retry: Duration,
 }
 
 impl LeaseTimes {
-    /// In Gardener's proportions for extensions, which are 15 s, 10 s and 2 s.
+    /// In the proportions of Gardener's extensions: 15 s, 10 s and 2 s.
     pub(crate) fn of_lease(lease: Duration) -> Self {
         Self { lease, renew_deadline: lease * 2 / 3, retry: lease * 2 / 15 }
     }
 }
 
-/// Who wants a lease, and for how long.
+/// A process that wants to hold a lease, and its settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Claim {
-    /// A name that no other process has.
+    /// A name unique to this process.
     pub(crate) process: String,
     pub(crate) role: Role,
     pub(crate) times: LeaseTimes,
 }
 
-/// As what a process wants a lease.
+/// The role in which a process holds a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// As the one that leads.
     Leader,
-    /// As the shard whose lease it is.
+    /// The shard that owns this lease.
     Shard(Shard),
-    /// As one of the shards of a ring, which hold it together.
+    /// One of the shards of a ring that hold the lease together.
     Ring(Shard),
 }
 
-/// A Lease as it was seen, and since when it is unchanged by our own clock.
+/// An observed Lease, and since when it is unchanged by our own clock.
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
     record: LeaseSpec,
     process: Option<String>,
     since: Instant,
     seen: Instant,
-    /// The record was written after this time.
+    /// The record was written after this time; `None` for the first version that was read.
     written_after: Option<Instant>,
 }
 
 /// What to do with a Lease.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Decision {
-    /// Write this record; then this process holds it.
+    /// Write this record to hold the lease.
     Write(LeaseSpec),
-    /// Another shard of the ring has just done so.
+    /// Another shard of the ring has just renewed it.
     Held,
-    /// Somebody else holds it.
+    /// Another process holds it.
     Wait { holder: String },
 }
 
-/// Remembers when the record last changed.
+/// Tracks when the record last changed.
 pub(crate) fn observe(before: Option<Observed>, lease: &Lease, now: Instant) -> Observed {
     let (record, process) = (lease.spec.clone().unwrap_or_default(), process_of(&lease.metadata));
     match before {
@@ -93,7 +94,7 @@ pub(crate) fn observe(before: Option<Observed>, lease: &Lease, now: Instant) -> 
     }
 }
 
-/// A Lease as this process has written it, which was asked for at that time.
+/// A Lease as written by this process, with a request sent at `asked`.
 pub(crate) fn observe_own(written: &Lease, asked: Instant) -> Observed {
     let now = observe(None, written, asked);
     Observed { written_after: Some(asked), ..now }
@@ -104,7 +105,7 @@ fn process_of(metadata: &ObjectMeta) -> Option<String> {
 }
 
 impl Claim {
-    /// What to do with a Lease that exists.
+    /// Decides what to do with an existing Lease.
     pub(crate) fn decide(&self, observed: &Observed, now: Instant, clock: Timestamp) -> Decision {
         let record = &observed.record;
         let holder = record.holder_identity.as_deref().unwrap_or_default();
@@ -123,7 +124,7 @@ impl Claim {
         Decision::Wait { holder: holder.to_owned() }
     }
 
-    /// Whether this process holds a Lease.
+    /// Whether this process holds the Lease.
     pub(crate) fn holds(&self, lease: &Lease) -> bool {
         lease.spec.as_ref().is_some_and(|record| self.is_held_by(record, process_of(&lease.metadata).as_deref()))
     }
@@ -133,8 +134,8 @@ impl Claim {
         is_named && (!self.is_shard() || process == Some(&self.process))
     }
 
-    /// After which time without a change the holder is thought dead. Its own duration counts: it may be configured for longer than
-    /// ours.
+    /// Time without a change after which the holder is considered dead. Uses the holder's own duration, which may be
+    /// longer than ours.
     fn duration_of(&self, record: &LeaseSpec) -> Duration {
         let said = record.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
         let said = said.map(Duration::from_secs);
@@ -147,7 +148,7 @@ impl Claim {
         matches!(self.role, Role::Shard(_))
     }
 
-    /// Who this process is in a Lease. In that of a shard it has to be its own name.
+    /// The holder identity of this process. In the lease of a shard it has to be the name of the shard.
     fn holder(&self) -> &str {
         match &self.role {
             Role::Leader => &self.process,
@@ -156,7 +157,7 @@ impl Claim {
         }
     }
 
-    /// The record of a Lease that nobody held before.
+    /// The record of a newly acquired Lease.
     pub(crate) fn taken(&self, clock: Timestamp, transitions: i32) -> LeaseSpec {
         LeaseSpec {
             holder_identity: Some(self.holder().to_owned()),
@@ -172,13 +173,13 @@ impl Claim {
         LeaseSpec { lease_duration_seconds: Some(self.seconds()), renew_time: Some(MicroTime(clock)), ..record.clone() }
     }
 
-    /// What the record says, so that others take the lease when it was not renewed for its time.
+    /// Lease duration in the record, after which others may take the lease.
     fn seconds(&self) -> i32 {
         let lease = if self.is_shard() { self.times.lease / SHARDER_WAITS } else { self.times.lease };
         i32::try_from(lease.as_secs()).unwrap_or(i32::MAX)
     }
 
-    /// Puts what belongs to the lease of a shard beside its record.
+    /// Adds the label and annotation that the lease of a shard needs.
     pub(crate) fn mark(&self, metadata: &mut ObjectMeta) {
         let Role::Shard(shard) = &self.role else { return };
         metadata.labels.get_or_insert_default().insert(RING_LABEL.to_owned(), shard.ring().to_owned());
@@ -186,7 +187,7 @@ impl Claim {
     }
 }
 
-/// The record of a holder that goes: one second is the shortest duration the API knows, and nobody holds it.
+/// The record of a released lease: no holder, and one second, the shortest duration that the API allows.
 pub(crate) fn released(record: &LeaseSpec, clock: Timestamp) -> LeaseSpec {
     LeaseSpec {
         holder_identity: Some(String::new()),
@@ -211,12 +212,12 @@ mod tests {
         Claim { process: process.to_owned(), role: Role::Leader, times: TIMES }
     }
 
-    /// Of a process of the shard `a`.
+    /// The claim of a process of the shard `a`.
     fn shard(process: &str) -> Claim {
         Claim { role: Role::Shard(Shard::new("ring", "a").unwrap()), ..claim(process) }
     }
 
-    /// Of a process of that shard, for the lease of leaders.
+    /// The claim of a process of that shard to the lease of leaders.
     fn ring(shard: &str) -> Claim {
         Claim { role: Role::Ring(Shard::new("ring", shard).unwrap()), ..claim(shard) }
     }
@@ -278,8 +279,8 @@ mod tests {
         assert_eq!(observe(Some(same), &renewed, later).since, later);
     }
 
-    /// The sharder looks for the label, takes a shard for dead whose lease has another holder than its name, and takes its lease after
-    /// twice its duration.
+    /// The sharder requires the label. It considers a shard dead if its lease has another holder than the shard's
+    /// name, and takes the lease after twice its duration.
     #[test]
     fn the_lease_of_a_shard_is_as_the_sharder_reads_it() {
         let Lease { metadata, spec } = lease(&shard("me"));
@@ -300,7 +301,8 @@ mod tests {
         assert_eq!(lease(&ring("a")).metadata, ObjectMeta::default(), "it is no shard to the sharder");
     }
 
-    /// A leader waits for the lease from the last change that it has seen. Until it may lead, no shard may write.
+    /// A leader counts from the last change that it has seen. Before it may lead, all shards must have stopped
+    /// writing.
     #[test]
     fn shards_renew_the_lease_of_leaders_before_it_is_too_old_for_their_renew_deadline() {
         let (start, clock) = (Instant::now(), Timestamp::UNIX_EPOCH);

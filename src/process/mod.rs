@@ -1,4 +1,5 @@
-//! What every process that runs for long has: logs, traces, health and metrics endpoints, leader election, the clock, threads.
+//! Infrastructure of long-running processes: logs, traces, health and metrics endpoints, leader election, clock,
+//! threads.
 
 pub(crate) mod clock;
 pub(crate) mod election;

@@ -1,7 +1,7 @@
-//! Everything that the program writes to stdout and stderr, logs included. Here is the one place where it is escaped: what came from outside
-//! can neither move the cursor nor hide or turn around what is written.
+//! Writes all of the program's output to stdout and stderr, including logs. This is the only place where output is
+//! escaped, so that text from outside can neither move the cursor nor hide or reverse other text.
 //!
-//! Colours are written always and dropped by the stream, unless it is a terminal; `NO_COLOR` drops them there too.
+//! Colours are always written. The stream removes them if it is not a terminal or if `NO_COLOR` is set.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
@@ -10,7 +10,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::api::bounded_text::is_deceptive;
 
-/// Codes of the styles in our tables, in clap's help and in the log: reset, bold, dimmed, italic, underlined, and colours.
+/// ANSI codes used in tables, in clap's help and in the log: reset, bold, dimmed, italic, underlined, and colours.
 const STYLES: [&str; 11] = ["0", "1", "2", "3", "4", "31", "32", "33", "34", "35", "36"];
 
 /// Writes data to stdout.
@@ -20,15 +20,15 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Says in one line what is wrong, on stderr. What comes from outside can't begin another one, which the runner of a pipeline could
-/// take for a command of its own.
+/// Prints an error as one line on stderr. Line breaks from outside are escaped, because a pipeline runner could treat
+/// a new line as a command.
 pub(crate) fn complain(text: &str) {
     complain_in_lines(&in_one_line(text));
 }
 
-/// Says something in lines of ours, on stderr: what comes from outside has no line breaks there.
+/// Prints lines on stderr. Text from outside must not contain line breaks.
 pub(crate) fn complain_in_lines(text: &str) {
-    // Nothing is left to do when stderr is closed.
+    // If stderr is closed, there is nothing left to do.
     let _ = write_to_stderr(&format!("{text}\n"));
 }
 
@@ -40,31 +40,30 @@ fn in_one_line(text: &str) -> String {
     text.replace('\n', "\\n")
 }
 
-/// Shows how far long work is, on stderr: on a terminal in one line that is written again and again and is empty at the end,
+/// Shows the progress of long work on stderr: on a terminal in one line that is overwritten and finally cleared,
 /// elsewhere line by line.
 pub(crate) fn progress(text: &str) {
     let stderr = io::stderr();
     let line =
         if stderr.is_terminal() { format!("\r\u{1b}[K{}", escaped(text)) } else { format!("{}\n", escaped(text)) };
     if stderr.is_terminal() || !text.is_empty() {
-        // Nothing is left to do when stderr is closed.
+        // If stderr is closed, there is nothing left to do.
         let _ = stderr.lock().write_all(line.as_bytes());
     }
 }
 
-/// Whether stderr is a terminal.
 pub(crate) fn is_watched() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Columns of the terminal that stdout is.
+/// Width of the terminal; `None` if stdout is not a terminal.
 pub(crate) fn columns() -> Option<usize> {
     let stdout = io::stdout();
     let size = stdout.is_terminal().then(|| terminal_size::terminal_size_of(&stdout)).flatten();
     size.map(|(width, _)| usize::from(width.0))
 }
 
-/// Writes whole lines of a log to stderr.
+/// Writes complete log lines to stderr.
 #[derive(Clone, Copy)]
 pub(crate) struct LogWriter;
 
@@ -87,7 +86,7 @@ impl MakeWriter<'_> for LogWriter {
     }
 }
 
-/// What is logged at once is one line.
+/// Each log write becomes one line.
 fn line_of_log(text: &str) -> String {
     match text.strip_suffix('\n') {
         Some(line) => in_one_line(line) + "\n",
@@ -95,7 +94,7 @@ fn line_of_log(text: &str) -> String {
     }
 }
 
-/// The text with deceptive characters as JSON escapes, which are right in a JSON document as well.
+/// Replaces deceptive characters with JSON escapes, so that JSON output stays valid.
 fn escaped(text: &str) -> Cow<'_, str> {
     let (mut escaped, mut rest) = (String::new(), text);
     while let Some(start) = rest.find(is_deceptive) {
@@ -119,7 +118,7 @@ fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Length of a style or a line end of CSV at the start of the text.
+/// Length of a style code or of a CSV line end at the start of the text.
 fn harmless(text: &str) -> Option<usize> {
     if text.starts_with("\r\n") {
         return Some(2);

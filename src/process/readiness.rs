@@ -1,20 +1,20 @@
-//! What the process still waits for before it is ready, in words that an operator can act on.
+//! Unmet prerequisites of readiness, described for operators.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Something that must be there before the process is ready.
+/// A prerequisite of readiness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Need {
-    /// The API server serves the kinds that are watched.
+    /// The API server serves the watched kinds.
     Kinds,
-    /// The caches hold what the API server has.
+    /// The caches are synced.
     Caches,
     /// The API server answers requests.
     Answers,
-    /// There is a certificate to present.
+    /// There is a certificate for TLS.
     Certificate,
-    /// The API server knows of the webhooks.
+    /// The webhooks are registered with the API server.
     Registration,
 }
 
@@ -30,7 +30,7 @@ impl Need {
     }
 }
 
-/// Needs and what is missing for them. Clones are the same.
+/// Unmet prerequisites. Clones share their state.
 #[derive(Clone, Debug)]
 pub(crate) struct Readiness {
     missing: Arc<Mutex<BTreeMap<Need, String>>>,
@@ -38,28 +38,28 @@ pub(crate) struct Readiness {
 }
 
 impl Readiness {
-    /// None of the needs is met yet.
+    /// Starts with all of these prerequisites unmet.
     pub(crate) fn waiting_for(needs: impl IntoIterator<Item = Need>) -> Self {
         let missing = needs.into_iter().map(|need| (need, "not checked yet".to_owned()));
         Self { missing: Arc::new(Mutex::new(missing.collect())), standing_by: Arc::default() }
     }
 
-    /// What the need waits for.
+    /// Marks a prerequisite as unmet, with a description.
     pub(crate) fn misses(&self, need: Need, text: impl Into<String>) {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(need, text.into());
     }
 
-    /// The need is met.
+    /// Marks a prerequisite as met.
     pub(crate) fn has(&self, need: Need) {
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).remove(&need);
     }
 
-    /// This process has not got its lease: it fills no cache, and is ready to take over as soon as the kinds are served.
+    /// Sets whether this process is a standby: it fills no caches, and is ready as soon as the kinds are served.
     pub(crate) fn set_standing_by(&self, standing_by: bool) {
         *self.standing_by.lock().unwrap_or_else(PoisonError::into_inner) = standing_by;
     }
 
-    /// Ready, or what is missing; the text is for people.
+    /// Text for people: ready, or the unmet prerequisites.
     pub(crate) fn report(&self) -> Result<String, String> {
         let standing_by = *self.standing_by.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +89,7 @@ mod tests {
         readiness.has(Need::Kinds);
         assert!(readiness.report().is_err(), "caches are empty");
         readiness.set_standing_by(true);
-        // Also before it has asked for its lease for the first time, when nobody may lead.
+        // Even before its first request for the lease, while there may be no leader.
         assert_eq!(readiness.report().unwrap(), "ready: standing by until this process has its lease\n");
         readiness.set_standing_by(false);
         readiness.has(Need::Caches);

@@ -1,31 +1,32 @@
-//! One of several processes that share the Workers of a seed, by the protocol of kubernetes-controller-sharding
-//! (docs/operations.md#several-processes-for-one-seed): its labels, and how a Worker stands that has them.
+//! A shard, one of several processes that share the Workers of a seed, by the protocol of
+//! kubernetes-controller-sharding (docs/operations.md#several-processes-for-one-seed). Defines its labels and their
+//! meaning on a Worker.
 //!
 //! ```text
 //!  Lease of the shard      alpha.sharding.timebertt.dev/controllerring=RING      membership
-//!  Worker                  shard.alpha.sharding.timebertt.dev/RING=SHARD         whose it is
-//!                          drain.alpha.sharding.timebertt.dev/RING               its shard has to let it go
+//!  Worker                  shard.alpha.sharding.timebertt.dev/RING=SHARD         assigned shard
+//!                          drain.alpha.sharding.timebertt.dev/RING               drain requested
 //! ```
 //!
-//! The sharder assigns Workers. A shard removes both labels of a Worker that is drained; it writes no other label.
+//! The sharder assigns Workers. To acknowledge a drain, a shard removes both labels from the Worker. It writes no
+//! other labels.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// Label of a Lease: the ring that its shard belongs to.
+/// Label of a Lease with the ring of its shard.
 pub(crate) const RING_LABEL: &str = "alpha.sharding.timebertt.dev/controllerring";
-/// Holder of the lease of a shard that the sharder has given up.
+/// Holder identity that the sharder writes into the lease of a dead shard.
 pub(crate) const SHARDER: &str = "shardlease-controller";
 
-/// Before the name of a ring, the label of an object with its shard.
+/// Prefix of the label with the shard of an object, followed by the name of the ring.
 const SHARD_LABEL: &str = "shard.alpha.sharding.timebertt.dev/";
-/// Before the name of a ring, the label of an object that its shard has to let go.
+/// Prefix of the label that requests a drain, followed by the name of the ring.
 const DRAIN_LABEL: &str = "drain.alpha.sharding.timebertt.dev/";
-/// Rings and shards are parts of labels, which are not longer.
+/// Maximum length of a label part, which limits the names of rings and shards.
 const LONGEST_NAME: usize = 63;
 
-/// A name that the protocol does not allow.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name:?} is no name of a {what}: at most 63 of a-z, 0-9, '-' and '.', with a letter or digit at both ends")]
 pub(crate) struct InvalidName {
@@ -40,42 +41,41 @@ pub(crate) struct Shard {
     name: String,
 }
 
-/// How a Worker stands to a shard.
+/// State of a Worker from the point of view of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// The shard reconciles it.
     Assigned,
-    /// The shard has to let it go.
+    /// The shard has to acknowledge a drain.
     Drained,
-    /// It is another shard's, or nobody's yet.
+    /// It is unassigned or belongs to another shard.
     NotOurs,
 }
 
 impl Shard {
-    /// The shard of that name in a ring.
+    /// Validates the names.
     ///
     /// # Errors
-    /// When one of both can't be part of a label, or the name of a Lease.
+    /// If a name can't be part of a label or the name of a Lease.
     pub(crate) fn new(ring: &str, name: &str) -> Result<Self, InvalidName> {
         Ok(Self { ring: valid("ring", ring)?, name: valid("shard", name)? })
     }
 
-    /// The ring.
     pub(crate) fn ring(&self) -> &str {
         &self.ring
     }
 
-    /// Its name, which its Lease has too.
+    /// Name of the shard and of its Lease.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Selects the Workers of this shard, those that it has to let go among them.
+    /// Label selector for the Workers of this shard, including drained ones.
     pub(crate) fn selector(&self) -> String {
         format!("{}={}", self.shard_label(), self.name)
     }
 
-    /// How a Worker with these labels stands.
+    /// The state of a Worker with these labels.
     pub(crate) fn standing(&self, labels: Option<&BTreeMap<String, String>>) -> Standing {
         let label = |key: &str| labels.and_then(|labels| labels.get(key));
         match (label(&self.shard_label()), label(&self.drain_label())) {
@@ -85,7 +85,7 @@ impl Shard {
         }
     }
 
-    /// Lets an object in that version go: a merge patch that takes both labels off.
+    /// Acknowledges a drain: a merge patch of this version that removes both labels.
     pub(crate) fn acknowledgement(&self, version: u64) -> Value {
         let labels = json!({ self.shard_label(): null, self.drain_label(): null });
         json!({"metadata": {"resourceVersion": version.to_string(), "labels": labels}})
@@ -106,7 +106,7 @@ fn valid(what: &'static str, name: &str) -> Result<String, InvalidName> {
     let is_known = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
     match name.len() <= LONGEST_NAME && name.bytes().all(is_known) && name.split('.').all(is_part) {
         true => Ok(name.to_owned()),
-        // Who runs the program gets back what was typed, and not more of it than fits.
+        // Repeats the input in the error, but no more than fits.
         false => Err(InvalidName { what, name: name.chars().take(LONGEST_NAME + 1).collect() }),
     }
 }
@@ -119,7 +119,7 @@ mod tests {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
 
-    /// What the functions LabelShard and LabelDrain of v0.11.0 return, and its LabelControllerRing.
+    /// Expected values are the results of LabelShard and LabelDrain in v0.11.0, and its LabelControllerRing.
     #[test]
     fn labels_are_those_of_the_sharder() {
         let shard = Shard::new("workers", "worker-0").unwrap();

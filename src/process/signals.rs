@@ -1,4 +1,4 @@
-//! The signals by which a process is told to stop.
+//! Signals that stop the process.
 
 use std::future::Future;
 

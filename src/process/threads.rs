@@ -1,4 +1,4 @@
-//! The threads that everything runs on.
+//! Async runtimes and their threads.
 
 use std::future::Future;
 use std::io;
@@ -8,22 +8,22 @@ use anyhow::Context;
 
 use tokio::runtime::{Builder, Runtime};
 
-/// More threads than these would mostly wait, and each holds memory of its own: a node may have a hundred processors.
+/// Maximum number of threads. More would mostly be idle, and each needs memory; a node may have a hundred CPUs.
 const MOST: usize = 4;
 
-/// One for everything, for who mostly asks others and waits: to hand work from one thread to the next costs more than is gained
+/// Single-threaded runtime for I/O-bound commands. Handing work between threads would cost more than it gains
 /// (docs/performance.md#threads).
 pub(crate) fn one() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// As many as there are processors, for whom others wait: one long answer must not hold up the next.
+/// Runtime with one thread per CPU, for servers: one slow response must not delay the next.
 pub(crate) fn several() -> io::Result<Runtime> {
     let threads = available_parallelism().map_or(1, usize::from).min(MOST);
     Builder::new_multi_thread().worker_threads(threads).enable_all().build()
 }
 
-/// Waits for the requests of a command.
+/// Runs the requests of a command to completion.
 pub(crate) fn block_on<T>(requests: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     one().context("no runtime")?.block_on(requests)
 }

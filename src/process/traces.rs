@@ -1,15 +1,15 @@
-//! Traces of what is done for a Worker, for a collector of OpenTelemetry. Optional: without the feature `otlp` nothing of it is
-//! compiled but empty spans.
+//! Traces of reconciles for an OpenTelemetry collector. Optional: without the feature `otlp`, only empty spans are
+//! compiled.
 //!
 //! ```text
 //!  reconcile: one of a Worker             operation, namespace, name, worker type, outcome
 //!    ├─ perform                           then its steps: observe, dependencies, plan, apply, clean-up
 //!    │    ├─ observe, dependencies, plan, …
 //!    │    └─ patch machinedeployments, …  requests to the API server: verb, resource, status
-//!    └─ patch workers                     what is written before and after it
+//!    └─ patch workers                     writes before and after it
 //! ```
 //!
-//! Attributes are words of this program, namespaces and names; what stands in objects, such as Secrets, is not among them.
+//! Attributes are constants of this program, namespaces and names, never contents of objects such as Secrets.
 
 use std::time::{Duration, SystemTime};
 
@@ -28,10 +28,10 @@ pub(crate) use export::Traces;
 #[cfg(not(feature = "otlp"))]
 pub(crate) use nowhere::Traces;
 
-/// Target of the spans that are sent. Logs don't show them: their level is below what is logged.
+/// Target of exported spans. Their level is below the log level, so logs don't contain them.
 const TARGET: &str = "gardener_extension_worker::traces";
 
-/// A reconcile of a Worker.
+/// Span of a reconcile of a Worker.
 pub(crate) fn of_reconcile(namespace: &str, name: &str, worker_type: &str, operation: Operation, begins: bool) -> Span {
     if cfg!(not(feature = "otlp")) {
         return Span::none();
@@ -54,7 +54,7 @@ pub(crate) fn of_perform() -> Span {
     if is_traced() { trace_span!(target: TARGET, "perform") } else { Span::none() }
 }
 
-/// A request to the API server, where it is made for a reconcile.
+/// Span of a request to the API server, if it belongs to a reconcile.
 pub(crate) fn of_request(verb: &'static str, resource: &str) -> Span {
     if !is_traced() {
         return Span::none();
@@ -80,14 +80,14 @@ pub(crate) fn answered(request: &Span, code: Option<u16>) {
     }
 }
 
-/// `perform` has ended, which has begun then: its steps become spans of their own.
+/// Adds the steps of `perform`, which began at `began`, as spans of their own.
 pub(crate) fn passed(pass_span: &Span, began: SystemTime, steps: &[(&'static str, Duration)]) {
     if !pass_span.is_none() {
         Traces::steps(pass_span, began, steps);
     }
 }
 
-/// The current reconcile has this outcome.
+/// Records the outcome of the current reconcile.
 pub(crate) fn ended(outcome: &'static str, is_failure: bool) {
     if !is_traced() {
         return;
@@ -99,7 +99,7 @@ pub(crate) fn ended(outcome: &'static str, is_failure: bool) {
     }
 }
 
-/// Whether the current span is one that is sent.
+/// Whether the current span is exported.
 fn is_traced() -> bool {
     cfg!(feature = "otlp") && Span::current().metadata().is_some_and(|metadata| metadata.target() == TARGET)
 }

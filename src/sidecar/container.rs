@@ -1,20 +1,20 @@
-//! The sidecar as a container, with its volume and the policy of its autoscaler (docs/contract.md#its-sidecar).
+//! The sidecar container, its volume, and its policy in the VerticalPodAutoscaler (docs/contract.md#its-sidecar).
 
 use serde_json::{Value, json};
 
 use super::surroundings::Surroundings;
 
-/// Port of the sidecar's metrics and health.
+/// Port of the sidecar's metrics and health endpoints.
 const PORT: u16 = 10259;
-/// Where gardenlet's volume `kubeconfig` with the shoot's kubeconfig is mounted.
+/// Mount path of gardenlet's volume `kubeconfig` with the shoot's kubeconfig.
 const KUBECONFIG_FOLDER: &str = "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig";
-/// Where the token of a workload identity is mounted.
+/// Mount path of the token of a workload identity.
 const WORKLOAD_IDENTITY_FOLDER: &str = "/var/run/secrets/gardener.cloud/workload-identity";
-/// The volume with that token.
+/// Name of the volume with that token.
 const WORKLOAD_IDENTITY: &str = "workload-identity";
-/// The namespace of control planes that run in their own cluster.
+/// Namespace of control planes that run in their own cluster.
 const KUBE_SYSTEM: &str = "kube-system";
-/// The Secret with the credentials for the cloud.
+/// Name of the Secret with the cloud credentials.
 pub(super) const CREDENTIALS: &str = "cloudprovider";
 
 /// The sidecar of one provider.
@@ -22,14 +22,14 @@ pub(super) const CREDENTIALS: &str = "cloudprovider";
 pub(crate) struct Sidecar {
     /// `spec.type` of Workers.
     pub(crate) provider_type: String,
-    /// As a container runtime reads it.
+    /// Image reference for the container runtime.
     pub(crate) image: String,
-    /// What only this provider's sidecar is told.
+    /// Arguments that only this provider's sidecar has.
     pub(crate) arguments: &'static [&'static str],
 }
 
 impl Sidecar {
-    /// Name of the container, the same as with the Go extension: it finds its own.
+    /// Name of the container. The same as in the Go extension, so that neither of them adds a second container.
     pub(super) fn name(&self) -> String {
         format!("machine-controller-manager-provider-{}", self.provider_type)
     }
@@ -88,24 +88,24 @@ impl Sidecar {
         arguments
     }
 
-    /// The policy in the VerticalPodAutoscaler, where gardenlet's own says that other containers are left alone.
+    /// Container policy in the VerticalPodAutoscaler, because gardenlet's default policy excludes other containers.
     pub(super) fn autoscaler_policy(&self) -> Value {
         json!({"containerName": self.name(), "controlledValues": "RequestsOnly"})
     }
 }
 
-/// Where the sidecar finds the cluster whose nodes it makes.
+/// Path of the kubeconfig of the cluster for which the sidecar creates nodes.
 fn target_kubeconfig(namespace: &str, surroundings: Surroundings) -> String {
     match (surroundings.self_hosted, namespace) {
         (false, _) => format!("{KUBECONFIG_FOLDER}/kubeconfig"),
-        // It runs in that cluster.
+        // The sidecar runs in that cluster.
         (true, KUBE_SYSTEM) => String::new(),
-        // There is no such cluster yet: machines for its control plane are being made.
+        // That cluster does not exist yet: its control plane machines are being created.
         (true, _) => "none".to_owned(),
     }
 }
 
-/// The volume that a workload identity needs.
+/// The volume for a workload identity.
 pub(super) fn volume(surroundings: Surroundings) -> Option<Value> {
     let volume = json!({
         "name": WORKLOAD_IDENTITY,

@@ -1,4 +1,5 @@
-//! What has to change about a Deployment or a VerticalPodAutoscaler so that it has the sidecar. Nothing where it has it.
+//! Computes the patch that adds the sidecar to a Deployment or VerticalPodAutoscaler. Empty if the sidecar is up to
+//! date.
 
 use serde_json::{Value, json};
 
@@ -11,13 +12,13 @@ pub(super) const DEPLOYMENT: &str = "machine-controller-manager";
 /// The VerticalPodAutoscaler that gets its policy.
 pub(super) const AUTOSCALER: &str = "machine-controller-manager-vpa";
 
-/// Whether an object is the one of that name, and stays: what is being deleted is left alone.
+/// Whether an object has this name and is not being deleted.
 pub(super) fn is_subject(object: &Value, name: &str) -> bool {
     let metadata = &object["metadata"];
     metadata["name"] == name && metadata["deletionTimestamp"].is_null()
 }
 
-/// The changes of a Deployment.
+/// The patch of a Deployment.
 pub(crate) fn into_deployment(
     deployment: &Value,
     sidecar: &Sidecar,
@@ -25,7 +26,7 @@ pub(crate) fn into_deployment(
     surroundings: Surroundings,
 ) -> Vec<PatchOperation> {
     let pod = "/spec/template/spec";
-    // The API server refuses a Deployment without a pod by itself.
+    // The API server itself rejects a Deployment without a pod.
     if !deployment.pointer(pod).is_some_and(Value::is_object) {
         return Vec::new();
     }
@@ -40,7 +41,7 @@ pub(crate) fn into_deployment(
     container.into_iter().chain(volume).collect()
 }
 
-/// The change of a VerticalPodAutoscaler.
+/// The patch of a VerticalPodAutoscaler.
 pub(crate) fn into_autoscaler(autoscaler: &Value, sidecar: &Sidecar) -> Vec<PatchOperation> {
     let wanted = sidecar.autoscaler_policy();
     let Some(spec) = autoscaler["spec"].as_object() else { return Vec::new() };
@@ -52,15 +53,16 @@ pub(crate) fn into_autoscaler(autoscaler: &Value, sidecar: &Sidecar) -> Vec<Patc
     entry.into_list(autoscaler, "/spec/resourcePolicy/containerPolicies", "containerName").into_iter().collect()
 }
 
-/// An entry of a list that has names.
+/// An entry of a list with named entries.
 struct Entry {
     wanted: Value,
-    /// What an API server adds to it.
+    /// Values that an API server adds by default.
     defaults: Value,
 }
 
 impl Entry {
-    /// The step that puts it into the list at that place of the object: over the one of its name, or behind all others.
+    /// The operation that adds the entry to the list at this path, or replaces the one with its name. `None` if it is
+    /// up to date.
     fn into_list(self, object: &Value, list: &str, name: &str) -> Option<PatchOperation> {
         let Some(entries) = object.pointer(list).and_then(Value::as_array) else {
             return Some(PatchOperation::Add { path: list.to_owned(), value: json!([self.wanted]) });
@@ -102,7 +104,7 @@ mod tests {
         Sidecar { provider_type: "azure".to_owned(), image: "mcm-azure:v1".to_owned(), arguments: &["--of-azure=1"] }
     }
 
-    /// A Deployment as gardenlet writes it, with these containers beside its own.
+    /// A Deployment as written by gardenlet, with additional containers.
     fn deployment(more: &[Value]) -> Value {
         let mut containers = vec![json!({"name": "machine-controller-manager", "image": "mcm:v1"})];
         containers.extend_from_slice(more);

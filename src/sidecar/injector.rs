@@ -1,4 +1,4 @@
-//! A request from its arrival to its verdict: whose object it is, what of its shoot decides, what is changed.
+//! Handles a request: identifies the object, reads what it needs of the shoot, and returns the patch.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,15 +18,15 @@ use super::surroundings::{Surroundings, is_self_hosted};
 use super::webhooks::{AUTOSCALERS, DEPLOYMENTS};
 use crate::webhook::{Denial, Operation, PatchOperation, ReviewRequest, Reviewer, Verdict};
 
-/// What reading may take; an API server waits ten seconds for the whole answer.
+/// Time limit for reads. The API server waits ten seconds for the whole response.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
 const CLUSTERS: &str = "/apis/extensions.gardener.cloud/v1alpha1/clusters";
-/// Label of Secrets that tells what they are for.
+/// Label of Secrets with their purpose.
 const PURPOSE: &str = "security.gardener.cloud/purpose";
-/// Its value for those with a token that is renewed.
+/// Value of that label for Secrets with a renewed token.
 const TOKEN_REQUESTOR: &str = "workload-identity-token-requestor";
 
-/// Gives the objects of one provider's shoots its sidecar.
+/// Injects the sidecar of one provider.
 pub(super) struct Injector {
     pub(super) sidecar: Sidecar,
     pub(super) client: Client,
@@ -36,7 +36,7 @@ impl Reviewer for Injector {
     fn review(&self, request: Arc<ReviewRequest>) -> BoxFuture<'_, Verdict> {
         async move {
             self.patch(&request).await.map_or_else(
-                // It is not the object's fault, so it may be tried again.
+                // Not an error of the object, so the client may retry.
                 |error| {
                     let object = request.object_name();
                     Verdict::Denied(Denial::internal(format!("{} {object}: {error:#}", request.resource)))
@@ -67,7 +67,7 @@ impl Injector {
         }
     }
 
-    /// Asked for each time: it is seldom asked, and what is remembered may be over.
+    /// Not cached, because requests are rare and the data may change.
     async fn surroundings(&self, namespace: &str) -> anyhow::Result<Surroundings> {
         let (self_hosted, workload_identity) =
             tokio::try_join!(self.is_self_hosted(namespace), self.is_workload_identity(namespace))?;
@@ -82,7 +82,7 @@ impl Injector {
         self_hosted.with_context(|| format!("Cluster {namespace} has no Shoot"))
     }
 
-    /// Only the metadata of the credentials is read.
+    /// Reads only the metadata of the credentials.
     async fn is_workload_identity(&self, namespace: &str) -> anyhow::Result<bool> {
         let api: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
         let credentials = api.get_metadata(CREDENTIALS).await;

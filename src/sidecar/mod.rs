@@ -1,15 +1,15 @@
-//! The webhook of a seed that gives machine-controller-manager the sidecar of its provider: the container that talks to the
-//! cloud. gardenlet deploys machine-controller-manager without it (docs/contract.md#its-sidecar).
+//! Webhook of a seed that adds the provider's sidecar to machine-controller-manager: the container that manages
+//! machines at the cloud. gardenlet deploys machine-controller-manager without it (docs/contract.md#its-sidecar).
 //!
 //! ```text
 //!  Deployment, VerticalPodAutoscaler ──► injector ── the Shoot and its credentials, from the seed ──► injection ──► patch
 //! ```
 //!
 //! * `container`: the container and its volume; pure;
-//! * `injection`: what has to change about an object so that it has them; pure;
-//! * `surroundings`: what of a shoot decides about the container;
-//! * `injector`: a request from its arrival to its verdict;
-//! * `webhooks`, `arguments`: what is registered, and what the command is told.
+//! * `injection`: the patch that adds them to an object; pure;
+//! * `surroundings`: properties of a shoot that affect the container;
+//! * `injector`: handles requests;
+//! * `webhooks`, `arguments`: the webhook registration and the arguments of the command.
 
 mod arguments;
 pub(crate) mod container;
@@ -29,7 +29,7 @@ use webhooks::{RESOURCES, path, webhook};
 use crate::provider::Providers;
 use crate::webhook::{self as server, Reviewer, Routes, Served, WebhookKind, WebhookMetrics};
 
-/// Serves the webhook for these providers until it is told to stop.
+/// Serves the webhook for these providers until the process is stopped.
 #[must_use]
 pub fn run(arguments: SidecarArguments, providers: Providers) -> ExitCode {
     let paths = arguments.images.iter().map(|image| path(&image.provider_type)).collect();
@@ -52,7 +52,7 @@ async fn served(arguments: &SidecarArguments, providers: Providers) -> anyhow::R
     Ok(Served { asking: cluster.clone(), cluster, files, webhooks, routes })
 }
 
-/// One sidecar for each image, of a provider that there is.
+/// One sidecar per image. Each image needs a supported provider.
 fn sidecars(arguments: &SidecarArguments, providers: Providers) -> anyhow::Result<Vec<Sidecar>> {
     let mut sidecars: Vec<Sidecar> = Vec::new();
     for image in &arguments.images {

@@ -1,20 +1,19 @@
-//! What of a shoot decides about its sidecar.
+//! Properties of a shoot that affect its sidecar.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::api::gotext::json::{DecodeError, decode_lenient, null_as_default};
 
-/// What of a shoot decides about its sidecar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Surroundings {
-    /// The shoot's own nodes carry its control plane.
+    /// The control plane runs on nodes of the shoot itself.
     pub(crate) self_hosted: bool,
     /// The credentials are a token that is renewed.
     pub(crate) workload_identity: bool,
 }
 
-/// What is read of a Cluster.
+/// The fields of a Cluster that are needed.
 #[derive(Deserialize)]
 struct Cluster {
     #[serde(default, deserialize_with = "null_as_default")]
@@ -50,7 +49,7 @@ struct Pool {
     control_plane: Option<IgnoredAny>,
 }
 
-/// Whether the Shoot of a Cluster, as text, is self-hosted; `None` when there is no Shoot in it.
+/// Whether the Shoot in a Cluster (as JSON) is self-hosted; `None` if the Cluster has no Shoot.
 pub(crate) fn is_self_hosted(cluster: &str) -> Result<Option<bool>, DecodeError> {
     let cluster: Cluster = decode_lenient(cluster)?;
     let pools = cluster.spec.shoot.map(|shoot| shoot.spec.provider.workers);

@@ -1,18 +1,18 @@
-//! What is registered at the seed.
+//! Webhooks to register in the seed.
 
 use std::collections::BTreeMap;
 
 use crate::webhook::{Webhook, WebhookRule};
 
-/// Group and plural name of Deployments.
+/// Group and plural of Deployments.
 pub(super) const DEPLOYMENTS: (&str, &str) = ("apps", "deployments");
-/// Group and plural name of VerticalPodAutoscalers.
+/// Group and plural of VerticalPodAutoscalers.
 pub(super) const AUTOSCALERS: (&str, &str) = ("autoscaling.k8s.io", "verticalpodautoscalers");
-/// Plural names of what is changed.
+/// Plurals of the changed resources.
 pub(super) const RESOURCES: &[&str] = &[DEPLOYMENTS.1, AUTOSCALERS.1];
-/// The label that gardenlet puts on objects for webhooks of providers.
+/// Label that gardenlet sets on objects for provider webhooks.
 const FOR_WEBHOOKS: &str = "provider.extensions.gardener.cloud/mutated-by-controlplane-webhook";
-/// The label that gardenlet puts on the namespace of a shoot's control plane.
+/// Label that gardenlet sets on the namespace of a shoot's control plane.
 const PROVIDER: &str = "shoot.gardener.cloud/provider";
 
 /// Path of a provider's webhook.
@@ -20,7 +20,7 @@ pub(super) fn path(provider_type: &str) -> String {
     format!("/sidecar/{provider_type}")
 }
 
-/// The webhook for shoots of one provider. Each provider has its own, so that the type need not be asked for.
+/// The webhook for shoots of one provider. A webhook per provider avoids reading the type of the shoot.
 pub(super) fn webhook(provider_type: &str) -> Webhook {
     let rule = |(group, resource)| WebhookRule { group, version: "v1", resources: vec![resource] };
     Webhook {

@@ -1,22 +1,21 @@
-//! What EC2 answers, in XML.
+//! XML responses of EC2.
 
 use serde::Deserialize;
 
 use crate::api::bounded_text::beginning;
 use crate::images::sources::Ec2Image;
 
-/// Most characters of an error in a message.
+/// Maximum number of characters of an error in a message.
 const MOST_OF_ERROR: usize = 300;
 
-/// A page of images.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) images: Vec<Ec2Image>,
-    /// What asks for the next page.
+    /// Token for the next page.
     pub(super) next: Option<String>,
 }
 
-/// An error as EC2 writes it.
+/// An error response.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
 pub(super) struct Refusal {
@@ -25,13 +24,13 @@ pub(super) struct Refusal {
 }
 
 impl Refusal {
-    /// Code and first line: behind it EC2 may repeat the request, with its token.
+    /// Code and first line of the message. The other lines may repeat the request, including its token.
     pub(super) fn text(&self) -> String {
         let line = self.message.lines().next().unwrap_or_default();
         beginning(&format!("{}: {line}", self.code), MOST_OF_ERROR)
     }
 
-    /// Whether it passes by itself.
+    /// Whether a retry can succeed.
     pub(super) fn is_throttling(&self) -> bool {
         ["RequestLimitExceeded", "Throttling", "ThrottlingException", "Unavailable", "InternalError"]
             .contains(&self.code.as_str())
@@ -51,16 +50,16 @@ struct Images {
     item: Vec<Ec2Image>,
 }
 
-/// Reads a page.
+/// Decodes a page.
 ///
 /// # Errors
-/// When it is none; no word of it is repeated, for it may be anything.
+/// If it can't be decoded. The error does not quote the response, which may contain anything.
 pub(super) fn page(xml: &[u8]) -> Result<Page, String> {
     let answer: Answer = read(xml).map_err(|problem| format!("the answer can't be read: {problem}"))?;
     Ok(Page { images: answer.images_set.item, next: answer.next_token.filter(|token| !token.is_empty()) })
 }
 
-/// Reads an error; what is none has no code.
+/// Decodes an error response. Any other response has no code.
 pub(super) fn refusal(xml: &[u8]) -> Refusal {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]

@@ -1,4 +1,4 @@
-//! Who asks EC2 in one region: signed, and tried again where that helps.
+//! EC2 client for one region, with signed requests and retries.
 
 use std::time::{Duration, SystemTime};
 
@@ -16,21 +16,21 @@ use crate::cloud::image_source::{ImageSource, ImageSourceError};
 use crate::images::query::ImageQuery;
 use crate::images::sources::{Ec2Image, Listing, ec2_listing};
 
-/// How long an answer may take.
+/// Time limit for a response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// The largest answer that is read: a page of images has some megabytes.
+/// Maximum size of a response. A page of images has some megabytes.
 const MOST_BYTES: usize = 64 << 20;
-/// Pages of a list.
+/// Maximum number of pages of a list.
 const MOST_PAGES: usize = 2000;
-/// How long to wait before a request is made again.
+/// Delays between retries.
 const PAUSES: [Duration; 4] =
     [Duration::from_millis(500), Duration::from_secs(2), Duration::from_secs(5), Duration::from_secs(10)];
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
-/// Domains of EC2 by the beginning of a region; that of all others is `amazonaws.com`.
+/// Domains of EC2 by region prefix; all other regions use `amazonaws.com`.
 const DOMAINS: [(&str, &str); 4] =
     [("cn-", "amazonaws.com.cn"), ("eusc-", "amazonaws.eu"), ("us-isob-", "sc2s.sgov.gov"), ("us-iso-", "c2s.ic.gov")];
 
-/// EC2 in one region.
+/// A client of EC2 in one region.
 pub struct Ec2 {
     client: Client,
     credentials: KeptCredentials,
@@ -38,7 +38,7 @@ pub struct Ec2 {
     endpoint: Url,
 }
 
-/// Why a page did not come.
+/// Why a page could not be read.
 struct Failure {
     text: String,
     passes: bool,
@@ -51,11 +51,11 @@ impl Failure {
 }
 
 impl Ec2 {
-    /// EC2 in these regions, with what the environment, the profile and the machine say about credentials. `endpoint` is asked
-    /// instead of AWS's own addresses, if it is named here or in the configuration.
+    /// Clients for these regions, with the credentials of the environment, the profile or the machine. An `endpoint`,
+    /// from here or from the AWS configuration, replaces AWS's own addresses.
     ///
     /// # Errors
-    /// When a region or an address is none, or no credentials are configured.
+    /// If a region or an address is invalid, or no credentials are configured.
     pub async fn in_regions(regions: &[String], endpoint: Option<&str>) -> Result<Vec<Self>, ImageSourceError> {
         let unusable = |text: String| ImageSourceError::new("EC2", text);
         if let Some(wrong) = regions.iter().find(|region| !is_region(region)) {
@@ -82,7 +82,7 @@ impl Ec2 {
         ImageSourceError::new(format!("EC2 in {}", self.region), text)
     }
 
-    /// All pages of a call.
+    /// Reads all pages of a call.
     async fn pages(&self, call: &[(String, String)], images: &mut Vec<Ec2Image>) -> Result<(), ImageSourceError> {
         let mut next: Option<String> = None;
         for _ in 0..MOST_PAGES {
@@ -96,7 +96,7 @@ impl Ec2 {
         Err(self.error(format!("more than {MOST_PAGES} pages; name owners, or lookups with fewer names")))
     }
 
-    /// A page; what passes by itself is tried again.
+    /// Reads a page, with retries for transient errors.
     async fn page(&self, form: &str) -> Result<Page, ImageSourceError> {
         let mut pauses = PAUSES.into_iter();
         loop {
@@ -137,7 +137,7 @@ impl Ec2 {
         Err(Failure { text, passes: refusal.is_throttling() || status.is_server_error() || status.as_u16() == 429 })
     }
 
-    /// The headers by which EC2 knows who asks.
+    /// The headers that sign a request.
     async fn signature(&self, form: &str) -> Result<Vec<(String, String)>, Failure> {
         let identity = self.credentials.get().await.map_err(Failure::lasting)?.into();
         let parameters = SigningParams::builder()
@@ -168,7 +168,7 @@ impl ImageSource for Ec2 {
     }
 }
 
-/// It becomes a part of an address.
+/// Only these characters, because the region becomes part of a host name.
 fn is_region(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }

@@ -1,5 +1,5 @@
-//! The credentials that AWS's own tools would use, kept until shortly before they expire: each page of a list is signed with them,
-//! and who gives them out (STS, SSO, a program) is asked once.
+//! The credentials that AWS's own tools would use, cached until shortly before they expire. Every page of a list
+//! needs a signature, and the issuer (STS, SSO, a program) should get only one request.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -8,9 +8,9 @@ use aws_credential_types::Credentials;
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
 use tokio::sync::Mutex;
 
-/// How long somebody may take to give credentials.
+/// Time limit for the issuer of credentials.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How long before they expire credentials are not used any more.
+/// How long before their expiry credentials are no longer used.
 const MARGIN: Duration = Duration::from_secs(120);
 
 /// Credentials for all regions.
@@ -25,10 +25,10 @@ impl KeptCredentials {
         Self { provider, kept: Arc::default() }
     }
 
-    /// Those that can be used now.
+    /// Returns valid credentials.
     ///
     /// # Errors
-    /// With the sources that were tried, never with what was in them.
+    /// The error lists the sources that were tried, but never their content.
     pub(super) async fn get(&self) -> Result<Credentials, String> {
         let mut kept = self.kept.lock().await;
         let is_good = |known: &&Credentials| known.expiry().is_none_or(|expiry| expiry > SystemTime::now() + MARGIN);

@@ -1,11 +1,11 @@
-//! AWS: its images, from EC2's `DescribeImages`. Only with the feature `live-images`.
+//! AWS images from EC2's `DescribeImages`. Only with the feature `live-images`.
 //!
-//! * `client`: who asks, and how often;
-//! * `credentials`: with what AWS's own configuration says;
-//! * `request`: the call as EC2's Query API wants it;
-//! * `answer`: what comes back; its images are read as those that `aws ec2 describe-images` prints.
+//! * `client`: sends requests, with retries;
+//! * `credentials`: credentials from AWS's own configuration;
+//! * `request`: the call in the form of EC2's Query API;
+//! * `answer`: the response. Its images are decoded like the output of `aws ec2 describe-images`.
 //!
-//! One call needs no SDK of 800 (docs/dependencies.md).
+//! A single call does not justify an SDK for 800 (docs/dependencies.md).
 
 mod answer;
 mod client;

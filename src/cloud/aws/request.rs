@@ -4,14 +4,14 @@ use reqwest::Url;
 
 use crate::images::query::ImageQuery;
 
-/// The version of the API that requests are made in.
+/// Version of the API.
 const API_VERSION: &str = "2016-11-15";
-/// Images of one page.
+/// Number of images per page.
 const PAGE: &str = "1000";
-/// Values that a filter may have.
+/// Maximum number of values of a filter.
 const MOST_VALUES: usize = 200;
 
-/// The calls that a query needs, without the page: a filter has a bounded number of values.
+/// The calls for a query, without paging. Several, because a filter has a bounded number of values.
 pub(super) fn calls(query: &ImageQuery) -> Vec<Vec<(String, String)>> {
     if query.names.is_empty() {
         return vec![call(&query.owners, &[])];
@@ -20,7 +20,7 @@ pub(super) fn calls(query: &ImageQuery) -> Vec<Vec<(String, String)>> {
 }
 
 fn call(owners: &[String], names: &[String]) -> Vec<(String, String)> {
-    // Deprecated images are asked for as well, so that it can be said why one is not used.
+    // Includes deprecated images, to explain why one is not used.
     let fixed =
         [("Action", "DescribeImages"), ("Version", API_VERSION), ("MaxResults", PAGE), ("IncludeDeprecated", "true")];
     let fixed = fixed.map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -30,7 +30,7 @@ fn call(owners: &[String], names: &[String]) -> Vec<(String, String)> {
     fixed.into_iter().chain(owners).chain(filter).chain(names).collect()
 }
 
-/// A call as a form, for the first page or the one behind a token.
+/// Encodes a call as a form, for the first page or the page of a token.
 pub(super) fn form(call: &[(String, String)], page: Option<&str>, endpoint: &Url) -> String {
     let mut form = endpoint.clone();
     form.query_pairs_mut().clear().extend_pairs(call).extend_pairs(page.map(|token| ("NextToken", token)));

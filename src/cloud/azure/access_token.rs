@@ -1,7 +1,8 @@
-//! The access token on each request: one for all who ask as the same account, and one request for it at a time.
+//! Adds the access token to each request. All clients of an account share it, and only one request for it runs at a
+//! time.
 //!
-//! The SDK's own policy keeps it behind a lock of `async-lock` 3.5, in which two that wait wake each other for as long as a third one
-//! waits for a token: a whole processor while a login authority does not answer.
+//! The SDK's own policy guards it with a lock of `async-lock` 3.5, in which two waiters keep waking each other while
+//! a third one waits for a token. That occupies a whole CPU while a login authority does not answer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,10 +16,10 @@ use azure_core::http::{ClientMethodOptions, Context, Request};
 use azure_core::time::{Duration, OffsetDateTime};
 use tokio::sync::Mutex;
 
-/// Before a token expires, another one is asked for.
+/// How long before its expiry a token is renewed.
 const RENEWED_BEFORE: Duration = Duration::minutes(5);
 
-/// A policy that lets nothing go without an access token, or by anything but TLS.
+/// A policy that adds an access token to every request and refuses requests without TLS.
 pub(super) struct Authorized {
     credential: Arc<dyn TokenCredential>,
     scope: String,
@@ -78,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers one after the other: how long a token lasts in minutes, nothing for a refusal; and then none at all.
+    /// Token lifetimes in minutes, one per answer. `None` refuses; once the list is empty, it never answers.
     #[derive(Debug, Default)]
     struct Authority {
         answers: StdMutex<Vec<Option<i64>>>,
@@ -106,7 +107,7 @@ mod tests {
         }
     }
 
-    /// Answers with the token that it was asked with.
+    /// Responds with the token of the request.
     #[derive(Debug)]
     struct Echo;
 

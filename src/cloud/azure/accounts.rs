@@ -1,4 +1,4 @@
-//! Who asks Azure: one pipeline, and with it one access token, for all Workers with the same credentials.
+//! Accounts at Azure: one pipeline, and so one access token, for all Workers with the same credentials.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,11 +29,11 @@ use crate::cloud::WriteCheck;
 use crate::provider::azure::cloud::AzureCloud;
 use crate::provider::azure::credentials::{Credentials, Proof};
 
-/// Accounts that nobody has used for so long are forgotten. The tokens of workload identities change all the time, and
-/// each of them is an account.
+/// Unused accounts are dropped after this time. Tokens of workload identities change all the time, and each of them
+/// is a new account.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60 * 60);
 
-/// What a token depends on. Two shoots share an access token only when they prove the same with the same.
+/// Inputs of an access token. Two shoots share a token only if all of them are equal.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Identity {
     cloud: AzureCloud,
@@ -56,29 +56,29 @@ struct Known {
     used: Instant,
 }
 
-/// A pipeline with its token.
+/// A pipeline with its access token.
 #[derive(Clone)]
 pub(super) struct Account {
     pub(super) pipeline: Pipeline,
-    /// Another number for each account that there ever was.
+    /// Unique among all accounts of this process.
     number: u64,
 }
 
 impl Accounts {
-    /// Asked over the network.
+    /// Sends requests over the network.
     pub(super) fn new(addresses: Addresses, write_check: WriteCheck) -> Self {
         Self::by(transport(new_http_client(None), addresses.clone(), write_check), addresses, retries())
     }
 
-    /// Asked by this transport, with these tries.
+    /// Sends requests through this transport, with these retries.
     pub(super) fn by(transport: Transport, addresses: Addresses, retries: RetryOptions) -> Self {
         Self { addresses, transport, retries, known: Mutex::default(), made: AtomicU64::default() }
     }
 
-    /// The account of these credentials. Nothing is request for yet.
+    /// The account of these credentials. Sends no request yet.
     ///
     /// # Errors
-    /// When they can't be used at all.
+    /// If the credentials are unusable.
     pub(super) fn account(&self, cloud: AzureCloud, credentials: &Credentials) -> Result<Account, AzureError> {
         let identity = Identity {
             cloud,
@@ -99,7 +99,7 @@ impl Accounts {
         Ok(account)
     }
 
-    /// An account was refused: whoever comes next gets another one, with another token.
+    /// Drops an account that was refused, so that the next caller gets a new one with a new token.
     pub(super) fn drop_account(&self, refused: &Account) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, known| known.account.number != refused.number);
@@ -139,8 +139,8 @@ impl Accounts {
     }
 }
 
-/// Answers that pass by themselves (408, 429, 500, 502, 503, 504) and broken connections are tried again, after `Retry-After` where there
-/// is one. This is no one's time but that of the task behind the scenes.
+/// Retries transient status codes (408, 429, 500, 502, 503, 504) and broken connections, honouring `Retry-After`.
+/// This only delays the background task.
 fn retries() -> RetryOptions {
     RetryOptions::exponential(ExponentialRetryOptions {
         initial_delay: azure_core::time::Duration::milliseconds(250),
@@ -150,7 +150,7 @@ fn retries() -> RetryOptions {
     })
 }
 
-/// The token of a workload identity, as it stood in the Secret.
+/// The token of a workload identity from the Secret.
 struct Held(Sensitive);
 
 impl fmt::Debug for Held {

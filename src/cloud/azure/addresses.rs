@@ -1,4 +1,4 @@
-//! Where Azure's resource manager and authorities are, and where requests go instead.
+//! Addresses of Azure's resource managers and authorities, and their replacements.
 
 use azure_core::cloud::CloudConfiguration;
 use azure_core::http::Url;
@@ -33,17 +33,17 @@ fn official(cloud: AzureCloud) -> Official {
     }
 }
 
-/// The resource manager that requests for a cloud are made for, without a slash at its end.
+/// Address of the resource manager of a cloud, without a trailing slash.
 pub(super) fn resource_manager(cloud: AzureCloud) -> &'static str {
     official(cloud).resource_manager
 }
 
-/// The scope of access tokens for the resource manager. The audience ends with a slash, so there are two.
+/// Scope of access tokens for the resource manager. The audience ends with a slash, so the scope has two.
 pub(super) fn scope(cloud: AzureCloud) -> String {
     format!("{}/.default", official(cloud).audience)
 }
 
-/// The cloud, for the SDK: it decides about the authority that tokens come from. (The Go extension asks the public one
+/// SDK configuration of the cloud, which determines the authority for tokens. (The Go extension uses the public one
 /// for every cloud.)
 pub(super) fn configuration(cloud: AzureCloud) -> CloudConfiguration {
     match cloud {
@@ -53,17 +53,17 @@ pub(super) fn configuration(cloud: AzureCloud) -> CloudConfiguration {
     }
 }
 
-/// Where requests go instead of Azure's own addresses, of whichever cloud: a proxy, or a stand-in for tests.
+/// Replacements for Azure's own addresses in every cloud: a proxy, or a stand-in for tests.
 #[derive(Clone, Debug, Default)]
 pub struct Addresses {
-    /// Instead of the resource manager.
+    /// Replaces the resource manager.
     pub resource_manager: Option<Origin>,
-    /// Instead of the authority that gives tokens.
+    /// Replaces the authority that issues tokens.
     pub authority: Option<Origin>,
 }
 
 impl Addresses {
-    /// Where a request goes that is made for an official address; `None` when it goes there.
+    /// The replacement for an official address; `None` if the address is used as it is.
     pub(super) fn instead_of(&self, url: &Url) -> Option<Url> {
         let clouds = [AzureCloud::Public, AzureCloud::China, AzureCloud::Government];
         let is_for = |address: fn(AzureCloud) -> &'static str| {
@@ -79,9 +79,8 @@ impl Addresses {
         origin.and_then(|origin| origin.with_path_of(url))
     }
 
-    /// An address that the resource manager of a cloud has given, as one at its official place.
-    ///
-    /// Whatever is request carries a token with it, so an address anywhere else is none.
+    /// Converts an address that the resource manager of a cloud has returned to its official form. Other addresses
+    /// are rejected, because each request carries a token.
     pub(super) fn official(&self, cloud: AzureCloud, given: &str) -> Option<Url> {
         let url = Url::parse(given).ok()?;
         let origin = Origin::of(&url)?;

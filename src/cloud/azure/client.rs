@@ -1,4 +1,4 @@
-//! The calls for scale sets of one resource group.
+//! Requests for scale sets of one resource group.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use super::error::AzureError;
 use super::resource_manager::ResourceManager;
 use crate::provider::azure::scale_sets::{ScaleSet, ScaleSetScope};
 
-/// The version of the API that requests are made in.
+/// Version of the API.
 const API_VERSION: &str = "2024-03-01";
 
-/// The scale sets of one resource group.
+/// Client for the scale sets of one resource group.
 #[derive(Clone)]
 pub(super) struct ScaleSets {
     pub(super) resource_manager: ResourceManager,
     pub(super) place: Arc<ScaleSetScope>,
-    /// Whether what would be changed is taken for changed.
+    /// Dry run: reports changes as successful without making them.
     pub(super) pretends: bool,
 }
 
-/// A scale set as the API writes it.
+/// A scale set in the API.
 #[derive(Debug, Deserialize)]
 pub(super) struct Document {
     #[serde(default)]
@@ -41,13 +41,13 @@ struct Properties {
 }
 
 impl ScaleSets {
-    /// All scale sets of the group, page by page.
+    /// Lists all scale sets of the group.
     pub(super) async fn list(&self) -> Result<Vec<ScaleSet>, AzureError> {
         let documents = self.resource_manager.list("listing scale sets", self.url(None, &[])?).await?;
         Ok(documents.into_iter().map(|document| self.scale_set(document)).collect())
     }
 
-    /// One scale set; `None` when there is none of that name.
+    /// Reads a scale set; `None` if it does not exist.
     pub(super) async fn get(&self, name: &str) -> Result<Option<ScaleSet>, AzureError> {
         let url = self.url(Some(name), &[("$expand", "userData")])?;
         match self.resource_manager.get(&format!("reading scale set {name}"), url).await {
@@ -57,7 +57,7 @@ impl ScaleSets {
         }
     }
 
-    /// Sends a request; an answer without success is an error.
+    /// Sends a request; a status other than success is an error.
     pub(super) async fn send(&self, doing: &str, request: &mut Request) -> Result<RawResponse, AzureError> {
         self.resource_manager.send(doing, request).await
     }
@@ -74,12 +74,12 @@ impl ScaleSets {
         }
     }
 
-    /// An address that Azure has given, as one that may be asked.
+    /// Converts an address from a response to one that may be requested.
     pub(super) fn link(&self, doing: &str, given: &str) -> Result<Url, AzureError> {
         self.resource_manager.link(doing, given)
     }
 
-    /// The address of the group's scale sets, or of one of them.
+    /// URL of the group's scale sets, or of one of them.
     pub(super) fn url(&self, name: Option<&str>, query: &[(&str, &str)]) -> Result<Url, AzureError> {
         let group = &self.place.resource_group;
         let path = ["resourceGroups", group, "providers", "Microsoft.Compute", "virtualMachineScaleSets"];

@@ -1,5 +1,5 @@
-//! What went wrong at Azure, and whose turn it is: the code that Azure gives first, words only where it gives none.
-//! Both as for the machines that machine-controller-manager makes.
+//! Errors of Azure and their Gardener codes. They are classified by Azure's outermost code, or by the text if there
+//! is no code, as for the machines of machine-controller-manager.
 
 use azure_core::error::{ErrorKind, ErrorResponse};
 
@@ -7,10 +7,9 @@ use crate::api::gardener::ErrorCode;
 use crate::provider::azure::Azure;
 use crate::provider::{DependencyFailure, Provider as _};
 
-/// Most characters of a text that come into a status.
+/// Maximum number of characters of a text in a status.
 const LONGEST_TEXT: usize = 400;
 
-/// Why a call of Azure failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{doing}: {text}")]
 pub(super) struct AzureError {
@@ -19,30 +18,30 @@ pub(super) struct AzureError {
     text: String,
 }
 
-/// Who said no.
+/// Source of the error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    /// The authority gave no token.
+    /// The authority issued no token.
     Token,
-    /// The resource manager: its status, and the codes that it gave, the outermost first.
+    /// The resource manager: its status and error codes, the outermost first.
     Answer { status: u16, codes: Vec<String> },
-    /// Nobody could be request, or gave an answer that makes no sense.
+    /// No response, or an invalid one.
     Nobody,
 }
 
 impl AzureError {
-    /// An answer that makes no sense.
+    /// An invalid response.
     pub(super) fn senseless(doing: &str, text: &str) -> Self {
         Self { doing: doing.to_owned(), kind: Kind::Nobody, text: text.to_owned() }
     }
 
-    /// An operation that has failed. Its end has no status of its own; a wrong request is the nearest.
+    /// A failed operation. Its result has no HTTP status, so it is treated as a bad request.
     pub(super) fn of_operation(doing: &str, code: String, message: &str) -> Self {
         let text = format!("{code}: {}", readable(message));
         Self { doing: doing.to_owned(), kind: Kind::Answer { status: 400, codes: vec![code] }, text }
     }
 
-    /// What the SDK says.
+    /// Converts an error of the SDK.
     pub(super) fn of(doing: &str, error: azure_core::Error) -> Self {
         let doing = doing.to_owned();
         let text = text_of(&error);
@@ -50,7 +49,7 @@ impl AzureError {
             let refused = matches!(error.kind(), ErrorKind::Credential) && is_refusal(&error);
             return Self { doing, kind: if refused { Kind::Token } else { Kind::Nobody }, text };
         };
-        // Of what it can't read the SDK makes the status a code.
+        // For unreadable responses, the SDK uses the status as code.
         let outermost = error_code.clone().filter(|code| *code != status.to_string());
         let status = u16::from(*status);
         let mut codes: Vec<String> = outermost.into_iter().collect();
@@ -60,7 +59,7 @@ impl AzureError {
         }
         codes.dedup();
         if status == 404 && codes.is_empty() {
-            // Azure has a code for that; something in between says nothing of what is there.
+            // Azure always sends a code, so this comes from a proxy and proves nothing about the resource.
             return Self { doing, kind: Kind::Nobody, text };
         }
         let text = match codes.first() {
@@ -70,25 +69,25 @@ impl AzureError {
         Self { doing, kind: Kind::Answer { status, codes }, text }
     }
 
-    /// Whether Azure knows nothing of that name.
+    /// Whether the resource does not exist.
     pub(super) fn is_not_found(&self) -> bool {
         matches!(self.kind, Kind::Answer { status: 404, .. })
     }
 
-    /// Whether something else goes on with the same scale set. It passes without anybody's doing.
+    /// Whether another operation on the same scale set is in progress. This resolves itself.
     pub(super) fn is_conflict(&self) -> bool {
         matches!(self.kind, Kind::Answer { status: 409, .. })
             && matches!(self.code(), None | Some(ErrorCode::RetryableInfraDependencies))
     }
 
-    /// Gardener's code.
+    /// Gardener's error code.
     pub(super) fn code(&self) -> Option<ErrorCode> {
         match &self.kind {
             Kind::Token => Some(ErrorCode::InfraUnauthenticated),
-            // The network between here and Azure: nobody's turn.
+            // A network problem between here and Azure, which no one in particular has to fix.
             Kind::Nobody => None,
             Kind::Answer { status, codes } => {
-                // As an SDK prints it: that is how errors of machines come, and these shall not be judged otherwise.
+                // In the format of the SDK, so that the error gets the same code as the same error of a machine.
                 let codes: String = codes.iter().rev().map(|code| format!("ERROR CODE: {code}\n")).collect();
                 let text = format!("RESPONSE {status}\n{codes}{}", self.text);
                 Azure.error_codes(None, &text).into_iter().next()
@@ -96,13 +95,13 @@ impl AzureError {
         }
     }
 
-    /// As the failure of a pool.
+    /// Converts it to the failure of a pool.
     pub(super) fn failure(&self) -> DependencyFailure {
         DependencyFailure { message: self.to_string(), code: self.code() }
     }
 }
 
-/// Whether the authority has answered with no, in contrast to not at all.
+/// Whether the authority refused the request, as opposed to not answering.
 fn is_refusal(error: &azure_core::Error) -> bool {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(current) = cause {
@@ -113,11 +112,11 @@ fn is_refusal(error: &azure_core::Error) -> bool {
             _ => cause = current.source(),
         }
     }
-    // Refused before anybody was request.
+    // Refused before any request was sent.
     true
 }
 
-/// What an error and its causes say, without what the SDK says of its own doings.
+/// Text of an error and its causes, without the SDK's remarks about retries.
 fn text_of(error: &azure_core::Error) -> String {
     const ABOUT_RETRIES: [&str; 2] = ["non-transport error occurred", "retry policy expired"];
     let mut texts: Vec<String> = Vec::new();
@@ -133,7 +132,7 @@ fn text_of(error: &azure_core::Error) -> String {
     texts.join(": ").chars().take(LONGEST_TEXT).collect()
 }
 
-/// The part of a text that says something and stays the same each time: statuses must not change with every try.
+/// The meaningful first line of a text without its variable parts, because a status must not change with every retry.
 fn readable(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let line = [" Trace ID:", " Correlation ID:", " Timestamp:"]

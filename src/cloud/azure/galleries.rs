@@ -1,4 +1,4 @@
-//! Images of galleries, as the resource manager lists them in a region: community galleries, and those that others share.
+//! Images of community and shared galleries, as the resource manager lists them in a region.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use crate::images::sources::{Listing, read};
 use crate::provider::azure::cloud::AzureCloud;
 use crate::provider::azure::credentials::Credentials;
 
-/// The version of the API that requests are made in.
+/// Version of the API.
 const API_VERSION: &str = "2023-07-03";
 
-/// Whose galleries are meant.
+/// Kind of a gallery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GalleryKind {
-    /// Open to everybody, by their public name.
+    /// Public galleries, identified by their public name.
     Community,
-    /// Shared with the subscription or its tenant, by their unique name.
+    /// Shared with the subscription or its tenant, identified by their unique name.
     Shared,
 }
 
@@ -37,7 +37,7 @@ impl GalleryKind {
     }
 }
 
-/// Galleries of a kind in a region. The owners of a query are their names.
+/// Galleries of a kind in a region. The owners of a query are the names of galleries.
 pub struct Galleries {
     resource_manager: ResourceManager,
     subscription: String,
@@ -46,10 +46,10 @@ pub struct Galleries {
 }
 
 impl Galleries {
-    /// Galleries in a region, as who has these credentials sees them. Nobody is asked yet.
+    /// Galleries in a region that are visible with these credentials. Sends no request yet.
     ///
     /// # Errors
-    /// When the credentials can't be used at all.
+    /// If the credentials are unusable.
     pub fn new(
         addresses: Addresses,
         credentials: &Credentials,
@@ -68,7 +68,7 @@ impl Galleries {
         })
     }
 
-    /// A list below the gallery.
+    /// Lists a collection of the gallery.
     async fn list(&self, gallery: &str, path: &[&str]) -> Result<Vec<Value>, AzureError> {
         let doing = format!("listing {} of gallery {gallery}", path.join("/"));
         let of_gallery = ["providers", "Microsoft.Compute", "locations", &self.location, self.kind.segment(), gallery];
@@ -77,7 +77,8 @@ impl Galleries {
         self.resource_manager.list(&doing, url).await
     }
 
-    /// The images of a gallery, which say architecture and generation, with their versions, which say the rest.
+    /// The images of a gallery, which have architecture and generation, followed by their versions, which have the
+    /// rest.
     async fn entries(&self, gallery: &str) -> Result<Vec<Value>, AzureError> {
         let mut entries = Vec::new();
         for image in self.list(gallery, &["images"]).await? {
@@ -104,7 +105,7 @@ impl ImageSource for Galleries {
     }
 }
 
-/// A resource as the command-line tool prints it: its properties beside its names, and the region that was asked.
+/// Converts a resource to the output format of the command-line tool: properties next to the names, and the region.
 fn flattened(mut resource: Value, location: &str) -> Value {
     let mut entry = resource["properties"].take();
     if !entry.is_object() {

@@ -1,7 +1,7 @@
-//! Long-running operations: what Azure has accepted and goes on with (ARM's rules for asynchronous operations).
+//! Long-running operations of Azure (ARM's rules for asynchronous operations).
 //!
-//! An answer that is not the end names an address to ask at: `Azure-AsyncOperation`, else `Location`, else the resource
-//! itself, whose `provisioningState` tells. `Retry-After` says when.
+//! An unfinished response names an address to poll: `Azure-AsyncOperation`, else `Location`, else the resource
+//! itself, which has a `provisioningState`. `Retry-After` is the polling interval.
 
 use std::time::Duration;
 
@@ -18,36 +18,36 @@ use crate::provider::azure::scale_sets::{ScaleSet, tags};
 
 const ASYNC_OPERATION: HeaderName = HeaderName::from_static("azure-asyncoperation");
 const LOCATION: HeaderName = HeaderName::from_static("location");
-/// How long to wait before asking again where Azure does not say; scale sets without machines take seconds.
+/// Default polling interval. Operations on scale sets without machines take seconds.
 const PAUSE: azure_core::time::Duration = azure_core::time::Duration::seconds(5);
 
-/// The first wait for something else that goes on with a scale set, and the longest.
+/// First and maximum delay while another operation on a scale set is in progress.
 pub(super) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// How long something else may go on with a scale set.
+/// Time limit for another operation on a scale set.
 pub(super) const OPERATION_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// What Azure has answered to a PUT or DELETE.
+/// Result of a PUT or DELETE.
 pub(super) enum Begun {
-    /// It is done; the scale set, unless it is gone.
+    /// Finished. Has the scale set, unless it was deleted.
     Done(Option<ScaleSet>),
-    /// It goes on.
+    /// Still running.
     Running(Operation),
 }
 
-/// An operation that goes on.
+/// A running operation.
 pub(super) struct Operation {
     scale_sets: ScaleSets,
     doing: String,
-    /// Where to ask.
+    /// Address to poll.
     address: Url,
-    /// Whether only the status of the answer tells, not its body.
+    /// Whether the state is in the status code rather than in the body.
     by_status_code: bool,
-    /// Where the scale set is when it is made.
+    /// Address of the created scale set.
     resource: Option<Url>,
     pause: azure_core::time::Duration,
 }
 
-/// What is read of an answer about an operation, or of the resource itself.
+/// The parts of a response that describe an operation or resource.
 #[derive(Debug, Default, Deserialize)]
 struct State {
     status: Option<String>,
@@ -68,13 +68,13 @@ struct OperationError {
 }
 
 impl State {
-    /// What an answer says; one without a body says nothing. What is no document (a page of a proxy) must not pass for
-    /// that.
+    /// Decodes a response; an empty body has no state. Invalid content, such as the page of a proxy, must not be
+    /// mistaken for an empty one.
     fn of(body: &[u8]) -> Result<Self, serde_json::Error> {
         if body.trim_ascii().is_empty() { Ok(Self::default()) } else { serde_json::from_slice(body) }
     }
 
-    /// An answer that says nothing about an end says that there was one. Words that nobody knows are on the way to it.
+    /// A response without a state means success, unknown states mean that the operation is running.
     fn progress(&self) -> PollerStatus {
         let provisioning = self.properties.as_ref().and_then(|properties| properties.provisioning_state.as_deref());
         match self.status.as_deref().or(provisioning).map(PollerStatus::from) {
@@ -86,7 +86,7 @@ impl State {
 }
 
 impl ScaleSets {
-    /// Makes a scale set, or nothing if the same is there.
+    /// Creates a scale set. Does nothing if the same one exists.
     pub(super) async fn create(&self, name: &str, pool: &str, fault_domains: i32) -> Result<Begun, AzureError> {
         let doing = format!("creating scale set {name}");
         let resource = self.url(Some(name), &[])?;
@@ -107,7 +107,7 @@ impl ScaleSets {
         begun(self, doing, response, Some(resource))
     }
 
-    /// Removes a scale set; one that is not there is removed.
+    /// Deletes a scale set. Succeeds if it does not exist.
     pub(super) async fn delete(&self, name: &str) -> Result<Begun, AzureError> {
         let doing = format!("deleting scale set {name}");
         if self.pretends {
@@ -123,7 +123,7 @@ impl ScaleSets {
     }
 }
 
-/// Reads the answer to a PUT (with the address of its `resource`) or DELETE.
+/// Reads the response to a PUT (with the URL of its `resource`) or DELETE.
 fn begun(
     scale_sets: &ScaleSets,
     doing: String,
@@ -139,7 +139,7 @@ fn begun(
     };
     let goes_on = match address {
         Some(_) => true,
-        // Something in between answers with a page.
+        // A proxy may answer with an HTML page.
         None => {
             let state = State::of(&body).map_err(|error| unreadable(&doing, &error))?;
             resource.is_some() && !matches!(state.progress(), PollerStatus::Succeeded)
@@ -172,9 +172,9 @@ fn pause(headers: &Headers) -> azure_core::time::Duration {
 }
 
 impl Operation {
-    /// Asks until it has ended; the scale set, unless it is gone. This takes as long as it takes.
+    /// Polls until the operation has ended, without a time limit. Returns the scale set, unless it was deleted.
     pub(super) async fn finished(self) -> Result<Option<ScaleSet>, AzureError> {
-        // The answer that the operation began with was the first one.
+        // The initial response was the first poll.
         let mut next = Some(self.pause);
         while let Some(pause) = next {
             azure_core::sleep::sleep(pause).await;
@@ -185,11 +185,11 @@ impl Operation {
         Ok(Some(self.scale_sets.scale_set(read(&self.doing, response.body().as_ref())?)))
     }
 
-    /// How long to wait before asking again; `None` when it has succeeded.
+    /// Returns the delay until the next poll; `None` on success.
     async fn ask(&self) -> Result<Option<azure_core::time::Duration>, AzureError> {
         let request = &mut Request::new(self.address.clone(), Method::Get);
         let (status, headers, body) = match self.scale_sets.send(&self.doing, request).await {
-            // The scale set is gone, and with it what was request about.
+            // The scale set was deleted, and its operation with it.
             Err(error) if self.resource.is_none() && error.is_not_found() => return Ok(None),
             other => other?.deconstruct(),
         };

@@ -1,4 +1,4 @@
-//! The task that brings one pool its scale set: look, keep or create, follow to the end.
+//! Task that provides the scale set of one pool: finds, keeps or creates it, and follows its creation to the end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,27 +15,27 @@ use crate::cloud::background_task::Report;
 use crate::provider::azure::scale_sets::{Adoption, PoolNeed, ScaleSet, ScaleSetScope, Step, adoption, record, step};
 use crate::provider::{DependencyFailure, DependencyRecord};
 
-/// How long a request keeps its turn: one that is tried again and again holds up nobody.
+/// How long a request keeps its turn, so that repeated retries do not block the other pools.
 const TURN: Duration = Duration::from_secs(1);
 
-/// One pool and all that its task needs.
+/// One pool and the inputs of its task.
 pub(super) struct Provision {
     pub(super) place: Arc<ScaleSetScope>,
     pub(super) need: PoolNeed,
-    /// Whether the record may be lost: then what is there is looked for.
+    /// Whether the record may be lost, so that existing scale sets have to be searched.
     pub(super) searches: bool,
-    /// The scale sets that the pool's machines are in, as machine classes say.
+    /// Scale sets of the pool's machines, according to machine classes.
     pub(super) ids_of_machines: Vec<String>,
-    /// Whose turn it is among the pools of the Worker.
+    /// Queue among the pools of the Worker.
     pub(super) turns: Turns,
 }
 
-/// Whose turn it is: requests of one Worker go out in the order of its pools.
+/// Queue that sends the requests of one Worker in the order of its pools.
 #[derive(Clone, Default)]
 pub(super) struct Turns(Arc<Mutex<()>>);
 
 impl Turns {
-    /// A place in the queue, taken now; it comes to its turn when it is waited for.
+    /// Takes a place in the queue immediately. The returned future resolves when its turn has come.
     pub(super) fn queue(&self) -> impl Future<Output = OwnedMutexGuard<()>> + Send + 'static {
         let mut turn = Box::pin(Arc::clone(&self.0).lock_owned());
         let at_once = turn.as_mut().now_or_never();
@@ -48,11 +48,11 @@ impl Turns {
     }
 }
 
-/// What one try leads to.
+/// Result of one try.
 enum Try {
     Ready(DependencyRecord),
     Creating(Box<Operation>),
-    /// Something else goes on with it.
+    /// Another operation on it is in progress.
     Wait(String),
 }
 
@@ -75,7 +75,7 @@ impl From<DependencyFailure> for Failed {
 }
 
 impl Provision {
-    /// Runs the task. Whatever passes by itself is waited for, here where nobody else waits.
+    /// Runs the task. Waits for transient errors to pass, because this delays no other work.
     pub(super) async fn run(
         self,
         turn: impl Future<Output = OwnedMutexGuard<()>>,
@@ -165,7 +165,7 @@ impl From<Failed> for DependencyFailure {
     }
 }
 
-/// Does the work while it is one's turn, and goes on without it where that takes long.
+/// Runs the work within its turn, but gives up the turn if it takes long.
 async fn in_turn<T>(turn: OwnedMutexGuard<()>, work: impl Future<Output = T>) -> T {
     let mut work = std::pin::pin!(work);
     let soon = tokio::time::timeout(TURN, &mut work).await;

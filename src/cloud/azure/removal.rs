@@ -1,4 +1,4 @@
-//! The task that removes the scale sets of a Worker that nothing needs any more.
+//! Task that removes the unneeded scale sets of a Worker.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::cloud::dependency_tasks::{self, Removed};
 use crate::provider::DependencyFailure;
 use crate::provider::azure::scale_sets::{ScaleSet, ScaleSetScope, Unneeded, unneeded};
 
-/// What decides about what is unneeded.
+/// Inputs that determine which scale sets are unneeded.
 pub(super) type Removal = dependency_tasks::Removal<ScaleSetScope, i32>;
 
-/// Runs the task; the records that are left. All that can go has gone when something else can't.
+/// Runs the task and returns the remaining records. A failure does not stop the other deletions.
 pub(super) async fn run(
     Removal { needs, used }: Removal,
     listed: Option<Vec<ScaleSet>>,
@@ -27,7 +27,7 @@ pub(super) async fn run(
     let listed = match listed {
         Some(listed) => listed,
         None => match scale_sets.list().await {
-            // Without a resource group there is nothing in it.
+            // Without a resource group there are no scale sets.
             Err(error) if error.is_not_found() => Vec::new(),
             other => other.map_err(|error| error.failure())?,
         },
@@ -39,7 +39,7 @@ pub(super) async fn run(
         return Ok(Removed::Unneeded(listed));
     }
     let mut goings = Vec::new();
-    // One request after the other, in this order; what Azure goes on with goes on side by side.
+    // Requests are sent one by one in this order; Azure runs the deletions in parallel.
     for name in names {
         info!(scale_set = name, "deleting a scale set");
         let begun = scale_sets.delete(&name).await;
@@ -57,8 +57,8 @@ pub(super) async fn run(
     }
 }
 
-/// Follows one deletion to its end. As long as Azure refuses it because something else goes on with the scale set, such
-/// as its making that nobody needs any more, it is request again.
+/// Follows one deletion to its end. Retries it while another operation on the scale set is in progress, such as its
+/// creation that is no longer needed.
 async fn gone(
     scale_sets: &ScaleSets,
     name: String,

@@ -1,4 +1,4 @@
-//! Requests to Azure's resource manager as one account: errors, addresses that it gives, pages of lists.
+//! Requests to Azure's resource manager with one account: errors, returned addresses, pages of lists.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use super::error::AzureError;
 use super::retry_listener::{ListenerOfRequest, RetryListener};
 use crate::provider::azure::cloud::AzureCloud;
 
-/// Pages of a list. An address could lead to itself.
+/// Maximum number of pages of a list, because an address could refer to itself.
 const MOST_PAGES: usize = 1000;
 
-/// The resource manager of a cloud, as an account sees it.
+/// Client of the resource manager of a cloud with one account.
 #[derive(Clone)]
 pub(super) struct ResourceManager {
     pub(super) accounts: Arc<Accounts>,
     pub(super) account: Account,
     pub(super) cloud: AzureCloud,
-    /// Who is told what holds requests up.
+    /// Receives the causes of retries.
     pub(super) listener: Option<Arc<dyn RetryListener>>,
 }
 
@@ -34,7 +34,7 @@ struct Page<T> {
 }
 
 impl ResourceManager {
-    /// The address of a resource of a subscription. Names become parts of the path, whatever is in them.
+    /// URL of a resource in a subscription. Names are escaped.
     pub(super) fn url<'a>(
         &self,
         subscription: &str,
@@ -48,7 +48,7 @@ impl ResourceManager {
         Ok(url)
     }
 
-    /// Sends a request; an answer without success is an error.
+    /// Sends a request; a status other than success is an error.
     pub(super) async fn send(&self, doing: &str, request: &mut Request) -> Result<RawResponse, AzureError> {
         let context = match &self.listener {
             Some(listener) => Context::new().with_value(ListenerOfRequest(Arc::clone(listener))),
@@ -64,12 +64,12 @@ impl ResourceManager {
     /// Reads a resource.
     pub(super) async fn get<T: DeserializeOwned>(&self, doing: &str, url: Url) -> Result<T, AzureError> {
         let response = self.send(doing, &mut Request::new(url, Method::Get)).await?;
-        // The content may be anything, so no word of it goes on.
+        // The content may be anything, so the error does not quote it.
         serde_json::from_slice(response.body().as_ref())
             .map_err(|error| AzureError::senseless(doing, &format!("the answer can't be read: {error}")))
     }
 
-    /// All of a list, page by page.
+    /// Reads all pages of a list.
     pub(super) async fn list<T: DeserializeOwned>(&self, doing: &str, first: Url) -> Result<Vec<T>, AzureError> {
         let mut found = Vec::new();
         let mut next = first;
@@ -84,7 +84,7 @@ impl ResourceManager {
         Err(AzureError::senseless(doing, &format!("more than {MOST_PAGES} pages")))
     }
 
-    /// An address that Azure has given, as one that may be asked.
+    /// Converts an address from a response to one that may be requested.
     pub(super) fn link(&self, doing: &str, given: &str) -> Result<Url, AzureError> {
         let url = self.accounts.addresses.official(self.cloud, given);
         url.ok_or_else(|| AzureError::senseless(doing, "Azure answers with an address that is not its own"))

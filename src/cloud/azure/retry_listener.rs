@@ -1,5 +1,4 @@
-//! What an task is held up by, for those who wait for it: the pipeline tries again by itself and says nothing
-//! meanwhile.
+//! Reports why a task is delayed, because the pipeline retries silently.
 
 use std::sync::Arc;
 
@@ -11,30 +10,30 @@ use azure_core::http::{Context, Request};
 use crate::api::gardener::ErrorCode;
 use crate::cloud::background_task::Report;
 
-/// Who is told.
+/// Receives the causes of retries.
 pub(super) trait RetryListener: Send + Sync {
-    /// Azure (or nobody) has answered so that the request is tried again.
+    /// Called when a request failed and will be retried.
     fn delayed(&self, cause: RetryCause);
 }
 
 /// A listener, in the context of a request.
 pub(super) struct ListenerOfRequest(pub(super) Arc<dyn RetryListener>);
 
-/// What holds a request up.
+/// Why a request is retried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RetryCause {
-    /// An answer with that status and `Retry-After`.
+    /// A response with that status and `Retry-After`.
     Answer {
         /// The status.
         status: u16,
-        /// `Retry-After`, as it was sent.
+        /// `Retry-After`, verbatim.
         retry_after: Option<String>,
     },
-    /// No answer.
+    /// No response.
     NoAnswer,
 }
 
-/// A policy that tells the listener of a request of every try that went wrong.
+/// A policy that reports every failed try to the listener of a request.
 #[derive(Debug)]
 pub(super) struct RetryNotifier;
 

@@ -1,4 +1,4 @@
-//! The last step of every request: whether it may go, where it really goes, and how long it may take.
+//! Last step of every request: checks write access, replaces the address and limits the time.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use azure_core::http::{AsyncRawResponse, HttpClient, Method, Request, Transport}
 use super::addresses::Addresses;
 use crate::cloud::{WriteAccess, WriteCheck};
 
-/// How long an answer may take to begin.
+/// Time limit until a response begins.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 struct FencedTransport {
@@ -26,8 +26,8 @@ impl fmt::Debug for FencedTransport {
     }
 }
 
-/// A transport that sends requests to these addresses by that client, and changes only while the process may write. One is enough for a
-/// process: it keeps connections.
+/// A transport that sends requests to these addresses through that client, and changes only while the process may
+/// write. A process should have only one, because it holds the connections.
 pub(super) fn transport(client: Arc<dyn HttpClient>, addresses: Addresses, write_check: WriteCheck) -> Transport {
     Transport::new(Arc::new(FencedTransport { addresses, write_check, client }))
 }
@@ -35,7 +35,7 @@ pub(super) fn transport(client: Arc<dyn HttpClient>, addresses: Addresses, write
 #[async_trait]
 impl HttpClient for FencedTransport {
     async fn execute_request(&self, request: &Request) -> azure_core::Result<AsyncRawResponse> {
-        // Asking for a token is a POST.
+        // POST is allowed, because it requests a token.
         let changes = matches!(request.method(), Method::Put | Method::Patch | Method::Delete);
         if changes && (self.write_check)() != WriteAccess::Allowed {
             return Err(azure_core::Error::with_message(ErrorKind::Other, "not changed: this process doesn't lead"));

@@ -1,7 +1,7 @@
-//! OpenStack: server groups for pools that ask for one (docs/openstack-server-groups.md).
+//! OpenStack: server groups for pools that configure one (docs/openstack-server-groups.md).
 //!
-//! What is decided stands in [`crate::provider::openstack::server_groups`] and is pure; `nova` has the calls; here is only who
-//! asks, waits and tells.
+//! The decisions are in [`crate::provider::openstack::server_groups`] and are pure, and the requests are in `nova`.
+//! This module runs them as tasks.
 
 use std::sync::{Arc, OnceLock};
 
@@ -27,7 +27,7 @@ mod nova;
 
 pub use nova::Transport;
 
-/// OpenStack takes no arguments: Secret and CloudProfile say where it is.
+/// OpenStack has no arguments: Secret and CloudProfile have its address.
 pub(crate) struct OpenStackFactory;
 
 impl CloudFactory for OpenStackFactory {
@@ -48,11 +48,11 @@ impl CloudFactory for OpenStackFactory {
 /// Server groups at OpenStack.
 pub type OpenStack = DependencyTasks<ServerGroups>;
 
-/// Who asks for server groups.
+/// Provides server groups.
 #[derive(Default)]
 pub struct ServerGroups {
-    /// For all Workers whose cloud is certified by an authority that the system trusts: reading these takes milliseconds, and keeping
-    /// them some hundred KiB.
+    /// Shared by all Workers whose cloud has a certificate from an authority that the system trusts. Loading the
+    /// trusted certificates takes milliseconds, and keeping them some hundred KiB.
     trusting: OnceLock<Transport>,
 }
 
@@ -63,7 +63,7 @@ impl OpenStack {
         Self::of(ServerGroups::default(), write_check, task_ended)
     }
 
-    /// The same, where all requests go another way than by the network.
+    /// Like `new`, but sends all requests through `transport` instead of the network.
     #[cfg(feature = "simulation")]
     #[must_use]
     pub fn by(transport: Transport, write_check: WriteCheck, task_ended: TaskEnded) -> Self {
@@ -84,7 +84,7 @@ impl ServerGroups {
     }
 }
 
-/// Nova, as the tasks of one Worker ask it: a call at a time.
+/// Nova client shared by the tasks of one Worker, which make one call at a time.
 type Session = Result<Arc<Mutex<Nova>>, DependencyFailure>;
 
 impl Dependency for ServerGroups {
@@ -106,7 +106,7 @@ impl Dependency for ServerGroups {
         Ok(Arc::new(Mutex::new(Nova::new(transport, scope.clone(), Arc::clone(write_check)))))
     }
 
-    /// Keeps what is recorded, takes over what is there, or makes one.
+    /// Keeps the recorded group, adopts an existing one, or creates one.
     fn provide(
         &self,
         session: &Session,
@@ -123,7 +123,7 @@ impl Dependency for ServerGroups {
             {
                 return Ok(recorded.clone());
             }
-            // Also one that was made and not written down before this process was killed.
+            // Finds a group that was created but not recorded before a crash.
             if let Some(adopted) = need.adopted(&nova.list().await?) {
                 return Ok(need.record(adopted));
             }
@@ -132,7 +132,7 @@ impl Dependency for ServerGroups {
         .boxed()
     }
 
-    /// All that can go has gone when something else can't.
+    /// A failure does not stop the other deletions.
     fn remove(
         &self,
         session: &Session,
@@ -162,7 +162,7 @@ impl Dependency for ServerGroups {
         .boxed()
     }
 
-    /// What is found by its name may be anything.
+    /// A group that is adopted by name may be any of them.
     fn may_take(_: &Needs, _: &PoolNeed) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! The calls of Keystone v3 and Nova for server groups.
+//! Requests to Keystone v3 and Nova for server groups.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +21,13 @@ use crate::provider::openstack::credentials::{Credentials, Identity};
 use crate::provider::openstack::error_codes::answer_failure;
 use crate::provider::openstack::server_groups::{PoolNeed, ServerGroup, ServerGroupScope, WantedGroup};
 
-/// How long an answer may take.
+/// Time limit for a response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// The largest answer that is read.
+/// Maximum size of a response.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
-/// Pages of a list.
+/// Maximum number of pages of a list.
 const MOST_PAGES: usize = 100;
-/// Nova knows other policies than these from this version on.
+/// Nova supports other policies from version 2.15 on.
 const PLAIN_POLICIES: [&str; 2] = ["affinity", "anti-affinity"];
 const VERSION_OF_SOFT_POLICIES: ApiVersion = ApiVersion { of_nova: "2.15", of_compute: "compute 2.15" };
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -36,10 +36,10 @@ const NEW_TOKEN: HeaderName = HeaderName::from_static("x-subject-token");
 const API_VERSION: HeaderName = HeaderName::from_static("openstack-api-version");
 const NOVA_API_VERSION: HeaderName = HeaderName::from_static("x-openstack-nova-api-version");
 
-/// What a request goes by, and its answer comes back by.
+/// Sends a request and returns its response.
 pub type Transport = Arc<dyn Fn(Request) -> BoxFuture<'static, anyhow::Result<Response>> + Send + Sync>;
 
-/// Nova of one region, as somebody sees it who has logged in once it is asked.
+/// Client of Nova in one region. Logs in with the first request.
 pub struct Nova {
     transport: Transport,
     scope: ServerGroupScope,
@@ -47,22 +47,22 @@ pub struct Nova {
     login: Option<Login>,
 }
 
-/// A token, and where it leads to.
+/// A token and the address of Nova.
 #[derive(Clone)]
 struct Login {
-    /// Marked as sensitive, so that nobody prints it.
+    /// Marked as sensitive, so that it is not printed.
     token: HeaderValue,
     compute: Url,
 }
 
-/// A version of the API of Nova, in the words of its two headers.
+/// A version of Nova's API, as the values of its two headers.
 #[derive(Clone, Copy)]
 struct ApiVersion {
     of_nova: &'static str,
     of_compute: &'static str,
 }
 
-/// A request, but for who asks.
+/// A request without authentication.
 struct Call<'a> {
     doing: &'a str,
     method: Method,
@@ -72,7 +72,7 @@ struct Call<'a> {
     version: Option<ApiVersion>,
 }
 
-/// An answer, whatever its status is.
+/// A response with any status.
 struct Answer {
     status: u16,
     headers: HeaderMap,
@@ -117,12 +117,12 @@ struct Endpoint {
     url: String,
 }
 
-/// The network, trusting whom the credentials say.
+/// Sends requests over the network, with the trusted certificates of the credentials.
 ///
 /// # Errors
-/// When the certificates can't be used.
+/// If the certificates are invalid.
 pub(super) fn transport(credentials: &Credentials) -> Result<Transport, DependencyFailure> {
-    // A redirection would take the token along.
+    // A redirect would forward the token.
     let mut client = Client::builder().timeout(REQUEST_TIMEOUT).redirect(Policy::none());
     let unusable = |error: reqwest::Error| DependencyFailure::of_configuration(format!("caCert: {error}"));
     if let Some(pem) = &credentials.ca_certificates {
@@ -131,18 +131,18 @@ pub(super) fn transport(credentials: &Credentials) -> Result<Transport, Dependen
     let client = client.tls_danger_accept_invalid_certs(credentials.insecure).build().map_err(unusable)?;
     Ok(Arc::new(move |request| {
         let answer = client.execute(request);
-        // Without the address, which may hold a password.
+        // Without the address, which may contain a password.
         async { Ok(answer.await.map_err(reqwest::Error::without_url)?) }.boxed()
     }))
 }
 
 impl Nova {
-    /// Nova there; nobody is asked yet.
+    /// Creates a client. Sends no request yet.
     pub(super) fn new(transport: Transport, scope: ServerGroupScope, write_check: WriteCheck) -> Self {
         Self { transport, scope, write_check, login: None }
     }
 
-    /// All server groups of the project, page by page.
+    /// Lists all server groups of the project.
     pub(super) async fn list(&mut self) -> Result<Vec<ServerGroup>, DependencyFailure> {
         let mut groups: Vec<ServerGroup> = Vec::new();
         for _ in 0..MOST_PAGES {
@@ -157,7 +157,7 @@ impl Nova {
         Err(DependencyFailure::without_code(format!("listing server groups: more than {MOST_PAGES} pages")))
     }
 
-    /// One server group; `None` when there is none of that id.
+    /// Reads a server group; `None` if it does not exist.
     pub(super) async fn get(&mut self, id: &str) -> Result<Option<ServerGroup>, DependencyFailure> {
         let call = Call { id: Some(id), ..Call::of("reading its server group", Method::GET) };
         let answer = self.ask(&call).await?;
@@ -167,7 +167,7 @@ impl Nova {
         Ok(Some(answer.read::<Shown>(call.doing)?.server_group))
     }
 
-    /// Makes the group of a pool.
+    /// Creates the group of a pool.
     pub(super) async fn create(&mut self, need: &PoolNeed) -> Result<ServerGroup, DependencyFailure> {
         let (WantedGroup { name, policy, .. }, pool) = (&need.wanted, &need.pool);
         info!(pool, server_group = name, "creating a server group");
@@ -187,7 +187,7 @@ impl Nova {
         Ok(group)
     }
 
-    /// Removes a group; one that is not there is removed.
+    /// Deletes a group. Succeeds if it does not exist.
     pub(super) async fn delete(&mut self, id: &str) -> Result<(), DependencyFailure> {
         info!(server_group = id, "deleting a server group");
         if !self.may_write()? {
@@ -198,7 +198,7 @@ impl Nova {
         if answer.is_not_found() { Ok(()) } else { answer.succeeded(call.doing)?.without_content(call.doing) }
     }
 
-    /// Whether something may be changed, and not only be taken for changed.
+    /// Whether changes are made; false if they are only simulated.
     fn may_write(&self) -> Result<bool, DependencyFailure> {
         match (self.write_check)() {
             WriteAccess::Allowed => Ok(true),
@@ -207,7 +207,7 @@ impl Nova {
         }
     }
 
-    /// The answer to a call. A token that is refused is renewed once.
+    /// Sends a call. Logs in again once if the token is refused.
     async fn ask(&mut self, call: &Call<'_>) -> Result<Answer, DependencyFailure> {
         let login = self.log_in().await?;
         let answer = self.send_call(call, &login).await?;
@@ -244,7 +244,7 @@ impl Nova {
         }
         let mut response = (self.transport)(request).await.map_err(no_answer)?;
         let mut content = Vec::new();
-        // Without the address, which may hold a password.
+        // Without the address, which may contain a password.
         while let Some(chunk) = response.chunk().await.map_err(|error| no_answer(error.without_url().into()))? {
             if content.len() + chunk.len() > MOST_BYTES {
                 return Err(DependencyFailure::without_code(format!("{doing}: the answer is too large")));
@@ -285,7 +285,8 @@ impl<'a> Call<'a> {
 }
 
 impl Answer {
-    /// Whether OpenStack says so, which it does with an object: a page of something in between says nothing of what is there.
+    /// Whether OpenStack itself reports this, with a JSON object. The page of a proxy proves nothing about the
+    /// resource.
     fn is_not_found(&self) -> bool {
         self.status == 404 && serde_json::from_slice::<Map<String, Value>>(&self.body).is_ok()
     }
@@ -297,7 +298,7 @@ impl Answer {
         }
     }
 
-    /// OpenStack has nothing to say of what it has deleted; something in between may.
+    /// OpenStack sends no content after a deletion; a proxy might.
     fn without_content(self, doing: &str) -> Result<(), DependencyFailure> {
         match self.body.trim_ascii() {
             [] => Ok(()),
@@ -306,13 +307,13 @@ impl Answer {
     }
 
     fn read<T: DeserializeOwned>(self, doing: &str) -> Result<T, DependencyFailure> {
-        // The content may be anything, so no word of it goes on.
+        // The content may be anything, so the error does not quote it.
         let unreadable = |error| DependencyFailure::without_code(format!("{doing}: unreadable answer: {error}"));
         serde_json::from_slice(&self.succeeded(doing)?.body).map_err(unreadable)
     }
 }
 
-/// What Keystone is told of somebody. Application credentials have their project.
+/// Body of a token request. An application credential implies its project.
 fn identity(identity: &Identity) -> Value {
     let by_domain = |name: &str, domain: &str| json!({"name": name, "domain": {"name": domain}});
     match identity {
@@ -335,7 +336,7 @@ fn application(credential: Value) -> Value {
     json!({"auth": {"identity": {"methods": ["application_credential"], "application_credential": credential}}})
 }
 
-/// Where tokens come from: below version 3 of the address, whether that is named or not.
+/// Address for token requests: below version 3 of the URL, whether or not the URL includes the version.
 fn tokens_url(identity_url: &str) -> Result<Url, DependencyFailure> {
     let invalid = || DependencyFailure::of_configuration("the Keystone URL is no http or https address");
     let mut url = web_address(identity_url.trim()).ok_or_else(invalid)?;

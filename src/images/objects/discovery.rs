@@ -1,5 +1,5 @@
-//! From what lookups find in the sources to the objects that there should be: new ones are made, known ones follow the sources,
-//! hand-made ones are enriched, the newest of each flavor is marked, and what is gone and unused is deleted.
+//! Computes the MachineImages from lookups and sources. It creates new objects, updates known ones, completes
+//! hand-made ones, marks the newest image of each flavor, and deletes unused images that no source has.
 
 use std::borrow::Cow;
 use std::collections::btree_map::Entry;
@@ -18,21 +18,21 @@ use crate::images::record::{ImageRecord, ImageState, Release, text};
 use crate::images::resolution::{FlavorKey, Policy, Rejection, lookup_matches, ranked_for};
 use crate::images::shared::Shared;
 
-/// Most errors in the status of a lookup.
+/// Maximum number of errors in the status of a lookup.
 const MOST_ERRORS: usize = 10;
-/// After so many seconds the status says anew that everything was found as before.
+/// Maximum age of `lastRun` in seconds before the status is renewed without other changes.
 const RENEWAL_SECONDS: i64 = 3600;
 
-/// What the sources list.
+/// State of the sources.
 #[derive(Clone, Copy)]
 pub enum Sources<'a> {
-    /// Images.
+    /// The listed images.
     Listed(&'a Catalogue),
-    /// It is not known, and why: nothing is made or deleted.
+    /// The sources can't be read, with the reason. Nothing is created or deleted.
     Unknown(&'a str),
 }
 
-/// What clouds have answered, and when, by the names of the lookups that ask them.
+/// Responses of clouds and their time, by the name of the lookup.
 pub type Answers = BTreeMap<String, (Arc<Result<Catalogue, String>>, Timestamp)>;
 
 impl<'a> From<&'a Result<Catalogue, String>> for Sources<'a> {
@@ -53,25 +53,25 @@ impl<'a> Sources<'a> {
     }
 }
 
-/// What a lookup finds, by the names of objects.
+/// Images that a lookup has found, by name of the object.
 #[derive(Default)]
 struct Found<'a> {
     images: BTreeMap<String, FoundImage<'a>>,
     errors: Vec<String>,
     source: SourceState,
-    /// When the source said so.
+    /// When the source was read.
     read: Timestamp,
 }
 
-/// What is known of the source of a lookup.
+/// State of the source of a lookup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum SourceState {
-    /// Its cloud has not answered yet: nothing is said about the lookup.
+    /// The cloud has not responded yet, so the status of the lookup is not changed.
     #[default]
     Pending,
-    /// It can't be read.
+    /// The source can't be read.
     Unknown,
-    /// It lists images.
+    /// The source lists images.
     Listed,
 }
 
@@ -82,7 +82,7 @@ struct FoundImage<'a> {
 }
 
 impl FoundImage<'_> {
-    /// The image as the lookup means it: with its version, and the values of custom fields.
+    /// The image with the version and custom field values from the lookup.
     fn record(&self, shared: &mut Shared) -> ImageRecord {
         let mut record = self.image.clone();
         Arc::make_mut(&mut record.facts).0.extend(self.key.flavor.0.clone());
@@ -98,13 +98,13 @@ impl Found<'_> {
         Self { errors: vec![text(error)], source, ..Self::default() }
     }
 
-    /// Whether what it does not find is gone. A lookup, or a source, with a mistake in it deletes nothing.
+    /// Whether images that were not found may be deleted. An error in a lookup or a source must not delete anything.
     fn is_complete(&self) -> bool {
         self.errors.is_empty() && !self.images.is_empty()
     }
 }
 
-/// An object as it should be.
+/// Target state of an object.
 struct Wanted<'a> {
     record: Cow<'a, ImageRecord>,
     lookup: Option<&'a str>,
@@ -112,14 +112,14 @@ struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// A record that is the known one need not be kept twice.
+    /// Borrows the known record if it is equal, to save memory.
     fn known_or(known: &'a ImageRecord, record: ImageRecord) -> Cow<'a, ImageRecord> {
         if record == *known { Cow::Borrowed(known) } else { Cow::Owned(record) }
     }
 }
 
-/// What is to be written of images and lookups. `used` are the names of images that somebody uses; files come with the time at which
-/// they were checked.
+/// Computes the writes for images and lookups. `used` are the names of images in use; `checked` is when the files
+/// were read.
 #[must_use]
 pub fn discover(
     images: &[Arc<ImageObject>],
@@ -149,13 +149,13 @@ pub fn discover(
     let (mut wanted, mut shared) = (BTreeMap::new(), Shared::default());
     let mut unreadable = BTreeSet::new();
     for image in images {
-        // What can't be read stays as it is: somebody has to mend it.
+        // An unreadable object stays unchanged until a user repairs it.
         let Ok(known) = &image.record else {
             unreadable.insert(image.name.as_str());
             continue;
         };
         let (lookup, record) = match image.lookup.as_deref() {
-            // A finalizer of somebody holds it.
+            // A finalizer blocks the deletion.
             lookup if image.is_being_deleted => (lookup, Some(Cow::Borrowed(known))),
             None => (None, Some(enriched(known, &catalogues))),
             Some(lookup) => followed(&image.name, lookup, known, &found, used, &mut shared),
@@ -186,7 +186,7 @@ fn name_of(metadata: &ObjectMeta) -> &str {
     metadata.name.as_deref().unwrap_or_default()
 }
 
-/// What a lookup finds in the sources.
+/// Finds the images of a lookup in the sources.
 fn find<'a>(lookup: &ImageLookup, sources: Sources<'_>, by_name: &[&'a ImageRecord], policy: &Policy) -> Found<'a> {
     if let Sources::Unknown(reason) = sources {
         return Found::nothing(reason, SourceState::Unknown);
@@ -199,7 +199,7 @@ fn find<'a>(lookup: &ImageLookup, sources: Sources<'_>, by_name: &[&'a ImageReco
     let mut matches = lookup_matches(&known, by_name, policy);
     matches.sort_by(|(a, of_a, _), (b, of_b, _)| (a, &of_a.reference).cmp(&(b, &of_b.reference)));
     for (key, image, reason) in matches {
-        // One that is there and can't be used now is no reason to make an object, and none to delete one.
+        // An existing image that is currently unusable neither creates nor deletes an object.
         let is_usable = match reason {
             None => true,
             Some(Rejection::Unavailable(_) | Rejection::Deprecated(_)) => false,
@@ -222,7 +222,7 @@ fn find<'a>(lookup: &ImageLookup, sources: Sources<'_>, by_name: &[&'a ImageReco
     found
 }
 
-/// A hand-made image with what the sources know of it.
+/// Completes a hand-made image with data from the sources.
 fn enriched<'a>(known: &'a ImageRecord, catalogues: &[&Catalogue]) -> Cow<'a, ImageRecord> {
     let listed = catalogues
         .iter()
@@ -230,12 +230,13 @@ fn enriched<'a>(known: &'a ImageRecord, catalogues: &[&Catalogue]) -> Cow<'a, Im
     let Some(listed) = listed else { return Cow::Borrowed(known) };
     let mut merged = known.clone();
     merge(&mut merged, listed);
-    // What somebody has written stays.
+    // Values set by a user take precedence.
     merged.replicated_to = known.replicated_to.clone().or(merged.replicated_to);
     Wanted::known_or(known, merged)
 }
 
-/// An image that a lookup has made, as the sources know it now, with the lookup that finds it; nothing if it has to go.
+/// The current data of an image that a lookup has created, with the lookup that finds it; `None` if it has to be
+/// deleted.
 fn followed<'a>(
     name: &str,
     lookup: &'a str,
@@ -250,7 +251,7 @@ fn followed<'a>(
         let record = by.images.get(name).map(|image| image.record(shared));
         return (Some(finder), record.map(|record| Wanted::known_or(known, record)));
     }
-    // Without its lookup an image stays only where it is used.
+    // An image without a lookup only stays while it is in use.
     let is_gone = own.is_none_or(|(_, found)| found.is_complete());
     if is_gone && !used.contains(name) {
         return (None, None);
@@ -259,7 +260,7 @@ fn followed<'a>(
     (Some(lookup), Some(Wanted::known_or(known, ImageRecord { state, ..known.clone() })))
 }
 
-/// What is found for the first time, unless somebody has made an object for it: names, lookups and images.
+/// Newly found images without an object: names, lookups and images.
 fn new_images<'a, 'f>(
     wanted: &BTreeMap<&'f str, Wanted<'_>>,
     unreadable: &BTreeSet<&str>,
@@ -278,7 +279,7 @@ fn new_images<'a, 'f>(
     new
 }
 
-/// The images that are the newest of their flavors.
+/// The newest image of each flavor.
 fn newest<'w>(wanted: &'w BTreeMap<&str, Wanted<'_>>, policy: &Policy) -> BTreeSet<Place<'w>> {
     let mut flavors: BTreeMap<_, Vec<&ImageRecord>> = BTreeMap::new();
     for Wanted { record, .. } in wanted.values() {
@@ -293,7 +294,7 @@ fn newest<'w>(wanted: &'w BTreeMap<&str, Wanted<'_>>, policy: &Policy) -> BTreeS
     flavors.values().filter_map(ranked).collect()
 }
 
-/// The flavor of an image that says itself what it is.
+/// The flavor of an image whose data include its release.
 fn key_of(record: &ImageRecord) -> Option<FlavorKey> {
     let release = record.release.as_ref()?;
     Some(FlavorKey {
@@ -328,7 +329,7 @@ fn changes(wanted: &BTreeMap<&str, Wanted<'_>>, policy: &Policy) -> Vec<Write> {
         });
         match wanted.existing {
             None => Some(Write::CreateImage(image)),
-            // Read again, a value may have another spelling.
+            // A value may have another spelling after it is decoded.
             Some(existing) if image.object().is_ok_and(|image| existing.object() == Ok(image)) => None,
             Some(_) => Some(Write::ReplaceImage(image)),
         }
@@ -336,7 +337,7 @@ fn changes(wanted: &BTreeMap<&str, Wanted<'_>>, policy: &Policy) -> Vec<Write> {
     wanted.iter().filter_map(change).collect()
 }
 
-/// When the sources of a lookup were read last, as its status says.
+/// When the sources of a lookup were last read, according to its status.
 pub(super) fn last_run(status: &ImageLookupStatus) -> Option<Timestamp> {
     status.last_run.as_ref().and_then(|time| time.parse().ok())
 }
@@ -357,7 +358,7 @@ fn status(lookup: &ImageLookup, found: &Found<'_>, now: Timestamp) -> Option<Wri
         after.failing_since = Some(now.to_string());
     }
     let is_known = found.source == SourceState::Listed;
-    // Fractions of a second only make objects longer.
+    // Fractions of a second are not worth the space.
     let read = Timestamp::from_second(found.read.as_second()).unwrap_or(found.read);
     let is_old = last_run(before).is_none_or(|last| read.as_second() - last.as_second() >= RENEWAL_SECONDS);
     if after == *before && !(is_known && is_old) {

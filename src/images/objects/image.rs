@@ -1,5 +1,5 @@
-//! A `MachineImage`, and the image that it describes: the same members as in a listing, so the same reader. There are
-//! thousands, so each is kept as what decisions need, with the rest packed.
+//! A `MachineImage` and the image that it describes. Its fields are those of a listing, so it is decoded by the same
+//! code. There are thousands of them, so only the fields needed for decisions stay unpacked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,43 +15,43 @@ use crate::images::record::{ImageRecord, ImageState, PUBLIC, Release, fact};
 use crate::images::shared::Shared;
 use crate::images::sources;
 
-/// What labels of ours begin with.
+/// Prefix of our labels.
 pub const LABELS: &str = "images.gardener-extension-worker/";
-/// Label of an image that a lookup has made: the lookup's name, shortened where it is too long for a label.
+/// Label of an image that a lookup has created: the name of the lookup, shortened to fit a label.
 pub const LOOKUP_LABEL: &str = "images.gardener-extension-worker/lookup";
 /// State of an image that no source lists any more.
 pub const GONE: &str = "gone";
 
-/// Longest value of a label, and shortest digest that tells images apart.
+/// Maximum length of a label value, and length of the digests that distinguish images.
 const LONGEST_LABEL: usize = 63;
 const DIGEST: usize = 20;
 
-/// Where an image is, and how it is called there: two objects with the same place are about the same image.
+/// Identity of an image. Two objects with the same place describe the same image.
 pub(super) type Place<'a> = (&'static str, &'a str, Option<&'a str>, &'a str);
 
 pub(super) fn place(record: &ImageRecord) -> Place<'_> {
     (record.provider, &record.realm, record.region.as_deref(), &record.reference.value)
 }
 
-/// A `MachineImage` as it is kept.
+/// A `MachineImage` in memory.
 #[derive(Clone, Debug)]
 pub struct ImageObject {
     /// Its name.
     pub name: String,
-    /// The image that it describes, or what is wrong with it.
+    /// The described image, or the error.
     pub record: Result<ImageRecord, String>,
-    /// The lookup that has made it, as labels name it; `None` where a person has.
+    /// The lookup that has created it, as in the label; `None` for a hand-made image.
     pub lookup: Option<Box<str>>,
     pub(super) is_being_deleted: bool,
     pub(super) is_latest: bool,
-    /// Whether spec and labels are what would be written of all that.
+    /// Whether spec and labels are equal to what would be written.
     pub(super) is_as_written: bool,
     /// The whole object.
     packed: PackedText,
 }
 
 impl ImageObject {
-    /// What is kept of an object.
+    /// Converts an object.
     #[must_use]
     pub fn new(image: &MachineImage, shared: &mut Shared) -> Self {
         let mut record = record(&image.spec);
@@ -76,7 +76,7 @@ impl ImageObject {
         }
     }
 
-    /// What is kept of the text of an object.
+    /// Decodes an object.
     #[must_use]
     pub fn read(name: &str, text: &str, shared: &mut Shared) -> Self {
         match decode_lenient::<MachineImage>(text) {
@@ -93,17 +93,17 @@ impl ImageObject {
         }
     }
 
-    /// The whole object.
+    /// Unpacks the whole object.
     ///
     /// # Errors
-    /// When it can't be decoded.
+    /// If it can't be decoded.
     pub fn object(&self) -> Result<MachineImage, String> {
         let text = self.packed.unpack().ok_or("its packed text is incomplete")?;
         decode_lenient(&text).map_err(|error| error.to_string())
     }
 }
 
-/// An object as it has to be written.
+/// An object to write.
 #[derive(Clone, Debug)]
 pub struct ImageToWrite {
     pub(super) name: String,
@@ -114,10 +114,10 @@ pub struct ImageToWrite {
 }
 
 impl ImageToWrite {
-    /// The object: where it exists, with all that is not ours as it is.
+    /// The object to write. All other content of an existing object is kept.
     ///
     /// # Errors
-    /// When it exists and can't be decoded.
+    /// If the existing object can't be decoded.
     pub fn object(&self) -> Result<MachineImage, String> {
         let release = self.record.release.as_ref().ok_or("nothing says what it is")?;
         let mut metadata = match &self.existing {
@@ -138,7 +138,7 @@ impl ImageToWrite {
 /// The image that an object describes.
 ///
 /// # Errors
-/// With the member that is wrong.
+/// The error has the path of the invalid field.
 pub fn record(spec: &MachineImageSpec) -> Result<ImageRecord, String> {
     let listing = json!({"kind": "ImageList", "images": [spec]});
     let listing = sources::read(&listing, None)
@@ -146,7 +146,7 @@ pub fn record(spec: &MachineImageSpec) -> Result<ImageRecord, String> {
     listing.images.into_iter().next().ok_or_else(|| "spec: no image".to_owned())
 }
 
-/// What an object says of an image.
+/// The spec of an object for an image.
 pub(super) fn spec(record: &ImageRecord, release: &Release) -> MachineImageSpec {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     MachineImageSpec {
@@ -171,12 +171,12 @@ pub(super) fn spec(record: &ImageRecord, release: &Release) -> MachineImageSpec 
     }
 }
 
-/// The name of the object for an image: its id at the cloud where that can be a name, else a digest of its place.
+/// Name of the object for an image: its ID at the cloud if that is a valid name, otherwise a digest of its place.
 #[must_use]
 pub fn object_name(record: &ImageRecord) -> String {
     let id = &record.reference.value;
     let is_letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
-    // A name, other than an id, may be another image in each region.
+    // An image name, as opposed to an ID, may be another image in each region.
     let is_name = ["ami", "id"].contains(&record.reference.member)
         && id.len() <= LONGEST_LABEL
         && id.starts_with(is_letter)
@@ -190,7 +190,7 @@ pub fn object_name(record: &ImageRecord) -> String {
     format!("{}-{}", record.provider, digest.get(..DIGEST).unwrap_or_default())
 }
 
-/// The labels of an image; `None` where it has no value.
+/// Labels of an image; `None` for labels without a value.
 pub(super) fn labels(record: &ImageRecord, is_latest: bool, lookup: Option<&str>) -> BTreeMap<String, Option<String>> {
     let fact = |name: &str| record.facts.values(name).map(|values| values.join("_"));
     let release = record.release.as_ref();
@@ -210,8 +210,8 @@ pub(super) fn labels(record: &ImageRecord, is_latest: bool, lookup: Option<&str>
     values.into_iter().map(label).collect()
 }
 
-/// A text as the value of a label: what can't be in one becomes a dash, and one that is too long ends with its digest. Nothing where
-/// nothing is left.
+/// Converts a text to a label value. Invalid characters become dashes, and a long text ends with its digest. `None`
+/// if nothing is left.
 pub(super) fn label_value(text: &str) -> Option<String> {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     let value: String = text.chars().map(|letter| if allowed(letter) { letter } else { '-' }).collect();
@@ -219,23 +219,23 @@ pub(super) fn label_value(text: &str) -> Option<String> {
     if value.len() <= LONGEST_LABEL {
         return (!value.is_empty()).then(|| value.to_owned());
     }
-    // No name of an object has an underscore, so this is the value of no other one.
+    // Object names have no underscore, so this differs from all short values.
     let digest = hex::encode(Sha256::digest(text));
     let beginning = value.get(..LONGEST_LABEL - DIGEST - 1).unwrap_or_default();
     Some(format!("{beginning}_{}", digest.get(..DIGEST).unwrap_or_default()))
 }
 
-/// Whether a text is the value of a label as it is. What stands behind the prefix of a label's name has the same form.
+/// Whether a text is a valid label value. The name part of a label key has the same syntax.
 pub(super) fn is_label(text: &str) -> bool {
     label_value(text).is_some_and(|value| value == text)
 }
 
-/// The value of the label by which images and templates name a lookup.
+/// Label value with which images and templates refer to a lookup.
 pub(super) fn lookup_label(lookup: &ImageLookup) -> String {
     label_value(lookup.metadata.name.as_deref().unwrap_or_default()).unwrap_or_default()
 }
 
-/// The lookup that has made an object, as labels name it; `None` where a person has.
+/// The lookup that has created an object, as in the label; `None` for a hand-made object.
 #[must_use]
 pub fn made_by(image: &MachineImage) -> Option<&str> {
     label(image, "lookup")

@@ -1,13 +1,13 @@
-//! Images as objects of a cluster (docs/images.md#objects): decided from everything there is, at once and in full.
+//! Images as objects of a cluster (docs/images.md#objects). Every decision is computed from all objects.
 //!
 //! ```text
 //!  sources ─► Catalogue ─┐
 //!  ImageLookups ─────────┴─► discovery ─► MachineImages ─┐
-//!                                  ▲ what is used        ├─► selection ─► first resolution, UpgradeAvailable
+//!                                  ▲ images in use       ├─► selection ─► first resolution, UpgradeAvailable
 //!  AWSMachineTemplates ─► template ┴─► ImageSelections ──┘
 //! ```
 //!
-//! Nothing asks a cloud while it resolves: what counts are the objects.
+//! Resolution sends no requests to clouds and only uses the objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,30 +31,30 @@ use selection::{KnownImages, select};
 use template::{follow, lookup_of, recorded};
 use write::Write;
 
-/// Most images of which is said that they can't be read.
+/// Maximum number of reported unreadable images.
 const MOST_PROBLEMS: usize = 20;
 
-/// All objects that are about images.
+/// All objects for images.
 #[derive(Debug, Default)]
 pub struct Objects {
-    /// Images.
+    /// MachineImages.
     pub images: Vec<Arc<ImageObject>>,
-    /// Lookups.
+    /// ImageLookups.
     pub lookups: Vec<Arc<ImageLookup>>,
-    /// Selections.
+    /// ImageSelections.
     pub selections: Vec<Arc<ImageSelection>>,
-    /// Machine templates of Cluster API, where they are served.
+    /// Machine templates of Cluster API, if their kind is served.
     pub templates: Vec<Arc<AwsMachineTemplate>>,
 }
 
 impl Objects {
-    /// What is to be written of images and lookups, where no lookup asks a cloud.
+    /// Writes for images and lookups if no lookup uses a cloud.
     #[must_use]
     pub fn images_to_write(&self, files: Sources<'_>, now: Timestamp) -> Vec<Write> {
         self.images_to_write_with((files, now), &Answers::default(), now)
     }
 
-    /// The same with what clouds have answered, and with the time at which the files were checked.
+    /// Writes for images and lookups, with the responses of clouds and the time at which the files were read.
     #[must_use]
     pub fn images_to_write_with(
         &self,
@@ -65,7 +65,7 @@ impl Objects {
         discover(&self.images, &self.lookups, (files, answers), &self.used(), now)
     }
 
-    /// What is to be written of selections and templates, and which images and templates nothing can be done for.
+    /// Writes for selections and templates, and problems with images and templates.
     #[must_use]
     pub fn selections_to_write(&self, now: Timestamp) -> (Vec<Write>, Vec<String>) {
         let images = KnownImages::new(&self.images);
@@ -81,7 +81,7 @@ impl Objects {
             let selection =
                 self.selections.iter().find(|known| (&known.metadata.namespace, &known.metadata.name) == place);
             match follow(template, lookup.map(Arc::as_ref), selection.map(Arc::as_ref)) {
-                // What the template says comes first: its selection is decided from that the next time.
+                // The template takes precedence. The next run updates its selection.
                 Ok(Some(write)) => drop(writes.insert(place, Some(write))),
                 Ok(None) => {}
                 Err(problem) => problems.push(text(&format!(
@@ -102,7 +102,7 @@ impl Objects {
         self.images.iter().filter_map(problem).take(MOST_PROBLEMS).collect()
     }
 
-    /// The names of images that somebody uses.
+    /// Names of the images in use.
     fn used(&self) -> BTreeSet<&str> {
         let selected = self.selections.iter().flat_map(|selection| selection.spec.images.values().map(String::as_str));
         let of_templates = self.templates.iter().flat_map(|template| {

@@ -1,4 +1,4 @@
-//! How images, lookups and selections stand, as numbers.
+//! Counts images, lookups and selections by state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,32 +11,32 @@ use super::image::{GONE, ImageObject};
 use crate::api::image_objects::ImageLookup;
 use crate::images::record::ImageState;
 
-/// What is counted of all objects.
+/// Counts over all objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageNumbers {
-    /// Images by state.
+    /// Number of images by state.
     pub images: [(State, i64); State::ALL.len()],
-    /// Versions of selections for which a newer image is known.
+    /// Number of versions in selections that have a newer image.
     pub upgrades: i64,
-    /// Lookups that were run as they are, by name; since when they fail, if they do.
+    /// Lookups whose current generation was processed, with the time since when they fail.
     pub lookups: Vec<(String, Option<Timestamp>)>,
-    /// When lookups that ask a cloud were answered last, as their status says.
+    /// Last responses for lookups that use a cloud, according to their status.
     pub live: BTreeMap<String, Timestamp>,
 }
 
-/// What can be done with an image.
+/// State of an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// Machines can start from it.
     #[default]
     Available,
-    /// They can, but its owner advises against it.
+    /// Machines can start from it, but its owner has deprecated it.
     Deprecated,
-    /// They can't.
+    /// Machines can't start from it.
     Unavailable,
-    /// No source lists it any more; somebody uses it.
+    /// No source lists it any more, but it is in use.
     Gone,
-    /// The object can't be read.
+    /// The object can't be decoded.
     Invalid,
 }
 
@@ -44,7 +44,7 @@ impl State {
     /// All states.
     pub const ALL: [Self; 5] = [Self::Available, Self::Deprecated, Self::Unavailable, Self::Gone, Self::Invalid];
 
-    /// In one word.
+    /// Name of the state.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ impl State {
 }
 
 impl Objects {
-    /// How all objects stand.
+    /// Counts all objects.
     #[must_use]
     pub fn numbers(&self, now: Timestamp) -> ImageNumbers {
         let mut images = State::ALL.map(|state| (state, 0));

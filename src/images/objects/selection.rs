@@ -1,5 +1,5 @@
-//! Which image a consumer uses for each version: the first resolution stays, what is newer is announced. Decided from objects,
-//! by the rules of the lock.
+//! Selects the image of a consumer for each version. The first resolution stays and newer images are reported, by the
+//! same rules as for a lock.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,25 +21,25 @@ use crate::images::reference::ImageReference;
 use crate::images::resolution::{FlavorKey, Policy, Resolved, ranked_for};
 use crate::images::versions::VersionRange;
 
-/// Most versions of a selection, the newest ones: each is a label of a template.
+/// Maximum number of versions of a selection, newest first. Each becomes a label of a template.
 const MOST_VERSIONS: usize = 100;
-/// Most of what a condition says.
+/// Maximum size of a condition's message.
 const MESSAGE: Bound = Bound { items: 10, bytes: 1024 };
 
-/// The images that objects describe, with the names of these.
+/// The images that objects describe, with the names of the objects.
 #[derive(Default)]
 pub struct KnownImages<'a> {
     images: Vec<Known<'a>>,
-    /// Their positions.
+    /// Indexes of the images.
     places: HashMap<Place<'a>, usize>,
     references: HashMap<&'a str, &'a ImageReference>,
 }
 
-/// An image with the name of its object. Of two objects for the same image the first one counts, in the order of names.
+/// An image with the name of its object. If several objects describe the same image, the first by name counts.
 struct Known<'a> {
     name: &'a str,
     first: &'a ImageRecord,
-    /// With what other objects say of it.
+    /// Completed with data from the other objects.
     merged: Option<Box<ImageRecord>>,
 }
 
@@ -50,7 +50,7 @@ impl Known<'_> {
 }
 
 impl<'a> KnownImages<'a> {
-    /// What objects describe; what can't be read is no image.
+    /// Collects the images of valid objects.
     #[must_use]
     pub fn new(objects: &'a [Arc<ImageObject>]) -> Self {
         let mut known = Self::default();
@@ -72,7 +72,7 @@ impl<'a> KnownImages<'a> {
         self.images.iter().map(Known::record)
     }
 
-    /// An image by its name at the cloud, in a region or everywhere.
+    /// Finds an image by its name at the cloud, in a region or in all regions.
     fn find(&self, key: &FlavorKey, reference: &ImageReference) -> Option<&Known<'a>> {
         [key.region.as_deref(), None].into_iter().find_map(|region| {
             let position = self.places.get(&(key.provider, key.realm.as_str(), region, reference.value.as_str()))?;
@@ -81,7 +81,7 @@ impl<'a> KnownImages<'a> {
     }
 }
 
-/// What a selection asks for, as far as it can be looked for.
+/// Validated requirements of a selection.
 struct Requirements<'a> {
     spec: &'a ImageSelectionSpec,
     provider: &'static str,
@@ -105,7 +105,7 @@ impl<'a> Requirements<'a> {
         })
     }
 
-    /// The version of an image, if it is meant.
+    /// The version of an image, if it meets the requirements.
     fn version(&self, image: &ImageRecord) -> Option<String> {
         let release = image.release.as_ref().filter(|release| release.image == self.spec.image)?;
         let version = release.version.trim_start_matches('v');
@@ -130,7 +130,7 @@ impl<'a> Requirements<'a> {
         }
     }
 
-    /// Each version with its images, the best first.
+    /// Each version with its images, best first.
     fn resolved<'i>(&self, images: &'i KnownImages<'_>, now: Timestamp) -> Vec<Resolved<'i>> {
         let mut found: BTreeMap<String, Vec<&ImageRecord>> = BTreeMap::new();
         for image in images.records() {
@@ -151,7 +151,7 @@ impl<'a> Requirements<'a> {
         resolved
     }
 
-    /// What is used, as a lock.
+    /// The selected images as a lock.
     fn lock(&self, images: &KnownImages<'_>, now: Timestamp) -> Lock {
         let locked = |(version, name): (&String, &String)| {
             let unknown = || ImageReference { member: "name", value: name.clone() };
@@ -161,12 +161,12 @@ impl<'a> Requirements<'a> {
         Lock { images: self.spec.images.iter().map(locked).collect() }
     }
 
-    /// The object of an image.
+    /// Name of the object for an image.
     fn name(&self, reference: &ImageReference, images: &KnownImages<'_>) -> Option<String> {
         images.find(&self.key(""), reference).map(|known| known.name.to_owned())
     }
 
-    /// Used images that no object, or an object that is gone, stands for.
+    /// Selected images without an object, or whose object is not available.
     fn missing(&self, images: &KnownImages<'_>) -> Vec<String> {
         let is_there = |name: &str| {
             let known = images.references.get(name).and_then(|reference| images.find(&self.key(""), reference));
@@ -177,7 +177,7 @@ impl<'a> Requirements<'a> {
     }
 }
 
-/// What is to be written of a selection: its first resolutions, else what became of it.
+/// The write for a selection: its first resolutions, otherwise its status.
 #[must_use]
 pub fn select(selection: &ImageSelection, images: &KnownImages<'_>, now: Timestamp) -> Option<Write> {
     let (upgrades, conditions) = match Requirements::read(&selection.spec) {
@@ -233,7 +233,7 @@ fn upgrades(
     upgrades
 }
 
-/// A condition: type, whether it holds, reason, message.
+/// A condition: type, whether it is true, reason, message.
 type ConditionContent = (&'static str, bool, &'static str, String);
 
 fn resolved_condition(requirements: &Requirements<'_>, images: &KnownImages<'_>) -> ConditionContent {

@@ -1,5 +1,5 @@
-//! AWSMachineTemplates that opt in: each gets a selection, and the first resolutions as labels. A label that is there counts, so
-//! whoever writes first decides, and whoever writes a newer one moves the version.
+//! AWSMachineTemplates that opt in. Each gets a selection, and its first resolutions as labels. An existing label
+//! takes precedence, so the first writer decides. To update a version, write a newer image into its label.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use crate::api::image_objects::{
 };
 use crate::images::record::{fact, text};
 
-/// What the label of a version begins with.
+/// Prefix of the label for a version.
 pub const VERSION_LABEL: &str = "cluster.x-k8s.io/version-ami-";
-/// Label of a template: where its machines are.
+/// Label of a template with the region of its machines.
 const REGION_LABEL: &str = "topology.kubernetes.io/region";
-/// Label of a template: for which machines, where its status does not say so.
+/// Label of a template with the architecture of its machines, if its status has none.
 const ARCHITECTURE_LABEL: &str = "kubernetes.io/arch";
 const KIND: &str = "AWSMachineTemplate";
 
-/// What is to be written for a template that has opted in. `Ok(None)` when nothing is.
+/// The next write for a template that has opted in; `Ok(None)` if there is none.
 ///
 /// # Errors
-/// Why nothing can be done for it.
+/// If the template can't be processed.
 pub fn follow(
     template: &AwsMachineTemplate,
     lookup: Option<&ImageLookup>,
@@ -59,10 +59,10 @@ pub fn follow(
     labels_to_write(template, selection.spec.images.iter().filter(|(version, _)| !recorded.contains_key(*version)))
 }
 
-/// The write for versions of which a template says nothing yet.
+/// The write for versions without a label on the template.
 ///
 /// # Errors
-/// When all that is left is what no label can say.
+/// If all remaining values are invalid as labels.
 fn labels_to_write<'a>(
     template: &AwsMachineTemplate,
     new: impl Iterator<Item = (&'a String, &'a String)>,
@@ -78,14 +78,14 @@ fn labels_to_write<'a>(
     if impossible.is_empty() { Ok(None) } else { Err(format!("no label can say this: {}", impossible.join(", "))) }
 }
 
-/// The lookup that a template has opted in for. One with a fixed image needs none, and one that goes neither.
+/// The lookup for which a template has opted in. `None` if it has a fixed image or is being deleted.
 #[must_use]
 pub fn lookup_of(template: &AwsMachineTemplate) -> Option<&str> {
     let is_open = template.spec.template.spec.ami.id.is_empty() && template.metadata.deletion_timestamp.is_none();
     label(template, LOOKUP_LABEL).filter(|_| is_open)
 }
 
-/// The versions that labels of a template are about, with the images that they name.
+/// Versions and image names in the labels of a template.
 pub(super) fn recorded(template: &AwsMachineTemplate) -> impl Iterator<Item = (&str, &str)> {
     let labels = template.metadata.labels.iter().flatten();
     let of_version = labels.filter_map(|(label, name)| Some((label.strip_prefix(VERSION_LABEL)?, name.as_str())));
@@ -107,7 +107,7 @@ fn owner(template: &AwsMachineTemplate) -> OwnerReference {
     }
 }
 
-/// What machines of a template ask for.
+/// Requirements of the machines of a template.
 fn selection_spec(
     template: &AwsMachineTemplate,
     lookup: Option<&ImageLookup>,
@@ -142,7 +142,7 @@ fn selection_spec(
     })
 }
 
-/// Whose images: those of the lookup, or the one of them that the template names.
+/// Owners of the images: those of the lookup, or the one of them that the template names.
 fn owners(spec: &ImageLookupSpec, wanted: &str) -> Result<Vec<String>, String> {
     match wanted {
         "" => Ok(spec.owners.clone()),
@@ -151,7 +151,7 @@ fn owners(spec: &ImageLookupSpec, wanted: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// The operating system is a fact of images that have another name.
+/// If the image has a name of its own, the operating system becomes a filter.
 fn filters(spec: &ImageLookupSpec, system: Option<String>) -> Vec<ImageFilter> {
     let system = system.filter(|_| spec.image.is_some() && spec.os.len() > 1);
     let of_system = system.map(|system| ImageFilter { name: fact::OPERATING_SYSTEM.to_owned(), values: vec![system] });

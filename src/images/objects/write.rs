@@ -1,4 +1,5 @@
-//! What is to be written, and what people are told of it. Objects that are replaced carry the version that they were decided from: whoever comes second loses.
+//! Writes and the events about them. A replaced object carries the version that the decision was based on, so the
+//! second of two writers gets a conflict.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,27 +13,27 @@ use crate::api::image_objects::{ImageLookup, ImageSelection, ImageUpgrade};
 pub enum Write {
     /// A new image.
     CreateImage(Box<ImageToWrite>),
-    /// An image of which something else is known now.
+    /// An image with changed data.
     ReplaceImage(Box<ImageToWrite>),
-    /// An image that is gone.
+    /// An image that no source has.
     DeleteImage(Arc<ImageObject>),
-    /// What a lookup found.
+    /// Result of a lookup.
     LookupStatus(ImageLookup, Option<ImageEvent>),
     /// A new selection.
     CreateSelection(ImageSelection),
-    /// A first resolution, or something else that the consumer asks for.
+    /// First resolutions, or changed requirements of the consumer.
     ReplaceSelection(ImageSelection),
-    /// What is newer.
+    /// Newer images.
     SelectionStatus(ImageSelection, Option<ImageEvent>),
-    /// First resolutions, for those who read them at the template.
+    /// First resolutions as labels of the template.
     TemplateLabels(Box<AwsMachineTemplate>, BTreeMap<String, String>),
 }
 
-/// What happened to an object.
+/// An event about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImageEvent {
-    /// A lookup, or the sources, have other errors than before.
+    /// The errors of a lookup or of its sources have changed.
     LookupFailed(Vec<String>),
-    /// There are images that are newer than those that are used.
+    /// There are newer images than the selected ones.
     UpgradeAvailable(Vec<ImageUpgrade>),
 }

@@ -1,4 +1,4 @@
-//! `aliyun ecs DescribeImages`.
+//! Output of `aliyun ecs DescribeImages`.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -51,7 +51,7 @@ fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> 
         let record = ImageRecord::new("alicloud", reference, &image.image_name)
             .with_fact(fact::ARCHITECTURE, &[&image.architecture])
             .with_fact(fact::BOOT_MODE, boot_modes(&image.boot_mode, &image.architecture));
-        // An account is a number too large for some tools, which print it as text.
+        // An account number is too large for some tools, which print it as text.
         let owner = match image.image_owner_id {
             Value::Number(number) => number.to_string(),
             Value::String(account) => text(&account),

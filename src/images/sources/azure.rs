@@ -1,5 +1,5 @@
-//! Azure's galleries: `az sig image-version list`, `list-community`, `list-shared`, and `az sig image-definition` with the same
-//! three, which say architecture and generation.
+//! Output for Azure's galleries: `az sig image-version list`, `list-community` and `list-shared`. The same
+//! subcommands of `az sig image-definition` add architecture and generation.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(super) const FORMAT: Format = Format {
     read,
 };
 
-/// A version of an image, or the image.
+/// A version of an image, or an image definition.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
@@ -33,7 +33,7 @@ struct Entry {
     end_of_life_date: Option<String>,
     #[serde(default)]
     publishing_profile: PublishingProfile,
-    /// Of a version that others share, the region that was asked; else where the version itself is.
+    /// For a version shared by others, the requested region; otherwise the region of the version resource.
     location: Option<String>,
 }
 
@@ -46,14 +46,14 @@ struct PublishingProfile {
     target_regions: Vec<TargetRegion>,
 }
 
-/// A region to which an owner replicates a version.
+/// A region to which the owner replicates a version.
 #[derive(Deserialize)]
 struct TargetRegion {
     #[serde(default)]
     name: String,
 }
 
-/// Which member names an image, by the beginning of its path.
+/// The field for an image by the prefix of its path.
 const MEMBERS: [(&str, &str); 3] = [
     ("/communitygalleries/", "communityGalleryImageID"),
     ("/sharedgalleries/", "sharedGalleryImageID"),
@@ -73,7 +73,7 @@ fn read(document: &Value, _region: Option<&str>) -> Result<Listing, SourceError>
     Ok(listing)
 }
 
-/// `westeurope` of `West Europe`.
+/// Converts `West Europe` to `westeurope`.
 fn region_name(name: &str) -> String {
     text(&name.to_lowercase().replace(' ', ""))
 }
@@ -107,7 +107,7 @@ fn parsed(entry: &Entry) -> Result<Parsed, SourceError> {
         record = record.with_fact(name, &[value.as_deref().unwrap_or_default()]);
     }
     let profile = &entry.publishing_profile;
-    // The owner's listing says to which regions a version goes, that of others is asked for in a region.
+    // The owner's listing has the target regions. Listings of others are requested for one region.
     let asked = entry.location.as_deref().filter(|_| *of_kind != "id");
     let regions = profile.target_regions.iter().map(|region| region.name.as_str()).chain(asked);
     let record = record.with_regions(regions.clone().map(region_name));

@@ -1,4 +1,4 @@
-//! `aws ec2 describe-images`, and what EC2 itself answers.
+//! Output of `aws ec2 describe-images`, and responses of EC2.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -21,7 +21,8 @@ pub(super) const FORMAT: Format = Format {
     read,
 };
 
-/// An image as the command-line tool prints it, or under its names in EC2's XML, where lists have an `item` for each entry.
+/// An image in the output of the command-line tool, or in EC2's XML, which has other names and wraps list entries in
+/// `item`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(rename_all = "PascalCase")]
@@ -66,10 +67,10 @@ struct Ebs {
     encrypted: bool,
 }
 
-/// Images that EC2 has answered for a region.
+/// Images in EC2's response for a region.
 ///
 /// # Errors
-/// With the image that is wrong.
+/// The error has the path of the invalid image.
 pub fn ec2_listing(images: Vec<Ec2Image>, region: &str) -> Result<Listing, SourceError> {
     let images = images.into_iter().enumerate();
     let records = images.map(|(index, image)| image.record(region).map_err(|error| within("Images", index, error)));
@@ -86,7 +87,7 @@ fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> 
 }
 
 impl Ec2Image {
-    /// What is known of it; nothing of what machines don't start from.
+    /// Converts the image; `None` for kernels and ramdisks, because machines don't start from them.
     fn record(self, region: &str) -> Result<Option<ImageRecord>, SourceError> {
         if ["kernel", "ramdisk"].contains(&self.image_type.as_str()) {
             return Ok(None);
@@ -109,7 +110,7 @@ impl Ec2Image {
     }
 }
 
-/// The entries of a list, of JSON or of XML.
+/// Decodes the entries of a list in JSON or XML.
 fn entries<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     struct Entries<T>(PhantomData<T>);
 

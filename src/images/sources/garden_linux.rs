@@ -1,4 +1,5 @@
-//! What Garden Linux publishes of a release: one document for each platform, build and architecture, with the images in all regions.
+//! Release metadata of Garden Linux: one document for each platform, build and architecture, with the images in all
+//! regions.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,10 +11,10 @@ use crate::images::reference::ImageReference;
 
 pub(super) const FORMAT: Format = Format { fits: |document| document.get("gardenlinux_epoch").is_some(), read };
 
-/// The name that CloudProfiles have for it.
+/// Name of the image in CloudProfiles.
 const IMAGE: &str = "gardenlinux";
 
-/// Platforms with images that a CloudProfile can name, and what that calls them.
+/// Platforms with images for CloudProfiles, and their provider types.
 const PLATFORMS: [(&str, &str); 5] =
     [("ali", "alicloud"), ("aws", "aws"), ("azure", "azure"), ("gcp", "gcp"), ("openstack", "openstack")];
 
@@ -32,7 +33,7 @@ struct Metadata {
     published_image_metadata: Option<Published>,
 }
 
-/// The images: a list, or for a cloud with one name everywhere the name.
+/// The images: a list, or a single name for clouds with the same name in all regions.
 #[derive(Deserialize)]
 struct Published {
     #[serde(
@@ -104,7 +105,7 @@ fn read(document: &Value, _region: Option<&str>) -> Result<Listing, SourceError>
 }
 
 impl Metadata {
-    /// What all images of the document have in common.
+    /// Data common to all images of the document.
     fn record(
         &self,
         provider: &'static str,
@@ -130,7 +131,7 @@ impl Metadata {
         })
     }
 
-    /// `gardener_prod` of `meta/singles/aws-gardener_prod-amd64-1877.3-75df9f40`.
+    /// Extracts `gardener_prod` from `meta/singles/aws-gardener_prod-amd64-1877.3-75df9f40`.
     fn variant(&self) -> &str {
         let name = self.s3_key.rsplit('/').next().unwrap_or_default();
         let rest = name.strip_prefix(&self.platform).and_then(|rest| rest.strip_prefix('-')).unwrap_or_default();
@@ -138,7 +139,7 @@ impl Metadata {
     }
 }
 
-/// Gardener wants three numbers: `1877.3` is `1877.3.0`.
+/// Extends a version to the three numbers that Gardener requires: `1877.3` becomes `1877.3.0`.
 fn three_numbers(version: &str) -> String {
     let missing = 3_usize.saturating_sub(version.split('.').count());
     format!("{}{}", text(version), ".0".repeat(missing))

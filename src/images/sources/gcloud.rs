@@ -1,4 +1,4 @@
-//! `gcloud compute images list --format json`.
+//! Output of `gcloud compute images list --format json`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(super) const FORMAT: Format = Format {
     read,
 };
 
-/// The architecture of an image whose owner has not said it.
+/// Architecture of an image whose owner has not set it.
 const UNSPECIFIED: &str = "ARCHITECTURE_UNSPECIFIED";
 
 #[derive(Deserialize)]
@@ -62,7 +62,7 @@ fn image(image: Image) -> Result<ImageRecord, SourceError> {
         .with_fact(fact::ARCHITECTURE, &[architecture])
         .with_fact(fact::BOOT_MODE, if image.architecture == "ARM64" { &["uefi"] } else { boot_modes })
         .with_fact(fact::NETWORK, if has("GVNIC") { &["gvnic", "virtio"] } else { &["virtio"] });
-    // An image is deprecated by its state; the time is that of the change, past or announced, and need not be there.
+    // The state marks an image as deprecated. The optional time is that of the past or announced change.
     let since = time("deprecated.deprecated", image.deprecated.deprecated.as_deref())?;
     let deprecated = match image.deprecated.state.as_deref() {
         None | Some("ACTIVE") => since,

@@ -1,5 +1,5 @@
-//! Listings of images as files: what the clouds' own tools print, what Garden Linux publishes of a release, and a form of our own.
-//! What a file is, its content tells.
+//! Listings of images in files: output of the clouds' own tools, release metadata of Garden Linux, and a format of
+//! our own. The format is detected from the content.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,33 +25,33 @@ pub use own::ImageList;
 /// The largest listing that is read: every image of a large public cloud fits.
 pub const MAX_BYTES: u64 = 256 << 20;
 
-/// What a file has.
+/// Content of a file.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// Images.
+    /// The images.
     pub images: Vec<ImageRecord>,
-    /// What galleries say of all versions of an image.
+    /// Data of galleries that apply to all versions of an image.
     pub galleries: Vec<GalleryImage>,
     /// Entries that are malformed, and are left out.
     pub refused: Vec<SourceError>,
 }
 
-/// An image of a gallery: architecture and generation stand there, not at its versions.
+/// An image of a gallery, which has the architecture and generation of its versions.
 #[derive(Debug)]
 pub struct GalleryImage {
-    /// Its path, in small letters; that of a version begins with it.
+    /// Its path in lower case, which is a prefix of the paths of its versions.
     pub path: String,
-    /// What it says, as facts of an image.
+    /// Its data, as facts of an image.
     pub facts: Vec<(&'static str, String)>,
 }
 
-/// A file that is no listing, or has something wrong in it.
+/// The file is not a listing, or has an invalid field.
 #[derive(Debug, thiserror::Error)]
 #[error("{path}{}{problem}", if .path.is_empty() { "" } else { ": " })]
 pub struct SourceError {
-    /// Where, for example `Images[3].CreationDate`; empty for the document itself.
+    /// Path of the field, such as `Images[3].CreationDate`; empty for the document itself.
     pub path: String,
-    /// What is wrong there.
+    /// The problem.
     pub problem: String,
 }
 
@@ -61,7 +61,7 @@ impl SourceError {
     }
 }
 
-/// A kind of listing: how it looks, and how it is read. `region` is what the person said of the file.
+/// A format of listings: how to detect and how to decode it. `region` is the user's input for the file.
 struct Format {
     fits: fn(&Value) -> bool,
     read: fn(&Value, Option<&str>) -> Result<Listing, SourceError>,
@@ -77,10 +77,10 @@ const FORMATS: [Format; 7] = [
     openstack::FORMAT,
 ];
 
-/// Reads a document. `region` is where its images are, for tools that do not print it.
+/// Decodes a document. `region` is the region of its images, for tools that do not print it.
 ///
 /// # Errors
-/// When nobody knows its form, or a member is wrong.
+/// If the format is unknown or a field is invalid.
 pub fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> {
     if document.as_array().is_some_and(Vec::is_empty) {
         return Ok(Listing::default());
@@ -100,7 +100,7 @@ fn format_of(document: &Value) -> Option<&'static Format> {
     FORMATS.iter().find(|format| (format.fits)(document))
 }
 
-/// Whether the first entry of a list has a member.
+/// Whether the first entry of a list has a field.
 fn first_has(list: &Value, member: &str) -> bool {
     list.get(0).is_some_and(|first| first.get(member).is_some())
 }
@@ -123,7 +123,7 @@ fn each<T: DeserializeOwned, Made>(
     let items = list.as_array().ok_or_else(|| SourceError::new(path, "a list is expected"))?;
     let one = |(index, item): (usize, &Value)| {
         let within = |error| within(path, index, error);
-        // Tools print what an image does not have as null, or leave it out.
+        // Tools print missing values as null or omit them.
         let decoded = decode_value(item).or_else(|_| decode_value(&without_nulls(item)));
         make(decoded.map_err(|error| within(SourceError::new(error.path, error.message)))?).map_err(within)
     };
@@ -151,13 +151,13 @@ fn images_of<'a>(document: &'a Value, member: &'a Value) -> &'a Value {
     if document.is_array() { document } else { member }
 }
 
-/// An error in an entry of a list.
+/// Adds the path of a list entry to an error.
 fn within(path: &str, index: usize, error: SourceError) -> SourceError {
     let separator = if error.path.is_empty() { "" } else { "." };
     SourceError::new(format!("{path}[{index}]{separator}{}", error.path), error.problem)
 }
 
-/// A document in which no member is null.
+/// Removes null values from a document.
 fn without_nulls(document: &Value) -> Value {
     match document {
         Value::Object(members) => {
@@ -169,17 +169,17 @@ fn without_nulls(document: &Value) -> Value {
     }
 }
 
-/// A member of an entry that has to be something: `path` is its name.
+/// Adds the path of a field to an error.
 fn member<T, E: ToString>(path: &str, read: Result<T, E>) -> Result<T, SourceError> {
     read.map_err(|problem| SourceError::new(path, problem))
 }
 
-/// An optional time.
+/// Parses an optional time.
 fn time(path: &str, text: Option<&str>) -> Result<Option<jiff::Timestamp>, SourceError> {
     member(path, text.filter(|text| !text.is_empty()).map(super::record::time).transpose())
 }
 
-/// A tag as AWS and AliCloud write it.
+/// A tag in the format of AWS and AliCloud.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(serde::Serialize))]
 #[serde(rename_all(serialize = "PascalCase"))]
@@ -194,13 +194,13 @@ fn tags(tags: Vec<Tag>) -> Arc<BTreeMap<String, String>> {
     Arc::new(tags.into_iter().map(|tag| (text(&tag.key), text(&tag.value))).collect())
 }
 
-/// The boot modes that AWS and AliCloud have words for.
+/// Boot modes for the terms of AWS and AliCloud.
 fn boot_modes(word: &str, architecture: &str) -> &'static [&'static str] {
     match word.to_ascii_lowercase().as_str() {
         "uefi" => &["uefi"],
         "uefi-preferred" => &["uefi", "legacy-bios"],
         "bios" | "legacy-bios" => &["legacy-bios"],
-        // No machine with another firmware has this architecture.
+        // Machines of this architecture have no other firmware.
         _ if super::record::spelled(architecture) == "arm64" => &["uefi"],
         _ => &[],
     }

@@ -1,4 +1,5 @@
-//! `openstack image list -f json`, also `--long`. It has no dates; `openstack image show` adds them as `created_at`.
+//! Output of `openstack image list -f json`, also with `--long`. It has no dates; `openstack image show` adds
+//! `created_at`.
 
 use serde::Deserialize;
 use serde_json::Value;

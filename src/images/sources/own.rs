@@ -1,4 +1,4 @@
-//! `ImageList`: a form of our own, for clouds without a tool, for what a person knows better, and what `images fetch` writes.
+//! `ImageList`: our own format. Used for clouds without a tool, for manual corrections, and by `images fetch`.
 
 use std::collections::BTreeMap;
 use std::ops::Not;
@@ -17,7 +17,7 @@ const KIND: &str = "ImageList";
 
 pub(super) const FORMAT: Format = Format { fits: |document| document["kind"] == KIND, read };
 
-/// The document, as it is written.
+/// The document to write.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageList {
@@ -60,7 +60,7 @@ struct Image {
 }
 
 impl ImageList {
-    /// Images in an order that does not depend on who listed them first.
+    /// Sorts the images, so that the result does not depend on the order of the sources.
     #[must_use]
     pub fn new(images: &[ImageRecord]) -> Self {
         let mut sorted: Vec<&ImageRecord> = images.iter().collect();

@@ -1,7 +1,7 @@
-//! Bodies of requests, and the memory that they may take together.
+//! Request bodies, with a memory limit for all of them together.
 //!
-//! Memory is counted as bytes come, so a body that only begins takes none. When it is used up, the oldest body that has not
-//! come to its end is cancelled for the next bytes; only what is being answered is waited for.
+//! Memory is counted as bytes arrive, so a body that has only begun takes none. If the limit is reached, the oldest
+//! unfinished body is cancelled to make room. Only bodies whose requests are being answered are waited for.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -17,28 +17,27 @@ use tokio::time::timeout;
 
 use super::connections::InFlightRequest;
 
-/// What a body may take.
+/// Maximum duration of reading a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why there is no body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BodyError {
-    /// It is larger than any that makes sense.
+    /// It is larger than any legitimate body.
     #[error("the body has more than {}", size(*largest))]
     TooLarge { largest: usize },
-    /// The client went away, or does not speak HTTP.
+    /// The client closed the connection or violated HTTP.
     #[error("the body ended early")]
     Broken,
     /// The client sends too slowly.
     #[error("the body took too long")]
     TooSlow,
-    /// Others came when it had not come to its end.
+    /// It was unfinished when others needed its memory.
     #[error("too many bodies at once; try again")]
     NoMemory,
 }
 
 impl BodyError {
-    /// The status of an answer that says so.
+    /// The HTTP status for this error.
     pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
@@ -63,24 +62,23 @@ pub(crate) struct BodyMemory {
 struct State {
     free: usize,
     next: u64,
-    /// Bodies that have not come to their end, the oldest first.
+    /// Unfinished bodies, oldest first.
     unfinished: BTreeMap<u64, Unfinished>,
 }
 
 struct Unfinished {
     bytes: usize,
-    /// Its reader hears when this is dropped.
+    /// Cancels the reader when dropped.
     _cancel: oneshot::Sender<Infallible>,
 }
 
-/// What became of bytes that have come.
+/// Result of reserving memory for received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reservation {
-    /// They have their memory.
     Granted,
-    /// What is being answered takes too much.
+    /// Requests that are being answered take too much memory.
     Full,
-    /// Their own body was cancelled for others.
+    /// Their own body was cancelled to make room.
     Cancelled,
 }
 
@@ -109,13 +107,13 @@ impl State {
 }
 
 impl BodyMemory {
-    /// For bodies of at most `largest` bytes, and of at most `total` bytes together.
+    /// Allows bodies of at most `largest` bytes each and `total` bytes together.
     pub(crate) fn new(largest: usize, total: usize) -> Arc<Self> {
         let state = State { free: total, next: 0, unfinished: BTreeMap::new() };
         Arc::new(Self { largest, state: Mutex::new(state), freed: Notify::new() })
     }
 
-    /// Reads the body of a request, with its memory.
+    /// Reads the body of a request and returns it with its reserved memory.
     pub(crate) async fn read(self: &Arc<Self>, request: Request) -> Result<(Bytes, UsedMemory), BodyError> {
         let announced = request.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok());
         let announced: Option<usize> = announced.and_then(|value| value.parse().ok());
@@ -141,7 +139,7 @@ impl BodyMemory {
     }
 }
 
-/// Memory of a body that has come; free again when dropped.
+/// Memory of a finished body, released when dropped.
 pub(crate) struct UsedMemory {
     memory: Arc<BodyMemory>,
     bytes: usize,
@@ -182,7 +180,7 @@ impl Reader {
             self.reserve(chunk.len()).await?;
             bytes.extend_from_slice(&chunk);
         }
-        // From now on it is waited for.
+        // Finished: from here on it can't be cancelled to make room.
         let finished = self.memory.state().unfinished.remove(&self.id).ok_or(BodyError::NoMemory)?;
         Ok((bytes.into(), UsedMemory { memory: Arc::clone(&self.memory), bytes: finished.bytes }))
     }

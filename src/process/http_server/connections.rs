@@ -1,6 +1,6 @@
-//! The open connections of a port, and which of them are closed: those that stay at a stage for longer than it may take, and, when
-//! there is no room for another one, the oldest at the stage where most of them are. So a flood keeps nobody out, and makes
-//! room at its own expense.
+//! The open connections of a port, and when to close them. A connection is closed if it stays in a stage for too
+//! long. If there is no room for another one, the oldest connection in the most crowded stage is closed. A flood
+//! therefore makes room at its own expense and blocks no other client.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,34 +9,35 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 
-/// What a client may take from TCP to the end of the first head: handshake, preface and header fields together.
+/// Time limit from the TCP connection to the end of the first head: handshake, preface and header fields together.
 const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a connection may be idle between requests. An API server closes its own after 90 seconds.
+/// Maximum idle time between requests. An API server closes its own connections after 90 seconds.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(180);
-/// What a body may take that is received or sent. Whoever receives one gives up earlier and says so.
+/// Time limit for receiving or sending a body. The receiver of a request body gives up earlier, with an error.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(10);
-/// What requests that are under way get to end when the server stops.
+/// Time for running requests to end when the server stops.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(8);
-/// What an idle client gets to hear that it should connect again, so that no request of its gets lost.
+/// Time for an idle client to learn that it has to reconnect, so that none of its requests is lost.
 const GOAWAY_GRACE: Duration = Duration::from_millis(500);
-/// How many get that at a time. Where more are closed, it is a flood, and they are closed at once.
+/// Maximum number of connections that get [`GOAWAY_GRACE`] at a time. More of them are a flood and are closed
+/// immediately.
 const MAX_CLOSING: usize = 16;
-/// How soon it is tried again to make room: a turn, in which all that has come until then is read.
+/// Pause between attempts to make room. In each turn, all data that has arrived is read.
 const TURN: Duration = Duration::from_millis(10);
-/// How many turns nobody is closed to make room: whoever does at once what it came for gets to do it, also in a flood. The
-/// clock would not do: a process that is held up, for example by its limit of processor time, has not read what clients sent.
+/// Number of turns for which no new connection is closed, so that a prompt client is served even in a flood. Time
+/// would not work: a throttled process, for example by its CPU limit, may not have read yet what clients sent.
 const MIN_TURNS: u64 = 5;
 
-/// How far a connection has come.
+/// Stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
-    /// No whole head has come yet.
+    /// No complete head has arrived yet.
     Opening,
-    /// Between two requests. A client that is told to go away now connects again.
+    /// Between two requests. A client that gets a GOAWAY now reconnects.
     Idle,
-    /// A body is received or sent: the client has to do something.
+    /// A body is being received or sent, so the client has to act.
     Transferring,
-    /// The server has to do something. It is never closed to make room.
+    /// The server has to act. Such a connection is never closed to make room.
     Answering,
 }
 
@@ -47,7 +48,7 @@ struct Moment {
     turn: u64,
 }
 
-/// A request that is under way.
+/// A running request.
 struct Request {
     is_being_answered: bool,
     since: Moment,
@@ -56,15 +57,15 @@ struct Request {
 struct Connection {
     /// When it was opened, or when its last request ended.
     quiet_since: Moment,
-    /// Whether a request has come to its end.
+    /// Whether a request was received completely.
     has_completed_request: bool,
     requests: BTreeMap<u64, Request>,
-    /// Closes it; says what requests under way may take. `None` when that has been said.
+    /// Closes the connection within the time limit for running requests. `None` once it was used.
     close: Option<oneshot::Sender<Duration>>,
 }
 
 impl Connection {
-    /// Its stage, and since when.
+    /// The stage, and since when the connection is in it.
     fn stage(&self) -> (Stage, Moment) {
         if self.requests.values().any(|request| request.is_being_answered) {
             return (Stage::Answering, self.quiet_since);
@@ -93,7 +94,7 @@ struct State {
     next: u64,
     /// In the order in which they were opened.
     open: BTreeMap<u64, Connection>,
-    /// How many turns were waited for room.
+    /// Number of turns spent waiting for room.
     turn: u64,
     evicted: u64,
 }
@@ -116,9 +117,9 @@ impl State {
         (id, closed)
     }
 
-    /// Whether another one may be opened; if need be, after one was told to close.
+    /// Whether another connection may be opened, if necessary after closing one.
     fn make_room(&mut self, most: usize) -> bool {
-        // They take descriptors until they have really ended.
+        // Closing connections occupy file descriptors until they have ended.
         if self.open.len() >= most + 2 * MAX_CLOSING {
             return false;
         }
@@ -157,7 +158,7 @@ impl State {
         }
     }
 
-    /// Closes one; if a request is under way, after `in_flight`.
+    /// Closes a connection; if a request is running, after at most `in_flight`.
     fn close(&mut self, id: u64, in_flight: Duration) {
         let closing = self.open.values().filter(|connection| connection.close.is_none()).count();
         let Some(connection) = self.open.get_mut(&id) else { return };
@@ -167,7 +168,7 @@ impl State {
             Stage::Transferring | Stage::Answering => in_flight,
         };
         if let Some(close) = connection.close.take() {
-            // Where nobody hears it, it has ended by itself.
+            // Without a receiver the connection has already ended.
             let _ = close.send(limit);
         }
     }
@@ -206,13 +207,13 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// At most so many.
+    /// Allows at most `most` connections.
     pub(super) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { most, state: Mutex::default(), ended: Notify::new() })
     }
 
-    /// Waits until another one may be opened. Only requests that are being answered, and a flood that comes at once, make it
-    /// wait.
+    /// Waits until another connection may be opened: only while all others are being answered, or while those that could
+    /// be closed are too new.
     pub(super) async fn room(&self) {
         while !self.state().make_room(self.most) {
             sleep(TURN).await;
@@ -220,23 +221,23 @@ impl Connections {
         }
     }
 
-    /// Opens one. The receiver hears when it has to close, and what requests that are under way may take until then.
+    /// Opens a connection. The receiver gets a time limit for running requests when the connection has to close.
     pub(super) fn open(self: &Arc<Self>) -> (OpenConnection, oneshot::Receiver<Duration>) {
         let (id, close) = self.state().open(Instant::now());
         (OpenConnection { connections: Arc::clone(self), id }, close)
     }
 
-    /// Closes those that stay at a stage for too long.
+    /// Closes connections that stay in a stage for too long.
     pub(super) fn close_overdue(&self) {
         self.state().close_overdue(Instant::now());
     }
 
-    /// How many were closed for others since this was asked last.
+    /// Number of connections closed to make room since the last call.
     pub(super) fn take_evicted(&self) -> u64 {
         std::mem::take(&mut self.state().evicted)
     }
 
-    /// Closes all and waits for that. Whether requests that are under way came to their end.
+    /// Closes all connections and waits for them. Returns whether all running requests have ended.
     pub(super) async fn close_all(&self) -> bool {
         self.state().close_all();
         let all_closed = async {
@@ -262,7 +263,6 @@ pub(super) struct OpenConnection {
 }
 
 impl OpenConnection {
-    /// Begins requests on it.
     pub(super) fn requests(&self) -> RequestsOfConnection {
         RequestsOfConnection { connections: Arc::clone(&self.connections), connection: self.id }
     }
@@ -275,7 +275,7 @@ impl Drop for OpenConnection {
     }
 }
 
-/// Where the requests of a connection are noted.
+/// Tracks the requests of one connection.
 #[derive(Clone)]
 pub(super) struct RequestsOfConnection {
     connections: Arc<Connections>,
@@ -283,14 +283,14 @@ pub(super) struct RequestsOfConnection {
 }
 
 impl RequestsOfConnection {
-    /// The head of a request has come.
+    /// Called when the head of a request has arrived.
     pub(super) fn begin(&self) -> InFlightRequest {
         let id = self.connections.state().begin_request(self.connection, Instant::now());
         InFlightRequest { of: self.clone(), id }
     }
 }
 
-/// A request from its head to the end of its answer.
+/// A request from its head to the end of its response.
 pub(crate) struct InFlightRequest {
     of: RequestsOfConnection,
     id: u64,
@@ -322,7 +322,7 @@ impl Drop for InFlightRequest {
 mod tests {
     use super::*;
 
-    /// Opens one a second later than the one before.
+    /// Opens one connection per second.
     struct Opened {
         state: State,
         now: Instant,
@@ -374,7 +374,7 @@ mod tests {
                 opened.open();
             }
             let closed = flood.iter_mut().filter_map(|close| close.try_recv().ok()).count();
-            // The one at the same stage came before.
+            // The older one in the same stage.
             let others = others.iter_mut().filter_map(|close| close.try_recv().ok()).count();
             assert_eq!((closed, others), (7, 1));
         }

@@ -1,13 +1,13 @@
-//! The server behind every port: health, metrics, webhooks. Whoever connects much, talks slowly or says nonsense holds up nobody.
+//! The HTTP server behind every port: health, metrics, webhooks. Misbehaving clients can't starve others.
 //!
 //! ```text
 //!  accept ──► connections: is there room? ──► TLS, HTTP/1.1 or HTTP/2 ──► requests ──► Router
-//!                 │ closes whoever is overdue or                            │ notes what is under way;
-//!                 │ the oldest of a flood        ◄──────────────────────────┘ body: bytes of each, and of all
+//!                 │ closes overdue connections, or                          │ tracks running requests;
+//!                 │ the oldest of a flood        ◄──────────────────────────┘ body: limits each, and all together
 //! ```
 //!
-//! Each port has a number of connections of its own, so that a flood at one takes nothing from another. All of them together stay
-//! far below the descriptors that a process has.
+//! Each port has its own connection limit, so that a flood at one port does not affect another. All limits together
+//! stay far below the file descriptor limit of a process.
 
 mod body;
 mod connections;
@@ -37,24 +37,24 @@ pub(crate) use body::{BodyMemory, UsedMemory};
 use connections::Connections;
 use requests::Requests;
 
-/// Connections that the system keeps until they are accepted. Where there are more, it lets clients try again after a second.
+/// Number of connections that the system queues before they are accepted. Beyond that, clients retry after a second.
 const BACKLOG: u32 = 4096;
-/// Pause after a failed accept, for example when descriptors run out.
+/// Pause after a failed accept, for example when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How often connections are looked at that may be overdue.
+/// How often to check for overdue connections.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
-/// How often it is logged that connections were closed to make room.
+/// How often to log that connections were closed to make room.
 const EVICTION_LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Memory that a connection may hold before it is read: for the head over HTTP/1.1, for bodies over HTTP/2.
+/// Buffer sizes per connection before data is read: for the head over HTTP/1.1, for bodies over HTTP/2.
 const HEAD_BUFFER: usize = 64 << 10;
 const BODY_WINDOW: u32 = 256 << 10;
-/// Requests at a time on one connection of HTTP/2.
+/// Maximum number of parallel requests on one HTTP/2 connection.
 const STREAMS: u32 = 128;
 
-/// Listens on a port of all addresses; port 0 lets the system choose.
+/// Listens on a port of all addresses; with port 0 the system chooses one.
 pub(crate) fn listen(port: u16) -> anyhow::Result<TcpListener> {
-    // Both families where the system has IPv6, else IPv4.
+    // Dual-stack if the system has IPv6, otherwise IPv4.
     let any = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port);
     listen_on(TcpSocket::new_v6(), any)
         .or_else(|_| listen_on(TcpSocket::new_v4(), SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), port)))
@@ -63,7 +63,7 @@ pub(crate) fn listen(port: u16) -> anyhow::Result<TcpListener> {
 
 fn listen_on(socket: io::Result<TcpSocket>, address: SocketAddr) -> io::Result<TcpListener> {
     let socket = socket?;
-    // Connections of a process that has just ended do not keep its successor from the port.
+    // Lingering connections of a process that has just ended must not block the port.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -80,10 +80,10 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Answers by the router, over at most so many connections. The name is for logs.
+    /// A server with at most `connections` connections. The name appears in logs.
     pub(crate) fn new(name: &'static str, connections: usize, router: Router) -> Self {
         let mut http1 = auto::Builder::new(TokioExecutor::new());
-        // How long a head may take is a matter of `connections`.
+        // `connections` has its own time limit for heads.
         http1.http1().header_read_timeout(None).max_buf_size(HEAD_BUFFER);
         let mut http2 = auto::Builder::new(TokioExecutor::new());
         http2.http2().max_concurrent_streams(STREAMS);
@@ -92,12 +92,12 @@ impl Server {
         Self { name, connections, tls: None, http1: http1.http1_only(), http2: http2.http2_only(), router }
     }
 
-    /// Over TLS, which also says whether a client speaks HTTP/2.
+    /// Uses TLS, and ALPN to select HTTP/2.
     pub(crate) fn with_tls(self, config: ServerConfig) -> Self {
         Self { tls: Some(TlsAcceptor::from(Arc::new(config))), ..self }
     }
 
-    /// Serves until stopped; then requests that are under way get to end.
+    /// Serves until stopped, then lets running requests end.
     pub(crate) async fn serve(self, listener: TcpListener, stopped: impl Future<Output = ()>) {
         let server = Arc::new(self);
         tokio::select! {
@@ -132,7 +132,7 @@ impl Server {
         }
     }
 
-    /// Closes what is overdue, and tells of floods.
+    /// Closes overdue connections and logs floods.
     async fn sweep(&self) {
         let mut ticks = interval(SWEEP_INTERVAL);
         let mut logged: Option<Instant> = None;
@@ -149,7 +149,7 @@ impl Server {
     }
 
     async fn connection(&self, stream: TcpStream, requests: Requests, mut close: oneshot::Receiver<Duration>) {
-        // Answers are small and waited for.
+        // Responses are small and latency matters.
         let _ = stream.set_nodelay(true);
         let Some(acceptor) = &self.tls else { return http(&self.http1, stream, requests, close).await };
         let stream = tokio::select! {
@@ -165,13 +165,13 @@ impl Server {
     }
 }
 
-/// A client that has gone before it was let in. The next one need not wait for it.
+/// Whether the client closed the connection before it was accepted. This needs no pause before the next accept.
 fn is_of_client(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-/// Serves HTTP until the client ends it or it has to close.
+/// Serves HTTP until the client closes the connection or it has to close.
 async fn http<S>(
     builder: &auto::Builder<TokioExecutor>,
     stream: S,

@@ -1,4 +1,4 @@
-//! Notes the requests of a connection from their heads to the end of their answers, and routes them.
+//! Tracks the requests of a connection from head to end of response, and routes them.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use tower::{BoxError, Service, ServiceExt as _};
 
 use super::connections::{InFlightRequest, RequestsOfConnection};
 
-/// What answers the requests of one connection.
+/// Service that answers the requests of one connection.
 #[derive(Clone)]
 pub(super) struct Requests {
     pub(super) router: Router,
@@ -57,7 +57,7 @@ where
     }
 }
 
-/// The body of an answer. As long as it is sent, its request is under way.
+/// Response body. Its request is tracked until the body is sent.
 struct Answer {
     body: Body,
     _in_flight: Arc<InFlightRequest>,

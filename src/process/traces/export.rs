@@ -1,5 +1,5 @@
-//! With the feature `otlp`: spans go to a collector, in batches and beside everything else. One that does not answer costs
-//! spans and nothing else.
+//! With the feature `otlp`: sends spans to a collector, in batches and in the background. An unresponsive collector
+//! only costs spans.
 
 use std::time::{Duration, SystemTime};
 
@@ -22,22 +22,23 @@ use tracing_subscriber::registry::LookupSpan;
 
 use crate::process::traces::TARGET;
 
-/// Name of the program to a collector.
+/// Name of the program for the collector.
 const SERVICE: &str = "gardener-extension-worker";
-/// Until a collector has answered.
+/// Time limit for a request to the collector.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
-/// What sending the last spans may take when the process stops.
+/// Time limit for sending the last spans when the process stops.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Spans on their way to a collector.
+/// Exporter of spans.
 pub(crate) struct Traces {
     provider: SdkTracerProvider,
-    /// Only its name: an address may hold a password.
+    /// Only the host name, because the URL may contain a password.
     collector: String,
 }
 
 impl Traces {
-    /// Begins to collect spans for an endpoint, such as `http://collector:4318`. Needs a runtime; connects to nobody yet.
+    /// Starts to collect spans for an endpoint, such as `http://collector:4318`. Needs a runtime; does not connect
+    /// yet.
     pub(crate) fn begin(endpoint: Option<&str>) -> anyhow::Result<Option<Self>> {
         let Some(endpoint) = endpoint.map(|endpoint| endpoint.trim_end_matches('/')) else { return Ok(None) };
         let address: Uri = endpoint.parse().context("--otlp-endpoint")?;
@@ -60,7 +61,7 @@ impl Traces {
         Ok(Some(Self { provider, collector }))
     }
 
-    /// Sees the spans that are sent, whatever is logged.
+    /// Layer that receives the spans to export, independent of the log level.
     pub(crate) fn layer<S>(&self) -> impl Layer<S> + Send + Sync + use<S>
     where
         S: Subscriber + for<'span> LookupSpan<'span> + Send + Sync,
@@ -75,12 +76,12 @@ impl Traces {
             .with_filter(Targets::new().with_target(TARGET, Level::TRACE))
     }
 
-    /// What is to be said once there are logs.
+    /// Logs that traces are enabled, once logging is set up.
     pub(crate) fn tell(&self) {
         info!(collector = self.collector, "traces are sent");
     }
 
-    /// Steps that have followed each other since then, as spans below that of their pass.
+    /// Adds consecutive steps as child spans of the span `pass`.
     pub(crate) fn steps(pass: &Span, began: SystemTime, steps: &[(&'static str, Duration)]) {
         let (context, tracer) = (pass.context(), global::tracer(SERVICE));
         let mut at = began;
@@ -91,9 +92,9 @@ impl Traces {
         }
     }
 
-    /// Sends what is left, but holds the end of the process up no longer than a moment.
+    /// Sends the remaining spans, within a short time limit so that it does not delay the exit.
     pub(crate) async fn end(self) {
-        // Waits in a thread of its own: the spans go out by way of this runtime.
+        // Runs in a blocking thread, because the spans are sent by this runtime.
         let ended = tokio::task::spawn_blocking(move || self.provider.shutdown_with_timeout(SHUTDOWN_TIMEOUT));
         if !matches!(timeout(SHUTDOWN_TIMEOUT, ended).await, Ok(Ok(Ok(())))) {
             warn!("the last spans are lost: the collector did not take them in time");
@@ -101,8 +102,8 @@ impl Traces {
     }
 }
 
-/// The HTTP client that requests for Azure go through as well. Spans come from a thread without a runtime, so each request is
-/// made in that of the process.
+/// HTTP client shared with the requests to Azure. Spans are exported from a thread without a runtime, so each request
+/// runs in that of the process.
 #[derive(Clone, Debug)]
 struct Transport {
     client: reqwest::Client,

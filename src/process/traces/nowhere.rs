@@ -1,4 +1,4 @@
-//! Without the feature `otlp`: traces go nowhere.
+//! Without the feature `otlp`: exports no traces.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,24 +8,24 @@ use tracing_subscriber::layer::Identity;
 pub(crate) struct Traces;
 
 impl Traces {
-    /// Says that nothing is sent where somebody asks for it.
+    /// Returns a value if an endpoint is set, so that `tell` logs a warning.
     #[expect(clippy::unnecessary_wraps, reason = "the feature can fail here")]
     pub(crate) fn begin(endpoint: Option<&str>) -> anyhow::Result<Option<Self>> {
         Ok(endpoint.map(|_| Self))
     }
 
-    /// Sees nothing.
+    /// A layer that does nothing.
     pub(crate) fn layer(&self) -> Identity {
         Identity::new()
     }
 
-    /// What is to be said once there are logs.
+    /// Logs that traces are not supported, once logging is set up.
     pub(crate) fn tell(&self) {
         warn!("this program was built without the feature otlp: no traces are sent");
     }
 
     pub(crate) fn steps(_: &Span, _: SystemTime, _: &[(&'static str, Duration)]) {}
 
-    /// There is nothing to send.
+    /// Nothing to send.
     pub(crate) async fn end(self) {}
 }
