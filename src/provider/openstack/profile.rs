@@ -137,13 +137,19 @@ impl ImageVersion {
     }
 }
 
-/// The image that is named for all regions, where a region has none; asked for all regions, it comes last.
+/// The image that is named for all regions, where a region has none or an empty id; asked for all regions, it comes last.
 fn with_global<'a>(
     mut references: Vec<ListedReference<'a>>,
     image: &'a str,
     region: Option<&str>,
 ) -> Vec<ListedReference<'a>> {
-    if !image.is_empty() && (region.is_none() || references.is_empty()) {
+    if image.is_empty() {
+        return references;
+    }
+    for reference in references.iter_mut().filter(|reference| reference.value.is_empty()) {
+        *reference = ListedReference { region: reference.region, member: "image", value: image };
+    }
+    if region.is_none() || references.is_empty() {
         references.push(ListedReference { region: None, member: "image", value: image });
     }
     references
