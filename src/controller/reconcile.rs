@@ -5,7 +5,7 @@
 //!  inputs   client        Cluster and Secrets; nothing is done for a shoot that has failed
 //!  mark     client        Processing, where that has to be written first       status_writes
 //!  perform  client        deploy, restore, delete; nothing for a migration      deploy, delete
-//!  report   client        metrics, events, status, the end of the request       report
+//!  report   client        status, events, the end of the request, metrics       report
 //! ```
 
 use std::time::{Duration, SystemTime};

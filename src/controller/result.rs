@@ -68,6 +68,12 @@ impl ReconcileResult {
         Self { conditions, is_outdated, ..Self::of(ReconcileOutcome::Failed(failure)) }
     }
 
+    /// The same with another outcome.
+    #[must_use]
+    pub(crate) fn with_outcome(self, outcome: ReconcileOutcome) -> Self {
+        Self { outcome, ..self }
+    }
+
     /// Where what gardenlet and the autoscaler read does not fit into a Worker, what is published stays and the operation fails.
     #[must_use]
     pub(crate) fn publishing_what_fits(self) -> Self {
