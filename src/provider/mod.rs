@@ -129,6 +129,12 @@ pub trait Provider: ImageProvider {
         Ok(ProviderItems::default())
     }
 
+    /// Names that the provider's [`HashItems`](crate::pool::hash::HashItems) have for inputs that come from the infrastructure
+    /// status or the provider status. A roll that only these cause counts as `infrastructure` in metrics and alerts.
+    fn infrastructure_inputs(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// An infrastructure status as pools in these zones need it, for plans that are made from a Shoot alone: names and ids in
     /// it mean nothing, but what counts in class names is there or not as `config`, the Shoot's `InfrastructureConfig`, orders it.
     /// `images` are those of the pools, by name and version. Without one, no Shoot can be previewed.
