@@ -271,7 +271,7 @@ fn exits_of_worker(worker: &WorkerChange) -> impl Iterator<Item = Exit> {
     });
     let of_findings = worker.findings.iter().map(|finding| match (finding.kind, finding.severity) {
         (FindingKind::CannotBeJudged, _) => Exit::Failed,
-        (FindingKind::CannotBePlanned, _) => Exit::Invalid,
+        (FindingKind::CannotBePlanned | FindingKind::Refused, _) => Exit::Invalid,
         (FindingKind::MachinesDeleted, _) => Exit::Delete,
         (FindingKind::Maintenance, _) => Exit::Findings,
         (_, Severity::Hazard) => Exit::Hazard,
