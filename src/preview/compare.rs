@@ -67,6 +67,15 @@ impl WorkerChange {
         Self { namespace: namespace.to_owned(), name: name.to_owned(), findings: vec![finding], ..Self::default() }
     }
 
+    /// Keeps only the refusal of a Shoot that the garden refuses: nothing else of its change happens.
+    pub fn keep_only_refusal(&mut self) {
+        if self.findings.iter().any(|finding| finding.kind == FindingKind::Refused) {
+            self.placements.clear();
+            self.findings.retain(|finding| finding.kind == FindingKind::Refused);
+            self.findings.iter_mut().for_each(|finding| finding.severity = Severity::Error);
+        }
+    }
+
     /// Whether something can't be compared, or becomes invalid.
     #[must_use]
     pub fn breaks(&self) -> bool {

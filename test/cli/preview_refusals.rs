@@ -20,6 +20,7 @@ fn is_refused(shown: &Outcome, why: &str) {
     let text = shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(shown.code, 7, "{shown:?}");
     assert!(text.contains("the garden would refuse this: ") && text.contains(why), "{why}: {text}");
+    assert!(!text.contains("ROLL") && !text.contains("CREATE"), "nothing of it happens: {text}");
 }
 
 #[test]
