@@ -67,12 +67,15 @@ impl WorkerChange {
         Self { namespace: namespace.to_owned(), name: name.to_owned(), findings: vec![finding], ..Self::default() }
     }
 
-    /// Keeps only the refusal of a Shoot that the garden refuses: nothing else of its change happens.
+    /// Of a Shoot that the garden refuses, keeps the refusal and what is presumed: nothing else of its change happens.
     pub fn keep_only_refusal(&mut self) {
-        if self.findings.iter().any(|finding| finding.kind == FindingKind::Refused) {
-            self.placements.clear();
-            self.findings.retain(|finding| finding.kind == FindingKind::Refused);
-            self.findings.iter_mut().for_each(|finding| finding.severity = Severity::Error);
+        if self.findings.iter().all(|finding| finding.kind != FindingKind::Refused) {
+            return;
+        }
+        self.placements.clear();
+        self.findings.retain(|finding| [FindingKind::Refused, FindingKind::Presumed].contains(&finding.kind));
+        for finding in self.findings.iter_mut().filter(|finding| finding.kind == FindingKind::Refused) {
+            finding.severity = Severity::Error;
         }
     }
 
