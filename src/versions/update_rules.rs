@@ -40,7 +40,7 @@ pub(super) fn rejection(
 }
 
 /// What is wrong with the versions of a changed shoot by itself, as the API server lists it. The texts are Gardener's.
-fn refused(before: &VersionedShoot, after: &VersionedShoot) -> Vec<String> {
+pub(super) fn refused(before: &VersionedShoot, after: &VersionedShoot) -> Vec<String> {
     let spec = &after.spec;
     let Some(control_plane) = parsed(spec.kubernetes.version.as_deref()) else { return Vec::new() };
     let mut refused = Vec::new();
@@ -127,7 +127,7 @@ fn refused_with_profile(
 }
 
 /// Why the image of a pool can't run on its machines, or not with its kubelet.
-fn misfit(
+pub(super) fn misfit(
     pool: &VersionedPool,
     kubelet: Option<Version>,
     listed: Option<&ListedImageVersion<'_>>,
@@ -156,14 +156,14 @@ fn misfit(
 }
 
 /// The version of the image of a pool in the profile, by its exact name.
-fn listed<'c>(pool: &VersionedPool, catalog: &'c VersionCatalog<'c>) -> Option<&'c ListedImageVersion<'c>> {
+pub(super) fn listed<'c>(pool: &VersionedPool, catalog: &'c VersionCatalog<'c>) -> Option<&'c ListedImageVersion<'c>> {
     let image = pool.machine.image.as_ref()?;
     let images = catalog.images.iter().filter(|listed| listed.image.name == image.name);
     images.flat_map(|listed| &listed.versions).find(|version| version.listed.text == image.version)
 }
 
 /// The version of the kubelets of a pool.
-fn kubelet(spec: &VersionedShootSpec, pool: &VersionedPool) -> Option<Version> {
+pub(super) fn kubelet(spec: &VersionedShootSpec, pool: &VersionedPool) -> Option<Version> {
     parsed(pool.kubernetes.version.as_deref().or(spec.kubernetes.version.as_deref()))
 }
 
