@@ -158,12 +158,11 @@ fn flavors(version: &mut Value, half: Half, path: &str) -> Result<Option<Vec<Fla
         .is_some_and(|regions| regions.iter().any(|region| !region["capabilities"].is_null()));
     let flavors = match (members.remove("capabilitySets"), members.remove("capabilities")) {
         (Some(Value::Array(sets)), _) => {
-            let flavor = |(index, set)| Flavor {
-                today: flavor_of_set(set, half),
-                origin: format!("{path}.capabilitySets[{index}]"),
-                regions: Vec::new(),
+            let flavor = |(index, set)| {
+                let origin = format!("{path}.capabilitySets[{index}]");
+                Ok(Flavor { today: flavor_of_set(set, half, &origin)?, origin, regions: Vec::new() })
             };
-            sets.into_iter().enumerate().map(flavor).collect()
+            sets.into_iter().enumerate().map(flavor).collect::<Result<_, ConvertError>>()?
         }
         (_, Some(capabilities)) if half == Half::Core => {
             let (today, origin) = (lists(capabilities), format!("{path}.capabilities"));
@@ -247,15 +246,17 @@ fn add_architecture(
     Ok(())
 }
 
-fn flavor_of_set(mut set: Value, half: Half) -> Value {
-    match set.get_mut("capabilities").map(Value::take) {
-        Some(capabilities) if half == Half::Core => lists(capabilities),
-        Some(capabilities) => {
-            set["capabilities"] = lists(capabilities);
-            set
-        }
-        None => lists(set),
+fn flavor_of_set(mut set: Value, half: Half, path: &str) -> Result<Value, ConvertError> {
+    let Some(capabilities) = set.get_mut("capabilities").map(Value::take) else { return Ok(lists(set)) };
+    let mut capabilities = lists(capabilities);
+    if half == Half::Core {
+        return Ok(capabilities);
     }
+    if let Some(members) = set.as_object_mut() {
+        add_architecture(members, &mut capabilities, path)?;
+    }
+    set["capabilities"] = capabilities;
+    Ok(set)
 }
 
 /// Capabilities whose values are lists; drafts also had `amd64,arm64`.

@@ -101,7 +101,7 @@ impl<'a> Lint<'a> {
         }
         let mut listed = listed.get(version.image.as_str()).into_iter().flatten();
         let other = listed.find(|(numbers, _)| mentions(&tokens, *numbers)).map(|(_, text)| (*text).to_owned());
-        let Some(other) = other.or_else(|| tokens.iter().find_map(Token::as_version)) else { return };
+        let Some(other) = other.or_else(|| tokens.iter().find_map(|token| token.as_version(own))) else { return };
         let reason = format!(
             "The name of the image says {other} ({value}): new nodes of pools with {} would run another version.",
             version.version
@@ -181,10 +181,19 @@ struct Token {
 }
 
 impl Token {
-    /// The version that it is without doubt: three numbers with dots between them.
-    fn as_version(&self) -> Option<String> {
+    /// The version that it is without doubt: three numbers with dots between them, or two or three of an image whose versions
+    /// begin with large numbers, and which are no date.
+    fn as_version(&self, [own_major, ..]: [u64; 3]) -> Option<String> {
+        let is_version = match self.numbers[..] {
+            [_, _, _] if self.is_dotted => true,
+            [major, minor] | [major, minor, _] => {
+                let is_date = (1990..2100).contains(&major) && (1..=12).contains(&minor);
+                own_major >= LARGE_MAJOR && major >= LARGE_MAJOR && !is_date
+            }
+            _ => false,
+        };
         let texts: Vec<String> = self.numbers.iter().map(u64::to_string).collect();
-        (self.is_dotted && texts.len() == 3).then(|| texts.join("."))
+        is_version.then(|| texts.join("."))
     }
 }
 
@@ -269,6 +278,19 @@ mod tests {
         }
         for (name, version) in [("gl-1877-12", "1877.1.0"), ("gl-1877-3-5", "1877.3.0"), ("ami-0877", "877.1.0")] {
             assert!(!contains(name, version), "{name} {version}");
+        }
+    }
+
+    #[test]
+    fn other_versions_are_three_numbers_or_large() {
+        let other = |name: &str, own: &str| {
+            let own = parsed(own).unwrap();
+            tokens(name).iter().find_map(|token| token.as_version(own))
+        };
+        assert_eq!(other("os-1.2.3", "1.2.4"), Some("1.2.3".to_owned()));
+        assert_eq!(other("gardenlinux-amd64-1592-9-6dcba12", "1877.3.0"), Some("1592.9".to_owned()));
+        for (name, own) in [("os-1-2-3", "1.2.4"), ("os-2024-05-01", "1877.3.0"), ("22_04-lts", "1877.3.0")] {
+            assert_eq!(other(name, own), None, "{name}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Lint;
 use super::finding::{Rule, some_of};
 use crate::api::gotext::version::Version;
-use crate::offer::suffix::is_known_suffix;
+use crate::offer::suffix::{is_known_suffix, suffix_of};
 use crate::versions::candidates::numbers;
 use crate::versions::catalog::{ListedImage, ListedImageVersion, VersionCatalog};
 use crate::versions::target::{Candidate, Subject, automatic};
@@ -63,6 +63,9 @@ impl Lint<'_> {
             self.example(image, suffix)
         );
         let name = &image.image.name;
+        let text = variant.versions.first().map_or("", |version| version.listed.text);
+        let listed: Vec<&str> = image.versions.iter().map(|version| version.listed.text).collect();
+        let is_converted = suffix_of(text, &listed).is_some();
         let advice = match (variant.is_in_place, self.offer().declares_capabilities) {
             (true, _) => format!(
                 "Keep the versions: flavors have no inPlaceUpdates, and pools that are updated in place would be stuck. An image \
@@ -72,7 +75,16 @@ impl Lint<'_> {
                 "Make flavors of the variants, and remove the versions with the suffix once no Shoot uses them."
                     .to_owned()
             }
-            (false, false) => "Make flavors of the variants: cloudprofile convert does it.".to_owned(),
+            (false, false) if is_known_suffix(suffix.trim_start_matches('-')) => {
+                "Make flavors of the variants: cloudprofile convert does it.".to_owned()
+            }
+            (false, false) if is_converted => {
+                "Make flavors of the variants: cloudprofile convert does it when --suffix says what the suffix stands for."
+                    .to_owned()
+            }
+            (false, false) => format!(
+                "Make flavors of one version of the variants, or give each an image of its own, such as {name}{suffix}."
+            ),
         };
         self.find(Rule::VersionSuffix, &variant.path, name, reason, advice);
     }

@@ -105,6 +105,10 @@ fn suffixes_need_no_plain_version_nor_known_provider() {
         assert_eq!(suffixes.len(), 2, "{findings:#?}");
         let moves = "from 2250.0.0-baremetal-sci-pxe to 2250.0.0-baremetal-sci-usi";
         assert!(suffixes.iter().all(|finding| finding.contains(moves)), "{suffixes:#?}");
+        assert!(
+            suffixes.iter().all(|finding| !finding.contains("convert")),
+            "there is no plain version: {suffixes:#?}"
+        );
     }
     let shoot = finding_input("only-suffixes-shoot.yaml");
     let shown = outcome(command(&["forecast", "-", "--at", "2026-05-01"]), &format!("{profile}\n---\n{shoot}"));
