@@ -106,23 +106,35 @@ fn refused_with_profile(
     catalog: &VersionCatalog<'_>,
     now: Timestamp,
 ) -> Vec<String> {
+    let pools = after.provider.workers.iter().zip(&before.provider.workers).enumerate();
+    let refused =
+        pools.flat_map(|(index, (pool, old))| refused_pool(index, [old, pool], kubelet(after, pool), catalog, now));
+    refused.collect()
+}
+
+/// What of the image of a pool contradicts its profile.
+pub(super) fn refused_pool(
+    index: usize,
+    [old, pool]: [&VersionedPool; 2],
+    kubelet: Option<Version>,
+    catalog: &VersionCatalog<'_>,
+    now: Timestamp,
+) -> Vec<String> {
     let mut refused = Vec::new();
-    for (index, (pool, old)) in after.provider.workers.iter().zip(&before.provider.workers).enumerate() {
-        let Some(image) = &pool.machine.image else { continue };
-        let path = format!("spec.provider.workers[{index}].machine.image");
-        let listed = listed(pool, catalog);
-        if pool.machine.image != old.machine.image {
-            match listed.map(|listed| listed.listed.at(now)) {
-                None => refused.push(format!("{path}.version: Unsupported value: {:?}", image.version)),
-                Some(Classification::Unavailable) => refused.push(format!(
-                    "{path}: Invalid value: machine image version '{}:{}' is expired (its first stage has not begun)",
-                    image.name, image.version
-                )),
-                Some(_) => {}
-            }
+    let Some(image) = &pool.machine.image else { return refused };
+    let path = format!("spec.provider.workers[{index}].machine.image");
+    let listed = listed(pool, catalog);
+    if pool.machine.image != old.machine.image {
+        match listed.map(|listed| listed.listed.at(now)) {
+            None => refused.push(format!("{path}.version: Unsupported value: {:?}", image.version)),
+            Some(Classification::Unavailable) => refused.push(format!(
+                "{path}: Invalid value: machine image version '{}:{}' is expired (its first stage has not begun)",
+                image.name, image.version
+            )),
+            Some(_) => {}
         }
-        refused.extend(misfit(pool, kubelet(after, pool), listed, catalog).map(|text| format!("{path}{text}")));
     }
+    refused.extend(misfit(pool, kubelet, listed, catalog).map(|text| format!("{path}{text}")));
     refused
 }
 
