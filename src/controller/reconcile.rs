@@ -52,7 +52,8 @@ pub(crate) async fn reconcile(
         }
     }
     let Some(operation) = state.operation() else { return Ok(Requeue::OnEvent) };
-    let context = ReconcileContext::new(controller, identity, provider, operation, state);
+    let mut context = ReconcileContext::new(controller, identity, provider, operation, state);
+    context.shoot = context.shoot.beside(controller.other_workers(worker));
     // A request is answered at once.
     let wait = context.memory(|memory| memory.rate_limit.until_reconcile(Instant::now()));
     if let Some(wait) = wait.filter(|_| !state.is_beginning()) {
