@@ -176,10 +176,29 @@ pub trait ProfileConfig: Send + Sync {
     ) -> Vec<ListedFlavor<'_>>;
 
     /// What is wrong with the document, by itself and against core's half of the profile.
-    fn validate(&self, profile: &ProfileSpec) -> FieldErrors;
+    fn validate(&self, profile: &ProfileSpec) -> FieldErrors {
+        let mut errors = FieldErrors::default();
+        self.validate_into(profile, &mut errors);
+        errors
+    }
+
+    /// The same, added to errors of which perhaps only the first are kept.
+    fn validate_into(&self, profile: &ProfileSpec, errors: &mut FieldErrors);
 
     /// What is wrong with the document of a NamespacedCloudProfile.
-    fn validate_namespaced(&self, namespaced: &NamespacedProfileSpec, parent: &ProfileSpec) -> FieldErrors;
+    fn validate_namespaced(&self, namespaced: &NamespacedProfileSpec, parent: &ProfileSpec) -> FieldErrors {
+        let mut errors = FieldErrors::default();
+        self.validate_namespaced_into(namespaced, parent, &mut errors);
+        errors
+    }
+
+    /// The same, added to errors of which perhaps only the first are kept.
+    fn validate_namespaced_into(
+        &self,
+        namespaced: &NamespacedProfileSpec,
+        parent: &ProfileSpec,
+        errors: &mut FieldErrors,
+    );
 
     /// What a pool of a Shoot asks for that the document does not offer; `path` is that of the pool.
     fn validate_pool(&self, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors);
