@@ -6,6 +6,7 @@ mod diff;
 mod documentation;
 mod lint;
 mod matrix;
+mod workflow_commands;
 
 /// The moment at which everything is judged.
 const AT: [&str; 2] = ["--at", "2026-11-21T00:00:00Z"];

@@ -6,7 +6,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use super::source::{Found, Sources};
 use crate::cli::exit::{self, Exit};
 use crate::cli::forecast::moment;
-use crate::cli::terminal::{OutputFormat, complain, one_of, print, width};
+use crate::cli::terminal::{OutputFormat, complain, one_of, print, print_commands, width};
 use crate::cloud_profile::validation::FeatureGates;
 use crate::offer::lint::{Report, Settings, Severity, lint, lint_namespaced};
 use crate::provider::Providers;
@@ -113,13 +113,14 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
     if linted.is_empty() {
         return Ok(Exit::Failed);
     }
-    print(&match arguments.output {
+    let text = match arguments.output {
         OutputFormat::Json => json::text(&linted)?,
         OutputFormat::Sarif => sarif::text(&linted, arguments.docs_url.as_deref())?,
         OutputFormat::Github => github::text(&linted),
         OutputFormat::Junit => junit::text(&linted),
         _ => table::text(&linted, arguments.all, width()),
-    })?;
+    };
+    if arguments.output == OutputFormat::Github { print_commands(&text) } else { print(&text) }?;
     let is_clean = linted.iter().all(|linted| linted.report.findings.is_empty());
     Ok(match (unread.is_empty(), is_clean) {
         (true, true) => Exit::Done,
