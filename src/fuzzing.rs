@@ -33,7 +33,8 @@ pub fn review(body: &[u8]) -> Option<Vec<Vec<u8>>> {
     let request = ReviewRequest::parse(&Bytes::copy_from_slice(body)).ok()?;
     let _ = request.object_name();
     let object = std::str::from_utf8(request.object.as_deref()?).ok()?;
-    let subject = Subject { object, old: request.old_object.as_deref().and_then(|old| std::str::from_utf8(old).ok()) };
+    let old = request.old_object.as_deref().and_then(|old| std::str::from_utf8(old).ok());
+    let subject = Subject { object, old, stop: None };
     let profile = subject.old.and_then(|old| decode_lenient::<ProfileObject>(old).ok());
     let profile = profile.map_or_else(ProfileSpec::default, |profile| profile.spec);
     let verdicts = verdicts(&request.resource, subject, &profile).into_iter();

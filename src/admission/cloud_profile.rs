@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use super::expirations::warn_of_profile;
 use super::flavors::flavor_patch;
-use super::refusal::verdict;
+use super::refusal::{listed_errors, verdict};
 use super::subject::Subject;
 use crate::api::gardener::{ProfileObject, ProfileSpec};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
@@ -37,7 +37,9 @@ pub(crate) fn validate(
         return Ok(verdict(what, &errors, Vec::new()));
     }
     let config = format.open(spec.provider_config.as_deref()).map_err(|error| undecodable(what, &error))?;
-    let verdict = verdict(what, &config.validate(&spec), warnings(&*config, format, &spec));
+    let mut errors = listed_errors(subject.stop);
+    config.validate_into(&spec, &mut errors);
+    let verdict = verdict(what, &errors, warnings(&*config, format, &spec));
     Ok(warn_of_profile(verdict, subject, &spec, now))
 }
 

@@ -131,7 +131,12 @@ mod tests {
                 "maintenance": {"autoUpdate": {"kubernetesVersion": false, "machineImageVersion": false}},
             });
             let object = json!({"metadata": {"name": "s"}, "spec": spec}).to_string();
-            warnings(warn_of_shoot(Verdict::ALLOWED, Subject { object: &object, old: None }, profile.clone(), now()))
+            warnings(warn_of_shoot(
+                Verdict::ALLOWED,
+                Subject { object: &object, old: None, stop: None },
+                profile.clone(),
+                now(),
+            ))
         };
         let expires = "pool web: os 1.0.0 expires on 2026-04-01, then forced to 2.0.0";
         assert_eq!(told(json!({"name": "os", "version": "1.0.0"})), [expires]);
@@ -149,7 +154,7 @@ mod tests {
         let spec: ProfileSpec = serde_json::from_str(&new.to_string()).unwrap();
         let (object, old) = (json!({"spec": new}).to_string(), json!({"spec": profile(json!([]))}).to_string());
         let told = |old| {
-            let subject = Subject { object: &object, old: Some(old) };
+            let subject = Subject { object: &object, old: Some(old), stop: None };
             warnings(warn_of_profile(Verdict::ALLOWED, subject, &spec, now()))
         };
         let all = told(old.as_str());

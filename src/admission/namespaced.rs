@@ -10,7 +10,7 @@ use super::cloud_profile::undecodable;
 use super::expirations::warn_of_namespaced;
 use super::flavors::flavor_patch;
 use super::profile_reference::{ProfileReference, is_object_name};
-use super::refusal::verdict;
+use super::refusal::{listed_errors, verdict};
 use super::subject::Subject;
 use crate::api::gardener::{NamespacedCloudProfile, ParentReference, ProfileSpec};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
@@ -60,7 +60,9 @@ pub(crate) fn validate(
     let NamespacedCloudProfile { spec, .. } = subject.to_validate()?;
     let Some(format) = providers.profile_format(&parent.provider_type) else { return Ok(Verdict::ALLOWED) };
     let config = format.open(spec.provider_config.as_deref()).map_err(|error| undecodable(what, &error))?;
-    let verdict = verdict(what, &config.validate_namespaced(&spec, parent), Vec::new());
+    let mut errors = listed_errors(subject.stop);
+    config.validate_namespaced_into(&spec, parent, &mut errors);
+    let verdict = verdict(what, &errors, Vec::new());
     Ok(warn_of_namespaced(verdict, subject, spec, parent, now))
 }
 

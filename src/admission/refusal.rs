@@ -1,5 +1,8 @@
 //! What is wrong with an object, as a person reads it.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use crate::api::bounded_text::{Bound, beginning, joined, shortened};
 use crate::api::gotext::field::{FieldError, FieldErrors};
 use crate::webhook::{Denial, DenialCause, Verdict};
@@ -13,6 +16,12 @@ const MOST_BYTES: usize = 32 * 1024;
 /// Most bytes of an object's kind and name, or of a field's path.
 const MOST_OF_NAME: usize = 1024;
 
+/// The errors of a review: those that are listed, and how many others there are. `stop` says when nobody waits for the verdict any more.
+pub(super) fn listed_errors(stop: Option<&Arc<AtomicBool>>) -> FieldErrors {
+    // One that is not listed gives its field to the cause that counts the others.
+    FieldErrors::at_most(LISTED + 1, stop.cloned())
+}
+
 /// Refuses an object, or lets it pass when nothing is wrong. `what` is its kind and name.
 pub(super) fn verdict(what: &str, errors: &FieldErrors, warnings: Vec<String>) -> Verdict {
     if errors.is_empty() {
@@ -22,11 +31,11 @@ pub(super) fn verdict(what: &str, errors: &FieldErrors, warnings: Vec<String>) -
 }
 
 fn denial(what: &str, errors: &FieldErrors) -> Denial {
-    let (errors, what) = (&errors.0, shortened(what, MOST_OF_NAME));
+    let (number, errors, what) = (errors.count(), &errors.0, shortened(what, MOST_OF_NAME));
     let bound = Bound { items: LISTED, bytes: MOST_BYTES };
-    let rest = |rest: &[FieldError]| format!("\n* and {} more", rest.len());
+    let rest = |rest: &[FieldError]| format!("\n* and {} more", rest.len() + number - errors.len());
     let list = joined(errors, "\n* ", bound, problem, rest);
-    let message = match errors.len() {
+    let message = match number {
         1 => format!("{what}: {list}"),
         number => format!("{what} has {number} problems:\n* {list}"),
     };
@@ -34,7 +43,7 @@ fn denial(what: &str, errors: &FieldErrors) -> Denial {
     let mut causes: Vec<DenialCause> = errors.iter().take(LISTED).map(|error| cause(error, share)).collect();
     // Where there are causes, kubectl prints them and not the message.
     if let Some(first) = errors.get(LISTED) {
-        let message = format!("and {} more", errors.len() - LISTED);
+        let message = format!("and {} more", number - LISTED);
         causes.push(DenialCause { message, ..cause(first, share) });
     }
     Denial { code: 422, reason: "Invalid", message, causes }

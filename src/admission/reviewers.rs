@@ -1,6 +1,7 @@
 //! Which judgement a request gets, with what it needs from the garden.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::future::{BoxFuture, FutureExt};
 use k8s_openapi::jiff::Timestamp;
@@ -180,18 +181,31 @@ fn what(request: &ReviewRequest) -> String {
     format!("{kind} {}", request.object_name())
 }
 
+/// Ends what goes on for a review that is given up.
+#[derive(Default)]
+struct StopOnDrop(Arc<AtomicBool>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Judges on a thread for work that takes milliseconds.
 async fn on_thread<T: Send + 'static>(
     request: &Arc<ReviewRequest>,
     judge: impl FnOnce(Subject<'_>, &str) -> Result<T, Verdict> + Send + 'static,
 ) -> Result<T, Verdict> {
     let request = Arc::clone(request);
+    // Set when the review is given up at its deadline, which drops this.
+    let stop = StopOnDrop::default();
+    let is_stopped = Arc::clone(&stop.0);
     let judged = spawn_blocking(move || {
         let object = request.object.as_deref().and_then(|object| std::str::from_utf8(object).ok());
         // Nothing is written without an object.
         let Some(object) = object else { return Err(Verdict::ALLOWED) };
         let old = request.old_object.as_deref().and_then(|object| std::str::from_utf8(object).ok());
-        judge(Subject { object, old }, &what(&request))
+        judge(Subject { object, old, stop: Some(&is_stopped) }, &what(&request))
     });
     judged.await.unwrap_or_else(|_| {
         let message = "the review failed; see the log of the webhook".to_owned();

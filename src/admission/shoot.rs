@@ -98,7 +98,7 @@ mod tests {
             json!({"spec": {"region": "r", "cloudProfileName": "p", "provider": provider}}).to_string()
         };
         let (object, old) = (shoot(new), shoot(old));
-        let left = validate(Subject { object: &object, old: Some(&old) }, "Shoot a/b", Providers::SHIPPED);
+        let left = validate(Subject { object: &object, old: Some(&old), stop: None }, "Shoot a/b", Providers::SHIPPED);
         let error = ProfileError::Other(anyhow::anyhow!("silence"));
         left.ok().map(|left| left.not_compared(&error))
     }

@@ -2,11 +2,13 @@
 //! and writes nothing at all of a Shoot that is refused: what was stored with a problem, before these webhooks or another rule of
 //! theirs, must not keep all of its pools from their updates. So it is a warning.
 
+use std::collections::{HashMap, HashSet};
+
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::subject::Subject;
-use crate::api::gotext::field::{FieldError, FieldErrors};
+use crate::api::gotext::field::{FieldError, FieldErrorType, FieldErrors};
 
 /// Where pools stand in a Shoot.
 const POOLS: &str = "spec.provider.workers[";
@@ -39,8 +41,9 @@ pub(super) fn standing_problems(
     }
     let Some([pools, old]) = both_written(subject) else { return Vec::new() };
     let before = before();
+    let before = Before::new(&old, &before);
     let (standing, new): (Vec<FieldError>, _) =
-        std::mem::take(&mut errors.0).into_iter().partition(|error| stands(error, &pools, &old, &before));
+        std::mem::take(&mut errors.0).into_iter().partition(|error| before.has(error, &pools));
     errors.0 = new;
     standing.iter().map(|error| format!("{error}. It was so before, and the edit is let through")).collect()
 }
@@ -50,18 +53,50 @@ fn both_written(subject: Subject<'_>) -> Option<[Vec<Value>; 2]> {
     Some([read(subject.object)?, read(subject.old?)?])
 }
 
-/// Whether a pool that is as it was but for its versions had this problem.
-fn stands(error: &FieldError, pools: &[Value], old: &[Value], before: &FieldErrors) -> bool {
-    let Some((index, member)) = of_pool(&error.field) else { return false };
-    let Some(pool) = pools.get(index) else { return false };
-    let Some(old_index) = old.iter().position(|old| old["name"] == pool["name"]) else { return false };
-    let is_as_it_was = old.get(old_index).is_some_and(|old| without_versions(old) == without_versions(pool));
-    is_as_it_was
-        && before.0.iter().any(|earlier| {
-            of_pool(&earlier.field) == Some((old_index, member))
-                && (earlier.error_type, &earlier.value, &earlier.detail)
-                    == (error.error_type, &error.value, &error.detail)
-        })
+/// What was wrong before, by position of the pool.
+struct Before<'a> {
+    /// The first of each name.
+    pools: HashMap<&'a str, (usize, &'a Value)>,
+    unnamed: Option<(usize, &'a Value)>,
+    problems: HashSet<Problem<'a>>,
+}
+
+/// Position of the pool, its member, and what is wrong with it.
+type Problem<'a> = (usize, &'a str, FieldErrorType, Option<&'a str>, &'a str);
+
+impl<'a> Before<'a> {
+    fn new(old: &'a [Value], errors: &'a FieldErrors) -> Self {
+        let mut pools = HashMap::new();
+        let mut unnamed = None;
+        for (index, pool) in old.iter().enumerate() {
+            match pool["name"].as_str() {
+                Some(name) => {
+                    pools.entry(name).or_insert((index, pool));
+                }
+                None => {
+                    unnamed.get_or_insert((index, pool));
+                }
+            }
+        }
+        let problem = |error: &'a FieldError| {
+            let (index, member) = of_pool(&error.field)?;
+            Some((index, member, error.error_type, error.value.as_deref(), error.detail.as_str()))
+        };
+        Self { pools, unnamed, problems: errors.0.iter().filter_map(problem).collect() }
+    }
+
+    /// Whether a pool that is as it was but for its versions had this problem.
+    fn has(&self, error: &FieldError, pools: &[Value]) -> bool {
+        let Some((index, member)) = of_pool(&error.field) else { return false };
+        let Some(pool) = pools.get(index) else { return false };
+        let old = match pool["name"].as_str() {
+            Some(name) => self.pools.get(name),
+            None => self.unnamed.as_ref(),
+        };
+        let Some((old_index, old)) = old else { return false };
+        let problem = (*old_index, member, error.error_type, error.value.as_deref(), error.detail.as_str());
+        self.problems.contains(&problem) && without_versions(old) == without_versions(pool)
+    }
 }
 
 /// Position of the pool and what follows it in the path of a field.
@@ -104,7 +139,7 @@ mod tests {
     /// Problems, and warnings, of the edit of a Shoot.
     fn reviewed(old: &Value, new: &Value) -> [Vec<String>; 2] {
         let (object, old) = (new.to_string(), old.to_string());
-        match validate(Subject { object: &object, old: Some(&old) }, "Shoot a/b", Providers::SHIPPED) {
+        match validate(Subject { object: &object, old: Some(&old), stop: None }, "Shoot a/b", Providers::SHIPPED) {
             Ok(ToCompare { errors, warnings, .. }) => [errors.0.iter().map(ToString::to_string).collect(), warnings],
             Err(Verdict::Allowed { warnings, .. }) => [Vec::new(), warnings],
             Err(Verdict::Denied(denial)) => [vec![denial.message], Vec::new()],

@@ -1,6 +1,8 @@
 //! The objects of a review: what is asked about, and whether it has to be looked at at all.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
@@ -27,6 +29,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) object: &'a str,
     /// As it is, JSON; `None` when it is made.
     pub(crate) old: Option<&'a str>,
+    /// Says when nobody waits for the verdict any more.
+    pub(crate) stop: Option<&'a Arc<AtomicBool>>,
 }
 
 impl<'a> Subject<'a> {

@@ -59,6 +59,9 @@ pub(crate) fn is_deceptive(character: char) -> bool {
                 | '\u{2060}'..='\u{206f}'
                 | '\u{feff}'
                 | '\u{fff9}'..='\u{fffb}'
+                // XML can't have them.
+                | '\u{fffe}'
+                | '\u{ffff}'
                 | '\u{e0000}'..='\u{e007f}'
         )
 }

@@ -1,5 +1,6 @@
 //! Checks whether two sides share a value of every capability.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use serde::Serialize;
@@ -80,6 +81,36 @@ pub fn mean_the_same(a: &Capabilities, b: &Capabilities, definitions: &[Capabili
         .enumerate()
         .filter(|(index, definition)| !definitions.iter().skip(index + 1).any(|later| later.name == definition.name));
     last.all(|(_, definition)| are_same_values(values_of(a, definition), values_of(b, definition)))
+}
+
+/// What capabilities mean, to compare many of them: equal where [`mean_the_same`] says so, for the same definitions.
+#[derive(Debug)]
+pub struct Meanings<'a> {
+    /// The values of a side that does not name the capability.
+    defaults: HashMap<&'a str, BTreeSet<&'a str>>,
+}
+
+/// What one side means: the values of the capabilities that differ from those of a side that names none.
+pub type Meaning<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
+
+impl<'a> Meanings<'a> {
+    /// For these definitions.
+    #[must_use]
+    pub fn new(definitions: &'a [CapabilityDefinition]) -> Self {
+        let default = |definition: &'a CapabilityDefinition| (definition.name.as_str(), as_set(&definition.values));
+        Self { defaults: definitions.iter().map(default).collect() }
+    }
+
+    /// The meaning of a side. It takes as much memory as the side itself.
+    #[must_use]
+    pub fn of<'b>(&self, side: &'b Capabilities) -> Meaning<'b> {
+        let named = side.0.iter().map(|(name, values)| (name.as_str(), as_set(values)));
+        named.filter(|(name, values)| self.defaults.get(name).is_some_and(|default| default != values)).collect()
+    }
+}
+
+fn as_set(values: &[String]) -> BTreeSet<&str> {
+    values.iter().map(String::as_str).collect()
 }
 
 fn are_same_values(values: &[String], others: &[String]) -> bool {

@@ -30,7 +30,8 @@ pub use architecture::{
     architecture_of_machine_type, architectures_of_flavors, architectures_of_version, defined_architectures,
 };
 pub use compatibility::{
-    Mismatch, are_compatible, are_equal, intersection, is_supported_by_image, mean_the_same, mismatches,
+    Meaning, Meanings, Mismatch, are_compatible, are_equal, intersection, is_supported_by_image, mean_the_same,
+    mismatches,
 };
 pub use defaults::{
     ARCHITECTURE, ARCHITECTURES, DEFAULT_ARCHITECTURE, architecture_definition, complete_machine_type,

@@ -6,6 +6,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::process::workflow_commands::{escaped_in_json, escaped_in_xml};
+
 /// What all pages look like.
 const STYLE: &str = include_str!("page.css");
 
@@ -28,6 +30,7 @@ impl Page {
         let data = serde_json::to_string(data).context("the data of the page can't be written as JSON")?;
         // Only texts can contain it there; the escape keeps a text from ending the element that it stands in.
         let data = data.replace('<', "\\u003c");
+        let data = escaped_in_json(&data);
         let style = [STYLE, self.style].concat();
         let policy = format!(
             "default-src 'none'; script-src '{}'; style-src '{}'; base-uri 'none'; form-action 'none'",
@@ -66,5 +69,5 @@ fn source_hash(text: &str) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    escaped_in_xml(&text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")).into_owned()
 }

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::api::bounded_text::is_deceptive;
 use crate::process::output;
-pub(super) use crate::process::output::{complain, complain_in_lines, print};
+pub(super) use crate::process::output::{complain, complain_in_lines, print, print_commands};
+use crate::process::workflow_commands;
 
 /// Width of what is not written to a terminal: a log stays readable.
 const WIDTH_OF_A_LOG: usize = 120;
@@ -53,13 +54,15 @@ pub(super) fn width() -> usize {
 
 /// A document as JSON, for `print`.
 pub(super) fn json(document: &impl Serialize) -> anyhow::Result<String> {
-    Ok(format!("{}\n", serde_json::to_string_pretty(document).context("the result can't be written as JSON")?))
+    let text = serde_json::to_string_pretty(document).context("the result can't be written as JSON")?;
+    Ok(format!("{}\n", workflow_commands::escaped_in_json(&text)))
 }
 
 /// A document as YAML, for `print`. JSON is YAML as well, and has escapes for what would deceive a reader.
 pub(super) fn yaml(document: &Value) -> anyhow::Result<String> {
     let text = serde_saphyr::to_string(document).context("the result can't be written as YAML")?;
-    if text.contains(is_deceptive) { json(document) } else { Ok(text) }
+    let is_read_otherwise = text.contains(is_deceptive) || workflow_commands::has_any(&text);
+    if is_read_otherwise { json(document) } else { Ok(text) }
 }
 
 /// Whether the reader of stdout has gone.

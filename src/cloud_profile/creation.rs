@@ -14,7 +14,8 @@ pub fn validate_creation(spec: &ProfileSpec, gates: FeatureGates, now: Timestamp
     let mut stored = spec.clone();
     let kept = leave_out(&mut stored, now);
     let errors = validate_profile(&stored, gates, now).0.into_iter();
-    FieldErrors(errors.map(|error| FieldError { field: kept.original(&error.field), ..error }).collect())
+    let original = errors.map(|error| FieldError { field: kept.original(&error.field), ..error });
+    FieldErrors::from(original.collect::<Vec<_>>())
 }
 
 /// Removes the versions that Gardener does not store when a profile is created.

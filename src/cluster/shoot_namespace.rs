@@ -15,6 +15,7 @@ use crate::cluster::machine_writes::MachineApis;
 use crate::provider::Provider;
 use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
 use crate::worker::orphans::MachineController;
+use crate::worker::other_workers::OtherWorkers;
 
 /// The namespace of one shoot in the seed.
 #[derive(Clone)]
@@ -24,6 +25,7 @@ pub(crate) struct ShootNamespace {
     cache: Arc<SeedCache>,
     provider: &'static dyn Provider,
     uses_store: bool,
+    others: OtherWorkers,
 }
 
 impl ShootNamespace {
@@ -35,13 +37,25 @@ impl ShootNamespace {
         namespace: impl Into<String>,
         provider: &'static dyn Provider,
     ) -> Self {
-        Self { client, namespace: namespace.into(), cache, provider, uses_store: true }
+        Self { client, namespace: namespace.into(), cache, provider, uses_store: true, others: OtherWorkers::default() }
     }
 
     /// Bypasses the store for machine objects.
     #[must_use]
     pub(crate) fn without_store(self) -> Self {
         Self { uses_store: false, ..self }
+    }
+
+    /// The same beside other Workers of the namespace, whose machine objects are left out.
+    #[must_use]
+    pub(crate) fn beside(self, others: OtherWorkers) -> Self {
+        Self { others, ..self }
+    }
+
+    /// The other Workers of the namespace.
+    #[must_use]
+    pub(crate) fn others(&self) -> &OtherWorkers {
+        &self.others
     }
 
     /// A client of the seed, for requests without a method here.
@@ -103,7 +117,7 @@ impl ShootNamespace {
     /// When they can't be read or decoded.
     pub(crate) async fn machine_objects(&self) -> Result<MachineObjects, ReadError> {
         if self.uses_store && self.cache.machine_objects.is_fresh() {
-            return self.cache.machine_objects.of_namespace(&self.namespace, self.provider, BTreeMap::new());
+            return self.own_objects(BTreeMap::new());
         }
         self.read_machine_objects().await
     }
@@ -119,7 +133,8 @@ impl ShootNamespace {
     /// # Errors
     /// When one can't be read.
     pub(crate) fn stored_deployments(&self) -> Result<BTreeMap<String, LiveDeployment>, ReadError> {
-        self.cache.machine_objects.deployments_of(&self.namespace, self.provider, BTreeMap::new())
+        let deployments = self.cache.machine_objects.deployments_of(&self.namespace, self.provider, BTreeMap::new())?;
+        Ok(self.others.deployments_without_theirs(deployments))
     }
 
     /// All machine objects, freshly listed for irreversible decisions. Classes and their Secrets are listed before the
@@ -131,7 +146,10 @@ impl ShootNamespace {
         let cache = &self.cache.machine_objects;
         machine_reads::renew_classes(&self.client, &self.namespace, cache).await?;
         let MachineObjects { classes, class_secrets, .. } = cache.classes_of(&self.namespace)?;
-        Ok(MachineObjects { classes, class_secrets, ..self.read_users_of_classes(BTreeMap::new()).await? })
+        machine_reads::renew_users_of_classes(&self.client, &self.namespace, cache).await?;
+        let users = cache.of_namespace(&self.namespace, self.provider, BTreeMap::new())?;
+        let live = MachineObjects { classes, class_secrets, ..users };
+        Ok(self.others.without_theirs(&self.namespace, live))
     }
 
     /// All machine objects, with the users of classes (deployments, machine sets and machines) freshly listed.
@@ -144,7 +162,12 @@ impl ShootNamespace {
         known: BTreeMap<String, LiveDeployment>,
     ) -> Result<MachineObjects, ReadError> {
         machine_reads::renew_users_of_classes(&self.client, &self.namespace, &self.cache.machine_objects).await?;
-        self.cache.machine_objects.of_namespace(&self.namespace, self.provider, known)
+        self.own_objects(known)
+    }
+
+    fn own_objects(&self, known: BTreeMap<String, LiveDeployment>) -> Result<MachineObjects, ReadError> {
+        let live = self.cache.machine_objects.of_namespace(&self.namespace, self.provider, known)?;
+        Ok(self.others.without_theirs(&self.namespace, live))
     }
 
     /// Whether machine-controller-manager should be running.

@@ -22,6 +22,7 @@ use crate::process::shard::{Shard, Standing};
 use crate::provider::Provider;
 use crate::worker::class_images::ImagePolicy;
 use crate::worker::every_node_ready::HealthCheck;
+use crate::worker::other_workers::OtherWorkers;
 
 pub(crate) struct ControllerContext {
     pub(crate) client: Client,
@@ -53,6 +54,21 @@ impl ControllerContext {
     /// Reads and writes the machine objects of a Worker.
     pub(crate) fn shoot_namespace(&self, namespace: &str, provider: &'static dyn Provider) -> ShootNamespace {
         ShootNamespace::new(self.client.clone(), Arc::clone(&self.cache), namespace, provider)
+    }
+
+    /// The other Workers of the namespace of a Worker. One that can't be decoded has no pools that are known.
+    pub(crate) fn other_workers(&self, own: &Worker) -> OtherWorkers {
+        let workers = &self.cache.workers.0;
+        let own_name = own.metadata.name.as_deref().unwrap_or_default();
+        let namespace = own.metadata.namespace.as_deref().unwrap_or_default();
+        let names = workers.names(namespace).into_iter().filter(|name| name != own_name);
+        let others: Vec<Arc<Worker>> =
+            names.filter_map(|name| self.cache.workers.get(namespace, &name)?.object().ok()).collect();
+        if others.is_empty() {
+            OtherWorkers::default()
+        } else {
+            OtherWorkers::new(own, others.iter().map(AsRef::as_ref))
+        }
     }
 
     /// Whether a Worker with these labels belongs to this shard. Always true without sharding.

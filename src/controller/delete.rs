@@ -68,7 +68,12 @@ pub(crate) async fn delete(
     }
     if live.is_empty() {
         let credentials = &worker.spec.secret_ref;
-        return Ok(match credentials_holder(shoot.client(), credentials).await? {
+        // Machines of another Worker of the namespace need the credentials longer.
+        let holder = match shoot.others().is_empty() {
+            true => credentials_holder(shoot.client(), credentials).await?,
+            false => None,
+        };
+        return Ok(match holder {
             None => remove_dependencies(context, worker, cluster, deadline, now).await?,
             Some(text) => {
                 let is_watched = credentials.name.as_deref() == Some(CREDENTIALS)

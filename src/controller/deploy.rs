@@ -137,7 +137,7 @@ fn desired<'a>(
     inputs: WorkerContext<'a>,
     live: &MachineObjects,
 ) -> Result<DesiredState<'a>, WorkerError> {
-    let desired = DesiredState::new(context.provider, inputs, CloudView::Context)?;
+    let desired = DesiredState::new(context.provider, inputs, CloudView::Context)?.beside(context.shoot.others());
     Ok(desired.with_images(context.provider, context.controller.image_policy, live))
 }
 

@@ -115,6 +115,7 @@ async fn compare_steady(
     controller: &ControllerContext,
 ) -> Result<Comparison, ReconcileError> {
     let shoot = controller.shoot_namespace(worker.metadata.namespace.as_deref().unwrap_or_default(), provider);
+    let shoot = shoot.beside(controller.other_workers(worker));
     let cluster = shoot.cluster(false).await?;
     let (mut secrets, live) = tokio::try_join!(shoot.secrets(worker, false), shoot.machine_objects())?;
     let now = controller.clock.now();
@@ -125,6 +126,7 @@ async fn compare_steady(
         let live = machine_reads::machine_objects(shoot.client(), shoot.name());
         let (anew, live) = tokio::try_join!(shoot.secrets(worker, true), live)?;
         secrets = anew;
+        let live = shoot.others().without_theirs(shoot.name(), live);
         compared = compare(worker, cluster.as_deref(), &secrets, &live, provider, now);
     }
     shoot.pack_secrets(&secrets);

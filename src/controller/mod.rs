@@ -48,6 +48,8 @@ pub(crate) mod steady;
 pub(crate) mod test_seed;
 #[cfg(test)]
 pub(crate) mod test_support;
+#[cfg(test)]
+mod two_workers;
 pub(crate) mod undecodable;
 pub(crate) mod version_forecast;
 pub(crate) mod version_metrics;

@@ -52,8 +52,9 @@ pub(crate) async fn reconcile(
         }
     }
     let Some(operation) = state.operation() else { return Ok(Requeue::OnEvent) };
-    let context = ReconcileContext::new(controller, identity, provider, operation, state);
-    // A new request is not rate-limited.
+    let mut context = ReconcileContext::new(controller, identity, provider, operation, state);
+    context.shoot = context.shoot.beside(controller.other_workers(worker));
+    // A request is answered at once.
     let wait = context.memory(|memory| memory.rate_limit.until_reconcile(Instant::now()));
     if let Some(wait) = wait.filter(|_| !state.is_beginning()) {
         return Ok(Requeue::After(wait));

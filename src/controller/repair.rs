@@ -45,7 +45,7 @@ pub(crate) async fn repair_classes(
     let namespace = shoot.name();
     let planned = match secrets {
         Ok(secrets) => DesiredState::of_worker(context.provider, worker, cluster, secrets, CloudView::Context)
-            .map(|desired| desired.plan)
+            .map(|desired| desired.beside(shoot.others()).plan)
             .map_err(|error| Failure { message: error.to_string(), codes: error.code().into_iter().collect() }),
         Err(error) => Err(Failure::new(error.to_string())),
     };

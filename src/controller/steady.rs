@@ -57,7 +57,7 @@ pub(crate) async fn follow(
     controller: &ControllerContext,
 ) -> Result<Steady, ReconcileError> {
     let questions = SteadyQuestions::of(worker);
-    let shoot = controller.shoot_namespace(&identity.namespace, provider);
+    let shoot = controller.shoot_namespace(&identity.namespace, provider).beside(controller.other_workers(worker));
     if !questions.is_followed {
         return Ok(Steady::Lasts(Requeue::OnEvent));
     }
@@ -204,6 +204,7 @@ async fn has_drifted(
 ) -> Result<bool, ReadError> {
     let (secrets, live) = tokio::try_join!(shoot.secrets(worker, true), shoot.machine_objects())?;
     let desired = DesiredState::of_worker(provider, worker, Some(cluster), &secrets, CloudView::Context);
+    let desired = desired.map(|desired| desired.beside(shoot.others()));
     let desired = desired.map(|desired| desired.with_images(provider, controller.image_policy, &live));
     let has_drifted = desired.map_or(true, |desired| !desired.drift(&live, controller.clock.now()).writes_nothing());
     shoot.pack_secrets(&secrets);

@@ -17,3 +17,4 @@ pub(crate) mod shard;
 pub(crate) mod signals;
 pub(crate) mod threads;
 pub(crate) mod traces;
+pub(crate) mod workflow_commands;

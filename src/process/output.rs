@@ -1,6 +1,8 @@
 //! Writes all of the program's output to stdout and stderr, including logs. This is the only place where output is
 //! escaped, so that text from outside can neither move the cursor nor hide or reverse other text.
 //!
+//! Where the runner of a pipeline reads it, nothing of it is one of its commands (`workflow_commands`).
+//!
 //! Colours are always written. The stream removes them if it is not a terminal or if `NO_COLOR` is set.
 
 use std::borrow::Cow;
@@ -9,15 +11,31 @@ use std::io::{self, IsTerminal, Write};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::api::bounded_text::is_deceptive;
+use crate::process::workflow_commands::{self, is_in_pipeline};
 
 /// ANSI codes used in tables, in clap's help and in the log: reset, bold, dimmed, italic, underlined, and colours.
 const STYLES: [&str; 11] = ["0", "1", "2", "3", "4", "31", "32", "33", "34", "35", "36"];
 
 /// Writes data to stdout.
 pub(crate) fn print(text: &str) -> io::Result<()> {
+    write_to_stdout(&printed(text, is_in_pipeline()))
+}
+
+/// Writes commands for the runner of a pipeline to stdout. What comes from outside is escaped in them.
+pub(crate) fn print_commands(text: &str) -> io::Result<()> {
+    write_to_stdout(&escaped(text))
+}
+
+fn write_to_stdout(text: &str) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
-    out.write_all(escaped(text).as_bytes())?;
+    out.write_all(text.as_bytes())?;
     out.flush()
+}
+
+/// The text as it is written, where perhaps the runner of a pipeline reads it.
+fn printed(text: &str, is_in_pipeline: bool) -> String {
+    let text = escaped(text);
+    if is_in_pipeline { workflow_commands::broken(&text).into_owned() } else { text.into_owned() }
 }
 
 /// Prints an error as one line on stderr. Line breaks from outside are escaped, because a pipeline runner could treat
@@ -33,7 +51,7 @@ pub(crate) fn complain_in_lines(text: &str) {
 }
 
 fn write_to_stderr(text: &str) -> io::Result<()> {
-    anstream::stderr().lock().write_all(escaped(text).as_bytes())
+    anstream::stderr().lock().write_all(printed(text, is_in_pipeline()).as_bytes())
 }
 
 fn in_one_line(text: &str) -> String {
@@ -44,8 +62,8 @@ fn in_one_line(text: &str) -> String {
 /// elsewhere line by line.
 pub(crate) fn progress(text: &str) {
     let stderr = io::stderr();
-    let line =
-        if stderr.is_terminal() { format!("\r\u{1b}[K{}", escaped(text)) } else { format!("{}\n", escaped(text)) };
+    let text = printed(text, is_in_pipeline());
+    let line = if stderr.is_terminal() { format!("\r\u{1b}[K{text}") } else { format!("{text}\n") };
     if stderr.is_terminal() || !text.is_empty() {
         // If stderr is closed, there is nothing left to do.
         let _ = stderr.lock().write_all(line.as_bytes());
@@ -136,6 +154,13 @@ mod tests {
         assert_eq!(in_one_line("w\n::warning::x\r\n: no"), "w\\n::warning::x\r\\n: no");
         assert_eq!(line_of_log("WARN failed error=a\nINFO all is well\n"), "WARN failed error=a\\nINFO all is well\n");
         assert_eq!(line_of_log("a part"), "a part");
+    }
+
+    #[test]
+    fn a_pipeline_reads_no_command() {
+        let text = "a ##[set-output name=b]c\n::stop-commands::d\n";
+        assert_eq!(printed(text, true), "a # #[set-output name=b]c\n: :stop-commands::d\n");
+        assert_eq!(printed(text, false), text);
     }
 
     #[test]

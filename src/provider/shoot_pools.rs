@@ -1,5 +1,7 @@
 //! Validation of Shoot pools that all providers share.
 
+use std::collections::HashSet;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -113,6 +115,22 @@ pub(super) fn validate_volume(volume: &ShootVolume, path: FieldPath<'_>, errors:
     }
 }
 
+/// Each zone once: two machine deployments for one zone would have the same name.
+pub(super) fn validate_zones_once(pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    let path = path.child("zones");
+    let mut earlier = HashSet::new();
+    for (index, zone) in pool.zones.iter().enumerate() {
+        if !earlier.insert(zone) {
+            errors.invalid(path.index(index), zone, ZONE_TWICE);
+        }
+    }
+}
+
+/// Zones that a message lists.
+const MOST_LISTED: usize = 20;
+/// What is said of a zone that a pool names twice.
+const ZONE_TWICE: &str = "must only be specified once per worker group";
+
 /// Rejects duplicate zones, and zones that the infrastructure does not have. If `configured` is absent, all zones are
 /// allowed.
 pub(super) fn validate_zones(
@@ -122,16 +140,29 @@ pub(super) fn validate_zones(
     errors: &mut FieldErrors,
 ) {
     let path = path.child("zones");
+    let mut earlier = HashSet::new();
     for (index, zone) in pool.zones.iter().enumerate() {
-        if pool.zones.iter().take(index).any(|earlier| earlier == zone) {
-            errors.invalid(path.index(index), zone, "must only be specified once per worker group");
+        if !earlier.insert(zone) {
+            errors.invalid(path.index(index), zone, ZONE_TWICE);
         } else if let Some(configured) = configured.filter(|configured| !configured.contains(zone)) {
             let detail = format!(
                 "zone configuration must be specified in \"infrastructureConfig.networks.zones\"; it has {}",
-                if configured.is_empty() { "none".to_owned() } else { configured.join(", ") }
+                listed(configured)
             );
             errors.invalid(path.index(index), zone, detail);
         }
+    }
+}
+
+/// The first zones, and how many more there are.
+fn listed(zones: &[String]) -> String {
+    if zones.is_empty() {
+        return "none".to_owned();
+    }
+    let named = zones.iter().take(MOST_LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match zones.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+        Some(more) => format!("{named} and {more} more"),
+        None => named,
     }
 }
 
@@ -244,7 +275,7 @@ mod tests {
 
     use super::*;
     use crate::api::gotext::yaml;
-    use crate::provider::{Provider, aws::Aws, openstack::OpenStack};
+    use crate::provider::{Provider, Providers, aws::Aws, openstack::OpenStack};
 
     /// A table of `test/shoot-pools`.
     #[derive(Deserialize)]
@@ -296,6 +327,25 @@ mod tests {
                 let of_pool = |field| str::strip_prefix(field, "spec.provider.workers[0].").unwrap_or(field);
                 let found: Vec<&str> = found.0.iter().map(|error| of_pool(error.field.as_str())).collect();
                 assert_eq!(found, errors, "{}: {rule}", provider.provider_type());
+            }
+        }
+    }
+
+    #[test]
+    fn every_cloud_refuses_a_zone_twice() {
+        for provider in Providers::SHIPPED.of_machines {
+            for infrastructure in [json!(null), json!({"zoned": true}), json!({"networks": {"zones": []}})] {
+                let pool = json!({"name": "a", "zones": ["1", "2", "1"]});
+                let pools = json!({"workers": [pool], "infrastructureConfig": infrastructure});
+                let pools = serde_json::from_str(&pools.to_string()).unwrap();
+                let errors = provider.validate_shoot_pools(&pools, None);
+                let twice: Vec<&str> = errors
+                    .0
+                    .iter()
+                    .filter(|error| error.detail == ZONE_TWICE)
+                    .map(|error| error.field.as_str())
+                    .collect();
+                assert_eq!(twice, ["spec.provider.workers[0].zones[2]"], "{}", provider.provider_type());
             }
         }
     }

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ObjectMeta, PostParams};
 use tracing::{debug, info, warn};
 
+use super::clocks::Clocks;
 use super::issue::{self, Issued};
 use super::live_certificate::LiveCertificate;
 use super::rotation::{Due, Lifetimes, Span, Times, due};
@@ -28,6 +29,10 @@ const TIMES: &str = "times.json";
 
 /// How often it is tried again when another replica was faster.
 const ATTEMPTS: u32 = 5;
+/// Former authorities that are trusted at most; the newest stay.
+const MAX_FORMER: usize = 4;
+/// How a certificate ends in PEM.
+const PEM_END: &str = "-----END CERTIFICATE-----\n";
 
 /// Whom clients trust: authorities one after the other, PEM.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,30 +41,56 @@ pub(crate) struct CaBundle(pub(crate) String);
 /// The authority in its Secret.
 pub(crate) struct CertificateAuthority {
     api: Api<Secret>,
-    secret: String,
-    names: Vec<String>,
-    lifetimes: Lifetimes,
+    rotation: Rotation,
     published: Option<(CaBundle, Instant)>,
 }
 
-#[derive(Clone, Debug)]
-struct CaSecret {
+/// What a rotation depends on beside the Secret and the clocks.
+pub(super) struct Rotation {
+    /// Name of the Secret, and of the authorities.
+    pub(super) secret: String,
+    /// Names or addresses that certificates are for.
+    pub(super) names: Vec<String>,
+    pub(super) lifetimes: Lifetimes,
+}
+
+/// What the Secret holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CaSecret {
     authority: Issued,
     next: Option<Issued>,
+    /// Former authorities, one after the other.
     former: Option<String>,
     server: Issued,
     times: Times,
 }
 
+/// What a process does with the Secret.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It stays as it is.
+    Keep(CaSecret),
+    Write(Due, CaSecret),
+}
+
+/// What has come of a rotation.
+#[derive(Clone, Debug)]
+pub(crate) struct Rotated {
+    /// Whom to trust.
+    pub(crate) bundle: CaBundle,
+    /// When the authority that signs expires, in seconds since 1970.
+    pub(crate) expires: i64,
+}
+
 impl CertificateAuthority {
     /// The authority in a Secret, whose certificates are for these names or addresses.
     pub(crate) fn new(api: Api<Secret>, secret: &str, names: Vec<String>, lifetimes: Lifetimes) -> Self {
-        Self { api, secret: secret.to_owned(), names, lifetimes, published: None }
+        Self { api, rotation: Rotation { secret: secret.to_owned(), names, lifetimes }, published: None }
     }
 
     /// How often [`CertificateAuthority::rotate`] has to be called.
     pub(crate) fn period(&self) -> Duration {
-        (self.lifetimes.announcement / 4).clamp(Duration::from_millis(200), Duration::from_secs(60))
+        (self.rotation.lifetimes.announcement / 4).clamp(Duration::from_millis(200), Duration::from_secs(60))
     }
 
     /// Everybody has been told to trust this bundle.
@@ -69,46 +100,37 @@ impl CertificateAuthority {
         }
     }
 
-    /// Does what is due, presents the certificate and returns whom to trust, and when the authority that signs expires, in
-    /// seconds since 1970.
+    /// Does what is due and presents the certificate.
     ///
     /// # Errors
     /// When the Secret can't be read or written; what is presented stays.
-    pub(crate) async fn rotate(&self, live: &LiveCertificate) -> anyhow::Result<(CaBundle, i64)> {
+    pub(crate) async fn rotate(&self, live: &LiveCertificate, clocks: Clocks) -> anyhow::Result<Rotated> {
+        let secret_name = &self.rotation.secret;
         for _ in 0..ATTEMPTS {
-            let secret = self.api.get_opt(&self.secret).await.context("the Secret can't be read")?;
+            let secret = self.api.get_opt(secret_name).await.context("the Secret can't be read")?;
             let kept = secret.as_ref().and_then(CaSecret::read);
             if let (Some(secret), None) = (&secret, &kept)
                 && secret.data.as_ref().is_some_and(|data| !data.is_empty())
             {
-                warn!(secret = self.secret, "the Secret is invalid; it is written again");
+                warn!(secret = secret_name, "the Secret is invalid; it is written again");
             }
-            let now = Timestamp::now();
-            let due = due(
-                kept.as_ref().map(|kept| &kept.times),
-                &self.names,
-                self.lifetimes,
-                self.published_for(kept.as_ref()),
-                now,
-            );
-            let kept = match (due, kept) {
-                (Due::Nothing, Some(kept)) => {
-                    return kept.used(live);
-                }
-                (_, kept) => self.done(due, kept, now)?,
+            let published = self.published_for(kept.as_ref());
+            let (due, kept) = match self.rotation.step(kept, published, clocks)? {
+                Step::Keep(kept) => return kept.used(live),
+                Step::Write(due, kept) => (due, kept),
             };
             match self.write(secret, &kept).await {
                 Ok(()) => {
-                    info!(secret = self.secret, ?due, "certificates written");
+                    info!(secret = secret_name, ?due, "certificates written");
                     return kept.used(live);
                 }
                 Err(kube::Error::Api(status)) if status.code == 409 => {
-                    debug!(secret = self.secret, "another replica was faster");
+                    debug!(secret = secret_name, "another replica was faster");
                 }
                 Err(error) => return Err(error).context("the Secret can't be written"),
             }
         }
-        anyhow::bail!("the Secret {} is changed concurrently all the time", self.secret)
+        anyhow::bail!("the Secret {secret_name} is changed concurrently all the time")
     }
 
     /// How long the bundle has been published.
@@ -119,49 +141,16 @@ impl CertificateAuthority {
         }
     }
 
-    /// What stands in the Secret after what is due was done.
-    fn done(&self, due: Due, kept: Option<CaSecret>, now: Timestamp) -> anyhow::Result<CaSecret> {
-        let span = Span { issued: now, expires: now + SignedDuration::try_from(self.lifetimes.validity)? };
-        let signed = |authority: &Issued, span: Span| issue::server(&self.names, authority, span);
-        let Some(mut kept) = kept.filter(|_| due != Due::Everything) else {
-            let authority = issue::authority(&self.secret, span)?;
-            let server = signed(&authority, span)?;
-            let times = Times { authority: span, next: None, former: None, names: self.names.clone() };
-            return Ok(CaSecret { authority, next: None, former: None, server, times });
-        };
-        match due {
-            Due::Announce => {
-                kept.next = Some(issue::authority(&self.secret, span)?);
-                kept.times.next = Some(span);
-            }
-            Due::Switch => {
-                if let (Some(next), Some(times)) = (kept.next.take(), kept.times.next.take()) {
-                    kept.former = Some(std::mem::replace(&mut kept.authority, next).certificate);
-                    kept.times.former = Some(std::mem::replace(&mut kept.times.authority, times));
-                }
-                kept.server = signed(&kept.authority, kept.times.authority)?;
-                kept.times.names.clone_from(&self.names);
-            }
-            Due::Reissue => {
-                kept.server = signed(&kept.authority, kept.times.authority)?;
-                kept.times.names.clone_from(&self.names);
-            }
-            Due::RemoveFormer => (kept.former, kept.times.former) = (None, None),
-            Due::Nothing | Due::Everything => {}
-        }
-        Ok(kept)
-    }
-
     async fn write(&self, secret: Option<Secret>, kept: &CaSecret) -> Result<(), kube::Error> {
         let data = Some(kept.data().map_err(kube::Error::SerdeError)?);
         match secret {
             // Holds the resource version that was read.
             Some(secret) => {
                 let wanted = Secret { data, ..secret };
-                self.api.replace(&self.secret, &PostParams::default(), &wanted).await?;
+                self.api.replace(&self.rotation.secret, &PostParams::default(), &wanted).await?;
             }
             None => {
-                let metadata = ObjectMeta { name: Some(self.secret.clone()), ..ObjectMeta::default() };
+                let metadata = ObjectMeta { name: Some(self.rotation.secret.clone()), ..ObjectMeta::default() };
                 let wanted = Secret { metadata, data, type_: Some("Opaque".to_owned()), ..Secret::default() };
                 self.api.create(&PostParams::default(), &wanted).await?;
             }
@@ -170,9 +159,88 @@ impl CertificateAuthority {
     }
 }
 
+impl Rotation {
+    /// What a process does that finds this in the Secret. `published` is how long everybody has been told to trust its bundle.
+    ///
+    /// # Errors
+    /// When there is nothing to present, and nothing may be written.
+    pub(super) fn step(&self, kept: Option<CaSecret>, published: Duration, clocks: Clocks) -> anyhow::Result<Step> {
+        let due = due(kept.as_ref().map(|kept| &kept.times), &self.names, self.lifetimes, published, clocks);
+        match (due, kept) {
+            (Due::Nothing, Some(kept)) => Ok(Step::Keep(kept)),
+            (Due::Nothing, None) => {
+                let why = clocks.far_apart().unwrap_or_default();
+                anyhow::bail!("there is no certificate, and this process writes none: {why}")
+            }
+            (due, kept) => Ok(Step::Write(due, self.done(due, kept, clocks)?)),
+        }
+    }
+
+    /// What stands in the Secret after what is due was done.
+    fn done(&self, due: Due, kept: Option<CaSecret>, clocks: Clocks) -> anyhow::Result<CaSecret> {
+        let validity = SignedDuration::try_from(self.lifetimes.validity)?;
+        let expires = clocks.own.checked_add(validity).context("--certificate-validity is too long")?;
+        let span = Span { issued: clocks.own, expires };
+        let Some(mut kept) = kept else { return self.everything(span, None) };
+        match due {
+            Due::Everything => {
+                let authority = Some((kept.authority.certificate, kept.times.authority));
+                let next = kept.next.map(|next| next.certificate).zip(kept.times.next);
+                let former = kept.former.zip(kept.times.former);
+                return self.everything(span, former_of([authority, next, former], clocks));
+            }
+            Due::Announce => {
+                kept.next = Some(issue::authority(&self.secret, span)?);
+                kept.times.next = Some(span);
+            }
+            Due::Switch => {
+                if let (Some(next), Some(times)) = (kept.next.take(), kept.times.next.take()) {
+                    let signed = std::mem::replace(&mut kept.authority, next).certificate;
+                    let signed_during = std::mem::replace(&mut kept.times.authority, times);
+                    let before = kept.former.take().zip(kept.times.former.take());
+                    kept.set_former(former_of([Some((signed, signed_during)), before], clocks));
+                }
+                self.sign_server(&mut kept)?;
+            }
+            Due::Reissue => self.sign_server(&mut kept)?,
+            Due::RemoveFormer => kept.set_former(None),
+            Due::Nothing => {}
+        }
+        Ok(kept)
+    }
+
+    /// A new authority with a certificate, beside former ones that stay trusted.
+    fn everything(&self, span: Span, former: Option<(String, Span)>) -> anyhow::Result<CaSecret> {
+        let authority = issue::authority(&self.secret, span)?;
+        let server = issue::server(&self.names, &authority, span)?;
+        let times = Times { authority: span, next: None, former: None, names: self.names.clone() };
+        let mut new = CaSecret { authority, next: None, former: None, server, times };
+        new.set_former(former);
+        Ok(new)
+    }
+
+    fn sign_server(&self, kept: &mut CaSecret) -> anyhow::Result<()> {
+        kept.server = issue::server(&self.names, &kept.authority, kept.times.authority)?;
+        kept.times.names.clone_from(&self.names);
+        Ok(())
+    }
+}
+
+/// What stays trusted of authorities, the newest first, that sign no longer.
+fn former_of<const N: usize>(authorities: [Option<(String, Span)>; N], clocks: Clocks) -> Option<(String, Span)> {
+    let trusted = authorities.into_iter().flatten().filter(|(_, span)| !span.is_over(clocks));
+    let (certificates, span) =
+        trusted.reduce(|(one, during), (other, and_during)| (format!("{one}{other}"), during.joined(and_during)))?;
+    Some((certificates.split_inclusive(PEM_END).take(MAX_FORMER).collect(), span))
+}
+
 impl CaSecret {
+    fn set_former(&mut self, former: Option<(String, Span)>) {
+        (self.former, self.times.former) = former.unzip();
+    }
+
     /// `None` when something is missing.
-    fn read(secret: &Secret) -> Option<Self> {
+    pub(super) fn read(secret: &Secret) -> Option<Self> {
         let data = secret.data.as_ref()?;
         let text = |member: &str| String::from_utf8(data.get(member)?.0.clone()).ok();
         let issued = |certificate: &str, key: &str| Some(Issued { certificate: text(certificate)?, key: text(key)? });
@@ -189,7 +257,7 @@ impl CaSecret {
         fits.then_some(kept)
     }
 
-    fn data(&self) -> Result<BTreeMap<String, ByteString>, serde_json::Error> {
+    pub(super) fn data(&self) -> Result<BTreeMap<String, ByteString>, serde_json::Error> {
         let times = serde_json::to_string(&self.times)?;
         let bundle = self.bundle();
         let members = [
@@ -207,14 +275,15 @@ impl CaSecret {
         Ok(set.map(|(name, text)| (name.to_owned(), ByteString(text.clone().into_bytes()))).collect())
     }
 
-    fn bundle(&self) -> CaBundle {
+    pub(super) fn bundle(&self) -> CaBundle {
         let next = self.next.as_ref().map(|next| next.certificate.as_str());
         let trusted = [Some(self.authority.certificate.as_str()), next, self.former.as_deref()];
         CaBundle(trusted.into_iter().flatten().collect())
     }
 
-    fn used(&self, live: &LiveCertificate) -> anyhow::Result<(CaBundle, i64)> {
+    /// Presents its certificate.
+    pub(super) fn used(&self, live: &LiveCertificate) -> anyhow::Result<Rotated> {
         live.replace(self.server.certificate.as_bytes(), self.server.key.as_bytes())?;
-        Ok((self.bundle(), self.times.authority.expires.as_second()))
+        Ok(Rotated { bundle: self.bundle(), expires: self.times.authority.expires.as_second() })
     }
 }

@@ -7,10 +7,7 @@ use rcgen::{
     KeyUsagePurpose, date_time_ymd,
 };
 
-use super::rotation::Span;
-
-/// Clocks of others may be this much behind ours.
-const SKEW: std::time::Duration = std::time::Duration::from_secs(300);
+use super::rotation::{SKEW, Span};
 
 /// A certificate with its private key, both PEM.
 #[derive(Clone, PartialEq, Eq)]

@@ -45,8 +45,10 @@ impl LiveCertificate {
         Ok(())
     }
 
-    pub(crate) fn is_there(&self) -> bool {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).is_some()
+    /// What is presented: the certificate and those that lead to its authority.
+    pub(super) fn chain(&self) -> Vec<CertificateDer<'static>> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        current.as_ref().map(|certified| certified.cert.clone()).unwrap_or_default()
     }
 
     /// A server that presents it. Without one, handshakes fail.

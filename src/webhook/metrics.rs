@@ -38,6 +38,8 @@ pub(crate) struct WebhookMetrics {
     review_seconds: Family<OfWebhook, Histogram, fn() -> Histogram>,
     malformed: Counter,
     certificate_expires: Gauge,
+    certificate_refused: Gauge,
+    clock_difference: Gauge,
 }
 
 impl WebhookMetrics {
@@ -46,20 +48,47 @@ impl WebhookMetrics {
         let mut registry = Registry::with_prefix(prefix);
         let reviews = Family::default();
         let review_seconds: Family<_, _, fn() -> Histogram> = Family::new_with_constructor(|| Histogram::new(SECONDS));
-        let (malformed, certificate_expires) = (Counter::default(), Gauge::default());
+        let malformed = Counter::default();
+        let certificate_expires = Gauge::default();
+        let certificate_refused = Gauge::default();
+        let clock_difference = Gauge::default();
         registry.register("reviews", "Reviews by verdict", Family::clone(&reviews));
         let help = "Time from the first byte of a request to its answer";
         registry.register_with_unit("review_duration", help, Unit::Seconds, review_seconds.clone());
         registry.register("malformed_requests", "Requests that were no review", malformed.clone());
         let help = "When the CA of the server's certificate expires; 0 with provided certificates";
         registry.register("certificate_expiry_timestamp", help, certificate_expires.clone());
+        let help = "1 while the API server refuses the served certificate chain by the registered CA bundle";
+        registry.register("certificate_refused", help, certificate_refused.clone());
+        let help = "How far the clock of this process is ahead of that of the API server";
+        registry.register_with_unit("clock_difference", help, Unit::Seconds, clock_difference.clone());
         registry.register("build", "Version of this program", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
-        Self { paths, resources, registry, reviews, review_seconds, malformed, certificate_expires }
+        Self {
+            paths,
+            resources,
+            registry,
+            reviews,
+            review_seconds,
+            malformed,
+            certificate_expires,
+            certificate_refused,
+            clock_difference,
+        }
     }
 
     /// The certificate is good until then, in seconds since 1970.
     pub(crate) fn certificate_expires(&self, seconds: i64) {
         self.certificate_expires.set(seconds);
+    }
+
+    /// Whether the API server refuses the chain that is served.
+    pub(crate) fn certificate_refused(&self, is_refused: bool) {
+        self.certificate_refused.set(is_refused.into());
+    }
+
+    /// The clock of this process is so many seconds ahead of that of the API server.
+    pub(crate) fn clock_difference(&self, seconds: i64) {
+        self.clock_difference.set(seconds);
     }
 }
 

@@ -6,7 +6,7 @@
 //!                          ▼
 //!  LiveCertificate ◄── files       given certificates, read again when they change
 //!                  ◄── certificate_authority   a CA of our own in a Secret: rotation says what is due, issue makes it
-//!                          │ bundle
+//!                          │ bundle       clocks: ours beside the API server's; trust: whether it accepts what is presented
 //!                          ▼
 //!  registration: ValidatingWebhookConfiguration, MutatingWebhookConfiguration
 //! ```
@@ -16,6 +16,9 @@
 
 mod arguments;
 mod certificate_authority;
+#[cfg(test)]
+mod clock_jumps;
+mod clocks;
 mod files;
 mod issue;
 mod live_certificate;
@@ -25,6 +28,7 @@ mod registration;
 mod review;
 mod rotation;
 mod server;
+mod trust;
 
 pub(crate) use arguments::WebhookArguments;
 pub(crate) use certificate_authority::{CaBundle, CertificateAuthority};

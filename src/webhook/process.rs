@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures::future::BoxFuture;
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Client;
@@ -18,6 +17,8 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
+use super::clocks::Clocks;
+use super::trust::refusal;
 use super::{
     CaBundle, CertificateAuthority, CertificateFiles, LiveCertificate, Registration, Routes, Webhook, WebhookArguments,
     WebhookKind, WebhookMetrics, publish, serve,
@@ -93,7 +94,12 @@ async fn until_stopped(
     let Served { cluster, asking, files, webhooks, routes } = served.await?;
     let live = LiveCertificate::default();
     let registration = registration(arguments, name, webhooks, &asking).await?;
-    let upkeep = Upkeep { registration, asking, live: live.clone(), readiness, metrics: metrics.clone() };
+    // Without an address nothing is registered, and no name is expected.
+    let server_name = arguments.address(name).ok().and_then(|address| address.names().into_iter().next());
+    let server_name = server_name.unwrap_or_default();
+    let (live_of_upkeep, metrics_of_upkeep) = (live.clone(), metrics.clone());
+    let upkeep =
+        Upkeep { registration, asking, live: live_of_upkeep, readiness, metrics: metrics_of_upkeep, server_name };
     let mut upkeep = pin!(keep_up(arguments, name, upkeep, cluster)?);
 
     let (stopping, stopped) = watch::channel(false);
@@ -153,6 +159,8 @@ struct Upkeep {
     live: LiveCertificate,
     readiness: Readiness,
     metrics: Arc<WebhookMetrics>,
+    /// The name that the API server expects in the certificate.
+    server_name: String,
 }
 
 /// Keeps certificate and registration up; ends only with an error, if the arguments are wrong.
@@ -181,11 +189,18 @@ impl Upkeep {
         }
         self.readiness.has(Need::Certificate);
         let publishing = async {
+            let mut registered = None;
             loop {
-                match trusted.map_or(Ok(String::new()), std::fs::read_to_string) {
-                    Ok(bundle) => drop(self.publish(&CaBundle(bundle)).await),
+                let clocks = self.clocks().await;
+                match trusted.map_or(Ok(String::new()), std::fs::read_to_string).map(CaBundle) {
+                    Ok(bundle) => {
+                        if self.publish(&bundle).await {
+                            registered = Some(bundle);
+                        }
+                    }
                     Err(error) => warn!(%error, "--tls-ca-file can't be read"),
                 }
+                self.verify(registered.as_ref(), clocks, None);
                 sleep(PUBLISH_INTERVAL).await;
             }
         };
@@ -197,29 +212,55 @@ impl Upkeep {
     }
 
     async fn own(self, mut authority: CertificateAuthority) -> anyhow::Error {
-        let mut valid_until = i64::MAX;
+        let mut registered = None;
         loop {
-            let pause = match authority.rotate(&self.live).await {
-                Ok((bundle, expires)) => {
-                    valid_until = expires;
-                    self.metrics.certificate_expires(expires);
-                    self.readiness.has(Need::Certificate);
-                    if self.publish(&bundle).await {
-                        authority.mark_published(&bundle);
+            let clocks = self.clocks().await;
+            let (pause, failure) = match authority.rotate(&self.live, clocks).await {
+                Ok(rotated) => {
+                    self.metrics.certificate_expires(rotated.expires);
+                    if self.publish(&rotated.bundle).await {
+                        authority.mark_published(&rotated.bundle);
+                        registered = Some(rotated.bundle);
                     }
-                    authority.period()
+                    (authority.period(), None)
                 }
                 Err(error) => {
                     let error = reason(error.as_ref());
                     warn!(error, "certificates can't be kept up");
-                    // One that has expired is trusted by nobody.
-                    if !self.live.is_there() || Timestamp::now().as_second() >= valid_until {
-                        self.readiness.misses(Need::Certificate, error);
-                    }
-                    RETRY_INTERVAL
+                    (RETRY_INTERVAL, Some(error))
                 }
             };
+            self.verify(registered.as_ref(), clocks, failure);
             sleep(pause).await;
+        }
+    }
+
+    /// Reads the clocks, which are shown and logged where they differ.
+    async fn clocks(&self) -> Clocks {
+        let clocks = Clocks::read(&self.asking).await;
+        if let Some(difference) = clocks.difference() {
+            self.metrics.clock_difference(difference.as_secs());
+        }
+        if let Some(why) = clocks.objection() {
+            warn!(why, "this process writes no certificate");
+        }
+        clocks
+    }
+
+    /// Compares what is presented with the bundle that is registered, or with none before the first registration. A failure to keep
+    /// the certificate up counts only when the API server refuses the one that is presented.
+    fn verify(&self, registered: Option<&CaBundle>, clocks: Clocks, failure: Option<String>) {
+        let chain = self.live.chain();
+        let refused = registered.and_then(|bundle| refusal(&chain, bundle, &self.server_name, clocks.verifying()));
+        self.metrics.certificate_refused(refused.is_some());
+        if let Some(why) = &refused {
+            warn!(why, "the API server refuses the served certificate");
+        }
+        match (refused, failure) {
+            (Some(why), Some(failure)) => self.readiness.misses(Need::Certificate, format!("{why}; {failure}")),
+            (Some(why), None) => self.readiness.misses(Need::Certificate, why),
+            (None, Some(failure)) if chain.is_empty() => self.readiness.misses(Need::Certificate, failure),
+            (None, _) => self.readiness.has(Need::Certificate),
         }
     }
 

@@ -2,6 +2,9 @@
 //!
 //! Objects keep their bytes and share the memory of the request: a CloudProfile may have 1.5 MiB, and an update brings two.
 
+use std::fmt;
+use std::sync::Arc;
+
 use axum::body::Bytes;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -58,6 +61,18 @@ pub(crate) struct ReviewRequest {
     /// The object as it is to become.
     pub(crate) object: Option<Bytes>,
     pub(crate) old_object: Option<Bytes>,
+    /// What is reserved for the review until nothing works for it any more.
+    held: Held,
+}
+
+/// What is given back when the last clone is dropped.
+#[derive(Clone, Default)]
+struct Held(Option<Arc<dyn Send + Sync>>);
+
+impl fmt::Debug for Held {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Held({})", self.0.is_some())
+    }
 }
 
 #[derive(Deserialize)]
@@ -166,7 +181,18 @@ impl ReviewRequest {
             object: shared(request.object),
             old_object: shared(request.old_object),
             uid: request.uid,
+            held: Held::default(),
         })
+    }
+
+    /// Bytes of the objects.
+    pub(super) fn bytes(&self) -> usize {
+        [&self.object, &self.old_object].into_iter().flatten().map(Bytes::len).sum()
+    }
+
+    /// Keeps this until the review is done.
+    pub(super) fn hold(&mut self, reserved: impl Send + Sync + 'static) {
+        self.held = Held(Some(Arc::new(reserved)));
     }
 
     /// The object for messages: `garden-dev/x` or `x`.

@@ -2,15 +2,23 @@
 //!
 //! ```text
 //!  time ──────────────────────────────────────────────────────────────►
-//!  authority A   signs, trusted ──────────────────────┐ trusted until it expires
+//!  authority A   signs, trusted ──────────────────────┐ trusted until it has expired by both clocks
 //!  authority B                       announced: trusted ┤ signs, trusted ──────────
 //!                                    └─ announcement ──┘
 //! ```
+//!
+//! A process whose clock is far from the API server's changes nothing. An authority that is not valid yet is as unusable as one
+//! that has expired: a process with a wrong clock has written it.
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+
+use super::clocks::Clocks;
+
+/// Certificates are valid from this long before they are issued, because clocks of others may be behind ours.
+pub(super) const SKEW: Duration = Duration::from_secs(300);
 
 /// How long things last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +43,25 @@ pub(crate) struct Span {
     pub(crate) expires: Timestamp,
 }
 
+impl Span {
+    /// Whether it is neither expired nor ahead.
+    fn is_usable(self, now: Timestamp) -> bool {
+        let since = now.duration_since(self.issued);
+        let begins = SignedDuration::try_from(SKEW).unwrap_or_default();
+        since >= -begins && now < self.expires
+    }
+
+    /// Whether nobody needs to trust it: both clocks must say so, because a wrong one would drop what the API server still meets.
+    pub(super) fn is_over(self, clocks: Clocks) -> bool {
+        clocks.agree(|now| !self.is_usable(now))
+    }
+
+    /// From the beginning of the first to the end of the last.
+    pub(super) fn joined(self, other: Self) -> Self {
+        Self { issued: self.issued.min(other.issued), expires: self.expires.max(other.expires) }
+    }
+}
+
 /// What there is, as far as time matters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Times {
@@ -43,7 +70,7 @@ pub(crate) struct Times {
     /// The one that will sign.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<Span>,
-    /// The one that has signed.
+    /// Those that have signed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) former: Option<Span>,
     /// The names in the server's certificate.
@@ -53,7 +80,7 @@ pub(crate) struct Times {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Nothing,
-    /// Everything: there is nothing, or it is too late.
+    /// Everything: there is nothing, or nothing of use.
     Everything,
     /// The next authority is made and trusted.
     Announce,
@@ -61,7 +88,7 @@ pub(crate) enum Due {
     Switch,
     /// The server's certificate is for other names.
     Reissue,
-    /// The former authority has expired.
+    /// The former authorities have expired.
     RemoveFormer,
 }
 
@@ -71,14 +98,22 @@ pub(crate) fn due(
     names: &[String],
     lifetimes: Lifetimes,
     published: Duration,
-    now: Timestamp,
+    clocks: Clocks,
 ) -> Due {
-    let Some(times) = times else { return Due::Everything };
-    if times.authority.expires <= now {
+    let Some(times) = times else {
+        // Where the API server does not answer, nobody trusts another certificate yet.
+        return if clocks.far_apart().is_some() { Due::Nothing } else { Due::Everything };
+    };
+    if clocks.objection().is_some() {
+        return Due::Nothing;
+    }
+    let now = clocks.own;
+    if !times.authority.is_usable(now) {
         return Due::Everything;
     }
     match times.next {
         None if age(times.authority, now) >= lifetimes.renewal() => return Due::Announce,
+        Some(next) if !next.is_usable(now) => return Due::Announce,
         Some(next) if age(next, now) >= lifetimes.announcement && published >= lifetimes.announcement => {
             return Due::Switch;
         }
@@ -87,7 +122,7 @@ pub(crate) fn due(
     if times.names != names {
         return Due::Reissue;
     }
-    if times.former.is_some_and(|former| former.expires <= now) { Due::RemoveFormer } else { Due::Nothing }
+    if times.former.is_some_and(|former| former.is_over(clocks)) { Due::RemoveFormer } else { Due::Nothing }
 }
 
 /// Clocks that go backwards make nothing older.
@@ -97,6 +132,7 @@ fn age(span: Span, now: Timestamp) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use super::super::clocks::ServerClock;
     use super::*;
 
     const HOUR: Duration = Duration::from_secs(3600);
@@ -119,13 +155,17 @@ mod tests {
         }
     }
 
+    fn both(hours: i64) -> Clocks {
+        Clocks { own: at(hours), server: ServerClock::Shows(at(hours)) }
+    }
+
     fn due_at(times: &Times, hours: i64, published: Duration) -> Due {
-        due(Some(times), &["a".to_owned()], LIFETIMES, published, at(hours))
+        due(Some(times), &["a".to_owned()], LIFETIMES, published, both(hours))
     }
 
     #[test]
     fn an_authority_is_announced_before_it_signs_and_trusted_until_it_ends() {
-        assert_eq!(due(None, &[], LIFETIMES, HOUR, at(0)), Due::Everything);
+        assert_eq!(due(None, &[], LIFETIMES, HOUR, both(0)), Due::Everything);
         let first = times(0, None, None);
         assert_eq!(due_at(&first, 19, HOUR), Due::Nothing);
         assert_eq!(due_at(&first, 20, HOUR), Due::Announce);
@@ -145,6 +185,40 @@ mod tests {
 
     #[test]
     fn other_names_need_another_certificate() {
-        assert_eq!(due(Some(&times(0, None, None)), &["b".to_owned()], LIFETIMES, HOUR, at(1)), Due::Reissue);
+        assert_eq!(due(Some(&times(0, None, None)), &["b".to_owned()], LIFETIMES, HOUR, both(1)), Due::Reissue);
+    }
+
+    #[test]
+    fn replaces_authorities_that_lie_ahead() {
+        assert_eq!(due_at(&times(2, None, None), 1, HOUR), Due::Everything);
+        assert_eq!(due_at(&times(0, Some(2), None), 1, HOUR), Due::Announce);
+        let slightly_ahead = Clocks { own: at(1) - SKEW, ..both(1) };
+        let slightly_ahead = Clocks { server: ServerClock::Unknown, ..slightly_ahead };
+        assert_eq!(due(Some(&times(1, None, None)), &["a".to_owned()], LIFETIMES, HOUR, slightly_ahead), Due::Nothing);
+    }
+
+    #[test]
+    fn far_clocks_change_nothing() {
+        let names = ["a".to_owned()];
+        for (own, server) in [(40, 1), (1, 40)] {
+            let clocks = Clocks { own: at(own), server: ServerClock::Shows(at(server)) };
+            assert_eq!(due(Some(&times(0, None, None)), &names, LIFETIMES, HOUR, clocks), Due::Nothing);
+            assert_eq!(due(None, &names, LIFETIMES, HOUR, clocks), Due::Nothing);
+        }
+    }
+
+    #[test]
+    fn writes_only_the_first_certificate_without_an_answer() {
+        let (names, clocks) = (["a".to_owned()], Clocks { own: at(40), server: ServerClock::Unreachable });
+        assert_eq!(due(None, &names, LIFETIMES, HOUR, clocks), Due::Everything);
+        assert_eq!(due(Some(&times(0, None, None)), &names, LIFETIMES, HOUR, clocks), Due::Nothing);
+    }
+
+    #[test]
+    fn keeps_former_authorities_without_a_second_clock() {
+        let names = ["a".to_owned()];
+        let clocks = Clocks { own: at(31), server: ServerClock::Unknown };
+        assert_eq!(due(Some(&times(20, None, Some(0))), &names, LIFETIMES, HOUR, clocks), Due::Nothing);
+        assert_eq!(due_at(&times(20, None, Some(0)), 31, HOUR), Due::RemoveFormer);
     }
 }

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use futures::future::BoxFuture;
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
 use super::live_certificate::LiveCertificate;
@@ -22,6 +22,8 @@ use crate::process::http_server::{BodyMemory, Server, UsedMemory};
 const LARGEST_BODY: usize = 7 << 20;
 /// Memory for bodies that are received or reviewed.
 const BODY_MEMORY: usize = 64 << 20;
+/// Bytes of bodies that are reviewed at a time. What a review holds grows with its body (docs/reliability.md), so this bounds all of them.
+const REVIEWED_BYTES: usize = 8 << 20;
 /// Connections at a time. An API server needs one or two.
 const CONNECTIONS: usize = 256;
 /// What a review may take, unless the API server says less. Its own limit is ten seconds; an answer in time says more than none.
@@ -50,6 +52,7 @@ struct Endpoint {
     reviewer: Arc<dyn Reviewer>,
     observer: Arc<dyn Observer>,
     bodies: Arc<BodyMemory>,
+    reviewed: Arc<Semaphore>,
 }
 
 /// Serves until stopped; then open requests get to end.
@@ -61,10 +64,11 @@ pub(crate) async fn serve(
     mut stopped: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let bodies = BodyMemory::new(LARGEST_BODY, BODY_MEMORY);
+    let reviewed = Arc::new(Semaphore::new(REVIEWED_BYTES));
     let mut router = Router::new();
     for (path, reviewer) in routes {
-        let (observer, bodies) = (Arc::clone(&observer), Arc::clone(&bodies));
-        let endpoint = Endpoint { path: path.as_str().into(), reviewer, observer, bodies };
+        let (observer, bodies, reviewed) = (Arc::clone(&observer), Arc::clone(&bodies), Arc::clone(&reviewed));
+        let endpoint = Endpoint { path: path.as_str().into(), reviewer, observer, bodies, reviewed };
         router = router.route(&path, post(answer).with_state(endpoint));
     }
     // Also when nobody is there any more who could say so.
@@ -77,28 +81,31 @@ pub(crate) async fn serve(
 async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response {
     let began = Instant::now();
     let limit = deadline(request.uri().query().unwrap_or_default());
-    let review = match read(&endpoint, request).await {
-        Ok(review) => review,
+    let (mut review, memory) = match read(&endpoint, request).await {
+        Ok(read) => read,
         Err((status, why)) => {
             endpoint.observer.refused(&endpoint.path, &why);
             return (status, format!("{why}\n")).into_response();
         }
     };
-    let (review, memory) = review;
-    let left = limit.saturating_sub(began.elapsed());
+    let mut left = limit.saturating_sub(began.elapsed());
+    // What a review needs stays reserved until the thread has ended that works for it, also when nobody waits for its verdict any more.
+    let bytes = u32::try_from(review.bytes().min(REVIEWED_BYTES)).unwrap_or(u32::MAX);
+    let turn = timeout(left, Arc::clone(&endpoint.reviewed).acquire_many_owned(bytes)).await;
+    review.hold((memory, turn.ok().and_then(Result::ok)));
+    let review = Arc::new(review);
+    left = limit.saturating_sub(began.elapsed());
     // A task of its own: a panic in it is an answer, not a broken connection.
     let reviewed = tokio::spawn({
         let (reviewer, review) = (Arc::clone(&endpoint.reviewer), Arc::clone(&review));
-        async move {
-            // Also when nobody waits for its verdict any more, it needs the body.
-            let _memory = memory;
-            reviewer.review(review).await
-        }
+        async move { reviewer.review(review).await }
     });
+    let running = reviewed.abort_handle();
     let verdict = match timeout(left, reviewed).await {
         Ok(Ok(verdict)) => verdict,
         Ok(Err(_)) => Verdict::Denied(Denial::internal("the review failed; see the log of the webhook".to_owned())),
         Err(_) => {
+            running.abort();
             Verdict::Denied(Denial::timeout(format!("no verdict within {:.1} s; try again", limit.as_secs_f32())))
         }
     };
@@ -106,14 +113,14 @@ async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response 
     ([(header::CONTENT_TYPE, "application/json")], review.answer(verdict)).into_response()
 }
 
-async fn read(endpoint: &Endpoint, request: Request) -> Result<(Arc<ReviewRequest>, UsedMemory), (StatusCode, String)> {
+async fn read(endpoint: &Endpoint, request: Request) -> Result<(ReviewRequest, UsedMemory), (StatusCode, String)> {
     let content_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if content_type.is_none_or(|value| value.split(';').next() != Some("application/json")) {
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json".to_owned()));
     }
     let (body, memory) = endpoint.bodies.read(request).await.map_err(|error| (error.status(), error.to_string()))?;
     let review = ReviewRequest::parse(&body).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
-    Ok((Arc::new(review), memory))
+    Ok((review, memory))
 }
 
 /// The API server tells in the query how long it waits: `timeout=10s`, in whole seconds and at most 30.

@@ -23,6 +23,7 @@ use crate::worker::decode;
 use crate::worker::deployment::wanted_document;
 use crate::worker::machine_objects::MachineObjects;
 use crate::worker::orphans::{MachineController, Orphans, orphans};
+use crate::worker::other_workers::OtherWorkers;
 use crate::worker::plan::{Plan, plan};
 use crate::worker::published::{ProviderStatus, published_deployments};
 
@@ -80,6 +81,13 @@ impl<'a> DesiredState<'a> {
         let plan = plan(provider, with_dependencies(context, dependencies.as_ref()))?;
         let recorded_status = context.recorded_provider_status()?;
         Ok(Self { context, dependencies, plan, recorded_status, class_images: ClassImages::default() })
+    }
+
+    /// The same where other Workers have the namespace, too: no pool writes what theirs write.
+    #[must_use]
+    pub fn beside(mut self, others: &OtherWorkers) -> Self {
+        others.reject_shared_pools(&mut self.plan);
+        self
     }
 
     /// Applies the policy for classes whose images have changed in the CloudProfile.

@@ -40,6 +40,7 @@ pub mod machine_objects;
 pub mod machine_state;
 pub mod node_count;
 pub mod orphans;
+pub mod other_workers;
 pub mod outcome;
 pub mod pending_deletion;
 pub mod plan;

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use crate::api::gardener::{InPlaceUpdates, WorkerPool};
 use crate::pool::names::{ClassName, DeploymentName};
-use crate::provider::{MachinePlan, PoolError, PoolPlan, PoolProblem, Provider, WorkerContext, WorkerError};
+use crate::provider::{
+    MachinePlan, PoolError, PoolPlan, PoolProblem, Provider, WantedDeployment, WorkerContext, WorkerError,
+};
 
 /// Plan of a Worker.
 #[derive(Clone, Debug)]
@@ -34,20 +36,64 @@ pub fn plan(provider: &dyn Provider, context: WorkerContext<'_>) -> Result<Plan,
     Ok(Plan { pools, provider_status })
 }
 
-/// Rejects pools that share a name, or the name of a machine deployment, because reconciles could roll the same
-/// machines back and forth between them. Their existing objects stay. Gardener rejects such Shoots.
+/// Two parts that write one object would roll the same machines to the one and then to the other, or get too few of them. No pool with such
+/// a part is planned, so what is there stays. Gardener takes no Shoot with two pools of one name.
 fn reject_shared_names(names: &[&str], pools: &mut [Result<PoolPlan, PoolError>]) {
-    let deployments = pools.iter().enumerate().flat_map(|(index, pool)| {
+    let parts = pools.iter().enumerate().flat_map(|(index, pool)| {
         let machines = pool.iter().flat_map(|pool| &pool.machines);
-        machines.map(move |machine| (machine.deployment.name.0.as_str(), index))
+        machines.map(move |machine| (machine, index))
     });
-    let mut rejected = with_shared_names(deployments);
-    rejected.extend(with_shared_names(names.iter().enumerate().map(|(index, name)| (*name, index))));
-    for index in rejected {
-        let problem =
-            PoolProblem::field("name", "another pool of the Worker makes machine deployments of the same name");
+    let written = parts.flat_map(|(machine, index)| written_by(machine).map(|object| (object, index)));
+    let mut rejected = with_shared_objects(written);
+    for index in with_shared_names(names.iter().enumerate().map(|(index, name)| (*name, index))) {
+        rejected.insert(index, SharedBy::Pools);
+    }
+    for (index, shared_by) in rejected {
+        let problem = match shared_by {
+            SharedBy::Pools => {
+                PoolProblem::field("name", "another pool of the Worker makes machine deployments of the same name")
+            }
+            SharedBy::Zones => PoolProblem::field(
+                "zones",
+                "two zones of the pool make the same machine objects: a zone must be named only once",
+            ),
+        };
         pools[index] = Err(problem.of_pool(names[index]));
     }
+}
+
+/// What writes an object twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SharedBy {
+    /// Several pools.
+    Pools,
+    /// Several zones of one pool.
+    Zones,
+}
+
+/// Kind and name of what is written for a part of a pool.
+fn written_by(machine: &MachinePlan) -> [(&'static str, &str); 3] {
+    let WantedDeployment { name, class_name, secret_name, .. } = &machine.deployment;
+    [("MachineDeployment", &name.0), ("MachineClass", &class_name.0), ("Secret", &secret_name.0)]
+}
+
+/// Positions of pools that write an object which another part writes, too.
+fn with_shared_objects<'a>(
+    written: impl Iterator<Item = ((&'static str, &'a str), usize)>,
+) -> BTreeMap<usize, SharedBy> {
+    let mut by_object: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    for (object, index) in written {
+        by_object.entry(object).or_default().push(index);
+    }
+    let mut rejected = BTreeMap::new();
+    for indexes in by_object.values().filter(|indexes| indexes.len() > 1) {
+        let is_one_pool = indexes.iter().all(|index| index == &indexes[0]);
+        for index in indexes {
+            let shared_by = if is_one_pool { SharedBy::Zones } else { SharedBy::Pools };
+            rejected.entry(*index).or_insert(shared_by);
+        }
+    }
+    rejected
 }
 
 /// Indexes with a name that another index has too.
@@ -129,6 +175,8 @@ mod tests {
         let machine = |name: &&str| {
             let mut machine = machine_plan();
             machine.deployment.name = DeploymentName((*name).to_owned());
+            machine.deployment.class_name = ClassName(format!("{name}-12345"));
+            machine.deployment.secret_name = ClassName(format!("{name}-12345"));
             machine
         };
         let planned = |(name, deployments): &(&str, &[&str])| {
@@ -147,6 +195,13 @@ mod tests {
         assert_eq!(rejected(&[("", &["ns-"]), ("", &["ns-"])]), [true, true], "names that are missing");
         assert_eq!(rejected(&[("a", &["ns-a-z1"]), ("a-z1", &["ns-a-z1"])]), [true, true], "with and without a zone");
         assert_eq!(rejected(&[("a", &["ns-a-z1"]), ("a", &[])]), [true, true], "in other zones");
-        assert_eq!(rejected(&[("a", &["ns-a", "ns-a"]), ("ns-a", &[])]), [false, false], "one pool, and another name");
+        assert_eq!(rejected(&[("a", &["ns-a", "ns-b"]), ("ns-a", &[])]), [false, false], "a name of another kind");
+    }
+
+    #[test]
+    fn a_pool_that_writes_an_object_twice_is_invalid() {
+        assert_eq!(rejected(&[("a", &["ns-a-z1", "ns-a-z1"]), ("b", &["ns-b-z1"])]), [true, false]);
+        let duplicate = ["ns-a-z1", "ns-a-z2", "ns-a-z1"];
+        assert_eq!(rejected(&[("a", &duplicate), ("b", &["ns-b-z1", "ns-b-z2"])]), [true, false]);
     }
 }

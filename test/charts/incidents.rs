@@ -54,6 +54,8 @@ struct Reviews {
     slow: usize,
     /// When the certificate expires, in seconds since the beginning.
     expires: i64,
+    /// Whether the API server refuses it.
+    refused: bool,
 }
 
 /// Positions of the commands with webhooks, and the paths that are counted.
@@ -105,7 +107,7 @@ impl Minute {
             rolls.extend([RollCause::ProviderConfig, RollCause::Infrastructure]);
             answers.push(("PATCH", STATUS, None, 40));
         }
-        let reviews = Reviews { pod: true, failed: 0, slow: 0, expires: 30 * 24 * 60 * 60 };
+        let reviews = Reviews { pod: true, failed: 0, slow: 0, expires: 30 * 24 * 60 * 60, refused: false };
         let versions = PoolVersions {
             pool: "a".to_owned(),
             image_expires: after_days(60),
@@ -149,7 +151,7 @@ struct Incident {
     changes: fn(usize, &mut Minute),
 }
 
-const INCIDENTS: [Incident; 22] = [
+const INCIDENTS: [Incident; 24] = [
     Incident {
         what: "The pods are evicted, and their image can't be pulled.",
         fires: "WorkerControllerDown",
@@ -266,6 +268,12 @@ const INCIDENTS: [Incident; 22] = [
         changes: |_, minute| minute.webhooks[ADMISSION].expires = 24 * 60 * 60,
     },
     Incident {
+        what: "A process whose clock is 40 days ahead has written the Secret of the admission webhook.",
+        fires: "WorkerAdmissionCertificateRefused",
+        after: "70m",
+        changes: |_, minute| minute.webhooks[ADMISSION].refused = true,
+    },
+    Incident {
         what: "The image of the webhook for the sidecar can't be pulled.",
         fires: "WorkerSidecarDown",
         after: "80m",
@@ -288,6 +296,12 @@ const INCIDENTS: [Incident; 22] = [
         fires: "WorkerSidecarCertificateExpires",
         after: "140m",
         changes: |_, minute| minute.webhooks[SIDECAR].expires = 24 * 60 * 60,
+    },
+    Incident {
+        what: "A process whose clock is 40 days ahead has written the Secret of the webhook for the sidecar.",
+        fires: "WorkerSidecarCertificateRefused",
+        after: "70m",
+        changes: |_, minute| minute.webhooks[SIDECAR].refused = true,
     },
 ];
 
@@ -370,6 +384,7 @@ fn review(metrics: &WebhookMetrics, (_, path, resource): (&str, &str, &str), rev
     }});
     let request = ReviewRequest::parse(&request.to_string().into()).unwrap();
     metrics.certificate_expires(reviews.expires);
+    metrics.certificate_refused(reviews.refused);
     // Sums of these are exact.
     let (quick, slow) = (Duration::from_micros(15_625), Duration::from_secs(5));
     for number in 0..10 {

@@ -31,6 +31,24 @@ fn tables_fit_the_width() {
 }
 
 #[test]
+fn no_text_is_a_command_of_a_pipeline() {
+    let text = crate::binary::example(&[("name: logs", "name: \"##[set-output name=a]b ::stop-commands::c\"")]);
+    for arguments in [&["explain", "-"][..], &["render", "-"], &["render", "-", "-ojson"], &["render", "-", "-oresult"]]
+    {
+        for variable in ["GITHUB_ACTIONS", "TF_BUILD", "GITLAB_CI"] {
+            let mut command = command(arguments);
+            command.env(variable, "true").env("COLUMNS", "60");
+            let outcome = outcome(command, &text);
+            for shown in [&outcome.stdout, &outcome.stderr] {
+                let is_command = |line: &str| line.contains("##[") || line.trim_start().starts_with("::");
+                assert!(!shown.lines().any(is_command), "{arguments:?}: {shown}");
+            }
+            assert!(outcome.stdout.contains("set-output"), "{arguments:?}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
 fn text_of_others_does_not_move_the_cursor() {
     let text = crate::binary::example(&[("name: logs", "name: \"lo\\e[2J\\u202Egs\"")]);
     for arguments in [&["explain", "-"][..], &["render", "-"], &["render", "-", "-ojson"], &["render", "-", "-oresult"]]

@@ -12,9 +12,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use gardener_extension_worker::api::gardener::{CloudProfile, Cluster, Shoot, Worker};
+use gardener_extension_worker::api::gardener::{
+    CloudProfile, Cluster, NamespacedCloudProfile, OrderedShoot, ProfileObject, ProfileSpec, Shoot, Worker,
+};
+use gardener_extension_worker::api::gotext::field::FieldErrors;
 use gardener_extension_worker::api::gotext::json::decode_lenient;
 use gardener_extension_worker::api::machine::{Machine, MachineDeployment};
+use gardener_extension_worker::provider::Providers;
 use gardener_extension_worker::worker::machine_state::MachineState;
 use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
@@ -105,6 +109,88 @@ fn decoders() -> Vec<Decoder> {
     ]
 }
 
+/// Errors that a review lists, and one more.
+const LISTED: usize = 21;
+/// Bytes that a review may hold per byte of its objects.
+const MOST_OF_REVIEW: usize = 60;
+
+/// What is reviewed of a CloudProfile.
+fn review_profile(text: &str) {
+    let ProfileObject { spec, .. } = decode_lenient(text).unwrap();
+    let format = Providers::SHIPPED.profile_format(&spec.provider_type).unwrap();
+    let config = format.open(spec.provider_config.as_deref()).unwrap();
+    let mut errors = FieldErrors::at_most(LISTED, None);
+    config.validate_into(&spec, &mut errors);
+    black_box(config.repeated_flavors(&format.definitions(&spec.machine_capabilities)));
+    assert!(errors.count() > LISTED, "{errors:?}");
+}
+
+/// What is reviewed of a NamespacedCloudProfile.
+fn review_namespaced(text: &str) {
+    let NamespacedCloudProfile { spec, .. } = decode_lenient(text).unwrap();
+    let parent = r#"{"type":"azure","machineCapabilities":[{"name":"a","values":["0"]}]}"#;
+    let parent: ProfileSpec = serde_json::from_str(parent).unwrap();
+    let config = Providers::SHIPPED.profile_format(&parent.provider_type).unwrap();
+    let config = config.open(spec.provider_config.as_deref()).unwrap();
+    let mut errors = FieldErrors::at_most(LISTED, None);
+    config.validate_namespaced_into(&spec, &parent, &mut errors);
+    assert!(errors.count() > LISTED, "{errors:?}");
+}
+
+/// What is reviewed of a Shoot.
+fn review_shoot(text: &str) {
+    let OrderedShoot { spec, .. } = decode_lenient(text).unwrap();
+    let rules = Providers::SHIPPED.for_worker_type(&spec.provider.provider_type).unwrap();
+    let errors = rules.validate_shoot_pools(&spec.provider, None);
+    assert!(errors.count() > LISTED, "{errors:?}");
+}
+
+/// Objects of reviews of which as much is wrong as fits, by name, with what reviews them.
+fn reviews() -> Vec<(&'static str, Value, fn(&str))> {
+    let number = SIZE / 100;
+    let named = |prefix: &str| (0..number).map(|one| format!("{prefix}{one}")).collect::<Vec<_>>();
+    let flavors = |prefix: &str| named(prefix).iter().map(|name| json!({"a": [name]})).collect::<Vec<_>>();
+    let config = |versions: Value| {
+        json!({
+            "apiVersion": "azure.provider.extensions.gardener.cloud/v1alpha1", "kind": "CloudProfileConfig",
+            "machineImages": [{"name": "i", "versions": versions}],
+        })
+    };
+    let of_flavors: Vec<Value> =
+        flavors("p").into_iter().map(|flavor| json!({"capabilities": flavor, "id": "x"})).collect();
+    let of_flavors = config(json!([{"version": "1", "capabilityFlavors": of_flavors}]));
+    let capabilities = json!([{"name": "a", "values": ["0"]}]);
+    let of_architectures: Vec<Value> =
+        named("p").iter().map(|name| json!({"version": "1", "architecture": name, "urn": "a:b:c:d"})).collect();
+    let images = |members: Value| {
+        let mut version = json!({"version": "1"});
+        version.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        json!([{"name": "i", "versions": [version]}])
+    };
+    let missing_flavors = json!({
+        "type": "azure", "machineCapabilities": capabilities, "providerConfig": of_flavors,
+        "machineImages": images(json!({"capabilityFlavors": flavors("c")})),
+    });
+    let missing_architectures = json!({
+        "type": "azure", "providerConfig": config(of_architectures.into()),
+        "machineImages": images(json!({"architectures": named("c")})),
+    });
+    let namespaced = json!({
+        "spec": {"providerConfig": of_flavors, "machineImages": images(json!({"capabilityFlavors": flavors("c")}))},
+    });
+    let zones: Vec<Value> = named("z").iter().map(|name| json!({"name": name})).collect();
+    let shoot = json!({"spec": {"region": "r", "provider": {
+        "type": "aws", "infrastructureConfig": {"networks": {"zones": zones}},
+        "workers": [{"name": "w", "zones": named("p")}],
+    }}});
+    vec![
+        ("CloudProfile: missing flavors", json!({ "spec": missing_flavors }), review_profile),
+        ("CloudProfile: missing architectures", json!({ "spec": missing_architectures }), review_profile),
+        ("NamespacedCloudProfile: missing flavors", namespaced, review_namespaced),
+        ("Shoot: missing zones", shoot, review_shoot),
+    ]
+}
+
 /// Bytes that are held at most while `read` reads, per byte of its input.
 fn held(input: &str, bytes: usize, read: fn(&str)) -> usize {
     let before = MEMORY.current_usage();
@@ -141,6 +227,12 @@ fn little_that_is_written_does_not_become_much_that_is_held() {
         let (bytes, shape) = worst.max().unwrap();
         println!("| {name} | {shape} | {bytes} |");
         assert!(bytes <= most, "{name}: {bytes} bytes held per byte of {shape}");
+    }
+    for (name, object, review) in reviews() {
+        let text = object.to_string();
+        let bytes = held(&text, text.len(), review);
+        println!("| review of a {name} | {} kB | {bytes} |", text.len() / 1000);
+        assert!(bytes <= MOST_OF_REVIEW, "{name}: {bytes} bytes held per byte");
     }
     let machine = r#"{"metadata":{"name":"m","labels":{"a":"b"}},"spec":{"list":[0,0,0,0,0,0,0,0,0,0,0,0,0]}}"#;
     for (shape, content) in [("empty objects", "{}"), ("machines", machine), ("numbers", "0")] {

@@ -39,7 +39,7 @@ readinessProbe:
     port: health
   periodSeconds: 5
   timeoutSeconds: 5
-resources: {{- toYaml .Values.resources | nindent 2 }}
+resources: {{- toYaml (default .Values.resources .resources) | nindent 2 }}
 securityContext:
   allowPrivilegeEscalation: false
   readOnlyRootFilesystem: true

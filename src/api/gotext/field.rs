@@ -1,6 +1,8 @@
 //! Field errors in the format of Kubernetes: path, type, value, detail.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Serialize, Serializer};
 
@@ -135,9 +137,38 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// The invalid fields of an object, in order of detection.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldErrors(pub Vec<FieldError>);
+/// The wrong fields of an object, in the order in which they were found. All of them, or the first: then the others are counted.
+#[derive(Clone, Debug, Default)]
+pub struct FieldErrors(pub Vec<FieldError>, Bounds);
+
+/// What is kept of errors.
+#[derive(Clone, Debug, Default)]
+struct Bounds {
+    /// How many are kept; all of them without it.
+    most: Option<usize>,
+    /// How many were not kept.
+    further: usize,
+    /// Says when nobody waits for them any more.
+    stop: Option<Arc<AtomicBool>>,
+}
+
+/// Most characters of a value or detail where not all errors are kept: more than is printed of one.
+const MOST_OF_TEXT: usize = 4000;
+
+/// By what was found.
+impl PartialEq for FieldErrors {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0 && self.1.further == other.1.further
+    }
+}
+
+impl Eq for FieldErrors {}
+
+impl From<Vec<FieldError>> for FieldErrors {
+    fn from(errors: Vec<FieldError>) -> Self {
+        Self(errors, Bounds::default())
+    }
+}
 
 #[cfg(test)]
 impl FieldErrors {
@@ -152,15 +183,42 @@ impl FieldErrors {
 }
 
 impl FieldErrors {
+    /// Keeps the first `most` errors, as far as they are printed, and counts the others. Whoever looks for more ends when `stop` is set.
+    #[must_use]
+    pub fn at_most(most: usize, stop: Option<Arc<AtomicBool>>) -> Self {
+        Self(Vec::new(), Bounds { most: Some(most), further: 0, stop })
+    }
+
     /// Whether there are no errors.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// How many fields are wrong.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.0.len() + self.1.further
+    }
+
+    /// Whether nobody waits for more errors.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.1.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
     /// Reports that the field must be set.
     pub fn required(&mut self, path: FieldPath<'_>, detail: impl Into<String>) {
         self.push(path, FieldErrorType::Required, None, detail.into());
+    }
+
+    /// The field must be set. The detail is made only if it is kept.
+    pub fn required_with(&mut self, path: FieldPath<'_>, detail: impl FnOnce() -> String) {
+        if self.is_full() {
+            self.1.further += 1;
+        } else {
+            self.push(path, FieldErrorType::Required, None, detail());
+        }
     }
 
     /// Reports an invalid value.
@@ -205,11 +263,38 @@ impl FieldErrors {
 
     /// Appends other errors.
     pub fn extend(&mut self, others: Self) {
-        self.0.extend(others.0);
+        self.1.further += others.1.further;
+        for other in others.0 {
+            if self.is_full() {
+                self.1.further += 1;
+            } else {
+                self.0.push(other);
+            }
+        }
     }
 
-    fn push(&mut self, path: FieldPath<'_>, error_type: FieldErrorType, value: Option<String>, detail: String) {
+    fn is_full(&self) -> bool {
+        self.1.most.is_some_and(|most| self.0.len() >= most)
+    }
+
+    fn push(&mut self, path: FieldPath<'_>, error_type: FieldErrorType, mut value: Option<String>, mut detail: String) {
+        if self.is_full() {
+            self.1.further += 1;
+            return;
+        }
+        if self.1.most.is_some() {
+            value.iter_mut().for_each(shorten);
+            shorten(&mut detail);
+        }
         self.0.push(FieldError { field: path.to_string(), error_type, value, detail });
+    }
+}
+
+/// Frees what is not printed of a text.
+fn shorten(text: &mut String) {
+    if let Some((end, _)) = text.char_indices().nth(MOST_OF_TEXT) {
+        text.truncate(end);
+        text.shrink_to_fit();
     }
 }
 
@@ -221,6 +306,21 @@ fn json(value: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keeps_the_first_errors_and_counts_the_others() {
+        let path = FieldPath::new("spec");
+        let mut errors = FieldErrors::at_most(2, None);
+        errors.required(path, "x".repeat(1 << 20));
+        errors.duplicate(path, "b");
+        errors.required_with(path, || panic!("it is not kept"));
+        errors.forbidden(path, "c");
+        let mut others = FieldErrors::default();
+        others.duplicate(path, "d");
+        errors.extend(others);
+        assert_eq!((errors.0.len(), errors.count()), (2, 5));
+        assert_eq!(errors.0[0].detail.len(), MOST_OF_TEXT);
+    }
 
     #[test]
     fn errors_read_as_those_of_kubernetes() {

@@ -174,5 +174,6 @@ pub(in crate::cli) fn escaped(text: &str) -> String {
             other => escaped.push(other),
         }
     }
-    escaped
+    // A platform makes links of bare addresses.
+    escaped.replace("://", "&#58;//").replace("www.", "www&#46;")
 }

@@ -6,7 +6,7 @@ use crate::api::gardener::{ShootPool, ShootPools};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::shoot_pools::{
     self, InfrastructureConfig, infrastructure_config, is_word, validate_node_template, validate_volumes,
-    validate_zones,
+    validate_zones, validate_zones_once,
 };
 
 /// Maximum number of data volumes of a machine.
@@ -23,8 +23,9 @@ pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErr
     let of_pool = |pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors| {
         validate_volumes(pool, MOST_DATA_VOLUMES, path, errors);
         refuse_encryption(pool, path, errors);
-        if let Some(infrastructure) = &infrastructure {
-            validate_pool_zones(pool, infrastructure, path, errors);
+        match &infrastructure {
+            Some(infrastructure) => validate_pool_zones(pool, infrastructure, path, errors),
+            None => validate_zones_once(pool, path, errors),
         }
     };
     shoot_pools::validate(pools, old, of_pool, validate_config)
@@ -56,6 +57,7 @@ fn validate_pool_zones(
         if !pool.zones.is_empty() {
             errors.required(path.child("zones"), "zones must not be specified for non zoned clusters");
         }
+        validate_zones_once(pool, path, errors);
         return;
     }
     let configured: Vec<String> = infrastructure.zones().map(ToString::to_string).collect();

@@ -4,7 +4,9 @@ use super::disks::{SCRATCH, WITH_IOPS, WITH_THROUGHPUT};
 use super::documents::{Encryption, Gpu, ServiceAccount, VolumeConfig, WorkerConfig};
 use crate::api::gardener::{ShootPool, ShootPools};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::provider::shoot_pools::{self, one_of, validate_data_volume_names, validate_node_template, validate_volume};
+use crate::provider::shoot_pools::{
+    self, one_of, validate_data_volume_names, validate_node_template, validate_volume, validate_zones_once,
+};
 
 /// Maximum length of a member.
 const LONGEST: usize = 250;
@@ -38,6 +40,7 @@ fn validate_pool(pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors
     if pool.zones.is_empty() {
         errors.required(path.child("zones"), "at least one zone must be configured");
     }
+    validate_zones_once(pool, path, errors);
 }
 
 fn validate_config(config: &WorkerConfig, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {

@@ -5,7 +5,7 @@ use super::server_groups::policy;
 use crate::api::gardener::{ShootPool, ShootPools};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::provider::document::decode_document;
-use crate::provider::shoot_pools::{self, validate_node_template};
+use crate::provider::shoot_pools::{self, validate_node_template, validate_zones_once};
 
 /// Maximum length of a machine label's name or value.
 const LONGEST: usize = 255;
@@ -29,6 +29,7 @@ fn validate_pool(pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors
     if pool.zones.is_empty() {
         errors.required(path.child("zones"), "at least one zone must be configured");
     }
+    validate_zones_once(pool, path, errors);
     if pool.volume.as_ref().is_some_and(|volume| !volume.volume_type.is_empty() && volume.size.is_empty()) {
         errors.forbidden(path.child("volume").child("type"), "specifying volume type without a size is not allowed");
     }

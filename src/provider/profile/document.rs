@@ -23,34 +23,35 @@ impl<Document: ImageDocument> ProfileConfig for Document {
         listed_flavors(self.machine_images(), image, region, declared)
     }
 
-    fn validate(&self, profile: &ProfileSpec) -> FieldErrors {
-        let mut errors = FieldErrors::default();
+    fn validate_into(&self, profile: &ProfileSpec, errors: &mut FieldErrors) {
         let spec = FieldPath::new("spec");
         let path = spec.child("providerConfig");
-        self.validate_settings(path, &mut errors);
+        self.validate_settings(path, errors);
         let images = self.machine_images();
         if images.is_empty() {
             errors.required(path.child("machineImages"), "must provide at least one machine image");
         }
-        validate_images(images, &profile.machine_capabilities, path.child("machineImages"), &mut errors);
+        validate_images(images, &profile.machine_capabilities, path.child("machineImages"), errors);
         if errors.is_empty() || Self::MAPPING_AFTER_ERRORS {
-            validate_mapping(&ImageIndex::new(images), profile, spec.child("machineImages"), &mut errors);
+            validate_mapping(&ImageIndex::new(images), profile, spec.child("machineImages"), errors);
         }
-        errors
     }
 
     fn validate_pool(&self, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors) {
         ImageDocument::validate_pool(self, pool, path, errors);
     }
 
-    fn validate_namespaced(&self, changes: &NamespacedProfileSpec, parent: &ProfileSpec) -> FieldErrors {
-        let mut errors = FieldErrors::default();
+    fn validate_namespaced_into(
+        &self,
+        changes: &NamespacedProfileSpec,
+        parent: &ProfileSpec,
+        errors: &mut FieldErrors,
+    ) {
         let path = FieldPath::new("spec.providerConfig");
-        self.validate_namespaced_settings(changes, parent, path, &mut errors);
+        self.validate_namespaced_settings(changes, parent, path, errors);
         let images_path = path.child("machineImages");
-        validate_images(self.machine_images(), &parent.machine_capabilities, images_path, &mut errors);
-        namespaced::validate(self, changes, parent, images_path, &mut errors);
-        errors
+        validate_images(self.machine_images(), &parent.machine_capabilities, images_path, errors);
+        namespaced::validate(self, changes, parent, images_path, errors);
     }
 
     fn core_flavors(&self, images: &[ProfileImage]) -> Vec<CoreFlavors<'_>> {
@@ -99,6 +100,9 @@ fn validate_images<Version: VersionEntry>(
             errors.required(versions, detail);
         }
         for (index, version) in image.versions.iter().enumerate() {
+            if errors.is_stopped() {
+                return;
+            }
             let path = versions.index(index);
             if version.version().is_empty() {
                 errors.required(path.child("version"), "must provide a version");

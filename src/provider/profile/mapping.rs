@@ -1,11 +1,21 @@
 //! Checks that every version in `spec.machineImages` has images in the provider config.
 
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 
 use super::images::{ImageIndex, VersionEntry};
 use crate::api::gardener::{Capabilities, CapabilityDefinition, ProfileImageVersion, ProfileSpec};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::capabilities::{ARCHITECTURE, ARCHITECTURES, mean_the_same, with_defaults};
+use crate::capabilities::{ARCHITECTURE, ARCHITECTURES, Meaning, Meanings, with_defaults};
+
+/// Where messages say that an image has to be listed.
+const PLACE: &str = "the providerConfig";
+/// Architectures that a message lists; the others are counted.
+const MOST_LISTED: usize = 20;
+/// Flavors among which the nearest is looked for, and values that are compared for it: more would take too long for one message.
+const MOST_COMPARED: usize = 1000;
+const MOST_VALUES_COMPARED: usize = 1_000_000;
 
 /// Reports versions, flavors and architectures of `spec.machineImages` that the provider config lacks.
 pub(super) fn validate_mapping<Version: VersionEntry>(
@@ -15,6 +25,7 @@ pub(super) fn validate_mapping<Version: VersionEntry>(
     errors: &mut FieldErrors,
 ) {
     let definitions = &profile.machine_capabilities;
+    let meanings = Meanings::new(definitions);
     for (position, image) in profile.machine_images.iter().enumerate() {
         let path = path.index(position);
         if image.versions.is_empty() {
@@ -30,6 +41,9 @@ pub(super) fn validate_mapping<Version: VersionEntry>(
         }
         let versions = path.child("versions");
         for (position, version) in image.versions.iter().enumerate() {
+            if errors.is_stopped() {
+                return;
+            }
             let path = versions.index(position);
             let entries = index.entries(&image.name, &version.version);
             if definitions.is_empty() {
@@ -38,8 +52,9 @@ pub(super) fn validate_mapping<Version: VersionEntry>(
                         errors.not_supported(path.child("architectures"), architecture, ARCHITECTURES);
                     }
                 }
-                for missing in missing_architectures(version, entries) {
-                    errors.required(path, missing.text(&image.name, version, "the providerConfig"));
+                let missing = MissingArchitectures::find(version, entries);
+                for architecture in missing.iter() {
+                    errors.required_with(path, || missing.text(architecture, &image.name, version, PLACE));
                 }
                 continue;
             }
@@ -53,74 +68,130 @@ pub(super) fn validate_mapping<Version: VersionEntry>(
                 continue;
             }
             let flavors = path.child("capabilityFlavors");
-            for missing in missing_flavors(version, entries, definitions) {
-                let detail = missing.text(&image.name, version, "the providerConfig");
-                errors.required(flavors.index(missing.position), detail);
+            let missing = MissingFlavors::find(version, entries, definitions, &meanings);
+            for (position, flavor) in missing.iter() {
+                let detail = || missing.text(flavor, &image.name, version, PLACE);
+                errors.required_with(flavors.index(position), detail);
             }
         }
     }
 }
 
-/// An architecture of `spec.machineImages` without an image.
-pub(super) struct MissingArchitecture<'a> {
-    architecture: &'a str,
+/// Architectures of core's half without an image.
+pub(super) struct MissingArchitectures<'a> {
+    missing: Vec<&'a str>,
     listed: Vec<&'a str>,
 }
 
-impl MissingArchitecture<'_> {
-    pub(super) fn text(&self, image: &str, version: &ProfileImageVersion, place: &str) -> String {
+impl<'a> MissingArchitectures<'a> {
+    /// Architectures of a version that no entry has.
+    pub(super) fn find<Version: VersionEntry>(version: &'a ProfileImageVersion, entries: &[&'a Version]) -> Self {
+        let listed: Vec<&str> = entries.iter().flat_map(|entry| entry.architectures()).collect();
+        if !Version::TELLS_ARCHITECTURES && !entries.is_empty() {
+            return Self { missing: Vec::new(), listed };
+        }
+        let known: HashSet<&str> = listed.iter().copied().collect();
+        let wanted = version.architectures.iter().map(String::as_str);
+        Self { missing: wanted.filter(|architecture| !known.contains(architecture)).collect(), listed }
+    }
+
+    /// In the order of the version.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &'a str> {
+        self.missing.iter().copied()
+    }
+
+    pub(super) fn text(&self, architecture: &str, image: &str, version: &ProfileImageVersion, place: &str) -> String {
         let listed = match &self.listed[..] {
             [] => "the version is not listed there".to_owned(),
-            listed => format!("there it has {}", listed.join(", ")),
+            listed => format!("there it has {}", some(listed)),
         };
         format!(
-            "machine image version {image}@{} and architecture: {} is not defined in {place}; {listed}. Add an image, or \
+            "machine image version {image}@{} and architecture: {architecture} is not defined in {place}; {listed}. Add an image, or \
              remove the architecture from the version",
-            version.version, self.architecture
+            version.version
         )
     }
 }
 
-/// Architectures of a version without an entry.
-pub(super) fn missing_architectures<'a, Version: VersionEntry>(
-    version: &'a ProfileImageVersion,
-    entries: &[&'a Version],
-) -> impl Iterator<Item = MissingArchitecture<'a>> {
-    let listed: Vec<&str> = entries.iter().flat_map(|entry| entry.architectures()).collect();
-    let missing = version.architectures.iter().filter({
-        let listed = listed.clone();
-        let any = !Version::TELLS_ARCHITECTURES && !entries.is_empty();
-        move |architecture| !any && !listed.contains(&architecture.as_str())
-    });
-    missing.map(move |architecture| MissingArchitecture { architecture, listed: listed.clone() })
+/// The first names, and how many more there are.
+fn some(names: &[&str]) -> String {
+    let named = names.iter().take(MOST_LISTED).copied().collect::<Vec<_>>().join(", ");
+    match names.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+        Some(more) => format!("{named} and {more} more"),
+        None => named,
+    }
 }
 
-/// A flavor of `spec.machineImages` without an image.
-pub(super) struct MissingFlavor {
-    pub(super) position: usize,
-    wanted: Capabilities,
-    offered: Offered,
+/// Flavors of core's half without an image.
+pub(super) struct MissingFlavors<'a> {
+    /// With their positions.
+    missing: Vec<(usize, Cow<'a, Capabilities>)>,
+    offered: Offered<'a>,
+    definitions: &'a [CapabilityDefinition],
 }
 
-/// Flavors or architectures that the provider config lists instead.
-enum Offered {
+/// What the provider's half has.
+enum Offered<'a> {
     /// Flavors.
-    Flavors(Vec<Capabilities>),
+    Flavors(Vec<&'a Capabilities>),
     /// Architectures, in the old format.
-    Architectures(Vec<String>),
+    Architectures(Vec<&'a str>),
 }
 
-impl MissingFlavor {
-    pub(super) fn text(&self, image: &str, version: &ProfileImageVersion, place: &str) -> String {
-        let wanted = Flavor(&self.wanted);
-        let offered = match &self.offered {
-            Offered::Architectures(listed) => {
-                format!("it has images for {}. Add one", listed.join(", "))
+impl<'a> MissingFlavors<'a> {
+    /// Flavors of a version, by position, that no entry has. Of several entries the first that lists flavors counts alone;
+    /// only where none does, the architectures are compared.
+    pub(super) fn find<Version: VersionEntry>(
+        version: &'a ProfileImageVersion,
+        entries: &[&'a Version],
+        definitions: &'a [CapabilityDefinition],
+        meanings: &Meanings<'a>,
+    ) -> Self {
+        // A version without flavors has one that runs everything.
+        let wanted: Vec<Cow<'a, Capabilities>> = match &version.capability_flavors[..] {
+            [] => vec![Cow::Owned(Capabilities::default())],
+            flavors => flavors.iter().map(Cow::Borrowed).collect(),
+        };
+        let wanted = wanted.into_iter().enumerate();
+        let (missing, offered) = match entries.iter().find(|entry| entry.has_flavors()) {
+            Some(entry) => {
+                let listed: Vec<&Capabilities> = entry.listed_capabilities().collect();
+                let known: BTreeSet<Meaning<'_>> = listed.iter().map(|flavor| meanings.of(flavor)).collect();
+                let missing = wanted.filter(|(_, wanted)| !known.contains(&meanings.of(wanted)));
+                (missing.collect(), Offered::Flavors(listed))
             }
-            Offered::Flavors(listed) => match nearest(&self.wanted, listed) {
+            None => {
+                let listed: Vec<&str> = entries.iter().flat_map(|entry| entry.architectures()).collect();
+                let known: HashSet<&str> = listed.iter().copied().collect();
+                let missing = wanted.filter(|(_, wanted)| {
+                    let mut wanted = architectures(wanted, definitions).iter();
+                    wanted.any(|architecture| !known.contains(architecture.as_str()))
+                });
+                (missing.collect(), Offered::Architectures(listed))
+            }
+        };
+        Self { missing, offered, definitions }
+    }
+
+    /// Positions and flavors.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &Capabilities)> {
+        self.missing.iter().map(|(position, flavor)| (*position, &**flavor))
+    }
+
+    pub(super) fn text(
+        &self,
+        flavor: &Capabilities,
+        image: &str,
+        version: &ProfileImageVersion,
+        place: &str,
+    ) -> String {
+        let wanted = with_defaults(flavor, self.definitions);
+        let offered = match &self.offered {
+            Offered::Architectures(listed) => format!("it has images for {}. Add one", some(listed)),
+            Offered::Flavors(listed) => match self.nearest(&wanted, listed) {
                 None => "it has no flavors. Add one".to_owned(),
                 Some(nearest) => {
-                    let differences: Vec<String> = differing(&self.wanted, nearest)
+                    let differences: Vec<String> = differing(&wanted, &nearest)
                         .map(|(name, core, provider)| {
                             format!("{name} (core [{}], provider [{}])", core.join(", "), provider.join(", "))
                         })
@@ -133,52 +204,27 @@ impl MissingFlavor {
             },
         };
         format!(
-            "machine image version {image}@{} and capabilityFlavor {wanted} is not defined in {place}; {offered}, or remove \
+            "machine image version {image}@{} and capabilityFlavor {} is not defined in {place}; {offered}, or remove \
              the flavor",
-            version.version
+            version.version,
+            Flavor(&wanted)
         )
+    }
+
+    /// The flavor that differs in the fewest capabilities, among the first.
+    fn nearest(&self, wanted: &Capabilities, listed: &[&Capabilities]) -> Option<Capabilities> {
+        let values: usize = self.definitions.iter().map(|definition| definition.values.len() + 1).sum();
+        let most = (MOST_VALUES_COMPARED / values.max(1)).clamp(1, MOST_COMPARED);
+        let listed = listed.iter().take(most).map(|flavor| with_defaults(flavor, self.definitions));
+        listed.min_by_key(|listed| differing(wanted, listed).count())
     }
 }
 
-/// Flavors of a version, by position, without an entry. Only the first entry with flavors is used; if no entry has
-/// flavors, architectures are compared.
-pub(super) fn missing_flavors<Version: VersionEntry>(
-    version: &ProfileImageVersion,
-    entries: &[&Version],
-    definitions: &[CapabilityDefinition],
-) -> Vec<MissingFlavor> {
-    // A version without flavors has an implicit flavor for all machines.
-    let everything = [Capabilities::default()];
-    let wanted = if version.capability_flavors.is_empty() { &everything[..] } else { &version.capability_flavors };
-    let listing = entries.iter().find(|entry| entry.has_flavors());
-    let architectures: Vec<&str> = entries.iter().flat_map(|entry| entry.architectures()).collect();
-    let is_missing = |wanted: &Capabilities| match listing {
-        Some(entry) => !entry.listed_capabilities().any(|listed| mean_the_same(wanted, listed, definitions)),
-        None => {
-            let wanted = with_defaults(wanted, definitions);
-            let mut wanted = wanted.values(ARCHITECTURE).unwrap_or_default().iter();
-            wanted.any(|architecture| !architectures.contains(&architecture.as_str()))
-        }
-    };
-    let offered = || match listing {
-        Some(entry) => {
-            let flavors = entry.listed_capabilities().map(|flavor| with_defaults(flavor, definitions));
-            Offered::Flavors(flavors.collect())
-        }
-        None => Offered::Architectures(architectures.iter().map(|&listed| listed.to_owned()).collect()),
-    };
-    let missing = wanted.iter().enumerate().filter(|(_, wanted)| is_missing(wanted));
-    let flavors = missing.map(|(position, wanted)| MissingFlavor {
-        position,
-        wanted: with_defaults(wanted, definitions),
-        offered: offered(),
-    });
-    flavors.collect()
-}
-
-/// The flavor that differs in the fewest capabilities.
-fn nearest<'a>(wanted: &Capabilities, listed: &'a [Capabilities]) -> Option<&'a Capabilities> {
-    listed.iter().min_by_key(|listed| differing(wanted, listed).count())
+/// The architectures of a flavor, where the capability is defined.
+pub(super) fn architectures<'a>(flavor: &'a Capabilities, definitions: &'a [CapabilityDefinition]) -> &'a [String] {
+    // Where a name is defined twice, the later definition counts.
+    let definition = definitions.iter().rev().find(|definition| definition.name == ARCHITECTURE);
+    definition.map_or(&[], |definition| flavor.values(ARCHITECTURE).unwrap_or(&definition.values))
 }
 
 /// Name and values of the capabilities in which two flavors differ.
@@ -188,9 +234,8 @@ fn differing<'a>(
 ) -> impl Iterator<Item = (&'a str, &'a [String], &'a [String])> {
     wanted.0.iter().filter_map(|(name, values)| {
         let others = listed.values(name).unwrap_or_default();
-        let same =
-            values.iter().all(|value| others.contains(value)) && others.iter().all(|other| values.contains(other));
-        (!same).then_some((name.as_str(), values.as_slice(), others))
+        let is_same = values == others || values.iter().collect::<BTreeSet<_>>() == others.iter().collect();
+        (!is_same).then_some((name.as_str(), values.as_slice(), others))
     })
 }
 

@@ -178,11 +178,30 @@ pub trait ProfileConfig: Send + Sync {
         declared: &[CapabilityDefinition],
     ) -> Vec<ListedFlavor<'_>>;
 
-    /// Validates the document on its own and against the core fields of the profile.
-    fn validate(&self, profile: &ProfileSpec) -> FieldErrors;
+    /// What is wrong with the document, by itself and against core's half of the profile.
+    fn validate(&self, profile: &ProfileSpec) -> FieldErrors {
+        let mut errors = FieldErrors::default();
+        self.validate_into(profile, &mut errors);
+        errors
+    }
 
-    /// Validates the document of a NamespacedCloudProfile.
-    fn validate_namespaced(&self, namespaced: &NamespacedProfileSpec, parent: &ProfileSpec) -> FieldErrors;
+    /// The same, added to errors of which perhaps only the first are kept.
+    fn validate_into(&self, profile: &ProfileSpec, errors: &mut FieldErrors);
+
+    /// What is wrong with the document of a NamespacedCloudProfile.
+    fn validate_namespaced(&self, namespaced: &NamespacedProfileSpec, parent: &ProfileSpec) -> FieldErrors {
+        let mut errors = FieldErrors::default();
+        self.validate_namespaced_into(namespaced, parent, &mut errors);
+        errors
+    }
+
+    /// The same, added to errors of which perhaps only the first are kept.
+    fn validate_namespaced_into(
+        &self,
+        namespaced: &NamespacedProfileSpec,
+        parent: &ProfileSpec,
+        errors: &mut FieldErrors,
+    );
 
     /// Checks that the document allows the settings of a Shoot pool at `path`.
     fn validate_pool(&self, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors);

@@ -1,14 +1,14 @@
 //! Validates the images of a NamespacedCloudProfile against its core fields and its parent.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::images::{ImageDocument, ImageIndex, VersionEntry};
-use super::mapping::{Flavor, missing_architectures, missing_flavors};
+use super::mapping::{Flavor, MissingArchitectures, MissingFlavors, architectures};
 use crate::api::gardener::{
-    CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileImageVersion, ProfileSpec,
+    Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileImageVersion, ProfileSpec,
 };
 use crate::api::gotext::field::{FieldErrors, FieldPath};
-use crate::capabilities::{ARCHITECTURE, are_equal, flavors_with_defaults, with_defaults};
+use crate::capabilities::{Meaning, Meanings};
 
 /// The place that messages refer to.
 const PLACE: &str = "the NamespacedCloudProfile providerConfig";
@@ -23,6 +23,8 @@ pub(super) fn validate<Document: ImageDocument>(
 ) {
     let index = ImageIndex::new(document.machine_images());
     let parent_images = CoreImages::new(&parent.machine_images);
+    let definitions = &parent.machine_capabilities;
+    let meanings = Meanings::new(definitions);
     for image in &changes.machine_images {
         if !parent_images.has_image(&image.name) && !index.has_image(&image.name) {
             let detail = format!("machine image {} is not defined in {PLACE}: list it there", image.name);
@@ -30,7 +32,10 @@ pub(super) fn validate<Document: ImageDocument>(
             continue;
         }
         for version in &image.versions {
-            let missing = Missing { image, version, parent: &parent_images, definitions: &parent.machine_capabilities };
+            if errors.is_stopped() {
+                return;
+            }
+            let missing = Missing { image, version, parent: &parent_images, definitions, meanings: &meanings };
             missing.find::<Document>(index.entries(&image.name, &version.version), path, errors);
         }
     }
@@ -43,6 +48,7 @@ struct Missing<'a> {
     version: &'a ProfileImageVersion,
     parent: &'a CoreImages<'a>,
     definitions: &'a [CapabilityDefinition],
+    meanings: &'a Meanings<'a>,
 }
 
 impl Missing<'_> {
@@ -52,15 +58,16 @@ impl Missing<'_> {
         path: FieldPath<'_>,
         errors: &mut FieldErrors,
     ) {
-        let Self { image, version, parent, definitions } = self;
+        let Self { image, version, parent, definitions, meanings: _ } = self;
         let in_parent = parent.version(&image.name, &version.version).is_some();
         if in_parent && Document::SKIPS_VERSIONS_OF_PARENT {
             return;
         }
         if definitions.is_empty() {
             if !(Document::UNMAPPED_VERSIONS_OF_PARENT && parent.has_image(&image.name)) {
-                for missing in missing_architectures(version, entries) {
-                    errors.required(path, missing.text(&image.name, version, PLACE));
+                let missing = MissingArchitectures::find(version, entries);
+                for architecture in missing.iter() {
+                    errors.required_with(path, || missing.text(architecture, &image.name, version, PLACE));
                 }
             }
         } else if entries.is_empty() {
@@ -72,8 +79,9 @@ impl Missing<'_> {
                 errors.required(path, detail);
             }
         } else {
-            for missing in missing_flavors(version, entries, definitions) {
-                errors.required(path, missing.text(&image.name, version, PLACE));
+            let missing = MissingFlavors::find(version, entries, definitions, self.meanings);
+            for (_, flavor) in missing.iter() {
+                errors.required_with(path, || missing.text(flavor, &image.name, version, PLACE));
             }
         }
     }
@@ -89,6 +97,7 @@ fn refuse_superfluous<Document: ImageDocument>(
     errors: &mut FieldErrors,
 ) {
     let wanted = CoreImages::new(&changes.machine_images);
+    let meanings = Meanings::new(definitions);
     for (position, image) in document.machine_images().iter().enumerate() {
         let image_path = path.index(position);
         let versions = image_path.child("versions");
@@ -108,12 +117,15 @@ fn refuse_superfluous<Document: ImageDocument>(
             continue;
         }
         for (position, entry) in image.versions.iter().enumerate() {
+            if errors.is_stopped() {
+                return;
+            }
             let Some(version) = wanted.version(&image.name, entry.version()) else {
                 let detail = "machine image version is not defined in the NamespacedCloudProfile";
                 errors.invalid(versions.index(position), entry.version(), detail);
                 continue;
             };
-            refuse_excess(&image.name, entry, version, definitions, path, errors);
+            refuse_excess(&image.name, entry, version, (definitions, &meanings), path, errors);
         }
     }
 }
@@ -123,7 +135,7 @@ fn refuse_excess(
     image: &str,
     entry: &impl VersionEntry,
     version: &ProfileImageVersion,
-    definitions: &[CapabilityDefinition],
+    (definitions, meanings): (&[CapabilityDefinition], &Meanings<'_>),
     path: FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
@@ -135,26 +147,30 @@ fn refuse_excess(
         errors.forbidden(path, detail);
     };
     if definitions.is_empty() {
+        let wanted: HashSet<&str> = version.architectures.iter().map(String::as_str).collect();
         for architecture in entry.architectures() {
-            if !version.architectures.iter().any(|wanted| wanted == architecture) {
+            if !wanted.contains(architecture) {
                 excess(format!("entry for architecture {architecture:?}"));
             }
         }
         return;
     }
-    let wanted = flavors_with_defaults(&version.capability_flavors, definitions);
+    // A version without flavors has one that runs everything.
+    let everything = [Capabilities::default()];
+    let wanted = if version.capability_flavors.is_empty() { &everything[..] } else { &version.capability_flavors[..] };
     if entry.has_flavors() {
+        let known: BTreeSet<Meaning<'_>> = wanted.iter().map(|flavor| meanings.of(flavor)).collect();
         for flavor in entry.listed_capabilities() {
-            let defaulted = with_defaults(flavor, definitions);
-            if !wanted.iter().any(|wanted| are_equal(wanted, &defaulted)) {
+            if !known.contains(&meanings.of(flavor)) {
                 excess(format!("capabilityFlavor {}", Flavor(flavor)));
             }
         }
         return;
     }
+    let named: HashSet<&str> =
+        wanted.iter().flat_map(|wanted| architectures(wanted, definitions)).map(String::as_str).collect();
     for architecture in entry.architectures() {
-        let mut named = wanted.iter().filter_map(|wanted| wanted.values(ARCHITECTURE)).flatten();
-        if !named.any(|named| named == architecture) {
+        if !named.contains(architecture) {
             excess(format!("architecture {architecture:?}"));
         }
     }

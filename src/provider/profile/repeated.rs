@@ -1,16 +1,52 @@
 //! Finds flavors of a version with the same capabilities.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::images::{EntryFlavor, ImageVersions, VersionEntry};
-use super::{Place, RepeatedFlavor};
+use super::{ListedReference, Place, RepeatedFlavor};
 use crate::api::gardener::CapabilityDefinition;
-use crate::capabilities::mean_the_same;
+use crate::capabilities::{Meaning, Meanings};
 
-/// An earlier flavor with its place.
+/// Positions of the entry of a version and of the flavor in it.
+type Order = (usize, usize);
+
+/// The flavors of a version that mean the same, as far as later ones may repeat them.
+#[derive(Default)]
 struct Met<'a> {
-    flavor: EntryFlavor<'a>,
-    place: Place,
+    /// The first that has images anywhere.
+    first: Option<(Order, Place)>,
+    /// The first with an image for all regions.
+    everywhere: Option<(Order, Place)>,
+    /// The first with an image in a region.
+    by_region: HashMap<&'a str, (Order, Place)>,
+}
+
+impl<'a> Met<'a> {
+    /// The first flavor that some machine could choose beside this one: both have images in the same region, or everywhere.
+    fn first_beside(&self, flavor: &EntryFlavor<'_>) -> Option<Place> {
+        let beside = |region: Option<&str>| match region {
+            None => self.first,
+            Some(region) => {
+                self.everywhere.into_iter().chain(self.by_region.get(region).copied()).min_by_key(|met| met.0)
+            }
+        };
+        let met = flavor.references.iter().filter_map(|reference| beside(reference.region));
+        met.min_by_key(|met| met.0).map(|(_, place)| place)
+    }
+
+    fn add(&mut self, order: Order, place: Place, references: &[ListedReference<'a>]) {
+        for reference in references {
+            self.first.get_or_insert((order, place));
+            match reference.region {
+                None => {
+                    self.everywhere.get_or_insert((order, place));
+                }
+                Some(region) => {
+                    self.by_region.entry(region).or_insert((order, place));
+                }
+            }
+        }
+    }
 }
 
 /// Pairs each repeated flavor with the first one that it repeats, in document order.
@@ -18,36 +54,32 @@ pub(super) fn repeated_flavors<'a, Version: VersionEntry>(
     images: &'a [ImageVersions<Version>],
     definitions: &[CapabilityDefinition],
 ) -> Vec<RepeatedFlavor<'a>> {
+    let meanings = Meanings::new(definitions);
     let mut repeated = Vec::new();
     for (image, listed) in images.iter().enumerate() {
-        let mut met: HashMap<&str, Vec<Met<'a>>> = HashMap::new();
+        let mut met: HashMap<&str, BTreeMap<OwnedMeaning, Met<'a>>> = HashMap::new();
         for (version, entry) in listed.versions.iter().enumerate() {
             let earlier = met.entry(entry.version()).or_default();
-            for flavor in entry.flavors(None) {
+            for (number, flavor) in entry.flavors(None).into_iter().enumerate() {
                 let place = Place { image, version, flavor: flavor.position };
-                let same = earlier.iter().find(|earlier| {
-                    mean_the_same(&earlier.flavor.capabilities, &flavor.capabilities, definitions)
-                        && meet(&earlier.flavor, &flavor)
-                });
-                if let Some(same) = same {
+                let same = earlier.entry(owned(&meanings.of(&flavor.capabilities))).or_default();
+                if let Some(first) = same.first_beside(&flavor) {
                     let (image, version) = (listed.name.as_str(), entry.version());
-                    repeated.push(RepeatedFlavor { image, version, first: same.place, second: place });
+                    repeated.push(RepeatedFlavor { image, version, first, second: place });
                 }
-                earlier.push(Met { flavor, place });
+                same.add((version, number), place, &flavor.references);
             }
         }
     }
     repeated
 }
 
-/// Whether a machine could select either of them, because they share a region or apply to all regions.
-fn meet(one: &EntryFlavor<'_>, other: &EntryFlavor<'_>) -> bool {
-    one.references.iter().any(|one| {
-        other
-            .references
-            .iter()
-            .any(|other| one.region.is_none() || other.region.is_none() || one.region == other.region)
-    })
+/// A [`Meaning`](crate::capabilities::Meaning) that is kept.
+type OwnedMeaning = BTreeMap<String, BTreeSet<String>>;
+
+fn owned(meaning: &Meaning<'_>) -> OwnedMeaning {
+    let values = |values: &BTreeSet<&str>| values.iter().map(|value| (*value).to_owned()).collect();
+    meaning.iter().map(|(name, of)| ((*name).to_owned(), values(of))).collect()
 }
 
 #[cfg(test)]

@@ -31,13 +31,9 @@ impl ProfileConfig for UnknownConfig {
         Vec::new()
     }
 
-    fn validate(&self, _: &ProfileSpec) -> FieldErrors {
-        FieldErrors::default()
-    }
+    fn validate_into(&self, _: &ProfileSpec, _: &mut FieldErrors) {}
 
-    fn validate_namespaced(&self, _: &NamespacedProfileSpec, _: &ProfileSpec) -> FieldErrors {
-        FieldErrors::default()
-    }
+    fn validate_namespaced_into(&self, _: &NamespacedProfileSpec, _: &ProfileSpec, _: &mut FieldErrors) {}
 
     fn validate_pool(&self, _: &ShootPool, _: FieldPath<'_>, _: &mut FieldErrors) {}
 

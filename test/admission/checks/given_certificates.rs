@@ -4,9 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use rcgen::{CertificateParams, KeyPair};
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 
-use crate::program::Admission;
+use crate::program::{self, Admission};
 use test_support::cluster::{ControlPlane, eventually};
 use test_support::garden::{self, Garden, refusal};
 use test_support::garden_objects::azure_profile;
@@ -71,4 +71,36 @@ async fn new_files_are_presented_and_broken_ones_left_aside() -> Result<()> {
     refusal(garden.try_create(&wrong).await)?;
     admission.stop().await?;
     control_plane.stop().await
+}
+
+#[tokio::test]
+async fn is_not_ready_with_a_certificate_from_tomorrow() -> Result<()> {
+    let (control_plane, _) = program::shared().await?;
+    let folder = tempfile::tempdir()?;
+    let key = KeyPair::generate()?;
+    let mut parameters = CertificateParams::new(vec!["127.0.0.1".to_owned()])?;
+    (parameters.not_before, parameters.not_after) = (date_time_ymd(2100, 1, 1), date_time_ymd(2101, 1, 1));
+    let signed = parameters.self_signed(&key)?;
+    let mut given = Given { pem: signed.pem(), key: key.serialize_pem(), der: signed.der().to_vec() };
+    write(folder.path(), &given)?;
+    std::fs::write(folder.path().join("ca.crt"), &given.pem)?;
+    let admission = Admission::start(control_plane, "tomorrow", |program| {
+        program
+            .arg("--webhook-config-unmanaged")
+            .flag("tls-cert-file", folder.path().join("tls.crt"))
+            .flag("tls-private-key-file", folder.path().join("tls.key"))
+            .flag("tls-ca-file", folder.path().join("ca.crt"))
+    })
+    .await?;
+    eventually(Duration::from_secs(30), "it says that the API server refuses the certificate", async || {
+        let (status, answer) = admission.get("/readyz").await?;
+        ensure!(status == 503 && answer.contains("is not valid before 2100-01-01"), "{status} {answer}");
+        Ok(())
+    })
+    .await?;
+    given = certificate()?;
+    write(folder.path(), &given)?;
+    std::fs::write(folder.path().join("ca.crt"), &given.pem)?;
+    admission.ready().await?;
+    admission.stop().await
 }

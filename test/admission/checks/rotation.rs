@@ -1,13 +1,15 @@
 //! Certificates of our own are renewed while requests come in, and none of them fails.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 use serde_json::json;
 
 use crate::program::{Admission, NAME, NAMESPACE};
@@ -67,9 +69,40 @@ async fn certificates_are_renewed_under_load_without_a_failed_request() -> Resul
     let (requests, presented) = (requests.into_inner(), presented.lock().expect("nobody panics with it").len());
     ensure!(requests > 100, "only {requests} requests: that is no load");
     ensure!(presented > 1, "one certificate was presented all the time");
+    repairs_what_a_wrong_clock_has_written(&admission, &secrets).await?;
+    garden.try_create(&azure_profile("load")).await?;
     expires_where_nothing_can_be_written(&admission, &secrets).await?;
     admission.stop().await?;
     control_plane.stop().await
+}
+
+/// Another replica, of a version that does not compare clocks, had a clock that was 40 days ahead.
+async fn repairs_what_a_wrong_clock_has_written(admission: &Admission, secrets: &Api<Secret>) -> Result<()> {
+    let ahead = Timestamp::now() + SignedDuration::from_hours(40 * 24);
+    let span = json!({"issued": ahead, "expires": ahead + SignedDuration::from_hours(24)});
+    let mut parameters = CertificateParams::default();
+    let begin = Duration::from_secs(ahead.as_second().try_into()?);
+    parameters.not_before = date_time_ymd(1970, 1, 1) + begin;
+    parameters.not_after = date_time_ymd(1970, 1, 1) + begin + Duration::from_secs(24 * 3600);
+    parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    let key = KeyPair::generate()?;
+    let authority = parameters.self_signed(&key)?.pem();
+    let key = key.serialize_pem();
+    // Whoever presents it is refused, so it may be its own server.
+    let members = [("ca.crt", &authority), ("tls.crt", &authority), ("tls.key", &key), ("authority.crt", &authority)];
+    let mut data: BTreeMap<&str, String> = members.into_iter().map(|(name, text)| (name, text.clone())).collect();
+    data.insert("authority.key", key);
+    data.insert("times.json", json!({"authority": span, "names": ["127.0.0.1"]}).to_string());
+    secrets.patch(NAME, &PatchParams::default(), &Patch::Merge(json!({"data": null}))).await?;
+    secrets.patch(NAME, &PatchParams::default(), &Patch::Merge(json!({"stringData": data}))).await?;
+    eventually(Duration::from_secs(60), "another authority signs", async || {
+        let kept = secrets.get(NAME).await?.data.unwrap_or_default();
+        let signs = kept.get("authority.crt").context("there is none")?;
+        ensure!(signs.0 != authority.as_bytes(), "still the one from the future");
+        Ok(())
+    })
+    .await?;
+    admission.ready().await
 }
 
 /// A certificate that can't be renewed serves until it expires, and one that has expired is said to be missing until there is another.

@@ -7,6 +7,7 @@ mod documentation;
 mod lint;
 mod lint_versions;
 mod matrix;
+mod workflow_commands;
 
 /// The moment at which everything is judged.
 const AT: [&str; 2] = ["--at", "2026-11-21T00:00:00Z"];

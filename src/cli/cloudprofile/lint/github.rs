@@ -2,6 +2,7 @@
 
 use super::{Linted, documentation};
 use crate::offer::lint::{Finding, Severity};
+use crate::process::workflow_commands::broken_anywhere;
 
 pub(super) fn text(linted: &[Linted]) -> String {
     linted.iter().flat_map(|linted| linted.report.findings.iter().map(|finding| line(linted, finding))).collect()
@@ -20,9 +21,9 @@ fn line(linted: &Linted, finding: &Finding) -> String {
     format!("::{command} file={file}{at},title={title}::{}\n", data(&message))
 }
 
-/// A message: line ends would begin another command.
+/// A message: line ends would begin another command, and so would an older form of commands anywhere.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    broken_anywhere(&text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")).into_owned()
 }
 
 /// The value of a property.
@@ -35,6 +36,7 @@ mod tests {
     #[test]
     fn nothing_begins_a_command_of_its_own() {
         assert_eq!(super::property("a,b:c%\n::error::"), "a%2Cb%3Ac%25%0A%3A%3Aerror%3A%3A");
+        assert_eq!(super::data("##[set-output name=a]b"), "# #[set-output name=a]b");
         assert_eq!(super::data("50 %\r\n::error::x"), "50 %25%0D%0A::error::x");
     }
 }

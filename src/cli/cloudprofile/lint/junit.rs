@@ -3,6 +3,7 @@
 use super::{Linted, documentation};
 use crate::api::bounded_text::escaped;
 use crate::offer::lint::Finding;
+use crate::process::workflow_commands::escaped_in_xml;
 
 pub(super) fn text(linted: &[Linted]) -> String {
     let suites: String = linted.iter().map(suite).collect();
@@ -38,5 +39,11 @@ fn case(linted: &Linted, finding: &Finding) -> String {
 /// Text that is only text in XML, which has no way to write most control characters.
 fn attribute(text: &str) -> String {
     let text = escaped(text);
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\n', "&#10;")
+    let text = text
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+        .replace('\n', "&#10;");
+    escaped_in_xml(&text).into_owned()
 }

@@ -7,7 +7,7 @@ use super::source::{Found, Sources};
 use crate::cli::evidence::Answer;
 use crate::cli::exit::{self, Exit};
 use crate::cli::forecast::moment;
-use crate::cli::terminal::{OutputFormat, one_of, print, width};
+use crate::cli::terminal::{OutputFormat, one_of, print, print_commands, width};
 use crate::cloud_profile::validation::FeatureGates;
 use crate::offer::lint::{Report, Settings, Severity, lint, lint_namespaced};
 use crate::provider::Providers;
@@ -112,13 +112,14 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
     if linted.is_empty() {
         return Ok(Answer::new(evidence, Exit::Failed));
     }
-    print(&match arguments.output {
+    let text = match arguments.output {
         OutputFormat::Json => json::text(&linted, &evidence)?,
         OutputFormat::Sarif => sarif::text(&linted, arguments.docs_url.as_deref())?,
         OutputFormat::Github => github::text(&linted),
         OutputFormat::Junit => junit::text(&linted),
         _ => table::text(&linted, &evidence, arguments.all, width()),
-    })?;
+    };
+    if arguments.output == OutputFormat::Github { print_commands(&text) } else { print(&text) }?;
     let is_clean = linted.iter().all(|linted| linted.report.findings.is_empty());
     Ok(Answer::new(evidence, if is_clean { Exit::Done } else { Exit::Findings }))
 }

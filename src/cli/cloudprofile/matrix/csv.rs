@@ -1,6 +1,7 @@
 //! The matrix for spreadsheets: one line for each machine type, image version and part of the regions.
 
 use crate::offer::matrix::{Choice, Image, Matrix};
+use crate::process::workflow_commands::broken;
 use crate::provider::explanation::capabilities_text;
 
 use super::table::{reason, reference_in};
@@ -61,9 +62,11 @@ fn of_choice(matrix: &Matrix<'_>, image: &Image<'_>, choice: &Choice<'_>) -> Vec
     ]
 }
 
-/// One line (RFC 4180). What a spreadsheet would take for a formula gets an apostrophe in front.
+/// One line (RFC 4180). What a spreadsheet would take for a formula gets an apostrophe in front. CSV has no escapes, so what the runner of a
+/// pipeline would take for a command has a space in it.
 fn line(cells: &[String]) -> String {
     let quoted = cells.iter().map(|cell| {
+        let cell = broken(cell);
         let guard = if cell.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
         if cell.contains(['"', ',', '\n', '\r']) {
             format!("\"{guard}{}\"", cell.replace('"', "\"\""))
@@ -77,6 +80,12 @@ fn line(cells: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_are_no_commands() {
+        let cells = ["##[a]b", "c\n::d::e"].map(str::to_owned);
+        assert_eq!(line(&cells), "# #[a]b,\"c\n: :d::e\"\r\n");
+    }
 
     #[test]
     fn cells_stay_cells() {

@@ -1,0 +1,156 @@
+//! Texts that the runner of a pipeline takes for commands. A runner reads what a program prints, so that an annotation of a Shoot could set
+//! a variable of the pipeline, or stop its commands.
+//!
+//! | runner | what it takes for a command |
+//! |---|---|
+//! | GitHub Actions | `::name …::value` at the beginning of a line, `##[name …]value` anywhere |
+//! | Azure Pipelines | `##vso[name …]value` anywhere, `##[name]` |
+//! | TeamCity | `##teamcity[…]` |
+//!
+//! Sections of GitLab begin with an escape sequence, which is never printed as it is.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+/// Variables that runners set.
+const VARIABLES: [&str; 3] = ["GITHUB_ACTIONS", "TF_BUILD", "GITLAB_CI"];
+/// How a command begins a line.
+const AT_THE_BEGINNING: &str = "::";
+/// How a command begins anywhere, before an optional word and a bracket.
+const ANYWHERE: &str = "##";
+
+/// Whether the runner of a pipeline reads what is printed.
+pub(crate) fn is_in_pipeline() -> bool {
+    static IS_IN_PIPELINE: OnceLock<bool> = OnceLock::new();
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    *IS_IN_PIPELINE.get_or_init(|| VARIABLES.iter().any(|name| is_set(&name)))
+}
+
+/// The text with a space in each command, so that it is none: for tables, lists and logs.
+pub(crate) fn broken(text: &str) -> Cow<'_, str> {
+    let text = broken_anywhere(text);
+    if !text.contains(AT_THE_BEGINNING) {
+        return text;
+    }
+    let lines = text.split_inclusive('\n').map(|line| {
+        let start = line.len() - behind_blanks(line).len();
+        let (blanks, rest) = line.split_at(start);
+        match rest.strip_prefix(AT_THE_BEGINNING) {
+            Some(rest) => format!("{blanks}: :{rest}"),
+            None => line.to_owned(),
+        }
+    });
+    Cow::Owned(lines.collect())
+}
+
+/// The same of commands that begin anywhere, for what never begins a line.
+pub(crate) fn broken_anywhere(text: &str) -> Cow<'_, str> {
+    replaced(text, "# #")
+}
+
+/// A JSON document that says the same, without commands: `#` stands in texts only, and no line of a document begins with a colon.
+pub(crate) fn escaped_in_json(document: &str) -> Cow<'_, str> {
+    replaced(document, "#\\u0023")
+}
+
+/// XML text that says the same, without commands.
+pub(crate) fn escaped_in_xml(text: &str) -> Cow<'_, str> {
+    replaced(text, "#&#35;")
+}
+
+/// Whether a runner finds a command in the text.
+pub(crate) fn has_any(text: &str) -> bool {
+    matches!(broken(text), Cow::Owned(broken) if broken != text)
+}
+
+/// The text with something else for the marks of commands.
+fn replaced<'a>(text: &'a str, mark: &str) -> Cow<'a, str> {
+    let (mut replaced, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find(ANYWHERE) {
+        let (before, from) = rest.split_at(at);
+        let behind = from.strip_prefix(ANYWHERE).unwrap_or_default();
+        replaced.push_str(before);
+        if begins_command(behind) {
+            replaced.push_str(mark);
+            rest = behind;
+        } else {
+            // The second sign may begin a command with the next one.
+            replaced.push('#');
+            rest = from.strip_prefix('#').unwrap_or_default();
+        }
+    }
+    if replaced.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    replaced.push_str(rest);
+    Cow::Owned(replaced)
+}
+
+/// Whether a word, or none, and a bracket follow.
+fn begins_command(behind: &str) -> bool {
+    behind
+        .trim_start_matches(|character: char| character.is_alphanumeric() || "-_.".contains(character))
+        .starts_with('[')
+}
+
+/// The line behind blanks and codes of styles, which are dropped where no terminal is.
+fn behind_blanks(line: &str) -> &str {
+    let mut rest = line.trim_start();
+    while let Some(codes) = rest.strip_prefix("\u{1b}[") {
+        let Some((_, behind)) = codes.split_once('m') else { break };
+        rest = behind.trim_start();
+    }
+    rest
+}
+
+#[cfg(test)]
+pub(crate) mod test_support {
+    /// What the runners of pipelines find in a text, by their own rules.
+    pub(crate) fn commands(text: &str) -> Vec<String> {
+        let plain = anstream::adapter::strip_str(text).to_string();
+        let is_command = |line: &&str| {
+            let mut marks = line.match_indices("##").map(|(at, _)| &line[at + 2..]);
+            let has_mark = marks.any(|behind| {
+                behind.split_once('[').is_some_and(|(word, _)| word.chars().all(|one| one.is_ascii_alphanumeric()))
+            });
+            has_mark || line.trim_start().starts_with("::")
+        };
+        plain.split(['\n', '\r']).filter(is_command).map(str::to_owned).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::test_support::commands;
+    use super::*;
+
+    #[test]
+    fn commands_are_broken_and_nothing_else() {
+        for (text, printed) in [
+            ("##[set-output name=a]b", "# #[set-output name=a]b"),
+            ("a ##vso[task.complete]", "a # #vso[task.complete]"),
+            ("###[x] ##a[", "## #[x] # #a["),
+            ("a\n  ::stop-commands::x", "a\n  : :stop-commands::x"),
+            ("\u{1b}[31m::error::x\u{1b}[0m", "\u{1b}[31m: :error::x\u{1b}[0m"),
+            ("a::b ## heading [x] #[y]", "a::b ## heading [x] #[y]"),
+        ] {
+            assert_eq!(broken(text), printed);
+            assert_eq!(has_any(text), text != printed, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_a_command(parts in prop::collection::vec("##|#|\\[|::|:|vso|\n| |\\PC|\"", 0..30)) {
+            let text = parts.concat();
+            prop_assert_eq!(commands(&broken(&text)), [""; 0]);
+            prop_assert_eq!(commands(&broken(&format!("\u{1b}[31m{text}"))), [""; 0]);
+            let json = serde_json::to_string(&text).unwrap();
+            let escaped = escaped_in_json(&json);
+            prop_assert_eq!(commands(&escaped), [""; 0]);
+            prop_assert_eq!(serde_json::from_str::<String>(&escaped).unwrap(), text);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The clock of this process beside that of the API server, which decides whether a certificate is valid.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use axum::http::{HeaderMap, Request, header};
+use jiff::fmt::rfc2822::DateTimeParser;
+use jiff::{SignedDuration, Timestamp};
+use kube::Client;
+use kube::client::Body;
+use tokio::time::timeout;
+
+/// A process whose clock differs by more from that of the API server writes no certificate. Two processes that differ by as
+/// much in opposite directions accept each other's certificates, because those are valid from `rotation::SKEW` before they are issued.
+pub(super) const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(120);
+/// A later answer says too little of the time at which it was made.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Every API server answers it, and every answer has a `Date`, also a refusal.
+const ANSWERED_PATH: &str = "/version";
+
+/// What is known of the clock of the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ServerClock {
+    Shows(Timestamp),
+    /// Its answer has no `Date`, for example because a proxy removed it.
+    Unknown,
+    /// It does not answer.
+    Unreachable,
+}
+
+/// Two clocks at the same moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Clocks {
+    /// That of this process.
+    pub(crate) own: Timestamp,
+    pub(crate) server: ServerClock,
+}
+
+impl Clocks {
+    /// Reads both.
+    pub(crate) async fn read(asking: &Client) -> Self {
+        let answer = match timeout(ANSWER_TIMEOUT, date(asking)).await {
+            Ok(Ok(date)) => date,
+            Ok(Err(_)) | Err(_) => ServerClock::Unreachable,
+        };
+        Self { own: Timestamp::now(), server: answer }
+    }
+
+    /// How far the clock of this process is ahead; negative if it is behind.
+    pub(crate) fn difference(self) -> Option<SignedDuration> {
+        match self.server {
+            ServerClock::Shows(server) => Some(self.own.duration_since(server)),
+            ServerClock::Unknown | ServerClock::Unreachable => None,
+        }
+    }
+
+    /// Why this process must not write a certificate in the place of another one.
+    pub(super) fn objection(self) -> Option<String> {
+        if self.server == ServerClock::Unreachable {
+            return Some("the API server does not answer, so its clock can't be compared".to_owned());
+        }
+        self.far_apart()
+    }
+
+    /// How the clocks differ, where they differ by much.
+    pub(super) fn far_apart(self) -> Option<String> {
+        let difference = self.difference().filter(|difference| difference.abs() > MAX_CLOCK_DIFFERENCE)?;
+        let direction = if difference.is_negative() { "behind" } else { "ahead of" };
+        let seconds = difference.unsigned_abs().as_secs();
+        Some(format!("the clock of this process is {seconds} s {direction} that of the API server"))
+    }
+
+    /// Whether both clocks say so. One clock alone may be wrong.
+    pub(super) fn agree(self, says: impl Fn(Timestamp) -> bool) -> bool {
+        match self.server {
+            ServerClock::Shows(server) => says(self.own) && says(server),
+            ServerClock::Unknown | ServerClock::Unreachable => false,
+        }
+    }
+
+    /// The time by which the API server verifies certificates, as far as it is known.
+    pub(super) fn verifying(self) -> Timestamp {
+        match self.server {
+            ServerClock::Shows(server) => server,
+            ServerClock::Unknown | ServerClock::Unreachable => self.own,
+        }
+    }
+}
+
+async fn date(asking: &Client) -> anyhow::Result<ServerClock> {
+    let request = Request::get(ANSWERED_PATH).body(Body::empty()).context("no request")?;
+    Ok(shown(asking.send(request).await?.headers()))
+}
+
+fn shown(headers: &HeaderMap) -> ServerClock {
+    let date = headers.get(header::DATE).and_then(|date| date.to_str().ok());
+    let date = date.and_then(|date| DateTimeParser::new().parse_timestamp(date).ok());
+    date.map_or(ServerClock::Unknown, ServerClock::Shows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clocks(own: i64, server: ServerClock) -> Clocks {
+        Clocks { own: Timestamp::constant(own, 0), server }
+    }
+
+    #[test]
+    fn far_clocks_must_not_write() {
+        let server = ServerClock::Shows(Timestamp::constant(1_000_000, 0));
+        assert_eq!(clocks(1_000_120, server).objection(), None);
+        assert_eq!(clocks(999_880, server).objection(), None);
+        let ahead = clocks(1_003_600, server).objection().unwrap();
+        assert_eq!(ahead, "the clock of this process is 3600 s ahead of that of the API server");
+        let behind = clocks(996_400, server).objection().unwrap();
+        assert_eq!(behind, "the clock of this process is 3600 s behind that of the API server");
+        assert_eq!(clocks(0, ServerClock::Unknown).objection(), None);
+        assert!(clocks(0, ServerClock::Unreachable).objection().is_some());
+    }
+
+    #[test]
+    fn one_clock_alone_is_not_believed() {
+        let is_late = |time: Timestamp| time > Timestamp::constant(5, 0);
+        assert!(clocks(9, ServerClock::Shows(Timestamp::constant(8, 0))).agree(is_late));
+        assert!(!clocks(9, ServerClock::Shows(Timestamp::constant(1, 0))).agree(is_late));
+        assert!(!clocks(9, ServerClock::Unknown).agree(is_late));
+    }
+
+    #[test]
+    fn reads_the_date_of_any_answer() {
+        let header = |date: &str| shown(&HeaderMap::from_iter([(header::DATE, date.parse().unwrap())]));
+        let expected = ServerClock::Shows("1994-11-06T08:49:37Z".parse().unwrap());
+        assert_eq!(header("Sun, 06 Nov 1994 08:49:37 GMT"), expected);
+        assert_eq!(header("yesterday"), ServerClock::Unknown);
+        assert_eq!(shown(&HeaderMap::new()), ServerClock::Unknown);
+    }
+}
