@@ -145,7 +145,7 @@ fn pool_warnings(
 }
 
 fn warning(difference: &Difference, pools: &[&UsedPool]) -> Option<String> {
-    let effect = effect(&difference.before, &difference.after).filter(|effect| *effect != Effect::Appears)?;
+    let effect = effect(&difference.before, &difference.after).filter(|effect| effect.takes_something())?;
     let used: Vec<&&UsedPool> = pools.iter().filter(|pool| pool.is_meant(difference)).collect();
     let shoots: BTreeSet<&str> = used.iter().map(|pool| pool.shoot.as_str()).collect();
     let first = shoots.first()?;
@@ -159,7 +159,7 @@ fn warning(difference: &Difference, pools: &[&UsedPool]) -> Option<String> {
         Effect::AnotherImage => {
             format!("{image} {version}: new nodes of {who} start from another image than those there are")
         }
-        Effect::OtherMachine | Effect::Appears => {
+        Effect::OtherMachine | Effect::Appears | Effect::AppearsForExisting => {
             format!("{image} {version}: new nodes of {who} differ from those there are")
         }
     })

@@ -85,7 +85,8 @@ pub(crate) async fn apply_to_live<'a>(
     let shoot = &context.shoot;
     let (apis, moved_replicas) = (shoot.apis(), live.moved_replicas.clone());
     let first = first.unwrap_or_else(|| desired.drift(&live, now)).changes;
-    let mut begun = rolls(&first, &live);
+    let infrastructure_inputs = context.provider.infrastructure_inputs();
+    let mut begun = rolls(&first, &live, infrastructure_inputs);
     let mut applied = apply(&apis, awaiting_classes(shoot, first).await?, live).await;
     for tries in 0..MOST_CONFLICTS {
         if !applied.is_outdated(tries > 0) {
@@ -94,7 +95,7 @@ pub(crate) async fn apply_to_live<'a>(
         let live = MachineObjects { moved_replicas: moved_replicas.clone(), ..shoot.read_machine_objects().await? };
         context.ensure_still_current().await?;
         let (writes, changes) = (applied.writes, desired.drift(&live, now).changes);
-        for roll in rolls(&changes, &live) {
+        for roll in rolls(&changes, &live, infrastructure_inputs) {
             if !begun.contains(&roll) {
                 begun.push(roll);
             }

@@ -148,7 +148,7 @@ fn compare(
     if !unplanned.is_empty() {
         return Comparison::Unplanned(listed(&unplanned, MOST_OF_LOG));
     }
-    let differences = object_differences(&desired.drift(live, now), live);
+    let differences = object_differences(&desired.drift(live, now), live, provider);
     if differences.is_empty() { Comparison::Same } else { Comparison::Differs(differences) }
 }
 

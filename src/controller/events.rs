@@ -77,9 +77,8 @@ fn pools_named(pools: &[String]) -> String {
     format!("{} {}", if names.len() == 1 { "pool" } else { "pools" }, named(&names, MOST_OF_LIST))
 }
 
-/// Publishes the events of a reconcile before its status is written. The other way round, a crash between the two
-/// would lose the events.
-pub(crate) async fn publish(recorder: &EventRecorder, metrics: &Metrics, worker: &Identity, events: &[WorkerEvent]) {
+/// Publishes events of a reconcile, and counts rolls.
+pub(crate) async fn publish(recorder: &EventRecorder, metrics: &Metrics, worker: &Identity, events: &[&WorkerEvent]) {
     for event in events {
         if let WorkerEvent::RollsStarted(rolls) = event {
             rolls.iter().for_each(|roll| metrics.rolled(roll.cause.as_str()));
@@ -191,7 +190,7 @@ mod tests {
         let stuck = Stuck { deployment: "a-z1".to_owned(), since: Timestamp::UNIX_EPOCH };
         let events =
             [WorkerEvent::RollsStarted(vec![roll("a", false)]), WorkerEvent::MachineControllerRestarted(stuck)];
-        publish(&controller.events, &controller.metrics, &worker("w", 7), &events).await;
+        publish(&controller.events, &controller.metrics, &worker("w", 7), &events.each_ref()).await;
         assert_eq!(lines(&asked), ["POST events", "POST events"]);
         let metrics = controller.metrics.text();
         let counted = format!("rolls_total{{cause=\"{}\"}} 1", RollCause::NotRecorded.as_str());

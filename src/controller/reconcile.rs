@@ -5,7 +5,7 @@
 //!  inputs   client        Cluster and Secrets; skips a shoot that has failed
 //!  mark     client        Processing, if it has to be written first            status_writes
 //!  perform  client        deploy, restore, delete; no-op for a migration       deploy, delete
-//!  report   client        metrics, events, status, end of the request          report
+//!  report   client        status, events, end of the request, metrics          report
 //! ```
 
 use std::time::{Duration, SystemTime};

@@ -1,4 +1,4 @@
-//! End of a reconcile: metrics, events, status, and when to requeue.
+//! End of a reconcile: the status, then its metrics and events, and when to requeue.
 
 use std::time::Duration;
 
@@ -35,51 +35,96 @@ pub(crate) async fn report(
     result: ReconcileResult,
     took: Duration,
 ) -> Result<Requeue, ReconcileError> {
-    let (controller, operation, now) = (context.controller, context.operation, context.controller.clock.now());
-    let is_published = result.published.is_some();
-    let is_repeated = result.is_outdated && context.memory(|memory| memory.backoff.is_conflict_repeated());
-    let status = match is_repeated {
-        true => StatusReport::keep_processing(worker, operation, now),
-        false => StatusReport::of(worker, result.findings(operation), now),
-    };
-    let ended = Ended {
-        namespace: &context.identity.namespace,
-        worker_type: context.provider.provider_type(),
-        operation,
-        begins: context.state.is_beginning(),
-        failing_since: failing_since(worker),
-    };
-    record(&controller.metrics, ended, &result, took);
-    publish(&controller.events, &controller.metrics, &context.identity, &result.events).await;
+    let (operation, now) = (context.operation, context.controller.clock.now());
     if let (Some(secrets), false) = (secrets, operation == Operation::Delete || result.has_planned_everything()) {
         // One of the Secrets may be missing or wrong, so all are read again.
         context.shoot.forget_secrets(secrets);
     }
+    // Other machine objects are written by now. The next reconcile finds nothing of it, whatever becomes of the status.
+    publish_events(context, &result, true).await;
+    if result.is_outdated && context.memory(|memory| memory.backoff.is_conflict_repeated()) {
+        return repeat_after_conflict(context, worker).await;
+    }
+    let status = StatusReport::of(worker, result.findings(operation), now);
     if status.is_only_text
         && let Some(wait) = context.memory(|memory| memory.rate_limit.until_text(Instant::now()))
     {
+        count(context, worker, &result, took);
         return Ok(Requeue::After(earliest(result.requeue_after, wait)));
     }
-    let written = match context.state {
-        ReconcileState::NoOp(_) => context.writer().answer_no_op(&status, request_removal(worker, now)).await,
-        _ => context.writer().status(&status, version_of(&result.outcome)).await,
-    };
-    let written = match written {
-        Err(error) if error.is_too_large() => return report_too_large(context, worker, &error).await,
-        Ok(Write::Outdated) => return Err(ReconcileError::Overtaken),
-        written => written?,
-    };
-    if is_repeated {
-        return Ok(Requeue::After(RECONCILES));
+    match write(context, worker, secrets, &status, &result).await {
+        Ok(()) => {
+            count(context, worker, &result, took);
+            Ok(requeue(context, &result))
+        }
+        Err(ReconcileError::Overtaken) => Err(ReconcileError::Overtaken),
+        Err(error) if error.is_too_large() => report_too_large(context, worker, result, took, &error).await,
+        Err(error) => {
+            count(context, worker, &result.with_outcome(ReconcileOutcome::Failed(error.failure())), took);
+            Err(error)
+        }
     }
-    context.memory(|memory| memory.status_is_written(is_published));
+}
+
+/// Writes the status, then publishes what it says, so that a conflict publishes nothing twice. Ends an operation that has
+/// succeeded.
+async fn write(
+    context: &ReconcileContext<'_>,
+    worker: &Worker,
+    secrets: Option<&Secrets>,
+    status: &StatusReport,
+    result: &ReconcileResult,
+) -> Result<(), ReconcileError> {
+    let operation = context.operation;
+    let written = match context.state {
+        ReconcileState::NoOp(_) => {
+            let removal = request_removal(worker, context.controller.clock.now());
+            context.writer().answer_no_op(status, removal).await?
+        }
+        _ => context.writer().status(status, version_of(&result.outcome)).await?,
+    };
+    let latest = match &written {
+        Write::Outdated => return Err(ReconcileError::Overtaken),
+        Write::Unchanged => worker,
+        Write::Written(written) => written,
+    };
+    publish_events(context, result, false).await;
+    context.memory(|memory| memory.status_is_written(result.published.is_some()));
     if result.outcome == ReconcileOutcome::Succeeded {
         info!(operation = operation.as_str(), "operation succeeded");
-        secrets.iter().for_each(|secrets| context.shoot.pack_secrets(secrets));
-        let latest = if let Write::Written(written) = &written { written } else { worker };
+        if let Some(secrets) = secrets {
+            context.shoot.pack_secrets(secrets);
+        }
         context.writer().let_go(latest, operation).await?;
     }
-    Ok(requeue(context, &result))
+    Ok(())
+}
+
+/// Nothing is counted: the next reconcile does the same work again at once.
+async fn repeat_after_conflict(context: &ReconcileContext<'_>, worker: &Worker) -> Result<Requeue, ReconcileError> {
+    let status = StatusReport::keep_processing(worker, context.operation, context.controller.clock.now());
+    match context.writer().status(&status, OfVersion::Any).await? {
+        Write::Outdated => Err(ReconcileError::Overtaken),
+        Write::Unchanged | Write::Written(_) => Ok(Requeue::After(RECONCILES)),
+    }
+}
+
+/// Publishes the events about actions, or the others.
+async fn publish_events(context: &ReconcileContext<'_>, result: &ReconcileResult, of_actions: bool) {
+    let events: Vec<_> = result.events.iter().filter(|event| event.is_of_action() == of_actions).collect();
+    publish(&context.controller.events, &context.controller.metrics, &context.identity, &events).await;
+}
+
+/// Records a reconcile whose result is in the status of the Worker. `worker` is as it was before that.
+fn count(context: &ReconcileContext<'_>, worker: &Worker, result: &ReconcileResult, took: Duration) {
+    let ended = Ended {
+        namespace: &context.identity.namespace,
+        worker_type: context.provider.provider_type(),
+        operation: context.operation,
+        begins: context.state.is_beginning(),
+        failing_since: failing_since(worker),
+    };
+    record(&context.controller.metrics, ended, result, took);
 }
 
 /// An operation is only done in the version that was read: a new request may have arrived since, and another process
@@ -92,11 +137,16 @@ fn version_of(outcome: &ReconcileOutcome) -> OfVersion {
 async fn report_too_large(
     context: &ReconcileContext<'_>,
     worker: &Worker,
+    result: ReconcileResult,
+    took: Duration,
     error: &ReconcileError,
 ) -> Result<Requeue, ReconcileError> {
-    let failed = ReconcileOutcome::Failed(Failure::new(format!("the status does not fit into the Worker: {error}")));
-    let status = StatusReport::of(worker, Findings::of(context.operation, &failed), context.controller.clock.now());
+    let failure = Failure::new(format!("the status does not fit into the Worker: {error}"));
+    let result = result.with_outcome(ReconcileOutcome::Failed(failure));
+    let findings = Findings::of(context.operation, &result.outcome);
+    let status = StatusReport::of(worker, findings, context.controller.clock.now());
     context.writer().status(&status, OfVersion::Any).await?;
+    count(context, worker, &result, took);
     let retry = context.memory(|memory| memory.backoff.failed(false, Instant::now()));
     Ok(Requeue::After(retry.delay))
 }
@@ -127,6 +177,8 @@ fn earliest(wanted: Option<Duration>, latest: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use serde_json::{Value, json};
 
     use super::*;
@@ -135,6 +187,7 @@ mod tests {
     use crate::controller::reconcile::reconcile;
     use crate::controller::test_seed::{CHANGED, Seed, WORKER};
     use crate::controller::test_support::{controller, reconcile_of, worker};
+    use crate::process::endpoints::MetricsText;
     use crate::provider::azure::Azure;
 
     #[tokio::test]
@@ -208,6 +261,72 @@ mod tests {
         assert_eq!(seed.state(), "Processing", "more may be asked by now");
         seed.reconcile(&controller).await.unwrap();
         assert_eq!(seed.state(), "Succeeded");
+    }
+
+    /// A Worker whose pool gets another class, and afterwards its machines; its status was ready before.
+    async fn rolling() -> (Seed, Arc<ControllerContext>) {
+        let (seed, controller) = Seed::settled().await;
+        seed.change_pool(|pool| pool["nodeAgentSecretName"] = json!("gardener-node-agent-web-next"));
+        seed.request("reconcile");
+        (seed, controller)
+    }
+
+    /// Reasons of the events that were published since the last time.
+    fn published(seed: &Seed) -> Vec<String> {
+        let events = seed.asked().into_iter().filter(|(line, _)| line.starts_with("POST events"));
+        events.map(|(_, body)| body["reason"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// The sum of the series that have this in their line.
+    fn counted(controller: &ControllerContext, part: &str) -> f64 {
+        let text = controller.metrics.text();
+        let lines = text.lines().filter(|line| !line.starts_with('#') && line.contains(part));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    }
+
+    const SUCCEEDED: &str = r#"result="succeeded""#;
+
+    #[tokio::test(start_paused = true)]
+    async fn conflicts_of_the_status_count_nothing() {
+        let (seed, controller) = rolling().await;
+        seed.reconcile(&controller).await.unwrap();
+        seed.machines_come();
+        seed.asked();
+        let before = counted(&controller, SUCCEEDED);
+        seed.when("PATCH workers/mail/status", CHANGED);
+        seed.reconcile(&controller).await.unwrap();
+        assert_eq!(seed.state(), "Processing", "the write was refused");
+        assert_eq!((counted(&controller, SUCCEEDED), published(&seed)), (before, Vec::new()));
+        seed.reconcile(&controller).await.unwrap();
+        assert_eq!(seed.state(), "Succeeded");
+        assert_eq!((counted(&controller, SUCCEEDED), published(&seed)), (before + 1.0, vec!["PoolReady".to_owned()]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn rolls_count_once_despite_a_conflict() {
+        let (seed, controller) = rolling().await;
+        // The first write of the status begins the operation.
+        let mut writes = 0;
+        seed.refuse(move |line, _| {
+            writes += u8::from(line == "PATCH workers/mail/status");
+            (line == "PATCH workers/mail/status" && writes == 2).then_some((409, "Conflict"))
+        });
+        for _ in 0..2 {
+            seed.reconcile(&controller).await.unwrap();
+            assert_eq!(counted(&controller, "rolls_total{"), 1.0);
+        }
+        assert_eq!(published(&seed), ["RollStarted"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn status_that_cannot_be_written_is_a_failure() {
+        let (seed, controller) = rolling().await;
+        seed.reconcile(&controller).await.unwrap();
+        seed.machines_come();
+        let before = counted(&controller, SUCCEEDED);
+        seed.refuse(|line, _| (line == "PATCH workers/mail/status").then_some((500, "InternalError")));
+        assert!(seed.reconcile(&controller).await.is_err());
+        assert_eq!((counted(&controller, SUCCEEDED), counted(&controller, r#"result="failed""#)), (before, 1.0));
     }
 
     #[tokio::test(start_paused = true)]

@@ -67,6 +67,12 @@ impl ReconcileResult {
         Self { conditions, is_outdated, ..Self::of(ReconcileOutcome::Failed(failure)) }
     }
 
+    /// The same with another outcome.
+    #[must_use]
+    pub(crate) fn with_outcome(self, outcome: ReconcileOutcome) -> Self {
+        Self { outcome, ..self }
+    }
+
     /// If the fields for gardenlet and the autoscaler do not fit into the Worker, keeps the published ones and fails
     /// the operation.
     #[must_use]

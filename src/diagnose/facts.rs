@@ -66,6 +66,9 @@ impl ObjectKind {
 /// Name of the Deployment that runs machine-controller-manager.
 pub(super) const MACHINE_CONTROLLER_MANAGER: &str = "machine-controller-manager";
 
+/// How its finalizers begin.
+const FINALIZER_PREFIX: &str = "machine.sapcloud.io/";
+
 /// What there is around a Worker.
 pub(super) struct Facts<'a> {
     pub(super) worker: Worker,
@@ -76,6 +79,8 @@ pub(super) struct Facts<'a> {
     /// Kind, namespace and name of every object.
     names: BTreeSet<(&'a str, &'a str, &'a str)>,
     pub(super) machine_controller_manager: Option<Deployment>,
+    /// Machine objects that are being deleted and wait for machine-controller-manager to remove its finalizer.
+    pub(super) held: Vec<String>,
     provider: Option<&'static dyn Provider>,
     known: &'a BTreeSet<ObjectKind>,
     pub(super) now: Timestamp,
@@ -84,6 +89,14 @@ pub(super) struct Facts<'a> {
 /// Decodes a document from the text that an API server would send for it.
 pub(super) fn read<T: DeserializeOwned>(document: &Value) -> Result<T, DecodeError> {
     decode_lenient(&to_go_json(document))
+}
+
+/// Whether an object is being deleted and has a finalizer of machine-controller-manager.
+fn is_held(object: &Value) -> bool {
+    let metadata = &object["metadata"];
+    let finalizers = metadata["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    !metadata["deletionTimestamp"].is_null()
+        && finalizers.into_iter().any(|finalizer| finalizer.starts_with(FINALIZER_PREFIX))
 }
 
 impl<'a> Facts<'a> {
@@ -97,6 +110,7 @@ impl<'a> Facts<'a> {
             machines: Vec::new(),
             names: BTreeSet::new(),
             machine_controller_manager: None,
+            held: Vec::new(),
             known: surroundings.known,
             now: surroundings.now,
             worker,
@@ -106,6 +120,9 @@ impl<'a> Facts<'a> {
             let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
             let (kind, name) = (text("/kind"), text("/metadata/name"));
             facts.names.insert((kind, text("/metadata/namespace"), name));
+            if is_held(object) {
+                facts.held.push(format!("{kind} {name}"));
+            }
             if let Err(error) = facts.take(kind, name, object) {
                 malformed.push(FindingKind::Malformed.found(format!("{kind} {name}"), error.to_string()));
             }

@@ -29,27 +29,15 @@ fn machine_controller_manager(facts: &Facts<'_>) -> Option<Finding> {
     };
     let Some(deployment) = &facts.machine_controller_manager else {
         let has_machines = !facts.deployments.is_empty() && !facts.is_hibernated();
-        let is_missing = facts.is_absent(ObjectKind::Deployment, MACHINE_CONTROLLER_MANAGER) && has_machines;
+        let is_needed = has_machines || !facts.held.is_empty();
+        let is_missing = facts.is_absent(ObjectKind::Deployment, MACHINE_CONTROLLER_MANAGER) && is_needed;
         return is_missing.then(|| {
             found("does not exist")
                 .next("Let gardenlet deploy it: reconcile the Shoot. Nothing happens to machines before.")
         });
     };
     if deployment.replicas() == 0 {
-        let step = if facts.is_hibernated() {
-            format!(
-                "Let it delete the machines that are left: kubectl -n {} scale deployment {MACHINE_CONTROLLER_MANAGER} \
-                 --replicas=1. The next request to the Worker stops it again. Or wake the shoot up.",
-                facts.namespace()
-            )
-        } else {
-            "See whether the API server of the shoot can be reached: dependency-watchdog scales machine-controller-manager to \
-             zero while it can't."
-                .to_owned()
-        };
-        let has_nothing_to_do =
-            if facts.is_hibernated() { facts.machines.is_empty() } else { facts.deployments.is_empty() };
-        return (!has_nothing_to_do).then(|| found("is scaled to zero: nothing happens to machines").next(step));
+        return scaled_to_zero(facts).map(|(message, step)| found(&message).next(step));
     }
     let mut conditions = deployment.status.conditions.iter();
     let unmet = conditions.find(|condition| {
@@ -57,6 +45,37 @@ fn machine_controller_manager(facts: &Facts<'_>) -> Option<Finding> {
     });
     let said = unmet.map(|condition| format!(": {}", condition.message)).unwrap_or_default();
     (deployment.status.available_replicas == 0).then(|| found(&format!("has no available pod{said}")))
+}
+
+/// What does not happen because machine-controller-manager is scaled to zero, and the next step; `None` if it has nothing to do.
+fn scaled_to_zero(facts: &Facts<'_>) -> Option<(String, String)> {
+    let waits_for_it = match &facts.held[..] {
+        [] => "nothing happens to machines".to_owned(),
+        [one] => format!("the finalizer of {one} waits for it"),
+        [one, other] => format!("the finalizers of {one} and {other} wait for it"),
+        [first, others @ ..] => format!("the finalizers of {first} and {} more objects wait for it", others.len()),
+    };
+    let message = format!("is scaled to zero: {waits_for_it}");
+    if facts.is_hibernated() && !(facts.held.is_empty() && facts.machines.is_empty()) {
+        let what = if facts.machines.is_empty() {
+            "Scale it up, so that it removes its finalizers"
+        } else {
+            "Let it delete the machines that are left"
+        };
+        let step = format!(
+            "{what}: kubectl -n {} scale deployment {MACHINE_CONTROLLER_MANAGER} --replicas=1. The next request to the Worker \
+             stops it again. Or wake the shoot up.",
+            facts.namespace()
+        );
+        return Some((message, step));
+    }
+    let has_something_to_do = !facts.held.is_empty() || !facts.deployments.is_empty();
+    if facts.is_hibernated() || !has_something_to_do {
+        return None;
+    }
+    let step = "See whether the API server of the shoot can be reached: dependency-watchdog scales machine-controller-manager to \
+                zero while it can't.";
+    Some((message, step.to_owned()))
 }
 
 /// Secrets by name only: values are not asked for.

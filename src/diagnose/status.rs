@@ -15,6 +15,9 @@ use crate::worker::request::{is_reconcile_requested, is_unanswered, requested_at
 /// After which time somebody should have taken up a request.
 const TAKEN_UP_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 
+/// After which time an operation without news should have become an error.
+const ABANDONED_AFTER: SignedDuration = SignedDuration::from_mins(15);
+
 /// What the status says; `known` is what is known already.
 pub(super) fn findings(facts: &Facts<'_>, known: &[Finding]) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -32,9 +35,20 @@ pub(super) fn findings(facts: &Facts<'_>, known: &[Finding]) -> Vec<Finding> {
         && ["Processing", "Pending"].contains(&last.state.as_str())
         && !is_explained(Severity::Waiting)
     {
-        findings.push(FindingKind::Operation.found("the operation", last.description.clone()).since(updated));
+        findings.push(unfinished(last.description.clone(), updated, facts.now));
     }
     findings
+}
+
+/// An operation that nothing else explains. A controller reports an error long before an operation is that old.
+fn unfinished(description: String, updated: Option<Timestamp>, now: Timestamp) -> Finding {
+    let found = FindingKind::Operation.found("the operation", description).since(updated);
+    if updated.is_none_or(|updated| now.duration_since(updated) <= ABANDONED_AFTER) {
+        return found;
+    }
+    let step = "No controller has reported an error meanwhile: see whether one for Workers of this type runs and leads (its \
+                pods, its Lease, its logs), and what the text waits for.";
+    Finding { severity: Severity::Error, ..found.next(step) }
 }
 
 fn not_taken_up(facts: &Facts<'_>) -> Option<Finding> {

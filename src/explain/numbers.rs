@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::Serialize;
 
-use crate::api::gardener::WorkerPool;
+use crate::api::gardener::{UpdateStrategy, WorkerPool};
+use crate::pool::roll_bounds::{BOTH_ZERO, RollBounds};
 use crate::provider::WorkerContext;
 use crate::provider::explanation::PlacementPlan;
 use crate::worker::machine_objects::MachineObjects;
@@ -31,8 +31,9 @@ pub struct PlacementExplanation {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Hazard {
-    /// Neither surge nor unavailability leave room for a roll.
-    NoRoomToRoll,
+    /// Surge and unavailability both come to 0: a node is removed before its successor is created.
+    #[serde(rename = "noRoomToRoll")]
+    SurgeAndUnavailableZero,
     /// Machines are removed as soon as this is applied.
     MaximumBelowLive {
         /// Most machines.
@@ -56,7 +57,7 @@ pub enum Hazard {
 impl fmt::Display for Hazard {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoRoomToRoll => formatter.write_str("surge and unavailable are both 0: a roll can't proceed here"),
+            Self::SurgeAndUnavailableZero => write!(formatter, "surge and unavailable {BOTH_ZERO}"),
             Self::MaximumBelowLive { maximum, live } => {
                 let fewer = i64::from(*live) - i64::from(*maximum);
                 let machines = if fewer == 1 { "machine goes" } else { "machines go" };
@@ -85,8 +86,8 @@ pub(super) fn explain_placement(
     let live_class = live.map(|spec| &spec.template.spec.class.name).filter(|name| is_other(name) && !name.is_empty());
     let hibernated = context.shoot.is_hibernation_wanted();
     let mut hazards = Vec::new();
-    if is_zero(placement.max_surge.as_ref()) && is_zero(placement.max_unavailable.as_ref()) {
-        hazards.push(Hazard::NoRoomToRoll);
+    if removes_a_node_first(pool, &placement, live_replicas) {
+        hazards.push(Hazard::SurgeAndUnavailableZero);
     }
     if let Some(live) = live_replicas.filter(|live| *live > placement.maximum && !hibernated) {
         hazards.push(Hazard::MaximumBelowLive { maximum: placement.maximum, live });
@@ -115,10 +116,12 @@ pub(super) fn pool_hazards(pool: &WorkerPool, placements: &[PlacementPlan], fail
     hazards
 }
 
-fn is_zero(bound: Option<&IntOrString>) -> bool {
-    match bound {
-        None => true,
-        Some(IntOrString::Int(number)) => *number == 0,
-        Some(IntOrString::String(text)) => text.trim_end_matches('%').trim_start_matches(['+', '-', '0']).is_empty(),
+/// As machine-controller-manager resolves the bounds, for the machines that are there, else for the fewest.
+fn removes_a_node_first(pool: &WorkerPool, placement: &PlacementPlan, live_replicas: Option<i32>) -> bool {
+    if pool.update_strategy == Some(UpdateStrategy::ManualInPlaceUpdate) {
+        return false;
     }
+    let replicas = i64::from(live_replicas.unwrap_or(placement.minimum).max(1));
+    let bounds = RollBounds::of(placement.max_surge.as_ref(), placement.max_unavailable.as_ref(), replicas);
+    bounds.is_some_and(|bounds| bounds.both_zero)
 }

@@ -12,7 +12,7 @@ use super::resolution::FlavorKey;
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::capabilities::{Classification, DEFAULT_ARCHITECTURE, are_equal, with_defaults};
 use crate::cloud_profile::validation::FeatureGates;
-use crate::offer::diff::{Effect, ProfileDiff, diff};
+use crate::offer::diff::{ProfileDiff, diff};
 use crate::offer::lint::Settings;
 use crate::offer::profile::{Profile, ProfileError};
 use crate::provider::Providers;
@@ -147,7 +147,7 @@ fn compared(
     if let Some(refused) = diff.refused.first() {
         return Err(FillError::Refused(format!("{} {}: {}", refused.path, refused.rule, refused.reason)));
     }
-    let changes = diff.combinations.iter().any(|change| change.effect != Effect::Appears);
+    let changes = diff.combinations.iter().any(|change| change.effect.takes_something());
     if changes && !settings.replace { Err(FillError::AnotherImage(Box::new(diff))) } else { Ok(diff) }
 }
 

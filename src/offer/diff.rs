@@ -112,6 +112,16 @@ pub enum Effect {
     OtherMachine,
     /// It can be had now.
     Appears,
+    /// There is an image for it now, of a version that no new pool can select: only pools that have the version get it.
+    AppearsForExisting,
+}
+
+impl Effect {
+    /// Whether something that could be had before can't be had any more, or is another one.
+    #[must_use]
+    pub fn takes_something(self) -> bool {
+        !matches!(self, Self::Appears | Self::AppearsForExisting)
+    }
 }
 
 /// Machine types for which a version differs in the same way.
@@ -161,7 +171,7 @@ impl ProfileDiff {
             || self.kubernetes.iter().any(KubernetesChange::is_taken_away)
             || self.names().iter().any(|names| !names.removed.is_empty())
             || !self.refused.is_empty()
-            || self.combinations.iter().any(|combination| combination.effect != Effect::Appears)
+            || self.combinations.iter().any(|combination| combination.effect.takes_something())
     }
 }
 
@@ -189,7 +199,7 @@ pub fn diff(old: &Value, new: &Value, settings: Settings, providers: Providers) 
             usable.map(|known| known.name.clone()).collect()
         }),
         compared: check.questions,
-        combinations: combinations(check.differences),
+        combinations: combinations(check.differences, &after),
         refused,
     })
 }
@@ -258,11 +268,20 @@ fn versions(before: &Offer, after: &Offer) -> Vec<VersionChange> {
 }
 
 /// Machine types for which the same happens are one change.
-fn combinations(differences: Vec<Difference>) -> Vec<CombinationChange> {
+fn combinations(differences: Vec<Difference>, new: &Offer) -> Vec<CombinationChange> {
+    let can_be_selected: BTreeSet<(&str, &str)> = new
+        .images
+        .iter()
+        .filter(|version| version.classification.is_active())
+        .map(|version| (version.image.as_str(), version.version.as_str()))
+        .collect();
     let mut changes: BTreeMap<_, Vec<String>> = BTreeMap::new();
     let mut order: Vec<(String, String)> = Vec::new();
     for Difference { image, version, machine_types, regions, before, after } in differences {
-        let Some(effect) = effect(&before, &after) else { continue };
+        let Some(mut effect) = effect(&before, &after) else { continue };
+        if effect == Effect::Appears && !can_be_selected.contains(&(image.as_str(), version.as_str())) {
+            effect = Effect::AppearsForExisting;
+        }
         let title = (image, version);
         let place = order.iter().position(|known| *known == title).unwrap_or_else(|| {
             order.push(title);

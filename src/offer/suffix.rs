@@ -60,10 +60,15 @@ pub(super) fn meaning_of(suffix: &str, said: &[SuffixMeaning]) -> Option<SuffixM
     said.or_else(|| KNOWN.into_iter().find(|known| known[0] == suffix).map(SuffixMeaning::of))
 }
 
+/// Whether everybody uses a suffix for one thing.
+pub(super) fn is_known_suffix(suffix: &str) -> bool {
+    KNOWN.iter().any(|known| known[0] == suffix)
+}
+
 /// The version without its suffix, and the suffix: a known one, or one whose version also exists without it.
 pub(super) fn suffix_of<'a>(version: &'a str, versions_of_image: &[&str]) -> Option<(&'a str, &'a str)> {
     let (base, suffix) = version.split_once('-')?;
-    let is_suffix = KNOWN.iter().any(|known| known[0] == suffix) || versions_of_image.contains(&base);
+    let is_suffix = is_known_suffix(suffix) || versions_of_image.contains(&base);
     (is_suffix && !base.is_empty() && !suffix.is_empty()).then_some((base, suffix))
 }
 

@@ -15,6 +15,7 @@ use super::inputs::Inputs;
 use super::placement::{Placement, live_placement};
 use super::placement_change::{Nodes, PlacementChange};
 use super::presumption::presumptions_that_decide;
+use super::refusals::refusal;
 use super::rendered_pools::{Failure, RenderedPools, as_live, cloud_before, render_pools, worker_context};
 use super::rule::{Effect, Verdict, effect};
 use super::shoot_source::both_made;
@@ -66,10 +67,22 @@ impl WorkerChange {
         Self { namespace: namespace.to_owned(), name: name.to_owned(), findings: vec![finding], ..Self::default() }
     }
 
+    /// Of a Shoot that the garden refuses, keeps the refusal and what is presumed: nothing else of its change happens.
+    pub fn keep_only_refusal(&mut self) {
+        if self.findings.iter().all(|finding| finding.kind != FindingKind::Refused) {
+            return;
+        }
+        self.placements.clear();
+        self.findings.retain(|finding| [FindingKind::Refused, FindingKind::Presumed].contains(&finding.kind));
+        for finding in self.findings.iter_mut().filter(|finding| finding.kind == FindingKind::Refused) {
+            finding.severity = Severity::Error;
+        }
+    }
+
     /// Whether something can't be compared, or becomes invalid.
     #[must_use]
     pub fn breaks(&self) -> bool {
-        let breaks = [FindingKind::CannotBePlanned, FindingKind::CannotBeJudged];
+        let breaks = [FindingKind::CannotBePlanned, FindingKind::CannotBeJudged, FindingKind::Refused];
         self.findings.iter().any(|finding| breaks.contains(&finding.kind))
     }
 }
@@ -109,6 +122,7 @@ pub fn compare(
 
     let sides = (old, new);
     let mut change = WorkerChange { namespace: namespace.to_owned(), name: name.to_owned(), ..WorkerChange::default() };
+    change.findings.extend(refused(written, sides));
     let kept = |pool: &str| after.as_ref().map_or(true, |after| after.failed_pools.contains_key(pool));
     let empty = RenderedPools::default();
     let rendered = after.as_ref().unwrap_or(&empty);
@@ -148,6 +162,15 @@ pub fn compare(
     }
     change.findings.sort_by_key(|finding| finding.severity);
     change
+}
+
+/// Whether the garden takes the Shoot that the new side is made from.
+fn refused(
+    (_, written): (Option<&Inputs>, Option<&Inputs>),
+    (old, new): (Option<&Inputs>, Option<&Inputs>),
+) -> Option<Finding> {
+    let reason = refusal(old, new?, written?)?;
+    Some(Finding::of_pool(FindingKind::Refused, "", format!("the garden would refuse this: {reason}")))
 }
 
 /// The objects before the change, by name of the deployment.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::compare::class_paths;
 use super::difference::{ChangedObject, difference};
 use super::rule::replaces_machines;
+use crate::provider::Provider;
 use crate::worker::changes::{MachineChanges, Write, class_document};
 use crate::worker::desired::Drift;
 use crate::worker::difference::merge_patch;
@@ -110,9 +111,13 @@ impl fmt::Display for ObjectDifference {
 }
 
 /// Every object that is not as planned, in the order of pools and zones, then what nothing wants.
-pub(crate) fn object_differences(drift: &Drift<'_>, live: &MachineObjects) -> Vec<ObjectDifference> {
-    let rolls: BTreeMap<String, Roll> =
-        rolls(&drift.changes, live).into_iter().map(|roll| (roll.deployment.clone(), roll)).collect();
+pub(crate) fn object_differences(
+    drift: &Drift<'_>,
+    live: &MachineObjects,
+    provider: &dyn Provider,
+) -> Vec<ObjectDifference> {
+    let rolls = rolls(&drift.changes, live, provider.infrastructure_inputs());
+    let rolls: BTreeMap<String, Roll> = rolls.into_iter().map(|roll| (roll.deployment.clone(), roll)).collect();
     let mut differences: Vec<ObjectDifference> =
         drift.changes.iter().flat_map(|change| of_placement(change, live, &rolls)).collect();
     differences.extend(unwanted(&drift.orphans, live));

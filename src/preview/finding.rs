@@ -10,6 +10,7 @@ use super::placement_change::PlacementChange;
 use super::rule::Verdict;
 use crate::api::gardener::ErrorCode;
 use crate::api::gotext::duration::Duration;
+use crate::pool::roll_bounds::BOTH_ZERO;
 
 /// What kind of finding it is; the words are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -17,6 +18,8 @@ use crate::api::gotext::duration::Duration;
 pub enum FindingKind {
     /// The new inputs can't be planned, although the old ones could: what there is stays as it is.
     CannotBePlanned,
+    /// The garden would refuse the new Shoot, so nothing of the change happens.
+    Refused,
     /// Neither the old nor the new inputs can be planned: what there is stays as it is.
     StillCannotBePlanned,
     /// An object of a seed can't be read, so that nothing can be said about the Worker.
@@ -142,12 +145,8 @@ pub(super) fn findings_of_placement(
         find(FindingKind::MachinesDeleted, "all machines are deleted without replacement".to_owned());
     }
     if let (Some(old), Some(new)) = (old, new) {
-        let maximum = new.bounds.map(|bounds| i64::from(bounds.maximum));
-        if let Some(maximum) = maximum.filter(|maximum| *maximum < old.replicas()) {
-            find(
-                FindingKind::MaximumBelowReplicas,
-                format!("the maximum becomes {maximum}, below the {} machines there are", old.replicas()),
-            );
+        if let Some(message) = nodes_above_maximum(change, old, new) {
+            find(FindingKind::MaximumBelowReplicas, message);
         }
         if change.verdict.is_roll() && is_paused(&new.deployment) {
             find(FindingKind::Paused, "the MachineDeployment is paused; nothing rolls until it isn't".to_owned());
@@ -159,14 +158,34 @@ pub(super) fn findings_of_placement(
         } else if surge.both_zero {
             find(
                 FindingKind::SurgeAndUnavailableZero,
-                format!(
-                    "maxSurge {} and maxUnavailable {} of the zone come to 0 and 0: one node goes before its successor comes",
-                    surge.max_surge, surge.max_unavailable
-                ),
+                format!("maxSurge {} and maxUnavailable {} {BOTH_ZERO}", surge.max_surge, surge.max_unavailable),
             );
         }
     }
     findings
+}
+
+/// Nodes that machine-controller-manager removes because the maximum falls. Without live objects, the zone may have as many as its
+/// old maximum allows.
+fn nodes_above_maximum(change: &PlacementChange, old: &Placement, new: &Placement) -> Option<String> {
+    let after = new.bounds?;
+    let (maximum, there_are) = (i64::from(after.maximum), old.replicas());
+    if maximum < there_are {
+        return Some(format!("the maximum becomes {maximum}, below the {there_are} machines there are"));
+    }
+    let before = old.bounds?;
+    if change.nodes.seen || old.is_hibernated || new.is_hibernated || before.maximum <= after.maximum {
+        return None;
+    }
+    Some(format!(
+        "minimum and maximum of the zone change from {} and {} to {} and {}: the nodes above {} are removed, up to {}",
+        before.minimum,
+        before.maximum,
+        after.minimum,
+        after.maximum,
+        after.maximum,
+        i64::from(before.maximum) - i64::from(after.maximum)
+    ))
 }
 
 /// What there is to say about the zones of a pool together.
@@ -207,18 +226,13 @@ fn pace(pool: &str, changes: &[&PlacementChange]) -> Option<Finding> {
     let [nodes, rounds] = [(nodes, "node"), (pace.rounds, "round")]
         .map(|(number, noun)| format!("{number} {noun}{}", if number == 1 { "" } else { "s" }));
     let text = |seconds: i64| Duration::from_nanoseconds(seconds.saturating_mul(1_000_000_000));
-    let [longest, shortest, ready] = [pace.longest_seconds, pace.shortest_seconds, pace.min_ready_seconds].map(text);
-    let [creation, drain] = [pace.creation_timeout_seconds, pace.drain_timeout_seconds].map(text);
+    let [longest, creation, drain] =
+        [pace.longest_seconds, pace.creation_timeout_seconds, pace.drain_timeout_seconds].map(text);
     let round = match pace.in_place_update_timeout_seconds.map(text) {
-        None => {
-            format!("new nodes take up to {creation} to come and {ready} to count, and old ones up to {drain} to drain")
-        }
-        Some(update) => {
-            format!("nodes take up to {drain} to drain, {update} to be updated in place and {ready} to count")
-        }
+        None => format!("new nodes take up to {creation} to come, and old ones up to {drain} to drain"),
+        Some(update) => format!("nodes take up to {drain} to drain, and up to {update} to be updated in place"),
     };
-    let message =
-        format!("{least}{nodes} in {rounds}, roughly {shortest} to {longest}: by the settings, in each round {round}");
+    let message = format!("{least}{nodes} in {rounds}, up to {longest} by the settings: in each round {round}");
     Some(Finding::of_pool(FindingKind::RollPace, pool, message))
 }
 

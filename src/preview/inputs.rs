@@ -50,6 +50,8 @@ pub struct ShootSource {
     pub node_local_dns: bool,
     /// The Worker that the Shoot has on its seed, where that is known.
     pub existing: Option<ExistingWorker>,
+    /// Whether maintenance writes the Shoot, not a person.
+    pub is_maintenance: bool,
 }
 
 /// The Worker that a Shoot has on its seed. Others than gardenlet may have written to it, and its status names images that it keeps:
@@ -75,7 +77,16 @@ impl ShootSource {
             reservation: None,
             node_local_dns: false,
             existing: None,
+            is_maintenance: false,
         }
+    }
+}
+
+impl ShootSource {
+    /// The same for a Shoot that maintenance writes.
+    #[must_use]
+    pub(super) fn by_maintenance(&self) -> Self {
+        Self { is_maintenance: true, ..self.clone() }
     }
 }
 

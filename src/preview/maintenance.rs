@@ -74,6 +74,7 @@ pub fn after_next_window(inputs: &Inputs, now: Timestamp) -> Result<Maintained, 
         false => Inputs {
             worker: Arc::new(Document::new(worker)),
             shoot: Some(Arc::new(Document::new(new_shoot))),
+            made_from_shoot: inputs.made_from_shoot.as_ref().map(|source| Arc::new(source.by_maintenance())),
             ..inputs.clone()
         },
     };

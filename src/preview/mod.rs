@@ -12,7 +12,7 @@
 //! * `named_profiles`: those that Shoots name;
 //! * `maintenance`: the same behind the next maintenance window;
 //! * `shoot_source`: the same from a Shoot, as gardenlet would write it;
-//! * `presumption`: what a Shoot does not tell, and where that decides;
+//! * `presumption`: what a Shoot does not tell, and where that decides; `refusals`: what the garden refuses of it;
 //! * `rendered_pools`, `placement`: the rendered objects of a plan, by placement;
 //! * `rule`: when machine-controller-manager replaces or updates machines;
 //! * `difference`: two documents as a list of named changes that can be applied one by one;
@@ -35,6 +35,7 @@ mod named_profiles;
 mod placement;
 mod placement_change;
 mod presumption;
+mod refusals;
 mod rendered_pools;
 mod rule;
 mod shoot_source;

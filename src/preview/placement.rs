@@ -27,6 +27,8 @@ pub(super) struct Placement {
     pub(crate) bounds: Option<Bounds>,
     /// What the class name is made of, where it is known.
     pub(crate) hash_items: Option<HashItems>,
+    /// Whether the Shoot is hibernated; unknown of a live deployment.
+    pub(crate) is_hibernated: bool,
 }
 
 /// What `status.machineDeployments` says of a deployment.
@@ -105,6 +107,7 @@ pub(super) fn live_placement(
             priority: entry.priority,
         }),
         hash_items: None,
+        is_hibernated: false,
     }
 }
 

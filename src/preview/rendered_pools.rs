@@ -33,7 +33,11 @@ impl Failure {
 
 impl From<ShootError> for Failure {
     fn from(error: ShootError) -> Self {
-        Self { code: Some(ErrorCode::ConfigurationProblem), message: error.to_string() }
+        let message = match &error {
+            ShootError::NoDefault { .. } => format!("the garden would refuse this: {error}"),
+            _ => error.to_string(),
+        };
+        Self { code: Some(ErrorCode::ConfigurationProblem), message }
     }
 }
 
@@ -79,6 +83,7 @@ pub(super) fn render_pools(
             user_data: Some(machine.user_data.clone()),
             bounds: Some(Bounds { minimum: wanted.minimum, maximum: wanted.maximum, priority: wanted.priority }),
             hash_items: Some(machine.hash_items.clone()),
+            is_hibernated: context.shoot.is_hibernation_wanted(),
         };
         rendered.order.push(wanted.name.0.clone());
         rendered.placements.insert(wanted.name.0.clone(), placement);

@@ -1,10 +1,11 @@
-//! How a roll or an update in place proceeds: how many machines more and how many fewer at a time
-//! (machine-controller-manager v0.62, `ResolveFenceposts`).
+//! How a roll or an update in place proceeds: how many machines more and how many fewer at a time, and how long it takes.
 
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::api::gotext::duration::Duration;
+use crate::pool::roll_bounds::RollBounds;
 
 /// The numbers of one deployment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,14 +33,10 @@ pub struct SurgePlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pace {
-    /// At the longest: each round takes all that it may.
+    /// Each round takes all that it may.
     pub longest_seconds: i64,
-    /// At the shortest: machines are there at once, and old ones go at once.
-    pub shortest_seconds: i64,
     /// As many machines as may be replaced or updated at a time are one round.
     pub rounds: i64,
-    /// How long a new machine must be ready before it counts.
-    pub min_ready_seconds: i64,
     /// How long a machine may take until its node is there.
     pub creation_timeout_seconds: i64,
     /// How long a node may take to be drained.
@@ -63,14 +60,7 @@ pub(super) fn surge_plan(deployment: &Value, replicas: i64) -> Option<SurgePlan>
     let in_place = strategy["type"] == "InPlaceUpdate";
     let manual = in_place && bounds["orchestrationType"] == "Manual";
     let (surge, unavailable) = (&bounds["maxSurge"], &bounds["maxUnavailable"]);
-    // Rounded up and down, as percentages of what shall run.
-    let above = if manual { 0 } else { resolve(surge, replicas, true)? };
-    let mut missing = resolve(unavailable, replicas, false)?;
-    let both_zero = above == 0 && missing == 0;
-    if both_zero {
-        missing = 1;
-    }
-    let missing = missing.min(replicas);
+    let RollBounds { above, missing, both_zero } = roll_bounds(surge, unavailable, manual, replicas)?;
     let pace = || pace(deployment, replicas, (above, missing), in_place);
     Some(SurgePlan {
         pace: if manual { None } else { pace() },
@@ -93,19 +83,16 @@ fn pace(deployment: &Value, replicas: i64, (above, missing): (i64, i64), in_plac
         let parsed = text.and_then(|text| Duration::parse(text).ok());
         parsed.map_or(default, |timeout| (timeout.nanoseconds() / 1_000_000_000).max(0))
     };
-    let min_ready_seconds =
-        deployment.pointer("/spec/minReadySeconds").and_then(Value::as_i64).unwrap_or_default().max(0);
     let [creation, drain] = [timeout("creationTimeout", CREATION_TIMEOUT), timeout("drainTimeout", DRAIN_TIMEOUT)];
     let rounds = replicas.saturating_add(at_once - 1) / at_once;
     let update = in_place.then(|| timeout("inPlaceUpdateTimeout", IN_PLACE_UPDATE_TIMEOUT));
-    let round = min_ready_seconds.saturating_add(drain).saturating_add(update.unwrap_or(creation));
+    // A machine that runs is available: `minReadySeconds` has no effect.
+    let round = drain.saturating_add(update.unwrap_or(creation));
     // Machines above the wanted number come once, before the others are updated.
     let first = if in_place && above > 0 { creation } else { 0 };
     Some(Pace {
         longest_seconds: round.saturating_mul(rounds).saturating_add(first),
-        shortest_seconds: min_ready_seconds.saturating_mul(rounds),
         rounds,
-        min_ready_seconds,
         creation_timeout_seconds: creation,
         drain_timeout_seconds: drain,
         in_place_update_timeout_seconds: update,
@@ -116,13 +103,11 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.as_i64().unwrap_or_default().to_string(), str::to_owned)
 }
 
-/// An absent bound is 0; `None` where it is neither a number nor a percentage.
-fn resolve(value: &Value, replicas: i64, up: bool) -> Option<i64> {
-    if value.is_null() || value.is_i64() {
-        return Some(value.as_i64().unwrap_or_default());
-    }
-    let share = value.as_str()?.strip_suffix('%')?.parse::<i64>().ok()?.saturating_mul(replicas);
-    Some(if up { share.saturating_add(99) / 100 } else { share / 100 })
+/// The bounds of a document. Where a person selects the machines, no machine comes beforehand.
+fn roll_bounds(surge: &Value, unavailable: &Value, manual: bool, replicas: i64) -> Option<RollBounds> {
+    let bound = |value: &Value| serde_json::from_value::<Option<IntOrString>>(value.clone()).ok();
+    let surge = if manual { None } else { bound(surge)? };
+    RollBounds::of(surge.as_ref(), bound(unavailable)?.as_ref(), replicas)
 }
 
 #[cfg(test)]
@@ -131,35 +116,19 @@ mod tests {
 
     use super::*;
 
-    fn plan(surge: &Value, unavailable: &Value, replicas: i64) -> (i64, i64, bool) {
-        let strategy =
-            json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}});
-        let plan = surge_plan(&json!({"spec": {"strategy": strategy}}), replicas).unwrap();
-        (plan.above, plan.missing, plan.both_zero)
-    }
-
-    #[test]
-    fn surge_is_rounded_up_and_unavailability_down() {
-        assert_eq!(plan(&json!("25%"), &json!("25%"), 5), (2, 1, false));
-        assert_eq!(plan(&json!(1), &json!(0), 5), (1, 0, false));
-        assert_eq!(plan(&json!(0), &json!("10%"), 5), (0, 1, true));
-        assert_eq!(plan(&json!(0), &json!(0), 0), (0, 0, true));
-        assert_eq!(plan(&json!(1), &json!(null), 5), (1, 0, false));
-    }
-
     #[test]
     fn an_update_in_place_takes_as_many_rounds_and_no_new_machines() {
         let pace = |bounds: Value, of_template: Value| {
             let strategy = json!({"type": "InPlaceUpdate", "inPlaceUpdate": bounds});
             let spec = json!({"strategy": strategy, "minReadySeconds": 500, "template": {"spec": of_template}});
             let pace = surge_plan(&json!({"spec": spec}), 5).unwrap().pace;
-            pace.map(|pace| (pace.rounds, pace.shortest_seconds, pace.longest_seconds))
+            pace.map(|pace| (pace.rounds, pace.longest_seconds))
         };
         let auto =
             |surge: u8, missing: u8| json!({"orchestrationType": "Auto", "maxSurge": surge, "maxUnavailable": missing});
-        assert_eq!(pace(auto(0, 2), json!({})), Some((3, 1500, 3 * (500 + 7200 + 1200))));
+        assert_eq!(pace(auto(0, 2), json!({})), Some((3, 3 * (7200 + 1200))));
         let timeouts = json!({"drainTimeout": "10m0s", "inPlaceUpdateTimeout": "5m0s", "creationTimeout": "15m0s"});
-        assert_eq!(pace(auto(1, 0), timeouts), Some((5, 2500, 5 * (500 + 600 + 300) + 900)));
+        assert_eq!(pace(auto(1, 0), timeouts), Some((5, 5 * (600 + 300) + 900)));
         assert_eq!(pace(json!({"orchestrationType": "Manual", "maxUnavailable": 1}), json!({})), None);
     }
 
@@ -170,16 +139,13 @@ mod tests {
             let strategy = json!({"type": "RollingUpdate", "rollingUpdate": bounds});
             let spec = json!({"strategy": strategy, "minReadySeconds": 500, "template": {"spec": of_template}});
             let pace = surge_plan(&json!({"spec": spec}), replicas).unwrap().pace;
-            pace.map(|pace| (pace.rounds, pace.shortest_seconds, pace.longest_seconds))
+            pace.map(|pace| (pace.rounds, pace.longest_seconds))
         };
-        assert_eq!(pace(json!(3), json!(0), 7, json!({})), Some((3, 1500, 3 * (500 + 1200 + 7200))));
-        assert_eq!(
-            pace(json!("50%"), json!("50%"), 7, json!({"drainTimeout": "10m0s"})),
-            Some((1, 500, 500 + 1200 + 600))
-        );
-        assert_eq!(pace(json!(0), json!(0), 2, json!({"creationTimeout": "-1s"})), Some((2, 1000, 2 * (500 + 7200))));
+        assert_eq!(pace(json!(3), json!(0), 7, json!({})), Some((3, 3 * (1200 + 7200))));
+        assert_eq!(pace(json!("50%"), json!("50%"), 7, json!({"drainTimeout": "10m0s"})), Some((1, 1200 + 600)));
+        assert_eq!(pace(json!(0), json!(0), 2, json!({"creationTimeout": "-1s"})), Some((2, 2 * 7200)));
         assert_eq!(pace(json!(1), json!(0), 0, json!({})), None);
         let longest = pace(json!(1), json!(0), i64::MAX, json!({"drainTimeout": "2562047h"})).unwrap();
-        assert_eq!(longest.2, i64::MAX, "nothing overflows");
+        assert_eq!(longest.1, i64::MAX, "nothing overflows");
     }
 }

@@ -129,6 +129,12 @@ pub trait Provider: ImageProvider {
         Ok(ProviderItems::default())
     }
 
+    /// Names that the provider's [`HashItems`](crate::pool::hash::HashItems) have for inputs that come from the infrastructure
+    /// status or the provider status. A roll that only these cause counts as `infrastructure` in metrics and alerts.
+    fn infrastructure_inputs(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// An assumed infrastructure status for pools in these zones, for plans made from a Shoot alone. Its names and ids
     /// are placeholders, but members that are inputs of class names are present or absent as `config`, the Shoot's
     /// `InfrastructureConfig`, requires. `images` are the images of the pools, by name and version. A provider that

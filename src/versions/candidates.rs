@@ -1,6 +1,6 @@
 //! To which versions of its image a pool may go (docs/versions.md#which-images).
 
-use crate::api::gardener::{ImageContainerRuntime, VersionedPool};
+use crate::api::gardener::{ImageContainerRuntime, ProfileMachineType, VersionedPool};
 use crate::api::gotext::version::Version;
 use crate::capabilities::{DEFAULT_ARCHITECTURE, architectures_of_version, is_supported_by_image};
 
@@ -54,18 +54,7 @@ impl<'c> FittingVersions<'c> {
         let name = machine.image.as_ref().map_or("", |image| image.name.as_str());
         let unknown_image = || UnknownPool::Image { image: name.to_owned(), profile: catalog.name.to_owned() };
         let image = catalog.image(name).ok_or_else(unknown_image)?;
-        let definitions = &catalog.spec.machine_capabilities;
-        let architecture = machine.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
-        let fits = |version: &&ListedImageVersion<'_>| {
-            architectures_of_version(version.entry, definitions).contains(&architecture)
-                && (definitions.is_empty()
-                    || is_supported_by_image(
-                        &machine_type.capabilities,
-                        &version.entry.capability_flavors,
-                        definitions,
-                    ))
-                && has_runtimes(&version.entry.cri, pool.cri.as_ref())
-        };
+        let fits = |version: &&ListedImageVersion<'_>| unfit_machine(catalog, machine_type, pool, version).is_none();
         Ok(Self { image, versions: image.versions.iter().filter(fits).collect() })
     }
 
@@ -75,23 +64,121 @@ impl<'c> FittingVersions<'c> {
         kubelet: &Version,
         in_place_from: Option<&str>,
     ) -> impl Iterator<Item = &'c ListedImageVersion<'c>> {
-        let current = in_place_from.map(|text| (text, Version::parse(numbers(text))));
+        let current = in_place_from.map(InPlaceFrom::new);
         self.versions.iter().copied().filter(move |version| {
-            let runs = match &version.kubelet {
-                None => true,
-                Some(constraint) => constraint.as_ref().is_some_and(|constraint| constraint.allows(kubelet)),
-            };
-            runs && current.as_ref().is_none_or(|(text, current)| {
-                version.entry.in_place_updates.as_ref().is_some_and(|updates| {
-                    let minimum = updates.min_version_for_update.as_deref();
-                    let minimum = minimum.and_then(|minimum| Version::parse(numbers(minimum)).ok());
-                    let is_above =
-                        || current.as_ref().is_ok_and(|current| minimum.is_some_and(|minimum| minimum <= *current));
-                    updates.supported && (version.listed.text == *text || is_above())
-                })
-            })
+            runs_kubelet(version, kubelet)
+                && current.as_ref().is_none_or(|current| unfit_from(version, current).is_none())
         })
     }
+
+    /// The versions, whatever kubelet they run.
+    #[must_use]
+    pub fn versions(&self) -> &[&'c ListedImageVersion<'c>] {
+        &self.versions
+    }
+}
+
+/// Why a version that the profile has can't be had by a pool.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// Another CPU architecture.
+    #[error("it is not for architecture {0}")]
+    Architecture(String),
+    /// Other capabilities than those of the machine type.
+    #[error("it does not fit the capabilities of machine type {0}")]
+    Capabilities(String),
+    /// It lacks the container runtime.
+    #[error("it lacks the container runtime of the pool")]
+    ContainerRuntime,
+    /// It does not run the kubelet.
+    #[error("its kubeletVersionConstraint does not allow kubelet {0}")]
+    Kubelet(Version),
+    /// The pool is updated in place, and it does not support that.
+    #[error("it does not support inPlaceUpdates, which the pool needs")]
+    NotInPlace,
+    /// The pool is updated in place, and it does not say from which versions.
+    #[error("it has no minVersionForUpdate, and the pool is updated in place")]
+    NoMinimum,
+    /// The pool is updated in place, and its nodes are too old for that.
+    #[error("it can be reached in place only from {0} on (minVersionForUpdate)")]
+    TooOld(String),
+}
+
+/// Why a pool can't have a version of its image that the profile has; nothing where it can, or the profile lacks the machine type.
+#[must_use]
+pub fn unfit(
+    catalog: &VersionCatalog<'_>,
+    pool: &VersionedPool,
+    version: &ListedImageVersion<'_>,
+    kubelet: &Version,
+) -> Option<Unfit> {
+    let machine_type = catalog.machine_type(&pool.machine.machine_type)?;
+    if let Some(unfit) = unfit_machine(catalog, machine_type, pool, version) {
+        return Some(unfit);
+    }
+    if !runs_kubelet(version, kubelet) {
+        return Some(Unfit::Kubelet(kubelet.clone()));
+    }
+    let current = pool.machine.image.as_ref().filter(|_| pool.is_updated_in_place())?;
+    unfit_in_place(version, &current.version)
+}
+
+/// Why a version does not fit machine type and container runtimes of a pool.
+fn unfit_machine(
+    catalog: &VersionCatalog<'_>,
+    machine_type: &ProfileMachineType,
+    pool: &VersionedPool,
+    version: &ListedImageVersion<'_>,
+) -> Option<Unfit> {
+    let definitions = &catalog.spec.machine_capabilities;
+    let architecture = pool.machine.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE);
+    if !architectures_of_version(version.entry, definitions).contains(&architecture) {
+        return Some(Unfit::Architecture(architecture.to_owned()));
+    }
+    let (capabilities, flavors) = (&machine_type.capabilities, &version.entry.capability_flavors);
+    if !definitions.is_empty() && !is_supported_by_image(capabilities, flavors, definitions) {
+        return Some(Unfit::Capabilities(machine_type.name.clone()));
+    }
+    (!has_runtimes(&version.entry.cri, pool.cri.as_ref())).then_some(Unfit::ContainerRuntime)
+}
+
+fn runs_kubelet(version: &ListedImageVersion<'_>, kubelet: &Version) -> bool {
+    match &version.kubelet {
+        None => true,
+        Some(constraint) => constraint.as_ref().is_some_and(|constraint| constraint.allows(kubelet)),
+    }
+}
+
+/// The version from which nodes are updated in place.
+struct InPlaceFrom<'a> {
+    text: &'a str,
+    version: Option<Version>,
+}
+
+impl<'a> InPlaceFrom<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, version: Version::parse(numbers(text)).ok() }
+    }
+}
+
+/// Why nodes can't be updated in place to a version; to the one that they have they always can, if it supports that at all.
+fn unfit_from(version: &ListedImageVersion<'_>, current: &InPlaceFrom<'_>) -> Option<Unfit> {
+    let Some(updates) = version.entry.in_place_updates.as_ref().filter(|updates| updates.supported) else {
+        return Some(Unfit::NotInPlace);
+    };
+    if version.listed.text == current.text {
+        return None;
+    }
+    let Some(text) = updates.min_version_for_update.as_deref() else { return Some(Unfit::NoMinimum) };
+    let minimum = Version::parse(numbers(text)).ok();
+    let is_reached = minimum.zip(current.version.as_ref()).is_some_and(|(minimum, current)| minimum <= *current);
+    (!is_reached).then(|| Unfit::TooOld(text.to_owned()))
+}
+
+/// Why nodes with one version can't be updated in place to another one.
+#[must_use]
+pub fn unfit_in_place(version: &ListedImageVersion<'_>, from: &str) -> Option<Unfit> {
+    unfit_from(version, &InPlaceFrom::new(from))
 }
 
 /// Whether an image version has the container runtime of a pool and everything that the pool wants of it.
@@ -103,7 +190,8 @@ fn has_runtimes(offered: &[ImageContainerRuntime], wanted: Option<&ImageContaine
 }
 
 /// A version without what follows its three numbers, as Gardener compares some.
-pub(super) fn numbers(version: &str) -> &str {
+#[must_use]
+pub fn numbers(version: &str) -> &str {
     let version = version.strip_prefix('v').unwrap_or(version);
     version.split(['-', '+', '~']).next().unwrap_or(version)
 }

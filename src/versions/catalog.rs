@@ -113,6 +113,14 @@ impl<'a> From<&'a ProfileImage> for ListedImage<'a> {
     }
 }
 
+impl ListedImageVersion<'_> {
+    /// Whether nodes can be updated to it in place at all.
+    #[must_use]
+    pub fn is_updated_in_place(&self) -> bool {
+        self.entry.in_place_updates.as_ref().is_some_and(|updates| updates.supported)
+    }
+}
+
 impl ListedImage<'_> {
     /// How far updates of the image go; the API server sets `major` where the profile says nothing.
     #[must_use]

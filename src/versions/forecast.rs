@@ -6,11 +6,12 @@ use crate::api::gardener::{VersionedPool, VersionedShootSpec};
 use crate::api::gotext::version::Version;
 use crate::capabilities::Classification;
 
+use super::candidates::unfit;
 use super::catalog::VersionCatalog;
 use super::garden::Garden;
 use super::history::{History, Step};
 use super::maintenance::MaintainedShoot;
-use super::run::{Cause, Update};
+use super::run::{Cause, Update, UpdatedImage};
 use super::target::NoTarget;
 use super::window::EffectiveWindow;
 
@@ -25,8 +26,12 @@ const BY_CHANCE: &str = "Chance decides: a version enters another stage within t
 /// What becomes of one shoot.
 #[derive(Clone, Debug)]
 pub struct Forecast {
+    /// From when on.
+    pub from: Timestamp,
     /// When maintenance runs.
     pub window: EffectiveWindow,
+    /// Whether the window is presumed: the Shoot names none, and Gardener chooses one at random when it stores the Shoot.
+    pub is_window_presumed: bool,
     /// The runs that change something.
     pub steps: Vec<ForecastStep>,
     /// What can't go on at the end.
@@ -102,10 +107,13 @@ pub struct Stuck {
 }
 
 impl Forecast {
-    fn of(history: &History<'_>, spec: &VersionedShootSpec, catalog: &VersionCatalog<'_>) -> Self {
+    fn of(from: Timestamp, history: &History<'_>, spec: &VersionedShootSpec, catalog: &VersionCatalog<'_>) -> Self {
         let window = *history.window();
+        let maintenance = spec.maintenance.as_ref();
+        let is_window_presumed = maintenance.is_none_or(|maintenance| maintenance.time_window.is_none());
         let steps = history.steps.iter().filter_map(|step| step_of(step, &window, spec)).collect();
-        Self { window, steps, stuck: stuck(history), findings: oddities(history, catalog) }
+        let (stuck, findings) = (stuck(from, history, catalog), oddities(history, catalog));
+        Self { from, window, is_window_presumed, steps, stuck, findings }
     }
 }
 
@@ -144,9 +152,12 @@ pub fn forecast(
         history.advance(until);
         history
     };
-    let early = history(EARLIEST, from, until);
-    let (window, spec) = (*early.window(), &state.shoot.spec);
-    let mut forecast = Forecast::of(&early, spec, catalog);
+    let spec = &state.shoot.spec;
+    let maintenance = spec.maintenance.as_ref();
+    let window = EffectiveWindow::of(maintenance.and_then(|maintenance| maintenance.time_window.as_ref()));
+    let early_from = behind_begin(from, &window);
+    let early = history(EARLIEST, early_from, until);
+    let mut forecast = Forecast::of(from, &early, spec, catalog);
     // Where within the window the controller wakes up matters only if a stage begins there: then a late one is a day ahead.
     if catalog.changes().iter().any(|change| (from..until).contains(change) && window.contains(*change)) {
         let late = window.length() - EARLIEST;
@@ -154,7 +165,7 @@ pub fn forecast(
         let late_from = if window.contains(from) { from.max(window.begin_of(from) + late) } else { from };
         // What an early one does on the first day that is left out, a late one may do on the last.
         let until_next = until + DAY;
-        let [early, late] = [(EARLIEST, from), (late, late_from)].map(|(offset, from)| {
+        let [early, late] = [(EARLIEST, early_from), (late, late_from)].map(|(offset, from)| {
             let history = history(offset, from, until_next);
             history.steps.iter().filter_map(|step| step_of(step, &window, spec)).collect()
         });
@@ -166,6 +177,13 @@ pub fn forecast(
         }
     }
     forecast
+}
+
+/// A controller that starts exactly at the begin of a window acts then, and wakes up in the same window once more. One that has
+/// been running acts once.
+fn behind_begin(from: Timestamp, window: &EffectiveWindow) -> Timestamp {
+    let first = from + EARLIEST;
+    if window.begin_of(from) == from && window.contains(first) { first } else { from }
 }
 
 /// What happens whenever the controller wakes up, each with the first and the last window that it can be; and from which on the way
@@ -213,7 +231,7 @@ pub fn next_window(
         History::start(state.clone(), catalog, garden.clone(), EARLIEST, moment)
     });
     let spec = &state.shoot.spec;
-    let [of_early, of_late] = [&early, &late].map(|history| Forecast::of(history, spec, catalog));
+    let [of_early, of_late] = [&early, &late].map(|history| Forecast::of(now, history, spec, catalog));
     if of_early.steps == of_late.steps {
         return (of_early, early.state);
     }
@@ -252,7 +270,7 @@ fn step_of(step: &Step, window: &EffectiveWindow, spec: &VersionedShootSpec) -> 
 fn to_move(pool: Option<&str>, update: &Update) -> Move {
     Move {
         pool: pool.map(str::to_owned),
-        image: update.image.as_ref().map(|(name, _)| name.clone()),
+        image: update.image.as_ref().map(|image| image.name.clone()),
         from: update.from.clone(),
         to: update.to.clone().unwrap_or_default(),
         cause: update.cause,
@@ -299,7 +317,7 @@ fn oddities(history: &History<'_>, catalog: &VersionCatalog<'_>) -> Vec<String> 
             let whose = pool.map_or("The control plane".to_owned(), |pool| format!("Pool {pool}"));
             let listed = match &update.image {
                 None => catalog.kubernetes.iter().find(|listed| listed.text == to),
-                Some((name, _)) => catalog.image(name).and_then(|image| {
+                Some(image) => catalog.image(&image.name).and_then(|image| {
                     image.versions.iter().map(|version| &version.listed).find(|listed| listed.text == to)
                 }),
             };
@@ -324,7 +342,7 @@ fn oddities(history: &History<'_>, catalog: &VersionCatalog<'_>) -> Vec<String> 
 }
 
 /// What fails in the last run, since when.
-fn stuck(history: &History<'_>) -> Vec<Stuck> {
+fn stuck(from: Timestamp, history: &History<'_>, catalog: &VersionCatalog<'_>) -> Vec<Stuck> {
     let Some(last) =
         history.steps.last().filter(|step| Some(step.last_time) == history.first_and_last.map(|[_, last]| last))
     else {
@@ -339,12 +357,13 @@ fn stuck(history: &History<'_>) -> Vec<Stuck> {
     for (pool, update) in last.run.updates() {
         let Err(error) = &update.to else { continue };
         let is_same = |step: &Step| step.run.updates().any(|other| other == (pool, update));
+        let (since, why) = (since(&is_same), cause_of(pool, update, history, catalog));
         stuck.push(Stuck {
             pool: pool.map(str::to_owned),
-            image: update.image.as_ref().map(|(name, _)| name.clone()),
+            image: update.image.as_ref().map(|image| image.name.clone()),
             version: update.from.clone(),
-            since: since(&is_same),
-            why: cause_of(update),
+            since,
+            why: if update.cause == Cause::Expired && since > from { "it expires".to_owned() } else { why },
             remedy: remedy(update, error),
         });
     }
@@ -377,12 +396,35 @@ fn stuck(history: &History<'_>) -> Vec<Stuck> {
     stuck
 }
 
-fn cause_of(update: &Update) -> String {
+fn cause_of(pool: Option<&str>, update: &Update, history: &History<'_>, catalog: &VersionCatalog<'_>) -> String {
     match (update.cause, &update.image) {
-        (Cause::Missing, Some(_)) => "the CloudProfile does not have it, or not for this pool".to_owned(),
+        (Cause::Missing, Some(image)) => match misfit_of(pool, &image.name, &update.from, history, catalog) {
+            Some(misfit) => format!("the CloudProfile has it, but not for this pool: {misfit}"),
+            None => "the CloudProfile does not have it".to_owned(),
+        },
         (Cause::Missing, None) => "the CloudProfile does not have it".to_owned(),
         _ => "it has expired".to_owned(),
     }
+}
+
+/// Why a pool can't have the version of its image that the profile has.
+fn misfit_of(
+    pool: Option<&str>,
+    image: &str,
+    version: &str,
+    history: &History<'_>,
+    catalog: &VersionCatalog<'_>,
+) -> Option<String> {
+    let spec = &history.state.shoot.spec;
+    let pool = spec.provider.workers.iter().find(|known| Some(known.name.as_str()) == pool)?;
+    let image_of_profile = catalog.image(image)?;
+    let listed = image_of_profile.versions.iter().find(|known| known.listed.text == version)?;
+    let name = &image_of_profile.image.name;
+    if name != image {
+        return Some(format!("the image is called {name} there"));
+    }
+    let kubelet = pool.kubernetes.version.as_deref().or(spec.kubernetes.version.as_deref())?;
+    unfit(catalog, pool, listed, &Version::parse(kubelet).ok()?).map(|unfit| unfit.to_string())
 }
 
 /// What the CloudProfile would need.
@@ -394,15 +436,17 @@ pub(super) fn remedy(update: &Update, error: &NoTarget) -> String {
             version.major,
             version.minor + 1
         ),
-        (NoTarget::Nothing { .. }, Some((name, strategy)), Some(version)) if strategy == "patch" => format!(
-            "The CloudProfile needs a version {}.x of {name} with a minor above {} that fits the pool and is no preview, or a newer patch",
-            version.major, version.minor
-        ),
-        (NoTarget::Nothing { .. }, Some((name, _)), Some(version)) => format!(
+        (NoTarget::Nothing { .. }, Some(UpdatedImage { name, strategy, .. }), Some(version)) if strategy == "patch" => {
+            format!(
+                "The CloudProfile needs a version {}.x of {name} with a minor above {} that fits the pool and is no preview, or a newer patch",
+                version.major, version.minor
+            )
+        }
+        (NoTarget::Nothing { .. }, Some(UpdatedImage { name, .. }), Some(version)) => format!(
             "The CloudProfile needs a newer version {}.x of {name} that fits the pool, or one of a higher major",
             version.major
         ),
-        (NoTarget::EndOfLife { .. }, Some((name, _)), _) => format!(
+        (NoTarget::EndOfLife { .. }, Some(UpdatedImage { name, .. }), _) => format!(
             "The CloudProfile needs a version of {name} above {} that fits the pool and is neither preview nor expired; or the \
              pool goes to another image",
             update.from

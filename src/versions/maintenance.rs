@@ -14,10 +14,10 @@ use super::candidates::{FittingVersions, UnknownPool, numbers};
 use super::catalog::{ListedVersion, VersionCatalog};
 use super::garden::Garden;
 use super::kubernetes_settings::{Crossing, KubernetesSettings};
-use super::run::{Cause, Run, Update};
+use super::run::{Cause, Run, Update, UpdatedImage};
 use super::target::{Candidate, NoTarget, Subject, decides, target};
 use super::texts;
-use super::update_rules::{OPERATION, rejection};
+use super::update_rules::{OPERATION, refused_pool, rejection};
 
 /// The operation of that annotation that starts maintenance at once.
 pub const MAINTAIN: &str = "maintain";
@@ -198,6 +198,8 @@ fn update_images(
 /// A version that a run judges: what of the list decides over it, and why it is looked at.
 struct Judged<'a, 's> {
     subject: Subject<'s>,
+    /// The name of the image as the profile writes it.
+    listed_name: Option<&'s str>,
     current: &'s str,
     listed: Option<&'a ListedVersion<'a>>,
     cause: Option<Cause>,
@@ -211,7 +213,11 @@ impl<'a> Judged<'a, '_> {
         let to = found.map(|found| found.map(str::to_owned)).transpose()?;
         let image = match self.subject {
             Subject::Kubernetes => None,
-            Subject::Image { name, strategy } => Some((name.to_owned(), strategy.to_owned())),
+            Subject::Image { name, strategy } => Some(UpdatedImage {
+                name: name.to_owned(),
+                listed_name: self.listed_name.unwrap_or(name).to_owned(),
+                strategy: strategy.to_owned(),
+            }),
         };
         Some(Update { image, from: self.current.to_owned(), to, cause })
     }
@@ -241,7 +247,67 @@ fn judged_image<'a, 's>(
     let mut listed = list().filter(|listed| fitting.image.image.name == name && listed.text == current.version);
     let listed = listed.next();
     let cause = cause(listed.map(|listed| listed.at(now)), auto.machine_image_version == Some(true));
-    Some((Judged { subject: Subject::Image { name, strategy }, current: &current.version, listed, cause }, list()))
+    let judged = Judged {
+        subject: Subject::Image { name, strategy },
+        listed_name: Some(&fitting.image.image.name),
+        current: &current.version,
+        listed,
+        cause,
+    };
+    Some((judged, list()))
+}
+
+/// What becomes of the image of a pool that takes no automatic updates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ForcedImage {
+    /// Its version stays.
+    Stays,
+    /// Maintenance moves it to this version.
+    Moves(String),
+    /// Its version has to go, and nothing follows it.
+    Stuck,
+    /// Maintenance chooses this version, and the API server refuses it.
+    Refused(String),
+    /// A version of the list can't be read.
+    Unreadable,
+}
+
+/// What a run at a moment does to the image of a pool that takes no automatic updates.
+#[must_use]
+pub fn forced_image(
+    pool: &VersionedPool,
+    fitting: &FittingVersions<'_>,
+    kubelet: &Version,
+    catalog: &VersionCatalog<'_>,
+    now: Timestamp,
+) -> ForcedImage {
+    let auto = AutoUpdate { kubernetes_version: false, machine_image_version: Some(false) };
+    let judged = judged_image(pool, fitting, kubelet, auto, now);
+    let Some(update) = judged.and_then(|(judged, list)| judged.update(list, now)) else { return ForcedImage::Stays };
+    let to = match update.to {
+        Ok(to) => to,
+        Err(NoTarget::EndOfLife { .. } | NoTarget::Nothing { .. }) => return ForcedImage::Stuck,
+        Err(_) => return ForcedImage::Unreadable,
+    };
+    let mut moved = pool.clone();
+    if let Some(image) = &mut moved.machine.image {
+        image.version.clone_from(&to);
+    }
+    let refused = refused_pool(0, [pool, &moved], Some(kubelet.clone()), catalog, now);
+    if refused.is_empty() { ForcedImage::Moves(to) } else { ForcedImage::Refused(to) }
+}
+
+/// What a run at a moment does to a Kubernetes version that takes no automatic updates; nothing where it stays.
+///
+/// # Errors
+/// When a version can't be read.
+pub fn forced_kubernetes(
+    version: &str,
+    catalog: &VersionCatalog<'_>,
+    now: Timestamp,
+) -> Result<Option<Update>, NoTarget> {
+    let auto = AutoUpdate { kubernetes_version: false, machine_image_version: Some(false) };
+    update_kubernetes(version, auto, Surroundings { catalog, pools: &Vec::new(), now })
 }
 
 /// Kubernetes of pools that have a version of their own: never beyond the control plane.
@@ -305,7 +371,7 @@ fn judged_kubernetes<'c, 's>(
         }
     }
     let cause = cause(found.map(|listed| listed.at(around.now)), auto.kubernetes_version);
-    Ok(Judged { subject: Subject::Kubernetes, current, listed: found, cause })
+    Ok(Judged { subject: Subject::Kubernetes, listed_name: None, current, listed: found, cause })
 }
 
 fn cause(listed: Option<Classification>, is_automatic: bool) -> Option<Cause> {

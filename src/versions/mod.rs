@@ -13,7 +13,8 @@
 //! * [`window`]: when; [`maintenance`]: one run; [`run`]: what it did; [`texts`]: what Gardener writes about it; [`history`]: many runs;
 //!   [`forecast`]: what comes of them;
 //! * [`notices`]: what of it people should know in advance; [`expirations`]: what is new of it when a profile changes;
-//! * [`kubernetes_settings`], [`garden`]: what an update takes out of a Shoot; [`update_rules`]: what is refused;
+//! * [`kubernetes_settings`], [`garden`]: what an update takes out of a Shoot; [`update_rules`]: what is refused of it,
+//!   [`write_rules`]: what is refused of a Shoot that a person writes;
 //! * [`selectable`]: which versions new pools can select; [`shoot_defaults`]: what a Shoot gets that leaves versions open.
 //!
 //! Pure: the time is an argument.
@@ -34,3 +35,4 @@ pub mod target;
 pub mod texts;
 pub mod update_rules;
 pub mod window;
+pub mod write_rules;

@@ -13,7 +13,7 @@ use super::expirations::Expirations;
 use super::forecast::{Forecast, ForecastStep, Move, Stuck, forecast, remedy};
 use super::garden::{Garden, Validation};
 use super::maintenance::MaintainedShoot;
-use super::run::{Cause, Update};
+use super::run::{Cause, Update, UpdatedImage};
 use super::target::{Candidate, NoTarget, Subject, target};
 
 /// How far ahead is looked: as far as `forecast` does.
@@ -231,7 +231,10 @@ fn end_of(found: Result<Option<&str>, NoTarget>, subject: Subject<'_>, from: &st
     };
     let image = match subject {
         Subject::Kubernetes => None,
-        Subject::Image { name, strategy } => Some((name.to_owned(), strategy.to_owned())),
+        Subject::Image { name, strategy } => {
+            let [name, listed_name] = [name.to_owned(), name.to_owned()];
+            Some(UpdatedImage { name, listed_name, strategy: strategy.to_owned() })
+        }
     };
     let update = Update { image, from: from.to_owned(), to: Err(error.clone()), cause: Cause::Expired };
     NoticeEnd::Stuck(remedy(&update, &error))

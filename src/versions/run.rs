@@ -27,11 +27,22 @@ impl Cause {
     }
 }
 
+/// The image that is updated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpdatedImage {
+    /// Its name as the Shoot writes it.
+    pub name: String,
+    /// Its name as the CloudProfile writes it; letters may differ in case.
+    pub listed_name: String,
+    /// How far updates of it go.
+    pub strategy: String,
+}
+
 /// The update of a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Update {
-    /// Name and update strategy of an image; `None` for Kubernetes.
-    pub image: Option<(String, String)>,
+    /// The image; `None` for Kubernetes.
+    pub image: Option<UpdatedImage>,
     /// The version before.
     pub from: String,
     /// The version afterwards, or why there is none.

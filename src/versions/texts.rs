@@ -1,6 +1,6 @@
 //! What Gardener writes about a run: status, events, lines of its log. The texts are Gardener's.
 
-use super::run::{Cause, LastMaintenance, Run, Update};
+use super::run::{Cause, LastMaintenance, Run, Update, UpdatedImage};
 use super::target::NoTarget;
 
 /// About a SecretBinding that became a CredentialsBinding.
@@ -15,11 +15,13 @@ impl Update {
             (Cause::Missing, _) => "Version does not exist in CloudProfile".to_owned(),
             (Cause::Expired, None) => "Kubernetes version expired - force update required".to_owned(),
             (Cause::Automatic, None) => "Automatic update of Kubernetes version configured".to_owned(),
-            (Cause::Expired, Some((_, strategy))) => {
-                format!("Machine image version expired - force update required (image update strategy: {strategy})")
-            }
-            (Cause::Automatic, Some((_, strategy))) => format!(
-                "Automatic update of the machine image version is configured (image update strategy: {strategy})"
+            (Cause::Expired, Some(image)) => format!(
+                "Machine image version expired - force update required (image update strategy: {})",
+                image.strategy
+            ),
+            (Cause::Automatic, Some(image)) => format!(
+                "Automatic update of the machine image version is configured (image update strategy: {})",
+                image.strategy
             ),
         }
     }
@@ -30,26 +32,27 @@ impl Update {
         let Self { image, from, to, .. } = self;
         match (to, image) {
             (Ok(to), None) => format!("Updated Kubernetes version from \"{from}\" to \"{to}\""),
-            (Ok(to), Some((name, _))) => format!("Updated machine image \"{name}\" from \"{from}\" to \"{to}\""),
+            (Ok(to), Some(image)) => format!("Updated machine image \"{}\" from \"{from}\" to \"{to}\"", image.name),
             (Err(error), None) => format!("could not determine higher suitable version than \"{from}\": {error}"),
-            (Err(error), Some((name, strategy))) => {
-                format!("failed to update machine image \"{name}\": {}", image_error(name, strategy, error))
+            (Err(error), Some(image)) => {
+                format!("failed to update machine image \"{}\": {}", image.name, image_error(image, error))
             }
         }
     }
 }
 
-fn image_error(name: &str, strategy: &str, error: &NoTarget) -> String {
+/// Here Gardener writes the name as the CloudProfile does.
+fn image_error(UpdatedImage { listed_name, strategy, .. }: &UpdatedImage, error: &NoTarget) -> String {
     format!(
-        "failed to determine the target version for maintenance of machine image \"{name}\" with strategy \
+        "failed to determine the target version for maintenance of machine image \"{listed_name}\" with strategy \
          \"{strategy}\": {error}"
     )
 }
 
 /// The line of the log about an image that can't be updated.
 pub(super) fn image_failed(update: &Update, error: &NoTarget, pool: &str) -> String {
-    let (name, strategy) = update.image.clone().unwrap_or_default();
-    format!("Maintenance of machine image failed ({pool}): {}", image_error(&name, &strategy, error))
+    let error = update.image.as_ref().map_or_else(|| error.to_string(), |image| image_error(image, error));
+    format!("Maintenance of machine image failed ({pool}): {error}")
 }
 
 /// The status after a run that the API server accepts.
@@ -138,5 +141,31 @@ impl Run {
             .collect();
         events.sort();
         events
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_name_the_image_of_the_profile() {
+        let image = |name: &str| UpdatedImage {
+            name: name.to_owned(),
+            listed_name: "meadowos".to_owned(),
+            strategy: "major".to_owned(),
+        };
+        let error = NoTarget::Nothing { version: "1.0.0".to_owned() };
+        let update = |name: &str| Update {
+            image: Some(image(name)),
+            from: "1.0.0".to_owned(),
+            to: Err(error.clone()),
+            cause: Cause::Missing,
+        };
+        let start = "failed to update machine image \"MeadowOS\": failed to determine the target version for maintenance of \
+                     machine image \"meadowos\" with strategy \"major\": ";
+        assert!(update("MeadowOS").description().starts_with(start), "{}", update("MeadowOS").description());
+        let logged = image_failed(&update("MeadowOS"), &error, "a");
+        assert!(logged.contains("machine image \"meadowos\" with strategy"), "{logged}");
     }
 }

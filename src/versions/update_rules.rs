@@ -40,7 +40,7 @@ pub(super) fn rejection(
 }
 
 /// What is wrong with the versions of a changed shoot by itself, as the API server lists it. The texts are Gardener's.
-fn refused(before: &VersionedShoot, after: &VersionedShoot) -> Vec<String> {
+pub(super) fn refused(before: &VersionedShoot, after: &VersionedShoot) -> Vec<String> {
     let spec = &after.spec;
     let Some(control_plane) = parsed(spec.kubernetes.version.as_deref()) else { return Vec::new() };
     let mut refused = Vec::new();
@@ -106,28 +106,40 @@ fn refused_with_profile(
     catalog: &VersionCatalog<'_>,
     now: Timestamp,
 ) -> Vec<String> {
+    let pools = after.provider.workers.iter().zip(&before.provider.workers).enumerate();
+    let refused =
+        pools.flat_map(|(index, (pool, old))| refused_pool(index, [old, pool], kubelet(after, pool), catalog, now));
+    refused.collect()
+}
+
+/// What of the image of a pool contradicts its profile.
+pub(super) fn refused_pool(
+    index: usize,
+    [old, pool]: [&VersionedPool; 2],
+    kubelet: Option<Version>,
+    catalog: &VersionCatalog<'_>,
+    now: Timestamp,
+) -> Vec<String> {
     let mut refused = Vec::new();
-    for (index, (pool, old)) in after.provider.workers.iter().zip(&before.provider.workers).enumerate() {
-        let Some(image) = &pool.machine.image else { continue };
-        let path = format!("spec.provider.workers[{index}].machine.image");
-        let listed = listed(pool, catalog);
-        if pool.machine.image != old.machine.image {
-            match listed.map(|listed| listed.listed.at(now)) {
-                None => refused.push(format!("{path}.version: Unsupported value: {:?}", image.version)),
-                Some(Classification::Unavailable) => refused.push(format!(
-                    "{path}: Invalid value: machine image version '{}:{}' is expired (its first stage has not begun)",
-                    image.name, image.version
-                )),
-                Some(_) => {}
-            }
+    let Some(image) = &pool.machine.image else { return refused };
+    let path = format!("spec.provider.workers[{index}].machine.image");
+    let listed = listed(pool, catalog);
+    if pool.machine.image != old.machine.image {
+        match listed.map(|listed| listed.listed.at(now)) {
+            None => refused.push(format!("{path}.version: Unsupported value: {:?}", image.version)),
+            Some(Classification::Unavailable) => refused.push(format!(
+                "{path}: Invalid value: machine image version '{}:{}' is expired (its first stage has not begun)",
+                image.name, image.version
+            )),
+            Some(_) => {}
         }
-        refused.extend(misfit(pool, kubelet(after, pool), listed, catalog).map(|text| format!("{path}{text}")));
     }
+    refused.extend(misfit(pool, kubelet, listed, catalog).map(|text| format!("{path}{text}")));
     refused
 }
 
 /// Why the image of a pool can't run on its machines, or not with its kubelet.
-fn misfit(
+pub(super) fn misfit(
     pool: &VersionedPool,
     kubelet: Option<Version>,
     listed: Option<&ListedImageVersion<'_>>,
@@ -156,14 +168,14 @@ fn misfit(
 }
 
 /// The version of the image of a pool in the profile, by its exact name.
-fn listed<'c>(pool: &VersionedPool, catalog: &'c VersionCatalog<'c>) -> Option<&'c ListedImageVersion<'c>> {
+pub(super) fn listed<'c>(pool: &VersionedPool, catalog: &'c VersionCatalog<'c>) -> Option<&'c ListedImageVersion<'c>> {
     let image = pool.machine.image.as_ref()?;
     let images = catalog.images.iter().filter(|listed| listed.image.name == image.name);
     images.flat_map(|listed| &listed.versions).find(|version| version.listed.text == image.version)
 }
 
 /// The version of the kubelets of a pool.
-fn kubelet(spec: &VersionedShootSpec, pool: &VersionedPool) -> Option<Version> {
+pub(super) fn kubelet(spec: &VersionedShootSpec, pool: &VersionedPool) -> Option<Version> {
     parsed(pool.kubernetes.version.as_deref().or(spec.kubernetes.version.as_deref()))
 }
 

@@ -39,6 +39,18 @@ pub enum WorkerEvent {
     MachineControllerRestarted(Stuck),
 }
 
+impl WorkerEvent {
+    /// Whether it is about something that the reconcile has done, which no later reconcile finds again. Other events are about how
+    /// pools stand compared with the recorded conditions: each reconcile finds these until its status is written.
+    #[must_use]
+    pub fn is_of_action(&self) -> bool {
+        match self {
+            Self::RollsStarted(_) | Self::MachineControllerRestarted(_) => true,
+            Self::PoolsReady { .. } | Self::PoolFailed { .. } => false,
+        }
+    }
+}
+
 /// The events of a reconcile. `worker` has the conditions from before it.
 #[must_use]
 pub fn events(worker: &Worker, plan: &Plan, progress: &Progress, rolls: &[Roll]) -> Vec<WorkerEvent> {

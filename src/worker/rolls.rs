@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::worker::changes::{MachineChanges, Write};
-use crate::worker::class_inputs::{ANNOTATION, Difference, History, InputChange};
+use crate::worker::class_inputs::{ANNOTATION, Detail, Difference, History, InputChange};
 use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
 
 /// A deployment whose machines are replaced.
@@ -34,14 +34,14 @@ impl Roll {
     }
 }
 
-/// Source of the change: a fixed set, for metrics.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Source of the change: a fixed set, for metrics. A roll with several causes counts as the first of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RollCause {
     /// The pool in the Worker: machine type, image, volumes, Kubernetes version, node agent.
     Pool,
     /// The provider's configuration of the pool.
     ProviderConfig,
-    /// The infrastructure: subnets, identities, scale sets.
+    /// The infrastructure: subnets, identities, scale sets, server groups.
     Infrastructure,
     /// It was not recorded, because another program created the previous class.
     NotRecorded,
@@ -61,11 +61,28 @@ impl RollCause {
             Self::NotRecorded => "not-recorded",
         }
     }
+
+    /// Where an input of a class name comes from, as hash items and records of any detail name it. `infrastructure_inputs` are
+    /// those of its provider.
+    #[must_use]
+    pub fn of_input(input: &str, infrastructure_inputs: &[&str]) -> Self {
+        let is_infrastructure = |detail: Detail| infrastructure_inputs.iter().any(|name| detail.name_of(name) == input);
+        if input == Detail::Whole.name_of(input) {
+            Self::NotRecorded
+        } else if Detail::Roots.name_of(input) == "providerConfig" {
+            Self::ProviderConfig
+        } else if Detail::ALL.into_iter().any(is_infrastructure) {
+            Self::Infrastructure
+        } else {
+            Self::Pool
+        }
+    }
 }
 
-/// The rolls among the changes. A deployment without machines has none to replace.
+/// The rolls among the changes. A deployment without machines has none to replace. `infrastructure_inputs` are those of the
+/// provider.
 #[must_use]
-pub fn rolls(changes: &[MachineChanges<'_>], live: &MachineObjects) -> Vec<Roll> {
+pub fn rolls(changes: &[MachineChanges<'_>], live: &MachineObjects, infrastructure_inputs: &[&str]) -> Vec<Roll> {
     let rolls = changes.iter().filter_map(|change| {
         let wanted = &change.machine.deployment;
         let before = live.deployments.get(&wanted.name.0)?;
@@ -76,7 +93,10 @@ pub fn rolls(changes: &[MachineChanges<'_>], live: &MachineObjects) -> Vec<Roll>
             return None;
         }
         let history = after["metadata"]["annotations"][ANNOTATION].as_str().and_then(History::read);
-        let (inputs, cause) = history.as_ref().map_or((Vec::new(), RollCause::NotRecorded), cause_of);
+        let (inputs, cause) = match &history {
+            None => (Vec::new(), RollCause::NotRecorded),
+            Some(history) => cause_of(history, infrastructure_inputs),
+        };
         Some(Roll {
             pool: wanted.pool_name.clone(),
             deployment: wanted.name.0.clone(),
@@ -90,14 +110,14 @@ pub fn rolls(changes: &[MachineChanges<'_>], live: &MachineObjects) -> Vec<Roll>
     rolls.collect()
 }
 
-fn cause_of(history: &History) -> (Vec<String>, RollCause) {
+fn cause_of(history: &History, infrastructure_inputs: &[&str]) -> (Vec<String>, RollCause) {
     let Some(change) = history.changes().next() else { return (Vec::new(), RollCause::NotRecorded) };
     match change.difference {
         Difference::Unknown => (Vec::new(), RollCause::NotRecorded),
         Difference::Order => (vec!["the order of the inputs".to_owned()], RollCause::Pool),
         Difference::Inputs(changes) => {
-            let cause = changes.first().map_or(RollCause::NotRecorded, |change| kind_of(&change.input));
-            (changes.iter().map(text_of).collect(), cause)
+            let causes = changes.iter().map(|change| RollCause::of_input(&change.input, infrastructure_inputs));
+            (changes.iter().map(text_of).collect(), causes.min().unwrap_or(RollCause::NotRecorded))
         }
     }
 }
@@ -110,21 +130,19 @@ fn text_of(change: &InputChange) -> String {
     text
 }
 
-fn kind_of(input: &str) -> RollCause {
-    let root = input.split(['.', '[']).next().unwrap_or_default();
-    match root {
-        "providerConfig" => RollCause::ProviderConfig,
-        "subnet" | "identity" | "scaleSet" | "infrastructure" | "infrastructureStatus" => RollCause::Infrastructure,
-        _ => RollCause::Pool,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::provider::Provider;
+    use crate::provider::aws::Aws;
+    use crate::provider::azure::Azure;
+    use crate::provider::gcp::Gcp;
+    use crate::provider::openstack::OpenStack;
     use crate::provider::test_support::machine_plan;
+    use crate::worker::class_inputs::Generation;
     use crate::worker::machine_objects::LiveDeployment;
 
     #[test]
@@ -146,7 +164,7 @@ mod tests {
                 deployment: Some(patch),
                 is_class_going: false,
             };
-            rolls(&[change], &live)
+            rolls(&[change], &live, &[])
         };
         let rolls = rolls_of("old", 1);
         assert_eq!((rolls[0].from.as_str(), &rolls[0].to), ("old", &machine.deployment.class_name.0));
@@ -187,18 +205,53 @@ mod tests {
         assert!(!is_written("b-z1", "new"));
     }
 
+    /// What a deployment records that had a class of other values of these inputs, with the cause of its roll.
+    fn cause_at(detail: Detail, changed: &[&str], provider: &dyn Provider) -> RollCause {
+        let inputs = |value: &str| {
+            let inputs = changed.iter().map(|input| ((*input).to_owned(), value.to_owned()));
+            detail.of(&inputs.collect())
+        };
+        let generation = |class: &str, inputs| Generation {
+            class: class.to_owned(),
+            since: Timestamp::UNIX_EPOCH,
+            found: false,
+            inputs: Some(inputs),
+        };
+        let generations = vec![generation("new", inputs("1")), generation("old", inputs("0"))];
+        let record = History { detail, generations }.write().unwrap();
+        cause_of(&History::read(&record).unwrap(), provider.infrastructure_inputs()).1
+    }
+
     #[test]
-    fn the_cause_of_a_roll_is_where_the_input_comes_from() {
-        for (input, cause) in [
-            ("machineType", RollCause::Pool),
-            ("image.version", RollCause::Pool),
-            ("providerConfig.volume[0].iops", RollCause::ProviderConfig),
-            ("subnet", RollCause::Infrastructure),
-            ("identity", RollCause::Infrastructure),
-            ("scaleSet.id", RollCause::Infrastructure),
-            ("infrastructureStatus.networks[1]", RollCause::Infrastructure),
-        ] {
-            assert_eq!(kind_of(input), cause, "{input}");
+    fn causes_follow_the_names_that_providers_record() {
+        let cases: [(&dyn Provider, &str, RollCause); 11] = [
+            (&Azure, "machineType", RollCause::Pool),
+            (&Azure, "nodeAgentSecretName", RollCause::Pool),
+            (&Azure, "dataVolumes[d].size", RollCause::Pool),
+            (&Aws, "volume.encrypted", RollCause::Pool),
+            (&Aws, "providerConfig.dataVolumes[a].iops", RollCause::ProviderConfig),
+            (&OpenStack, "providerConfig.machineLabels[a]", RollCause::ProviderConfig),
+            (&Gcp, "providerConfig", RollCause::ProviderConfig),
+            (&Azure, "infrastructureProviderStatus.identity.id", RollCause::Infrastructure),
+            (&Azure, "infrastructureProviderStatus.networks.subnets[].name", RollCause::Infrastructure),
+            (&Azure, "providerStatus.vmoDependencies[].name", RollCause::Infrastructure),
+            (&OpenStack, "server group", RollCause::Infrastructure),
+        ];
+        for (provider, input, cause) in cases {
+            for detail in [Detail::Fields, Detail::Lists, Detail::Roots] {
+                assert_eq!(cause_at(detail, &[input], provider), cause, "{input} at {detail:?}");
+            }
+            assert_eq!(cause_at(Detail::Whole, &[input], provider), RollCause::NotRecorded, "{input}");
         }
+    }
+
+    #[test]
+    fn infrastructure_counts_only_if_nothing_else_changed() {
+        let [subnet, config] =
+            ["infrastructureProviderStatus.networks.subnets[].name", "providerConfig.volume.caching"];
+        let cause = |changed: &[&str]| cause_at(Detail::Fields, changed, &Azure);
+        assert_eq!(cause(&[subnet, "machineType"]), RollCause::Pool);
+        assert_eq!(cause(&[subnet, config]), RollCause::ProviderConfig);
+        assert_eq!(cause(&[subnet, "providerStatus.vmoDependencies[].name"]), RollCause::Infrastructure);
     }
 }

@@ -71,7 +71,7 @@ impl StatusReport {
             members.extend(in_place_updates(worker, plan, progress));
         }
         let conditions = ConditionsReport::of(&worker.status.conditions, conditions, &seconds(now));
-        // A status with events is written immediately, because the next reconcile would publish them again.
+        // A status with events is written immediately, because they follow the write.
         let is_only_text = !has_events
             && is_same_state(worker, outcome)
             && members.is_empty()

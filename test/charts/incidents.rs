@@ -23,6 +23,8 @@ use crate::controller::reconcile_metrics::{Ended, record};
 use crate::controller::result::ReconcileResult as Reconciled;
 use crate::images::objects::numbers::ImageNumbers;
 use crate::process::endpoints::MetricsText;
+use crate::provider::Provider as _;
+use crate::provider::azure::Azure;
 use crate::versions::notices::PoolVersions;
 use crate::webhook::{Denial, Observer as _, ReviewRequest, Verdict, WebhookMetrics};
 use crate::worker::plan::Plan;
@@ -131,6 +133,12 @@ fn after_days(days: i64) -> Option<Timestamp> {
     Some(Timestamp::constant(days * 24 * 60 * 60, 0))
 }
 
+/// The cause of a roll as Azure records it for a zone whose subnet has another name.
+fn cause_of_new_subnet() -> RollCause {
+    let input = "infrastructureProviderStatus.networks.subnets[].name";
+    RollCause::of_input(input, Azure.infrastructure_inputs())
+}
+
 /// Something that goes wrong after an hour.
 struct Incident {
     what: &'static str,
@@ -195,7 +203,7 @@ const INCIDENTS: [Incident; 22] = [
         what: "An infrastructure controller names the subnets of all shoots anew.",
         fires: "WorkersRollTogether",
         after: "80m",
-        changes: |_, minute| minute.rolls.extend([RollCause::Infrastructure; 5]),
+        changes: |_, minute| minute.rolls.extend([cause_of_new_subnet(); 5]),
     },
     Incident {
         what: "A CloudProfile lets the newest version of an image expire.",

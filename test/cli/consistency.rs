@@ -1,5 +1,6 @@
 //! What is explained is what is planned: for the example, and for every case of `test/parity/cases` and `PARITY_CASES`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use gardener_extension_worker::cli::input::{WorkerInput, workers_of_documents, workers_of_file};
@@ -9,6 +10,7 @@ use gardener_extension_worker::provider::{MachinePlan, Providers};
 use gardener_extension_worker::reader::files::files;
 use gardener_extension_worker::worker::decode;
 use gardener_extension_worker::worker::desired::{CloudView, DesiredState};
+use gardener_extension_worker::worker::rolls::RollCause;
 use serde_json::Value;
 use test_support::measured::cases::{collect, own};
 use test_support::measured::report::folders;
@@ -87,6 +89,54 @@ fn image_of<'a>(machine: &'a MachinePlan, member: &str) -> &'a Value {
         format!("/{member}"),
     ];
     of_clouds.iter().find_map(|path| spec.pointer(path)).unwrap_or(&Value::Null)
+}
+
+/// Members of a pool that are hashed, by the first part of their names.
+const POOL_INPUTS: [&str; 8] = [
+    "dataVolumes",
+    "inPlaceHash",
+    "kubernetesVersion",
+    "machineImage",
+    "machineType",
+    "nodeAgentSecretName",
+    "shoot",
+    "volume",
+];
+
+/// Whose infrastructure gives a hashed input, of those that infrastructures give.
+fn infrastructure_inputs(input: &WorkerInput) -> Vec<(String, String)> {
+    let Some(cluster) = &input.cluster else { return Vec::new() };
+    let worker_type = &input.worker.spec.worker_type;
+    let Ok(context) = decode::context(&input.worker, cluster, &input.secrets) else { return Vec::new() };
+    let Ok(provider) = Providers::SHIPPED.for_worker_type(worker_type) else { return Vec::new() };
+    let Ok(desired) = DesiredState::new(provider, context, CloudView::Context) else { return Vec::new() };
+    let mut found = Vec::new();
+    for item in
+        desired.plan.pools.iter().flatten().flat_map(|pool| &pool.machines).flat_map(|one| one.hash_items.iter())
+    {
+        let root = item.input.split(['.', '[']).next().unwrap_or_default();
+        let expected = match root {
+            "providerConfig" => RollCause::ProviderConfig,
+            root if POOL_INPUTS.contains(&root) => RollCause::Pool,
+            _ => RollCause::Infrastructure,
+        };
+        let cause = RollCause::of_input(&item.input, provider.infrastructure_inputs());
+        assert_eq!(cause, expected, "{worker_type}: {}", item.input);
+        if cause == RollCause::Infrastructure {
+            found.push((worker_type.clone(), item.input.to_string()));
+        }
+    }
+    found
+}
+
+#[test]
+fn every_hashed_input_has_its_cause() {
+    let found: BTreeSet<_> = inputs().iter().flat_map(infrastructure_inputs).collect();
+    let listed = Providers::SHIPPED.of_machines.iter().flat_map(|provider| {
+        let names = provider.infrastructure_inputs().iter();
+        names.map(|name| (provider.provider_type().to_owned(), (*name).to_owned()))
+    });
+    assert_eq!(found, listed.collect(), "what is hashed, and what providers list");
 }
 
 #[test]

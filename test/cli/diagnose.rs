@@ -139,6 +139,60 @@ fn missing_prerequisites_are_reported() {
     );
 }
 
+/// What keeps the Worker waiting when a removed pool is held by a finalizer, and machine-controller-manager has these replicas.
+fn removed_pool(hibernated: bool, replicas: u8, held: &[&str]) -> Outcome {
+    let bundle = with(&["Worker", "Deployment"], |items| {
+        let metadata = |name: &str| json!({"name": name, "namespace": NAMESPACE});
+        for item in items.iter_mut() {
+            if item["kind"] == "Worker" {
+                item["spec"]["pools"] = json!([]);
+                let description = "Waiting until unwanted machine deployments are deleted";
+                item["status"] = json!({"lastOperation": {
+                    "type": "Reconcile", "state": "Processing", "description": description, "lastUpdateTime": "2026-11-20T10:00:00Z",
+                }});
+            } else {
+                item["spec"] = json!({ "replicas": replicas });
+                item["status"] = json!({ "replicas": replicas, "availableReplicas": replicas });
+            }
+        }
+        items.push(json!({
+            "apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Cluster", "metadata": {"name": NAMESPACE},
+            "spec": {"shoot": {"metadata": {"name": "s"}, "spec": {"hibernation": {"enabled": hibernated}}}},
+        }));
+        for kind in held {
+            let mut held =
+                json!({"apiVersion": "machine.sapcloud.io/v1alpha1", "kind": kind, "metadata": metadata("old")});
+            held["metadata"]["deletionTimestamp"] = json!("2026-11-20T09:30:00Z");
+            held["metadata"]["finalizers"] = json!(["machine.sapcloud.io/machine-controller-manager"]);
+            held["spec"] = json!({"replicas": 0, "template": {"spec": {"class": {"name": "c"}}}});
+            items.push(held);
+        }
+    });
+    diagnose(&bundle, "table")
+}
+
+#[test]
+fn finalizers_wait_for_a_scaled_down_controller() {
+    for hibernated in [true, false] {
+        for kind in ["MachineDeployment", "MachineSet", "MachineClass"] {
+            let shown = removed_pool(hibernated, 0, &[kind]).stdout;
+            assert!(shown.contains(&format!("the finalizer of {kind} old waits for it")), "{shown}");
+            assert_eq!(shown.contains("--replicas=1"), hibernated, "{shown}");
+            assert!(!shown.contains("It goes on by itself"), "{shown}");
+        }
+    }
+    let several = removed_pool(true, 0, &["MachineDeployment", "MachineSet", "MachineClass"]).stdout;
+    let several = several.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(several.contains("of MachineDeployment old and 2 more objects wait for it"), "{several}");
+}
+
+#[test]
+fn an_old_operation_does_not_go_on_by_itself() {
+    let shown = removed_pool(true, 1, &["MachineDeployment"]).stdout;
+    assert!(shown.contains("No controller has reported an error"), "{shown}");
+    assert!(!shown.contains("It goes on by itself"), "{shown}");
+}
+
 #[test]
 fn nothing_is_announced_that_does_not_follow() {
     fn empty_messages(value: &mut Value) {

@@ -21,6 +21,7 @@ mod preview_cache;
 mod preview_capacity;
 mod preview_ci;
 mod preview_git;
+mod preview_refusals;
 mod preview_shoots;
 mod reference;
 mod refused;

@@ -102,7 +102,7 @@ fn a_table_names_what_rolls_and_who_writes() {
 }
 
 #[test]
-fn the_answer_ends_with_who_prevents_a_yes_and_what_to_do() {
+fn the_verdict_comes_first_and_obstacles_last() {
     let mut bundle = left_by_go(find(CASE).unwrap()).unwrap();
     bundle["worker"]["spec"]["pools"][0]["machineImage"] = json!({"name": "unheard-of", "version": "1.0.0"});
     bundle["worker"]["status"]["providerStatus"] = Value::Null;
@@ -112,6 +112,9 @@ fn the_answer_ends_with_who_prevents_a_yes_and_what_to_do() {
     let shown = files.check(&[]);
     assert_eq!(shown.code, 7, "{shown:?}");
     assert_same("test/cli/golden/takeover-invalid.txt", &shown.stdout);
+    let place = |words: &str| shown.stdout.find(words).unwrap_or_else(|| panic!("no {words}: {}", shown.stdout));
+    assert!(shown.stdout.starts_with("Answer\n  No node rolls"), "{}", shown.stdout);
+    assert!(place("Total:") < place("Rollback:") && place("Rollback:") < place("What prevents a yes"));
     let last = shown.stdout.lines().next_back().unwrap();
     assert!(last.contains("shoot--core--prod"), "{last}");
     assert!(!shown.stdout.contains("wait until"), "an error never ends: {shown:?}");

@@ -31,12 +31,16 @@ fn examples(document: &str) {
 pub(crate) fn sample(more: &[&str]) -> serde_json::Value {
     let shoots = std::fs::read_to_string("example/versions/shoots.yaml").unwrap();
     let profile = std::fs::read_to_string("example/versions/cloudprofile.yaml").unwrap();
-    // A date within the window, a prerelease, a feature gate that no version has, automatic images, a profile that is missing.
+    // A date within the window, a prerelease, a feature gate that no version has, automatic images, a profile and a window that are missing.
     let profile = profile.replace("2026-05-01T00:00:00Z", "2026-05-01T01:20:00Z").replace("1877.3.0", "1877.3.0-x");
     let profile = profile.replace("updateStrategy: minor", "updateStrategy: major");
     let shoots = shoots.replace("{version: 1.33.6}", "{version: 1.33.6, kubelet: {featureGates: {Nonsense: true}}}");
     let shoots = shoots.replacen("name: az}", "name: missing}", 1);
     let shoots = shoots.replacen("machineImageVersion: false", "machineImageVersion: true", 1);
+    // The second of two equal windows.
+    let at = shoots.rfind("    timeWindow: {begin: 010000+0000, end: 020000+0000}\n").unwrap();
+    let (before, behind) = shoots.split_at(at);
+    let shoots = format!("{before}{}", behind.split_once('\n').unwrap().1);
     let arguments = [&["forecast", "-", "--at", "2026-02-01", "-o", "json"], more].concat();
     outcome(command(&arguments), &format!("{shoots}\n---\n{profile}")).json()
 }
@@ -356,4 +360,52 @@ fn an_error_with_a_hostile_name_is_one_line() {
     assert_eq!(shown.code, 3);
     assert_eq!(shown.stderr.lines().count(), 1, "{}", shown.stderr);
     assert!(shown.stderr.contains(r"garden-farm/w\n::warning::x\nall is well"), "{}", shown.stderr);
+}
+
+/// An input of which commands say too little or the wrong thing easily.
+#[track_caller]
+pub(crate) fn finding_input(name: &str) -> String {
+    let path = format!("{}/test/cli/findings/{name}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn a_window_has_one_run() {
+    let (profile, shoot) = (finding_input("two-minors-expired.yaml"), finding_input("without-window.yaml"));
+    let days = |shoot: &str, at: &str| -> Vec<String> {
+        let arguments = ["forecast", "-", "--at", at, "-o", "json"];
+        let shown = outcome(command(&arguments), &format!("{shoot}\n---\n{profile}")).json();
+        let steps = shown["shoots"][0]["steps"].as_array().unwrap().clone();
+        steps.iter().map(|step| step["time"].as_str().unwrap()[..10].to_owned()).collect()
+    };
+    let windowed = |begin: &str, end: &str| {
+        let window = format!("  maintenance: {{timeWindow: {{begin: {begin}, end: {end}}}}}\n  provider:");
+        shoot.replace("  provider:", &window)
+    };
+    let expected = ["2026-06-01", "2026-06-02"];
+    for shoot in [
+        shoot.clone(),
+        windowed("000000+0000", "010000+0000"),
+        windowed("010000+0100", "020000+0100"),
+        windowed("220000+0000", "230000+0000"),
+    ] {
+        assert_eq!(days(&shoot, "2026-06-01"), expected, "{shoot}");
+    }
+    assert_eq!(days(&windowed("220000+0000", "230000+0000"), "2026-06-01T22:00:00Z"), expected);
+    assert_eq!(days(&windowed("220000+0000", "230000+0000"), "2026-06-01T22:10:00Z"), expected);
+}
+
+#[test]
+fn a_missing_window_is_presumed() {
+    let (profile, shoot) = (finding_input("two-minors-expired.yaml"), finding_input("without-window.yaml"));
+    let window = "  maintenance: {timeWindow: {begin: 220000+0000, end: 230000+0000}}\n  provider:";
+    for (shoot, is_presumed) in [(shoot.clone(), true), (shoot.replace("  provider:", window), false)] {
+        let input = format!("{shoot}\n---\n{profile}");
+        let shown = outcome(command(&["forecast", "-", "--at", "2026-06-01", "-o", "json"]), &input).json();
+        assert_eq!(shown["shoots"][0]["window"]["presumed"] == true, is_presumed);
+        for format in ["table", "markdown", "html"] {
+            let shown = outcome(command(&["forecast", "-", "--at", "2026-06-01", "-o", format]), &input);
+            assert_eq!(in_one_line(&shown).contains("presumed: the Shoot names no window"), is_presumed, "{format}");
+        }
+    }
 }

@@ -197,8 +197,8 @@ fn last_maintenance(last: &LastMaintenance) -> Value {
 fn moved(update: &Update, is_silent: bool) -> Option<Value> {
     let to = update.to.as_ref().ok().filter(|to| **to != update.from)?;
     let mut moved = json!({"from": update.from, "to": to, "reason": update.reason()});
-    if let Some((name, _)) = &update.image {
-        moved["name"] = name.clone().into();
+    if let Some(image) = &update.image {
+        moved["name"] = image.name.clone().into();
     }
     if is_silent {
         moved["reason"] = Value::Null;

@@ -109,7 +109,7 @@ fn a_keyboard_and_a_screen_reader_are_enough_for_the_calendar() {
     assert_eq!(browser.text("#detailsTitle"), "garden-farm/careful");
     let details = browser.text("#detailsBody");
     for part in
-        ["2026-05-01", "control plane 1.33.6 to 1.34.5, forced: expired", "Stuck since 2026-06-15", "suse-chost"]
+        ["2026-05-01", "control plane 1.33.6 to 1.34.5, forced: expired", "Stuck from 2026-06-15 on", "suse-chost"]
     {
         assert!(details.contains(part), "{part} is missing in {details}");
     }
@@ -117,7 +117,7 @@ fn a_keyboard_and_a_screen_reader_are_enough_for_the_calendar() {
     let (role, label) = browser.spoken(&browser.element(&format!("#{}", current.as_str().unwrap())));
     assert_eq!(
         (role.as_str(), label.as_str()),
-        ("option", "garden-farm/careful: 1 day with moves, stuck since 2026-06-15")
+        ("option", "garden-farm/careful: 1 day with moves, stuck from 2026-06-15 on")
     );
     browser.run("document.getElementById('versions').focus()");
     browser.press(&[Key::Home]);

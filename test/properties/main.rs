@@ -3,6 +3,7 @@
 //! * [`cloud_profiles`]: converted and shortened profiles make the same machines;
 //! * [`conformance`]: what holds for every provider of machines;
 //! * [`provider_config`]: which bytes of a provider config are hashed;
+//! * [`lint_forecast`]: where pools go, in the words of lint and of the forecast;
 //! * [`profiles`]: both halves of a CloudProfile: what admission writes is what it accepts;
 //! * [`shoot_edits`]: nodes roll exactly where classes get other names;
 //! * [`status_size`]: what a status takes, whatever is wrong with a Worker;
@@ -17,6 +18,7 @@
 mod cloud_profiles;
 mod conformance;
 mod edits;
+mod lint_forecast;
 mod mutations;
 mod parity_inputs;
 mod profiles;

@@ -30,13 +30,15 @@ fn life() -> impl Strategy<Value = Value> {
 }
 
 fn version(form: &'static str) -> impl Strategy<Value = Value> {
-    (form, life(), prop::option::weighted(0.2, prop::sample::select(vec![">= 1.31", "~1.32", "< 1.33", "?"]))).prop_map(
-        |(version, mut life, kubelet)| {
+    let kubelet = prop::option::weighted(0.2, prop::sample::select(vec![">= 1.31", "~1.32", "< 1.33", "?"]));
+    let minimum = prop::option::weighted(0.9, prop::sample::select(vec!["1.0.0", "1.1.0-gen2", "1.2.1", "2.1.0"]));
+    (form, life(), kubelet, prop::bool::weighted(0.8), minimum).prop_map(
+        |(version, mut life, kubelet, in_place, minimum)| {
             life["version"] = version.into();
             life["architectures"] = json!(["amd64"]);
             life["cri"] = json!([{"name": "containerd"}]);
             life["kubeletVersionConstraint"] = json!(kubelet);
-            life["inPlaceUpdates"] = json!({"supported": true, "minVersionForUpdate": "1.0.0"});
+            life["inPlaceUpdates"] = json!({"supported": in_place, "minVersionForUpdate": minimum});
             life
         },
     )

@@ -8,6 +8,7 @@ use clap::Args;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::source::{GardenSource, one};
+use crate::capabilities::Classification;
 use crate::cli::evidence::{Answer, Evidence};
 use crate::cli::exit::{self, Exit};
 use crate::cli::forecast::moment;
@@ -123,6 +124,7 @@ fn sections(diff: &ProfileDiff) -> Vec<Section> {
         names("ZONE", "New zones", GOOD, &diff.zones.added),
         names("VOLUME TYPE", "New volume types", GOOD, &diff.volume_types.added),
         of_effect(Effect::Appears, "Can be had now", GOOD),
+        of_effect(Effect::AppearsForExisting, "New images of versions that no new pool can select", HEADING),
         Section {
             title: "Image versions",
             headings: ["IMAGE", "", "BEFORE", "NOW"],
@@ -184,6 +186,9 @@ fn stage(stage: Option<&Stage>) -> String {
     match stage {
         None => "-".to_owned(),
         Some(Stage { classification, expires: None }) => classification.word().to_owned(),
+        Some(Stage { classification: Classification::Expired, expires: Some(expires) }) => {
+            format!("expired since {}", expires.strftime("%F"))
+        }
         Some(Stage { classification, expires: Some(expires) }) => {
             format!("{} until {}", classification.word(), expires.strftime("%F"))
         }
@@ -203,6 +208,11 @@ fn total(diff: &ProfileDiff) -> String {
         (count(Effect::AnotherImage), "combination gets another image", "combinations get another image"),
         (count(Effect::OtherMachine), "combination gets another machine", "combinations get another machine"),
         (count(Effect::Appears), "combination appears", "combinations appear"),
+        (
+            count(Effect::AppearsForExisting),
+            "combination of an expired version appears",
+            "combinations of expired versions appear",
+        ),
         (diff.versions.len() as u64, "image version differs", "image versions differ"),
         (diff.kubernetes.len() as u64, "Kubernetes version differs", "Kubernetes versions differ"),
         (of_names(&diff.machine_types), "machine type comes or goes", "machine types come or go"),

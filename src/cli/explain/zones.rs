@@ -29,14 +29,14 @@ pub(super) fn zones_text(placements: &[PlacementExplanation], effect: HashEffect
 
 fn number_cells(placement: &PlacementExplanation) -> [Cell; 6] {
     let careful = |text: String, is_hazard: bool| if is_hazard { Cell::styled(text, CAREFUL) } else { text.into() };
-    let stuck = placement.hazards.contains(&Hazard::NoRoomToRoll);
+    let is_zero = placement.hazards.contains(&Hazard::SurgeAndUnavailableZero);
     let shrinks = placement.hazards.iter().any(|hazard| matches!(hazard, Hazard::MaximumBelowLive { .. }));
     [
         zone(placement).into(),
         placement.plan.minimum.to_string().into(),
         careful(placement.plan.maximum.to_string(), shrinks),
-        careful(bound_text(placement.plan.max_surge.as_ref()), stuck),
-        careful(bound_text(placement.plan.max_unavailable.as_ref()), stuck),
+        careful(bound_text(placement.plan.max_surge.as_ref()), is_zero),
+        careful(bound_text(placement.plan.max_unavailable.as_ref()), is_zero),
         careful(placement.live_replicas.map_or("-".to_owned(), |live| live.to_string()), shrinks),
     ]
 }

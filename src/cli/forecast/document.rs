@@ -23,7 +23,8 @@ fn shoot(of: &ShootForecast) -> Value {
     let mut shoot = json!({"shoot": of.shoot, "input": of.source, "cloudProfile": of.profile});
     add(&mut shoot, &of.forecast);
     let [begin, end] = of.forecast.window.times();
-    shoot["window"] = json!({"begin": begin, "end": end});
+    let presumed = of.forecast.is_window_presumed.then_some(true);
+    shoot["window"] = without_nulls(json!({"begin": begin, "end": end, "presumed": presumed}));
     shoot["findings"] = json!(of.forecast.findings);
     if let Some(before) = &of.before {
         shoot["before"] = json!({});

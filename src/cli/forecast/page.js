@@ -144,12 +144,13 @@
     return [narrow.matches ? version.version : version.name, version.name, `${version.name}, ${version.profile}: ${shown.map(stageText).join(", ")}`, ...shown.map((one) =>
       styled(element("span", { class: `stage ${one.stage}`, title: stageText(one) }, one.to - one.from > data.days * 0.1 ? one.stage : ""), { left: place(one.from), width: `calc(${place(one.to)} - ${place(one.from)})` }))];
   };
+  const stuckSince = (one) => (one.day > 0 ? `stuck from ${date(one.day)} on` : `stuck since ${date(one.day)}`);
   const moveText = (moved) => `${moved.what} ${moved.from} to ${moved.to}, ${CAUSES[moved.cause]}`;
   const dayText = (one) => (one.day === one.latest ? date(one.day) : `${date(one.day)} or ${date(one.latest)}`);
   const drawShoot = (shoot) => {
     const spoken = [`${shoot.name}: ${shoot.steps.length ? many(shoot.steps.length, "day with moves", "days with moves") : "nothing changes"}`,
-      ...shoot.stuck.map((one) => `stuck since ${date(one.day)}`)].join(", ");
-    const ends = shoot.stuck.map((one) => styled(element("span", { class: "end", title: `stuck since ${date(one.day)}: ${one.what}` }), { left: place(one.day) }));
+      ...shoot.stuck.map(stuckSince)].join(", ");
+    const ends = shoot.stuck.map((one) => styled(element("span", { class: "end", title: `${stuckSince(one)}: ${one.what}` }), { left: place(one.day) }));
     const moves = shoot.steps.map((one) => {
       const force = one.moves.some((moved) => moved.cause) ? " byForce" : "";
       const quiet = nodesOf(one).length ? "" : " quietly";
@@ -172,7 +173,7 @@
       element("ul", {}, ...one.moves.map((moved) => element("li", {}, moveText(moved),
         element("div", { class: "small quiet" }, [...moved.nodes.map(nodeText), ...(moved.same ? ["the same nodes"] : [])].join("; ") || "no node is touched"))),
       ...one.operations.map((text) => element("li", {}, text))))),
-    ...stuck.map((one) => element("div", {}, element("h3", {}, `Stuck since ${date(one.day)}`),
+    ...stuck.map((one) => element("div", {}, element("h3", {}, stuckSince(one).replace("stuck", "Stuck")),
       element("p", {}, `${one.what ? `${one.what}: ` : ""}${one.why}.`), element("p", {}, one.remedy))),
   ];
   const showShoot = (shoot) => details(shoot.name,

@@ -54,7 +54,12 @@ pub(super) fn window(forecast: &Forecast) -> String {
         |begin| {
             let end = begin.timestamp() + forecast.window.length();
             let end = end.to_zoned(forecast.window.time_zone());
-            format!("window {} to {}", begin.strftime("%H:%M"), end.strftime("%H:%M %:z"))
+            let presumed = if forecast.is_window_presumed {
+                " (presumed: the Shoot names no window, and Gardener chooses one at random)"
+            } else {
+                ""
+            };
+            format!("window {} to {}{presumed}", begin.strftime("%H:%M"), end.strftime("%H:%M %:z"))
         },
     )
 }
@@ -131,12 +136,13 @@ fn pool_text(pool: &PoolNodes, with_name: bool, is_told: bool) -> String {
 }
 
 pub(super) fn stuck_text(stuck: &Stuck, forecast: &Forecast) -> String {
-    let since = stuck.since.to_zoned(forecast.window.time_zone()).date();
+    let [since, from] = [stuck.since, forecast.from].map(|time| time.to_zoned(forecast.window.time_zone()).date());
+    let stuck_since = if since > from { format!("stuck from {since} on") } else { format!("stuck since {since}") };
     let version = &stuck.version;
     match (&stuck.pool, &stuck.image) {
-        (None, _) if version.is_empty() => format!("stuck since {since}: {}", stuck.why),
-        (None, _) => format!("stuck since {since}: control plane at Kubernetes {version}: {}", stuck.why),
-        (Some(pool), None) => format!("stuck since {since}: pool {pool} at Kubernetes {version}: {}", stuck.why),
-        (Some(pool), Some(image)) => format!("stuck since {since}: pool {pool} at {image} {version}: {}", stuck.why),
+        (None, _) if version.is_empty() => format!("{stuck_since}: {}", stuck.why),
+        (None, _) => format!("{stuck_since}: control plane at Kubernetes {version}: {}", stuck.why),
+        (Some(pool), None) => format!("{stuck_since}: pool {pool} at Kubernetes {version}: {}", stuck.why),
+        (Some(pool), Some(image)) => format!("{stuck_since}: pool {pool} at {image} {version}: {}", stuck.why),
     }
 }

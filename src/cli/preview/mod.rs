@@ -64,7 +64,7 @@ Examples:
 
 Verdicts, for each pool and zone: ROLL (nodes are replaced), IN-PLACE (nodes are updated), SCALE, CREATE, DELETE,
 METADATA (objects change, nodes stay), NONE.",
-    &[(Exit::Findings, "something changes, and no node is touched"), (Exit::Hazard, ""), (Exit::Roll, ""), (Exit::Delete, ""), (Exit::Invalid, "a pool or a Worker becomes invalid")]))]
+    &[(Exit::Findings, "something changes, and no node is touched"), (Exit::Hazard, ""), (Exit::Roll, ""), (Exit::Delete, ""), (Exit::Invalid, "a pool or a Worker becomes invalid, or the garden would refuse a Shoot")]))]
 pub(super) struct PreviewArguments {
     /// OLD and NEW: files of objects (Worker, Cluster, Secrets, live MachineDeployments …), bundles of them, or folders;
     /// `-` is standard input. Workers are matched by namespace and name. Or files of Shoots, as manifests or as they are stored:
@@ -241,6 +241,7 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
             }
         }
     };
+    comparison.workers.iter_mut().for_each(WorkerChange::keep_only_refusal);
     comparison.count_evidence();
     if let Some(limits) = limits {
         judge_capacity(&limits, &mut comparison.workers);
@@ -292,7 +293,7 @@ fn exits_of_worker(worker: &WorkerChange) -> impl Iterator<Item = Exit> {
     });
     let of_findings = worker.findings.iter().map(|finding| match (finding.kind, finding.severity) {
         (FindingKind::CannotBeJudged, _) => Exit::Failed,
-        (FindingKind::CannotBePlanned, _) => Exit::Invalid,
+        (FindingKind::CannotBePlanned | FindingKind::Refused, _) => Exit::Invalid,
         (FindingKind::MachinesDeleted, _) => Exit::Delete,
         (FindingKind::Maintenance, _) => Exit::Findings,
         (_, Severity::Hazard) => Exit::Hazard,

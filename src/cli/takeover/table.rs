@@ -17,9 +17,11 @@ const MOST_OBSTACLES: usize = 20;
 /// Indentation of what stands under a heading.
 const INDENT: usize = 2;
 
-/// What becomes of the pools, who else writes, what is allowed, and the answer.
+/// The verdict, what it is based on (what becomes of the pools, who else writes, what is allowed), the way back, and what to do.
 pub(super) fn text(survey: &Survey, exit: Exit, all: bool, width: usize) -> String {
-    let mut text = preview::text(&survey.comparison, all, width);
+    let mut text = verdict(survey, exit, width);
+    text.push('\n');
+    text.push_str(&preview::text(&survey.comparison, all, width));
     if survey.left_alone > 0 {
         let left = counted(survey.left_alone as u64, "Worker");
         text.push_str(&paragraph(&format!("Not checked: {left} of other types or classes."), ASIDE, 0, width));
@@ -27,7 +29,11 @@ pub(super) fn text(survey: &Survey, exit: Exit, all: bool, width: usize) -> Stri
     text.push_str(&facts(survey, width));
     text.push_str(&writers(&survey.writers, width));
     text.push_str(&permissions(survey, width));
-    text.push_str(&answer(survey, exit, width));
+    text.push('\n');
+    for line in ROLLBACK {
+        text.push_str(&paragraph(line, ASIDE, 0, width));
+    }
+    text.push_str(&what_to_do(survey, width));
     text
 }
 
@@ -110,15 +116,9 @@ fn permissions(survey: &Survey, width: usize) -> String {
     text
 }
 
-fn answer(survey: &Survey, exit: Exit, width: usize) -> String {
-    let mut text = heading("Answer");
-    if survey.writers.both_write() {
-        let both = "The Go extension reconciles Workers while ours leads: both write. Switch one off.";
-        text.push_str(&paragraph(both, BAD, INDENT, width));
-    }
-    for line in ROLLBACK {
-        text.push_str(&paragraph(line, ASIDE, INDENT, width));
-    }
+/// Whether nodes would be touched, and which.
+fn verdict(survey: &Survey, exit: Exit, width: usize) -> String {
+    let mut text = format!("{HEADING}Answer{HEADING:#}\n");
     let (line, style) = match exit {
         _ if survey.rolling().next().is_some() => ("Nodes would be replaced, updated or taken away:".to_owned(), BAD),
         Exit::Done => ("No node would roll.".to_owned(), GOOD),
@@ -131,19 +131,26 @@ fn answer(survey: &Survey, exit: Exit, width: usize) -> String {
                       Workers, then check again.";
         text.push_str(&paragraph(advice, ASIDE, INDENT, width));
     }
-    let obstacles = obstacles(survey);
-    if !obstacles.is_empty() {
-        text.push_str(&paragraph("What prevents a yes, and what to do:", CAREFUL, INDENT, width));
-        let mut table = Table::new(["", ""]);
-        for (who, what) in obstacles.iter().take(MOST_OBSTACLES) {
-            table.row([who.into(), what.into()]);
-        }
-        if let Some(more) = obstacles.len().checked_sub(MOST_OBSTACLES).filter(|more| *more > 0) {
-            table.row(["…".into(), format!("{more} more; -o json lists all").into()]);
-        }
-        text.push_str(&table.render(2 * INDENT, width));
+    if survey.writers.both_write() {
+        let both = "The Go extension reconciles Workers while ours leads: both write. Switch one off.";
+        text.push_str(&paragraph(both, BAD, INDENT, width));
     }
     text
+}
+
+fn what_to_do(survey: &Survey, width: usize) -> String {
+    let obstacles = obstacles(survey);
+    if obstacles.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(["", ""]);
+    for (who, what) in obstacles.iter().take(MOST_OBSTACLES) {
+        table.row([who.into(), what.into()]);
+    }
+    if let Some(more) = obstacles.len().checked_sub(MOST_OBSTACLES).filter(|more| *more > 0) {
+        table.row(["…".into(), format!("{more} more; -o json lists all").into()]);
+    }
+    heading("What prevents a yes, and what to do") + &table.render(INDENT, width)
 }
 
 /// Who keeps the answer from being a yes although no node of theirs is known to roll, each with what helps.

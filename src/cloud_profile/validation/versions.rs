@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 
 use super::FeatureGates;
-use crate::api::gardener::{KubernetesSettings, LifecycleStage};
+use crate::api::gardener::{ExpirableVersion, KubernetesSettings, LifecycleStage};
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::api::gotext::version::Version;
 use crate::capabilities::{Classification, Life};
@@ -28,6 +28,7 @@ pub(super) fn validate_kubernetes(
     if versions.is_empty() {
         errors.required(path, "must provide at least one Kubernetes version");
     }
+    validate_latest(versions, path, errors);
     for (index, version) in versions.iter().enumerate() {
         let path = path.index(index);
         if !is_release(&version.version) {
@@ -44,6 +45,10 @@ pub(super) fn validate_kubernetes(
     }
     let lives = versions.iter().map(|version| (version.version.as_str(), Life::from(version)));
     validate_one_supported(lives, now, path, errors);
+}
+
+/// The newest version must not expire.
+fn validate_latest(versions: &[ExpirableVersion], path: FieldPath<'_>, errors: &mut FieldErrors) {
     let parsed: Option<Vec<_>> =
         versions.iter().map(|version| Some((Version::parse(&version.version).ok()?, version))).collect();
     let latest = parsed.and_then(|parsed| parsed.into_iter().max_by(|a, b| a.0.cmp(&b.0)));
@@ -58,8 +63,11 @@ pub(super) fn validate_kubernetes(
         errors.invalid(latest_path.child("expirationDate"), expiration, detail);
     }
     if latest.lifecycle.last().is_some_and(|stage| stage.classification == "expired") {
-        let detail = format!("latest kubernetes version ('{}') must not expire", latest.version);
-        errors.invalid(latest_path.child("lifecycle"), &latest.lifecycle, detail);
+        let detail =
+            format!("classification expired of latest kubernetes version ('{}') must not be set", latest.version);
+        // Gardener prints the expiration date, also where there is none.
+        let expiration = latest.expiration_date.as_deref().unwrap_or("null");
+        errors.invalid(latest_path.child("lifecycle"), expiration, detail);
     }
 }
 
@@ -164,5 +172,43 @@ pub(super) fn validate_one_supported<'a>(
             );
             errors.forbidden(path.index(index), detail);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn errors_of(versions: serde_json::Value) -> Vec<String> {
+        let kubernetes: KubernetesSettings = serde_json::from_str(&json!({"versions": versions}).to_string()).unwrap();
+        let gates = FeatureGates { lifecycle: true, ..FeatureGates::default() };
+        let mut errors = FieldErrors::default();
+        let path = FieldPath::new("spec.kubernetes");
+        validate_kubernetes(&kubernetes, gates, Timestamp::UNIX_EPOCH, path, &mut errors);
+        errors.0.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_lifecycle_does_not_end_the_latest() {
+        let stages = json!([{"classification": "supported"}, {"classification": "expired", "startTime": "2027-01-01T00:00:00Z"}]);
+        let error = "spec.kubernetes.versions[].lifecycle: Invalid value: \"null\": classification expired of latest kubernetes \
+                     version ('1.34.2') must not be set";
+        assert_eq!(errors_of(json!([{"version": "1.34.2", "lifecycle": stages}, {"version": "1.33.6"}])), [error]);
+        assert!(errors_of(json!([{"version": "1.34.2"}, {"version": "1.33.6", "lifecycle": stages}])).is_empty());
+    }
+
+    #[test]
+    fn the_latest_version_is_judged_first() {
+        let stages = json!([{"classification": "expired", "startTime": "2027-01-01T00:00:00Z"}, {"classification": "supported"}]);
+        let versions = json!([
+            {"version": "1.33.6", "classification": "nonsense"},
+            {"version": "1.34.2", "expirationDate": "2027-01-01T00:00:00Z", "lifecycle": stages},
+        ]);
+        let errors = errors_of(versions);
+        assert!(errors[0].starts_with("spec.kubernetes.versions[].expirationDate: Invalid value"), "{errors:#?}");
+        assert!(errors[1].starts_with("spec.kubernetes.versions[0].classification: Unsupported value"), "{errors:#?}");
+        assert!(errors[2..].iter().all(|error| error.starts_with("spec.kubernetes.versions[1]")), "{errors:#?}");
     }
 }

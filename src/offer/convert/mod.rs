@@ -1,7 +1,8 @@
 //! From the old format to capabilities and back: both halves of a profile at once, with a proof.
 //!
 //! * `decisions`: what only a person can say;
-//! * `to_capabilities`, `to_old_format`: the two ways; `draft`: from the names that drafts of GEP-33 had.
+//! * `to_capabilities`, `to_old_format`: the two ways;
+//! * `draft`: from the names that drafts of GEP-33 had; `origins`: where these stand in the file.
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
@@ -17,12 +18,13 @@ use crate::provider::Providers;
 
 mod decisions;
 mod draft;
+mod origins;
 mod to_capabilities;
 mod to_old_format;
 
 pub use super::suffix::{DecisionError, SuffixMeaning};
 pub use decisions::TypeDecision;
-pub use draft::convert_draft;
+pub use draft::{convert_draft, draft_member};
 
 /// Which way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +77,17 @@ pub enum ConvertError {
     /// It can't be read.
     #[error(transparent)]
     Profile(#[from] ProfileError),
+    /// It is written with the names of a draft.
+    #[error("{0}: only drafts of GEP-33 have this member; convert the profile with --from draft")]
+    Draft(String),
+    /// A draft says two things about one image.
+    #[error("{path}: {reason}")]
+    Contradiction {
+        /// The member.
+        path: String,
+        /// What contradicts what.
+        reason: String,
+    },
     /// A decision is about a capability that the converted profile does not define.
     #[error("--decide: the profile would not define {0:?}; say what it stands for with --suffix")]
     UnknownCapability(String),
@@ -94,8 +107,21 @@ fn texts(findings: &[Finding]) -> String {
 /// Converts the document of a CloudProfile.
 ///
 /// # Errors
-/// When it can't be read, or when machine types would lose an image that nobody said they can't run.
+/// When it can't be read or has the names of a draft, or when machine types would lose an image that nobody said they can't run.
 pub fn convert(
+    document: &Value,
+    format: Format,
+    knowledge: &Knowledge,
+    providers: Providers,
+) -> Result<Conversion, ConvertError> {
+    match draft_member(document) {
+        Some(path) => Err(ConvertError::Draft(path)),
+        None => convert_today(document, format, knowledge, providers),
+    }
+}
+
+/// Converts a document that has today's names.
+fn convert_today(
     document: &Value,
     format: Format,
     knowledge: &Knowledge,

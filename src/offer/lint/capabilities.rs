@@ -1,5 +1,7 @@
 //! Capabilities that are defined and don't do what their author expects.
 
+use std::collections::BTreeSet;
+
 use super::Lint;
 use super::finding::Rule;
 use crate::api::bounded_text::enumerated;
@@ -20,16 +22,14 @@ impl Lint<'_> {
         }
     }
 
-    /// A name like that of a capability that changes machines, which the provider does not know by it.
+    /// A capability that means what another one of the provider does, by a name that the provider does not know.
     fn without_effect(&mut self, definition: &CapabilityDefinition, path: &str) {
         let declared = &self.profile.spec.machine_capabilities;
         let effects =
             self.profile.format.old_format_definitions().into_iter().filter(|effect| effect.name != ARCHITECTURE);
         for effect in effects.filter(|effect| !declared.iter().any(|known| known.name == effect.name)) {
-            let shares_value = effect.values.iter().any(|value| definition.values.contains(value));
-            let (short, long) = (definition.name.to_lowercase(), effect.name.to_lowercase());
-            let alike = !short.is_empty() && (long.contains(&short) || short.contains("networking"));
-            if !shares_value && !alike {
+            let is_former_name = self.profile.format.former_names(&effect.name).contains(&definition.name.as_str());
+            if !is_former_name && !has_same_values(definition, &effect) {
                 continue;
             }
             let reason = format!(
@@ -41,6 +41,12 @@ impl Lint<'_> {
             self.find(Rule::WithoutEffect, path, &definition.name, reason, advice);
         }
     }
+}
+
+/// Whether two capabilities have the same values, in whatever order.
+fn has_same_values(definition: &CapabilityDefinition, other: &CapabilityDefinition) -> bool {
+    let [values, others] = [definition, other].map(|known| known.values.iter().collect::<BTreeSet<_>>());
+    values == others
 }
 
 fn is_true_or_false(definition: &CapabilityDefinition) -> bool {

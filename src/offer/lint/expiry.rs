@@ -6,70 +6,31 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::Lint;
 use super::finding::{Rule, count, machine_types, some_of};
-use crate::api::bounded_text::enumerated;
+use super::ways::{Destination, NodeUpdate, PoolKinds, Way};
+use crate::api::gotext::version::Version;
 use crate::capabilities::Classification;
 use crate::offer::resolution::{ResolvedVersion, TypeGroup};
-use crate::versions::catalog::{ListedVersion, VersionCatalog};
-use crate::versions::target::{Candidate, NoTarget, Subject, target};
-
-/// Where machine types are taken from a version that has expired: to a version by its position in the resolution, or nowhere.
-pub(super) type Way<'a> = (Option<usize>, Vec<&'a TypeGroup<'a>>);
+use crate::versions::catalog::{ListedImage, ListedImageVersion, ListedVersion, VersionCatalog};
+use crate::versions::maintenance::forced_kubernetes;
 
 impl<'a> Lint<'a> {
-    /// Where the version at a position goes by force at a moment, each way with the machine types that take it.
-    pub(super) fn ways(
-        &self,
-        catalog: &VersionCatalog<'_>,
-        from: &ResolvedVersion<'_>,
-        moment: Timestamp,
-    ) -> Vec<Way<'a>> {
-        let versions = self.resolution.versions();
-        let Some(image) = catalog.images.iter().find(|image| image.image.name == from.offered.image) else {
-            return Vec::new();
-        };
-        let of_image: Vec<(usize, Candidate<'_>)> = (0..)
-            .zip(versions)
-            .filter(|(_, version)| version.offered.image == from.offered.image)
-            .zip(&image.versions)
-            .map(|((position, _), version)| {
-                (position, Candidate { listed: &version.listed, stage: version.listed.at(moment) })
-            })
-            .collect();
-        let mut by_fitting: BTreeMap<Vec<bool>, Vec<&'a TypeGroup<'a>>> = BTreeMap::new();
-        for group in self.usable_groups().filter(|group| self.resolution.admits(from.offered, group)) {
-            let fits = |(position, _): &(usize, Candidate<'_>)| {
-                versions.get(*position).is_some_and(|version| self.resolution.admits(version.offered, group))
-            };
-            by_fitting.entry(of_image.iter().map(fits).collect()).or_default().push(group);
-        }
-        let mut ways: Vec<Way<'a>> = Vec::new();
-        for (fits, groups) in by_fitting {
-            let fitting: Vec<Candidate<'_>> =
-                of_image.iter().zip(fits).filter(|(_, fits)| *fits).map(|((_, candidate), _)| *candidate).collect();
-            let subject = Subject::Image { name: &from.offered.image, strategy: image.strategy() };
-            let Some(found) = forced(subject, &fitting, &from.offered.version) else { continue };
-            let to = found.and_then(|to| of_image.iter().find(|(_, candidate)| candidate.listed.text == to));
-            let to = to.map(|(position, _)| *position);
-            match ways.iter_mut().find(|(known, _)| *known == to) {
-                Some((_, known)) => known.extend(groups),
-                None => ways.push((to, groups)),
-            }
-        }
-        ways
-    }
-
     /// What becomes of pools when their image version expires.
-    pub(super) fn expired_images(&mut self, catalog: &VersionCatalog<'_>) {
+    pub(super) fn expired_images(&mut self, kinds: &PoolKinds<'a, '_>) {
         for version in self.resolution.versions() {
-            let Some(expires) = version.offered.expires else { continue };
-            let moment = after(expires).max(self.settings.now);
-            let ways = self.ways(catalog, version, moment);
-            let of_all = ways.len() == 1;
-            for (to, groups) in ways {
-                match to.and_then(|to| self.resolution.versions().get(to)) {
-                    None => self.stuck_image(catalog, version, expires, (of_all, &groups)),
-                    Some(to) if !version.offered.is_expired() => self.without_image_then(version, expires, to, &groups),
-                    Some(_) => {}
+            let expires = version.offered.expires;
+            if expires.is_none() && !version.offered.is_expired() {
+                continue;
+            }
+            let ways = self.ways(kinds, version, self.moment_of(expires));
+            for way in &ways {
+                let of_all = ways.iter().filter(|other| other.nodes == way.nodes).count() == 1;
+                match way.to {
+                    Destination::Nowhere => self.stuck_image(kinds, version, expires, (of_all, way)),
+                    Destination::Refused(to) => self.refused_image(version, expires, to),
+                    Destination::Version(to) if !version.offered.is_expired() => {
+                        self.without_image_then(version, expires, to, &way.groups);
+                    }
+                    Destination::Version(_) => {}
                 }
             }
         }
@@ -77,43 +38,67 @@ impl<'a> Lint<'a> {
 
     fn stuck_image(
         &mut self,
-        catalog: &VersionCatalog<'_>,
+        kinds: &PoolKinds<'_, '_>,
         version: &ResolvedVersion<'_>,
-        expires: Timestamp,
-        (of_all, groups): (bool, &[&TypeGroup<'_>]),
+        expires: Option<Timestamp>,
+        (of_all, way): (bool, &Way<'_>),
     ) {
-        let image = &version.offered.image;
-        let Some(image) = catalog.images.iter().find(|listed| listed.image.name == *image) else { return };
-        let names: Vec<&str> = groups.iter().flat_map(|group| group.names()).collect();
+        let Some(image) = kinds.image(version) else { return };
+        let names: Vec<&str> = way.groups.iter().flat_map(|group| group.names()).collect();
         let whose = if of_all { "it".to_owned() } else { machine_types(&names) };
+        let others = image.versions.iter().map(|other| &other.listed);
+        let others = others.filter(|other| other.at(self.moment_of(expires)) != Classification::Preview);
+        let newest = others.filter_map(|other| Some((other.version.as_ref().ok()?, other.text))).max();
+        let is_newest = newest.is_some_and(|(_, text)| text == version.offered.version);
+        let rule = if is_newest && !version.offered.is_expired() { Rule::LatestExpires } else { Rule::Stuck };
+        let (who, advice) = match way.nodes {
+            NodeUpdate::Rolling => {
+                (whose, "Add its successor, or move the expirationDate; else owners have to choose another image.")
+            }
+            NodeUpdate::InPlace => (
+                format!("{whose} that are updated in place"),
+                "Add a successor with inPlaceUpdates whose minVersionForUpdate is not above this version, or move the expirationDate.",
+            ),
+        };
+        let why = match way.nodes {
+            NodeUpdate::Rolling => "that is no preview and fits them, and there is none".to_owned(),
+            NodeUpdate::InPlace => out_of_reach(image, version),
+        };
         let strategy = image.strategy();
         let wanted = match strategy {
             "patch" => "a newer version of the same major",
             "minor" => "a newer version",
             _ => "a newer, unexpired version",
         };
-        let others = image.versions.iter().map(|other| &other.listed);
-        let others = others.filter(|other| other.at(after(expires)) != Classification::Preview);
-        let newest = others.filter_map(|other| Some((other.version.as_ref().ok()?, other.text))).max();
-        let is_newest = newest.is_some_and(|(_, text)| text == version.offered.version);
-        let rule = if is_newest && !version.offered.is_expired() { Rule::LatestExpires } else { Rule::Stuck };
         let reason = format!(
-            "{} pools with {whose} are stuck: with updateStrategy {strategy} they need {wanted} that is no preview and fits them, and \
-             there is none.",
+            "{} pools with {who} are stuck: with updateStrategy {strategy} they need {wanted} {why}.",
             self.end(expires)
         );
-        let advice = "Add its successor, or move the expirationDate; else owners have to choose another image.";
         self.find(rule, &version.offered.path, version.offered.title(), reason, advice);
+    }
+
+    /// Pools for which maintenance chooses a version that the API server does not accept yet.
+    fn refused_image(&mut self, version: &ResolvedVersion<'_>, expires: Option<Timestamp>, to: usize) {
+        let Some(to) = self.resolution.versions().get(to) else { return };
+        let reason = format!(
+            "{} pools with it are stuck: maintenance chooses {}, and the API server refuses that because its first stage has not \
+             begun.",
+            self.end(expires),
+            to.offered.version
+        );
+        let advice = format!("Let the lifecycle of {} begin before.", to.offered.version);
+        self.find(Rule::Stuck, &version.offered.path, version.offered.title(), reason, advice);
     }
 
     /// Pools that are moved to a version for which the provider has no image.
     fn without_image_then(
         &mut self,
         from: &ResolvedVersion<'_>,
-        expires: Timestamp,
-        to: &ResolvedVersion<'_>,
+        expires: Option<Timestamp>,
+        to: usize,
         groups: &[&TypeGroup<'_>],
     ) {
+        let Some(to) = self.resolution.versions().get(to) else { return };
         let gets = |version: &ResolvedVersion<'_>, group: &TypeGroup<'_>, region: Option<&str>| {
             let mut there = version.availability.iter().filter(|available| {
                 available.regions.is_empty() || region.is_none_or(|region| available.regions.contains(&region))
@@ -151,21 +136,16 @@ impl<'a> Lint<'a> {
     pub(super) fn kubernetes(&mut self, catalog: &VersionCatalog<'_>) {
         let gaps = self.minor_gaps(catalog);
         for (index, listed) in catalog.kubernetes.iter().enumerate() {
-            let Some(expires) = listed.expires() else { continue };
-            let moment = after(expires).max(self.settings.now);
-            let candidates: Vec<Candidate<'_>> =
-                catalog.kubernetes.iter().map(|listed| Candidate { listed, stage: listed.at(moment) }).collect();
-            let Some(to) = forced(Subject::Kubernetes, &candidates, listed.text) else { continue };
-            let (path, subject) = (kubernetes_path(index), kubernetes_title(listed));
-            if self.is_soon(expires) {
-                let after = match to {
-                    Some(to) => format!("control planes and pools with it are then moved to {to}"),
-                    None => "control planes and pools with it are stuck then".to_owned(),
-                };
-                let reason = format!("It expires in {}; {after}.", in_days(expires, self.settings.now));
-                let advice = "Tell the owners of shoots with it, or move the expirationDate.";
-                self.find(Rule::KubernetesExpiresSoon, path.clone(), subject.clone(), reason, advice);
+            let expires = listed.expires();
+            let has_expired = listed.at(self.settings.now) == Classification::Expired;
+            if expires.is_none() && !has_expired {
+                continue;
             }
+            let moment = self.moment_of(expires);
+            let Ok(Some(update)) = forced_kubernetes(listed.text, catalog, moment) else { continue };
+            let to = update.to.ok();
+            let (path, subject) = (kubernetes_path(index), kubernetes_title(listed));
+            self.kubernetes_ends(&path, &subject, (has_expired, expires), to.as_deref());
             // That the newest one of all expires Gardener refuses itself.
             let is_newest = catalog.kubernetes.iter().all(|other| is_at_most(other, listed));
             let is_below_gap =
@@ -179,6 +159,32 @@ impl<'a> Lint<'a> {
                 let advice = "Add a version of the next minor, or move the expirationDate.";
                 self.find(Rule::Stuck, path, subject, reason, advice);
             }
+        }
+    }
+
+    /// That a version of Kubernetes has expired or does so soon, and where those go who use it.
+    fn kubernetes_ends(
+        &mut self,
+        path: &str,
+        subject: &str,
+        (has_expired, expires): (bool, Option<Timestamp>),
+        to: Option<&str>,
+    ) {
+        let end = match to {
+            Some(to) => format!("are moved to {to}"),
+            None => "are stuck".to_owned(),
+        };
+        if has_expired {
+            let reason = format!("It has expired{}: control planes and pools with it {end}.", self.since_text(expires));
+            let advice = "Remove it once no Shoot uses it; Gardener refuses that as long as a control plane does.";
+            self.find(Rule::Expired, path, subject, reason, advice);
+        } else if let Some(expires) = expires.filter(|expires| self.is_soon(*expires)) {
+            let reason = format!(
+                "It expires in {}; then control planes and pools with it {end}.",
+                in_days(expires, self.settings.now)
+            );
+            let advice = "Tell the owners of shoots with it, or move the expirationDate.";
+            self.find(Rule::KubernetesExpiresSoon, path, subject, reason, advice);
         }
     }
 
@@ -215,40 +221,44 @@ impl<'a> Lint<'a> {
     }
 
     /// `It expires on 2027-03-31. Then`, for a sentence that goes on.
-    fn end(&self, expires: Timestamp) -> String {
-        let (verb, then) = if expires < self.settings.now { ("has expired", "Now") } else { ("expires", "Then") };
-        format!("It {verb} on {}. {then}", day(expires))
+    fn end(&self, expires: Option<Timestamp>) -> String {
+        match expires {
+            Some(expires) if expires >= self.settings.now => format!("It expires on {}. Then", day(expires)),
+            expires => format!("It has expired{}. Now", self.since_text(expires)),
+        }
     }
 
-    /// Where pools with a version go when it expires, for a sentence that goes on: `; pools with it are moved to 2.0.0`.
-    pub(super) fn way_text(
-        &self,
-        catalog: &VersionCatalog<'_>,
-        version: &ResolvedVersion<'_>,
-        expires: Timestamp,
-    ) -> String {
-        let ways = self.ways(catalog, version, after(expires).max(self.settings.now));
-        let targets = ways.iter().filter_map(|(to, _)| self.resolution.versions().get((*to)?));
-        let targets: Vec<&str> = targets.map(|to| to.offered.version.as_str()).collect();
-        let is_somebody_stuck = ways.iter().any(|(to, _)| to.is_none());
-        match (targets.as_slice(), is_somebody_stuck) {
-            ([], false) => String::new(),
-            ([], true) => "; pools with it are stuck".to_owned(),
-            (targets, stuck) => {
-                let depending = if targets.len() > 1 { ", by machine type" } else { "" };
-                let rest = if stuck { ", and some are stuck" } else { "" };
-                format!("; pools with it are moved to {}{depending}{rest}", enumerated(targets))
-            }
-        }
+    /// ` on 2027-03-31`, where there is a date in the past.
+    pub(super) fn since_text(&self, expires: Option<Timestamp>) -> String {
+        expires
+            .filter(|expires| *expires < self.settings.now)
+            .map(|expires| format!(" on {}", day(expires)))
+            .unwrap_or_default()
+    }
+
+    /// The first moment at which a version counts as expired, or the present.
+    pub(super) fn moment_of(&self, expires: Option<Timestamp>) -> Timestamp {
+        expires.map_or(self.settings.now, |expires| after(expires).max(self.settings.now))
     }
 }
 
-/// Where an expired version goes by force; nothing where the list can't be read, which is a finding of its own.
-fn forced<'l>(subject: Subject<'_>, candidates: &[Candidate<'l>], current: &str) -> Option<Option<&'l str>> {
-    match target(subject, candidates, current, true) {
-        Ok(to) => Some(to),
-        Err(NoTarget::EndOfLife { .. } | NoTarget::Nothing { .. }) => Some(None),
-        Err(_) => None,
+/// Why nodes can't be updated in place to a newer version of their image.
+fn out_of_reach(image: &ListedImage<'_>, version: &ResolvedVersion<'_>) -> String {
+    let Ok(current) = Version::parse(&version.offered.version) else { return "with inPlaceUpdates".to_owned() };
+    let newer = image.versions.iter().filter(|other| other.listed.version.as_ref().is_ok_and(|other| *other > current));
+    let minimum = |other: &ListedImageVersion<'_>| {
+        let updates = other.entry.in_place_updates.as_ref().filter(|updates| updates.supported)?;
+        Some((other.listed.text.to_owned(), updates.min_version_for_update.clone()?))
+    };
+    let minima: Vec<String> =
+        newer.filter_map(minimum).map(|(text, minimum)| format!("{text} can be reached from {minimum} on")).collect();
+    match minima.is_empty() {
+        true => "with inPlaceUpdates that is no preview and fits them, and there is none".to_owned(),
+        false => format!(
+            "with inPlaceUpdates that can be reached from {}, and {}",
+            version.offered.version,
+            some_of(minima.iter().map(String::as_str))
+        ),
     }
 }
 
@@ -257,7 +267,7 @@ fn is_at_most(version: &ListedVersion<'_>, other: &ListedVersion<'_>) -> bool {
 }
 
 /// The first moment at which a version counts as expired.
-fn after(expires: Timestamp) -> Timestamp {
+pub(super) fn after(expires: Timestamp) -> Timestamp {
     expires.checked_add(SignedDuration::from_nanos(1)).unwrap_or(expires)
 }
 

@@ -139,6 +139,8 @@ rules! {
     LatestExpires = Warning "latest-expires": "The newest version of an image expires",
     /// A minor of Kubernetes is missing.
     MinorGap = Warning "minor-gap": "A minor of Kubernetes is missing",
+    /// No newer version can be reached in place.
+    InPlaceGap = Warning "in-place-gap": "No newer version can be reached in place",
     /// A version of Kubernetes expires soon.
     KubernetesExpiresSoon = Warning "kubernetes-expires-soon": "A version of Kubernetes expires soon",
     /// A version expires soon.
@@ -157,6 +159,10 @@ rules! {
     MissingRegion = Warning "missing-region": "A flavor has no image in some regions",
     /// Images for a region that the profile does not have.
     UnknownRegion = Warning "unknown-region": "Images for a region that the profile does not have",
+    /// Two versions point to one image.
+    SameImage = Warning "same-image": "Two versions point to one image",
+    /// The name of an image contains another version.
+    OtherVersion = Warning "other-version": "The name of an image contains another version",
     /// The provider's half lists what core's half does not.
     UnlistedImage = Warning "unlisted-image": "The provider config lists an image that nobody is offered",
     /// The provider's half has a flavor that core's half does not.

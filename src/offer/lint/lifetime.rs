@@ -1,18 +1,18 @@
-//! Versions that expire, have expired or should, and those that carry a capability in their name.
+//! Versions that expire, have expired or should, and those that pools can't leave in place.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::jiff::Timestamp;
 
 use super::Lint;
-use super::expiry::{day, in_days, kubernetes_path};
+use super::expiry::{after, in_days, kubernetes_path};
 use super::finding::{Rule, Severity, count, some_of};
+use super::ways::PoolKinds;
 use crate::api::bounded_text::enumerated;
 use crate::capabilities::{Classification, Life};
-use crate::offer::offered::OfferedVersion;
 use crate::offer::resolution::ResolvedVersion;
-use crate::offer::suffix::suffix_of;
-use crate::versions::catalog::{ListedVersion, VersionCatalog};
+use crate::versions::candidates::unfit_in_place;
+use crate::versions::catalog::{ListedImage, ListedVersion, VersionCatalog};
 
 /// A version, where it stands, and whether it says itself that it is supported.
 struct VersionOfList<'l> {
@@ -21,17 +21,19 @@ struct VersionOfList<'l> {
     says_supported: bool,
 }
 
-impl Lint<'_> {
+impl<'a> Lint<'a> {
     pub(super) fn lifetime(&mut self) {
         let catalog = VersionCatalog::new(self.profile.name(), &self.profile.spec);
+        let kinds = PoolKinds::of(self, &catalog);
         for resolved in self.resolution.versions() {
             match resolved.offered.expires {
-                Some(expires) if resolved.offered.is_expired() => self.expired(&catalog, resolved, expires),
-                Some(expires) if self.is_soon(expires) => self.expires_soon(&catalog, resolved, expires),
+                expires if resolved.offered.is_expired() => self.expired(&kinds, resolved, expires),
+                Some(expires) if self.is_soon(expires) => self.expires_soon(&kinds, resolved, expires),
                 _ => {}
             }
         }
-        self.expired_images(&catalog);
+        self.expired_images(&kinds);
+        self.gaps_in_place(&kinds);
         self.kubernetes(&catalog);
         let versions = catalog.kubernetes.iter().zip(&self.profile.spec.kubernetes.versions).enumerate();
         let versions = versions.map(|(index, (listed, written))| VersionOfList {
@@ -48,43 +50,61 @@ impl Lint<'_> {
             });
             self.without_end(&image.image.name, versions.collect());
         }
-        self.suffixes();
+        self.suffixes(&catalog);
     }
 
-    fn expires_soon(&mut self, catalog: &VersionCatalog<'_>, resolved: &ResolvedVersion<'_>, expires: Timestamp) {
+    fn expires_soon(&mut self, kinds: &PoolKinds<'a, '_>, resolved: &ResolvedVersion<'_>, expires: Timestamp) {
         let version = resolved.offered;
-        let outlives = |other: &&ResolvedVersion<'_>| {
-            let OfferedVersion { classification, expires: end, .. } = other.offered;
-            classification.is_active() && end.is_none_or(|end| end > expires)
-        };
-        let lasting: Vec<_> = self.resolution.versions().iter().filter(outlives).collect();
+        let then = after(expires);
+        let listed = kinds.catalog.images.iter().flat_map(|image| &image.versions).map(|version| &version.listed);
+        let stages: Vec<_> = self.resolution.versions().iter().zip(listed.map(|listed| listed.at(then))).collect();
+        let lasting: Vec<&ResolvedVersion<'_>> =
+            stages.iter().filter(|(_, stage)| stage.is_active()).map(|(version, _)| *version).collect();
         let stranded = self.usable_groups().filter(|group| {
             self.can_have(group, resolved) && !lasting.iter().any(|version| self.can_have(group, version))
         });
         let stranded: Vec<&str> = stranded.flat_map(|group| group.names()).collect();
         let when = format!("It expires in {}", in_days(expires, self.settings.now));
-        let successor = lasting
+        let has_successor = stages
             .iter()
-            .map(|other| other.offered)
-            .any(|other| other.image == version.image && other.classification == Classification::Supported);
+            .any(|(other, stage)| other.offered.image == version.image && *stage == Classification::Supported);
+        let way = self.way_text(&self.ways(kinds, resolved, then.max(self.settings.now)));
         let (severity, reason) = if stranded.is_empty() {
-            let after = if successor { "" } else { ", and no supported version of the image lasts longer" };
-            let way = self.way_text(catalog, resolved, expires);
+            let after = if has_successor { "" } else { ", and no supported version of the image lasts longer" };
             (Severity::Warning, format!("{when}; no new pool can select it then{after}{way}."))
         } else {
             let lost = count(stranded.len(), "machine type");
-            (Severity::Error, format!("{when}; then no image is left for {lost}: {}.", some_of(stranded)))
+            (Severity::Error, format!("{when}; then no image is left for {lost}: {}{way}.", some_of(stranded)))
         };
         let advice = "Add its successor before, or move the expirationDate.";
         self.find_as(severity, Rule::ExpiresSoon, &version.path, version.title(), reason, advice);
     }
 
-    fn expired(&mut self, catalog: &VersionCatalog<'_>, resolved: &ResolvedVersion<'_>, expires: Timestamp) {
+    /// A stage without a begin has no date.
+    fn expired(&mut self, kinds: &PoolKinds<'a, '_>, resolved: &ResolvedVersion<'_>, expires: Option<Timestamp>) {
         let version = resolved.offered;
-        let way = self.way_text(catalog, resolved, expires);
-        let reason = format!("It has expired on {}: no new pool can select it{way}.", day(expires));
+        let way = self.way_text(&self.ways(kinds, resolved, self.moment_of(expires)));
+        let since = self.since_text(expires);
+        let reason = format!("It has expired{since}: no new pool can select it{way}.");
         let advice = "Remove it from both halves once no Shoot uses it; Gardener refuses that as long as one does.";
         self.find(Rule::Expired, &version.path, version.title(), reason, advice);
+    }
+
+    /// Versions that pools are updated to in place, and from which no newer one can be reached in place.
+    fn gaps_in_place(&mut self, kinds: &PoolKinds<'a, '_>) {
+        for resolved in self.resolution.versions().iter().filter(|version| !version.offered.is_expired()) {
+            let Some(image) = kinds.image(resolved) else { continue };
+            let missing = unreached(image, &resolved.offered.version, self.settings.now);
+            if missing.is_empty() {
+                continue;
+            }
+            let reason = format!(
+                "No newer version can be reached from it in place: {}. Pools that are updated in place stay at it.",
+                some_of(missing.iter().map(String::as_str))
+            );
+            let advice = "Lower minVersionForUpdate, or add a version in between.";
+            self.find(Rule::InPlaceGap, &resolved.offered.path, resolved.offered.title(), reason, advice);
+        }
     }
 
     /// Versions without an end: deprecated ones, and several supported ones of a minor, as far as Gardener does not refuse those.
@@ -119,34 +139,25 @@ impl Lint<'_> {
             self.find(Rule::TwoSupported, &older.path, format!("{name} {major}.{minor}"), reason, advice);
         }
     }
+}
 
-    /// Suffixes that tell variants of one version apart: automatic updates don't know that they do.
-    fn suffixes(&mut self) {
-        let offer = self.offer();
-        let mut by_suffix: BTreeMap<(&str, &str), Vec<&OfferedVersion>> = BTreeMap::new();
-        for version in offer.images.iter().filter(|version| version.classification.is_active()) {
-            let same_image = offer.images.iter().filter(|other| other.image == version.image);
-            let versions: Vec<&str> = same_image.map(|other| other.version.as_str()).collect();
-            if let Some((_, suffix)) = suffix_of(&version.version, &versions) {
-                by_suffix.entry((&version.image, suffix)).or_default().push(version);
-            }
-        }
-        for ((image, suffix), versions) in by_suffix {
-            let Some(first) = versions.first() else { continue };
-            let titles: Vec<&str> = versions.iter().map(|version| version.version.as_str()).collect();
-            let reason = format!(
-                "The suffix -{suffix} tells variants of one version apart ({}). Automatic updates take such versions for \
-                 newer ones: a pool without the suffix can be moved to a version with it, whatever its machine type can run.",
-                enumerated(&titles)
-            );
-            let advice = if offer.declares_capabilities {
-                "Make flavors of the variants, and remove the versions with the suffix once no Shoot uses them."
-            } else {
-                "Make flavors of the variants: cloudprofile convert does it."
-            };
-            self.find(Rule::VersionSuffix, &first.path, image, reason, advice);
+/// The newer versions with `inPlaceUpdates` that are out of reach, with what they need; empty where one is in reach.
+fn unreached(image: &ListedImage<'_>, version: &str, now: Timestamp) -> Vec<String> {
+    let Some(from) = image.versions.iter().find(|known| known.listed.text == version) else { return Vec::new() };
+    let (true, Ok(current)) = (from.is_updated_in_place(), &from.listed.version) else { return Vec::new() };
+    let newer = image.versions.iter().filter(|other| {
+        let stage = other.listed.at(now);
+        let is_newer = other.listed.version.as_ref().is_ok_and(|other| other > current);
+        is_newer && other.is_updated_in_place() && stage.is_active() && stage != Classification::Preview
+    });
+    let mut missing = Vec::new();
+    for other in newer {
+        match unfit_in_place(other, version) {
+            None => return Vec::new(),
+            Some(unfit) => missing.push(format!("{}: {unfit}", other.listed.text)),
         }
     }
+    missing
 }
 
 fn says_supported<'v>(version: impl Into<Life<'v>>) -> bool {

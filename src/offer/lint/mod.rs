@@ -4,7 +4,8 @@
 //! * `namespaced`: the same for a NamespacedCloudProfile and the CloudProfile that it extends;
 //! * `capabilities`: definitions that don't do what they look like;
 //! * `flavors`, `machine_types`, `order`, `regions`: who gets which image;
-//! * `lifetime`, `expiry`, `size`: what will stop to work, and where pools go then;
+//! * `same_image`, `suffixes`: versions that point to the image of another one, or carry a variant in their name;
+//! * `lifetime`, `expiry`, `ways`, `size`: what will stop to work, and where pools go then;
 //! * `finding`: how all of them say it.
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -28,7 +29,10 @@ mod order;
 mod reading;
 mod refusals;
 mod regions;
+mod same_image;
 mod size;
+mod suffixes;
+mod ways;
 
 pub(super) use finding::some_of;
 pub use finding::{Finding, Rule, Severity};
@@ -94,6 +98,7 @@ pub fn lint(document: &Value, settings: Settings, providers: Providers) -> Resul
         lint.machine_types();
         lint.order();
         lint.regions();
+        lint.same_images();
         lint.capabilities();
     }
     lint.lifetime();

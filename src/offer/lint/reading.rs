@@ -138,7 +138,8 @@ pub(super) fn of_misfit(misfit: Misfit) -> Finding {
             let advice = match (draft_name(&path, &known), nearest) {
                 (Some(today), _) => {
                     format!(
-                        "A draft of GEP-33 had it; write {today}, a list (see docs/cloudprofiles.md#unknown-member)."
+                        "A draft of GEP-33 had it; write {today}, a list, or convert the profile with cloudprofile convert \
+                         --from draft."
                     )
                 }
                 (None, Some(nearest)) => format!("Write {nearest}, or remove it."),
@@ -170,7 +171,13 @@ fn refused_member(error: &DecodeError) -> Finding {
     let path = format!("{CONFIG}.{}", error.path);
     if error.message.starts_with("unknown field") {
         let reason = "The provider has no such member here: it refuses its half as a whole.";
-        return finding(Rule::UnknownMember, path, reason.to_owned(), "Remove it, or correct its name.".to_owned());
+        let advice = match split_last(&path) {
+            Some((_, "capabilities" | "capabilitySets")) => {
+                "A draft of GEP-33 had it; convert the profile with cloudprofile convert --from draft."
+            }
+            _ => "Remove it, or correct its name.",
+        };
+        return finding(Rule::UnknownMember, path, reason.to_owned(), advice.to_owned());
     }
     refused_document(&path, &error.message)
 }

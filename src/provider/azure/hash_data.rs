@@ -6,6 +6,13 @@ use crate::api::gardener::{DataVolume, WorkerPool};
 use crate::pool::config_items::{self, ByValuesSince};
 use crate::pool::hash::{HashError, HashItems, ProviderItems};
 
+/// Names in the hash of what the infrastructure and the provider status give.
+const IDENTITY: &str = "infrastructureProviderStatus.identity.id";
+const SCALE_SET: &str = "providerStatus.vmoDependencies[].name";
+const ZONE_SUBNET: &str = "infrastructureProviderStatus.networks.subnets[].name";
+/// All of them.
+pub(super) const INFRASTRUCTURE_INPUTS: &[&str] = &[IDENTITY, SCALE_SET, ZONE_SUBNET];
+
 /// Kubernetes version from which values of the provider config are hashed.
 const BY_VALUES_SINCE: ByValuesSince = ByValuesSince { major: 1, minor: 35 };
 
@@ -30,9 +37,9 @@ pub fn provider_items(volumes: &[&DataVolume], facts: UnitFacts<'_>, config_item
         items.push_some(format!("dataVolumes[{name}].type"), volume_type.as_deref());
     }
     let UnitFacts { identity, scale_set, zone_subnet } = facts;
-    items.push_some("infrastructureProviderStatus.identity.id", identity.map(|identity| identity.id.as_str()));
-    items.push_some("providerStatus.vmoDependencies[].name", scale_set);
-    items.push_some("infrastructureProviderStatus.networks.subnets[].name", zone_subnet);
+    items.push_some(IDENTITY, identity.map(|identity| identity.id.as_str()));
+    items.push_some(SCALE_SET, scale_set);
+    items.push_some(ZONE_SUBNET, zone_subnet);
     let mut with_config = items.clone();
     with_config.extend(config_items);
     ProviderItems {

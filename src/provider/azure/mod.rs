@@ -93,6 +93,10 @@ impl Provider for Azure {
         vec!["/properties/storageProfile/imageReference".to_owned()]
     }
 
+    fn infrastructure_inputs(&self) -> &'static [&'static str] {
+        hash_data::INFRASTRUCTURE_INPUTS
+    }
+
     fn pool_items(&self, pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
         let config_items = hash_data::config_items(pool, &pool_config(pool)?)?;
         Ok(hash_data::provider_items(&sorted_data_volumes(pool), UnitFacts::default(), &config_items))

@@ -48,6 +48,10 @@ impl Provider for OpenStack {
         zonal::provider_items(pool, &config, || Ok(server_groups::policy(&config).map(str::to_owned)))
     }
 
+    fn infrastructure_inputs(&self) -> &'static [&'static str] {
+        zonal::INFRASTRUCTURE_INPUTS
+    }
+
     fn described_dependencies(
         &self,
         context: WorkerContext<'_>,

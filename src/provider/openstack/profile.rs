@@ -137,13 +137,19 @@ impl ImageVersion {
     }
 }
 
-/// Adds the name for all regions if the region has no image. Without a region, it is added last.
+/// Adds the name for all regions if the region has no image or an empty id. Without a region, it is added last.
 fn with_global<'a>(
     mut references: Vec<ListedReference<'a>>,
     image: &'a str,
     region: Option<&str>,
 ) -> Vec<ListedReference<'a>> {
-    if !image.is_empty() && (region.is_none() || references.is_empty()) {
+    if image.is_empty() {
+        return references;
+    }
+    for reference in references.iter_mut().filter(|reference| reference.value.is_empty()) {
+        *reference = ListedReference { region: reference.region, member: "image", value: image };
+    }
+    if region.is_none() || references.is_empty() {
         references.push(ListedReference { region: None, member: "image", value: image });
     }
     references

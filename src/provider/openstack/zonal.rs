@@ -73,6 +73,11 @@ impl<'a> OpenStackWorker<'a> {
 /// Path of the server group within a pool.
 const SERVER_GROUP: &str = "providerConfig.serverGroup";
 
+/// Name in the hash of the server group, which the provider status records.
+const SERVER_GROUP_INPUT: &str = "server group";
+/// Names in the hash of what the infrastructure and the provider status give.
+pub(super) const INFRASTRUCTURE_INPUTS: &[&str] = &[SERVER_GROUP_INPUT];
+
 /// Returns the OpenStack hash inputs of a pool.
 ///
 /// # Errors
@@ -87,7 +92,7 @@ pub(super) fn provider_items(
     }
     let mut items = HashItems::default();
     if !pool.update_strategy.is_some_and(UpdateStrategy::is_in_place) {
-        items.push_some("server group", server_group()?);
+        items.push_some(SERVER_GROUP_INPUT, server_group()?);
     }
     let rolls = config.machine_labels.iter().filter(|label| label.trigger_rolling_on_update);
     let mut labels: Vec<_> = rolls.map(|MachineLabel { name, value, .. }| (name, format!("{name}={value}"))).collect();

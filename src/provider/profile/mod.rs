@@ -60,6 +60,11 @@ pub trait ProfileFormat: Send + Sync {
         vec![architecture_definition()]
     }
 
+    /// Names that proposals and earlier versions had for one of these capabilities; the provider does not know them.
+    fn former_names(&self, _capability: &str) -> &'static [&'static str] {
+        &[]
+    }
+
     /// The effective capabilities: those that a CloudProfile declares, or the implicit ones of the old format.
     fn definitions<'a>(&self, declared: &'a [CapabilityDefinition]) -> Cow<'a, [CapabilityDefinition]> {
         if declared.is_empty() { Cow::Owned(self.old_format_definitions()) } else { Cow::Borrowed(declared) }

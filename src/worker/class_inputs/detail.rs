@@ -23,7 +23,7 @@ pub enum Detail {
 
 impl Detail {
     /// From fine to coarse.
-    pub(super) const ALL: [Self; 4] = [Self::Fields, Self::Lists, Self::Roots, Self::Whole];
+    pub(crate) const ALL: [Self; 4] = [Self::Fields, Self::Lists, Self::Roots, Self::Whole];
 
     pub(super) fn number(self) -> u64 {
         match self {

@@ -373,3 +373,69 @@ fn the_names_of_drafts_become_those_of_today() {
     let broken = convert(&replaced(&sets, &[("cpu: \"16\"", "cpu: sixteen")]));
     assert_eq!((broken.code, broken.stdout.as_str()), (3, ""), "what lint calls an error is not written: {broken:?}");
 }
+
+fn from_draft(text: &str) -> crate::binary::Outcome {
+    outcome(command(&["cloudprofile", "convert", "--from", "draft", "-"]), text)
+}
+
+#[test]
+fn drafts_of_the_proposal_become_clean() {
+    for name in ["draft-azure.yaml", "draft-aws.yaml"] {
+        let converted = from_draft(&crate::versions::finding_input(name));
+        assert_eq!(converted.code, 1, "the order is for a person to decide: {}", converted.stderr);
+        let arguments = ["cloudprofile", "lint", "-", "--at", "2026-02-01", "-o", "json"];
+        let linted = outcome(command(&arguments), &converted.stdout).json();
+        let findings = linted["profiles"][0]["findings"].as_array().unwrap();
+        assert!(!findings.iter().any(|finding| finding["severity"] == "error"), "{findings:#?}");
+    }
+    let aws = from_draft(&crate::versions::finding_input("draft-aws.yaml")).stdout;
+    assert_eq!(aws.matches("- ami: ami-").count(), 2, "{aws}");
+    let second = aws.split("- capabilities:").nth(3).unwrap();
+    assert!(second.contains("legacy-bios") && second.contains("ami-0123456789abcdef1"), "{second}");
+}
+
+#[test]
+fn errors_of_drafts_name_the_given_path() {
+    let aws = crate::versions::finding_input("draft-aws.yaml");
+    let azure = crate::versions::finding_input("draft-azure.yaml");
+    let second = "ami-0123456789abcdef1, ";
+    for (text, path) in [
+        (replaced(&aws, &[(second, &format!("{second}os: linux, "))]), "machineImages[0].versions[0].regions[1].os"),
+        (
+            replaced(&aws, &[(second, &format!("{second}architecture: arm64, "))]),
+            "versions[0].regions[1].architecture: arm64",
+        ),
+        (replaced(&azure, &[("architecture: arm64\n", "architecture: amd64\n")]), "versions[0].architecture: amd64"),
+        (
+            replaced(
+                &azure,
+                &[(
+                    "Images/gardenlinux-nvme/Versions/1592.2.0\n",
+                    "Images/gardenlinux-nvme/Versions/1592.2.0\n        os: x\n",
+                )],
+            ),
+            "machineImages[0].versions[2].os",
+        ),
+        (replaced(&aws, &[("[\"amd64\", \"arm64\"]", "[\"amd64\", \"aarch64\"]")]), "spec.capabilities.architecture"),
+    ] {
+        let refused = from_draft(&text);
+        assert_eq!((refused.code, refused.stdout.as_str()), (3, ""), "{refused:?}");
+        assert!(refused.stderr.contains(path), "{path}: {}", refused.stderr);
+    }
+}
+
+#[test]
+fn names_of_drafts_lead_to_the_option() {
+    for name in ["draft-azure.yaml", "draft-aws.yaml"] {
+        let text = crate::versions::finding_input(name);
+        let refused = outcome(command(&["cloudprofile", "convert", "-"]), &text);
+        assert_eq!((refused.code, refused.stdout.as_str()), (3, ""), "{refused:?}");
+        let hint = "spec.capabilities: only drafts of GEP-33 have this member; convert the profile with --from draft";
+        assert!(refused.stderr.contains(hint), "{}", refused.stderr);
+        let linted = outcome(command(&["cloudprofile", "lint", "-", "-o", "json"]), &text).json();
+        let findings = linted["profiles"][0]["findings"].as_array().unwrap().iter();
+        let told: Vec<_> =
+            findings.filter(|found| found["advice"].as_str().unwrap().contains("--from draft")).collect();
+        assert!(told.len() >= 3, "{told:#?}");
+    }
+}

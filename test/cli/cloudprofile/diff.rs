@@ -50,7 +50,7 @@ fn what_shoots_choose_besides_images_is_compared() {
     let profile = example("azure");
     for (code, from, to, expected) in [
         (4, "version: 1.33.6", "version: 1.33.7", "Kubernetes versions"),
-        (4, "2027-06-30T23:59:59Z", "2020-06-30T23:59:59Z", "expired until 2020-06-30"),
+        (4, "2027-06-30T23:59:59Z", "2020-06-30T23:59:59Z", "expired since 2020-06-30"),
         (1, "version: 1.33.6", "version: 1.33.6\n      classification: deprecated", "deprecated until 2027-06-30"),
         (4, "name: northeurope", "name: norwayeast", "Regions that are gone"),
         (4, ", {name: \"3\"}]", "]", "Zones that are gone"),
@@ -68,4 +68,22 @@ fn names_of_others_stay_text_in_markdown() {
     let hostile = replaced(&example("azure"), &[("{name: Standard_D8s_v5, cpu", "{name: \"<b>|@all\", cpu")]);
     let shown = diff(&hostile, &["-o", "markdown"]).stdout;
     assert!(shown.contains("&lt;b&gt;\\|&#64;all") && !shown.contains("<b>"), "{shown}");
+}
+
+#[test]
+fn expired_versions_are_not_to_be_had() {
+    let version =
+        "    - version: 1592.9.0\n      classification: deprecated\n      expirationDate: \"2027-03-31T23:59:59Z\"\n";
+    let added = "    - version: 1592.8.0\n      expirationDate: \"2026-01-31T23:59:59Z\"\n      cri: [{name: containerd}]\n      capabilityFlavors:\n      - {architecture: [amd64], hypervisorType: [gen2]}\n";
+    let image = "      - version: 1592.9.0\n        capabilityFlavors:\n";
+    let added_image = "      - version: 1592.8.0\n        capabilityFlavors:\n        - capabilities: {architecture: [amd64], hypervisorType: [gen2]}\n          urn: example:gardenlinux:gen2:1592.8.0\n";
+    let new = replaced(
+        &example("azure"),
+        &[(version, &format!("{added}{version}")), (image, &format!("{added_image}{image}"))],
+    );
+    let shown = diff(&new, &[]);
+    assert_eq!(shown.code, 1, "{shown:?}");
+    assert!(!shown.stdout.contains("Can be had now"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("New images of versions that no new pool can select"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("expired since 2026-01-31"), "{}", shown.stdout);
 }

@@ -5,6 +5,7 @@ mod convert;
 mod diff;
 mod documentation;
 mod lint;
+mod lint_versions;
 mod matrix;
 
 /// The moment at which everything is judged.

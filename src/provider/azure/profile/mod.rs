@@ -34,6 +34,11 @@ impl ProfileFormat for Azure {
         vec![architecture_definition(), networking]
     }
 
+    fn former_names(&self, capability: &str) -> &'static [&'static str] {
+        // GEP-33 calls it `network` in its examples.
+        if capability == NETWORKING { &["network", "networking", "acceleratedNetworking"] } else { &[] }
+    }
+
     fn realm(&self, regions: &[Region]) -> &'static str {
         let of_region = |region: &Region| AzureCloud::of_region(&region.name);
         regions.first().map_or(AzureCloud::Public, of_region).realm()
