@@ -169,7 +169,9 @@ mod tests {
     #[test]
     fn kubernetes_versions_of_documents_are_users() {
         let mut users = VersionUsers::new([(None, "1.33.1".to_owned()), (None, "1.34.0".to_owned())]);
-        users.add("Shoot a/b", &Needs { kubernetes: ["1.33".to_owned()].into(), ..Needs::default() });
+        let mut needs = Needs::default();
+        needs.kubernetes.insert("1.33".to_owned());
+        users.add("Shoot a/b", &needs);
         assert_eq!((users.of(None, "1.33.1").users, users.of(None, "1.34.0").users), (1, 0));
     }
 }
