@@ -37,8 +37,7 @@ pub(super) fn validate_kubernetes(
                 &version.version,
                 r"all Kubernetes versions must match the regex ^([0-9]+\.){2}[0-9]+$",
             );
-        }
-        if versions.iter().take(index).any(|earlier| earlier.version == version.version) {
+        } else if versions.iter().take(index).any(|earlier| earlier.version == version.version) {
             errors.duplicate(path.child("version"), &version.version);
         }
         validate_life(Life::from(version), gates, path, errors);
@@ -51,7 +50,9 @@ pub(super) fn validate_kubernetes(
 fn validate_latest(versions: &[ExpirableVersion], path: FieldPath<'_>, errors: &mut FieldErrors) {
     let parsed: Option<Vec<_>> =
         versions.iter().map(|version| Some((Version::parse(&version.version).ok()?, version))).collect();
-    let latest = parsed.and_then(|parsed| parsed.into_iter().max_by(|a, b| a.0.cmp(&b.0)));
+    // Of equal ones the first counts.
+    let latest = parsed
+        .and_then(|parsed| parsed.into_iter().reduce(|latest, next| if next.0 > latest.0 { next } else { latest }));
     let Some((_, latest)) = latest else {
         errors.invalid(path, "", "failed to determine the latest kubernetes version from the cloud profile");
         return;
@@ -66,8 +67,7 @@ fn validate_latest(versions: &[ExpirableVersion], path: FieldPath<'_>, errors: &
         let detail =
             format!("classification expired of latest kubernetes version ('{}') must not be set", latest.version);
         // Gardener prints the expiration date, also where there is none.
-        let expiration = latest.expiration_date.as_deref().unwrap_or("null");
-        errors.invalid(latest_path.child("lifecycle"), expiration, detail);
+        errors.invalid(latest_path.child("lifecycle"), &latest.expiration_date, detail);
     }
 }
 
@@ -80,8 +80,14 @@ fn is_release(version: &str) -> bool {
 
 /// Validates classification, expiration and lifecycle of a version.
 pub(super) fn validate_life(life: Life<'_>, gates: FeatureGates, path: FieldPath<'_>, errors: &mut FieldErrors) {
+    let lifecycle = path.child("lifecycle");
+    if !life.stages.is_empty() && !gates.lifecycle {
+        let gate = "lifecycles are not allowed with disabled VersionClassificationLifecycle feature gate";
+        errors.forbidden(lifecycle, gate);
+        return;
+    }
     match life.classification {
-        Some("expired") => {
+        Some("expired") if life.stages.is_empty() => {
             errors.forbidden(path.child("classification"), "cannot specify `classification` expired");
         }
         Some(classification) if !WRITTEN.contains(&classification) => {
@@ -92,12 +98,6 @@ pub(super) fn validate_life(life: Life<'_>, gates: FeatureGates, path: FieldPath
     if life.stages.is_empty() {
         return;
     }
-    let lifecycle = path.child("lifecycle");
-    if !gates.lifecycle {
-        let gate = "lifecycles are not allowed with disabled VersionClassificationLifecycle feature gate";
-        errors.forbidden(lifecycle, gate);
-        return;
-    }
     if life.classification.is_some() || life.expiration_date.is_some() {
         let detail = "cannot specify `classification` or `expirationDate` in combination with `lifecycle`";
         errors.forbidden(path, detail);
@@ -105,26 +105,46 @@ pub(super) fn validate_life(life: Life<'_>, gates: FeatureGates, path: FieldPath
     validate_stages(life.stages, lifecycle, errors);
 }
 
+/// Each kind of error for all stages, as Gardener lists them.
 fn validate_stages(stages: &[LifecycleStage], path: FieldPath<'_>, errors: &mut FieldErrors) {
-    let (mut reached, mut began) = (None, None);
+    for (index, stage) in stages.iter().enumerate() {
+        let classification = stage.classification.as_str();
+        if !WRITTEN.contains(&classification) {
+            errors.not_supported(path.index(index).child("classification"), classification, WRITTEN);
+        }
+    }
+    for (index, stage) in stages.iter().enumerate() {
+        let classification = stage.classification.as_str();
+        if stages.iter().take(index).any(|earlier| earlier.classification == classification) {
+            errors.duplicate(path.index(index).child("classification"), classification);
+        }
+    }
+    validate_order(stages, path, errors);
+    validate_start_times(stages, path, errors);
+}
+
+/// Each stage against the one before.
+fn validate_order(stages: &[LifecycleStage], path: FieldPath<'_>, errors: &mut FieldErrors) {
+    let position = |stage: &LifecycleStage| ORDER.iter().position(|known| *known == stage.classification);
+    for (index, (before, stage)) in stages.iter().zip(stages.iter().skip(1)).enumerate() {
+        let (Some(earlier), Some(later)) = (position(before), position(stage)) else { continue };
+        if later < earlier {
+            let classification = stage.classification.as_str();
+            let detail = format!(
+                "lifecycle classifications not in expected order ({}): {classification} must be before {}",
+                ORDER.join(", "),
+                before.classification
+            );
+            errors.invalid(path.index(index + 1).child("classification"), classification, detail);
+        }
+    }
+}
+
+fn validate_start_times(stages: &[LifecycleStage], path: FieldPath<'_>, errors: &mut FieldErrors) {
+    let mut began = None;
     for (index, stage) in stages.iter().enumerate() {
         let path = path.index(index);
-        let classification = stage.classification.as_str();
-        let position = ORDER.iter().position(|known| *known == classification);
-        if position.is_none() {
-            errors.not_supported(path.child("classification"), classification, WRITTEN);
-        } else if stages.iter().take(index).any(|earlier| earlier.classification == classification) {
-            errors.duplicate(path.child("classification"), classification);
-        } else if let Some(before) = reached.filter(|reached| position < Some(*reached)) {
-            let before = ORDER.get(before).copied().unwrap_or_default();
-            let detail = format!(
-                "lifecycle classifications not in expected order ({}): {classification} must be before {before}",
-                ORDER.join(", ")
-            );
-            errors.invalid(path.child("classification"), classification, detail);
-        }
-        reached = reached.max(position);
-        // Invalid times are rejected before, when the object is decoded.
+        // Kubernetes refuses what is no time before.
         let start = stage.start_time.as_deref().and_then(|start| start.parse::<Timestamp>().ok());
         if stage.start_time.is_none() && index > 0 {
             errors.required(path, "only the leading lifecycle elements can have the start time optional");
@@ -193,10 +213,30 @@ mod tests {
     #[test]
     fn a_lifecycle_does_not_end_the_latest() {
         let stages = json!([{"classification": "supported"}, {"classification": "expired", "startTime": "2027-01-01T00:00:00Z"}]);
-        let error = "spec.kubernetes.versions[].lifecycle: Invalid value: \"null\": classification expired of latest kubernetes \
+        let error = "spec.kubernetes.versions[].lifecycle: Invalid value: null: classification expired of latest kubernetes \
                      version ('1.34.2') must not be set";
         assert_eq!(errors_of(json!([{"version": "1.34.2", "lifecycle": stages}, {"version": "1.33.6"}])), [error]);
         assert!(errors_of(json!([{"version": "1.34.2"}, {"version": "1.33.6", "lifecycle": stages}])).is_empty());
+    }
+
+    #[test]
+    fn stages_are_listed_by_kind_of_error() {
+        let stages = json!([
+            {"classification": "expired", "startTime": "2027-01-01T00:00:00Z"},
+            {"classification": "preview", "startTime": "2026-01-01T00:00:00Z"},
+            {"classification": "expired", "startTime": "2028-01-01T00:00:00Z"},
+            {"classification": "later"},
+        ]);
+        let errors = errors_of(json!([{"version": "1.34.2"}, {"version": "1.33.6", "lifecycle": stages}]));
+        let starts = [
+            "spec.kubernetes.versions[1].lifecycle[3].classification: Unsupported value",
+            "spec.kubernetes.versions[1].lifecycle[2].classification: Duplicate value",
+            "spec.kubernetes.versions[1].lifecycle[1].classification: Invalid value",
+            "spec.kubernetes.versions[1].lifecycle[1]: Invalid value",
+            "spec.kubernetes.versions[1].lifecycle[3]: Required value",
+        ];
+        assert_eq!(errors.len(), starts.len(), "{errors:#?}");
+        assert!(errors.iter().zip(starts).all(|(error, start)| error.starts_with(start)), "{errors:#?}");
     }
 
     #[test]
