@@ -1,12 +1,22 @@
 //! Files that are written as a whole or not at all.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
+use tempfile::{Builder, NamedTempFile};
 
-/// Writes a text beside the file first, then into its place: whoever reads it gets what was there before or this.
+/// How names of files end that are not in their place yet.
+const SUFFIX: &str = ".gardener-extension-worker.tmp";
+/// A file that is this old and not in its place was left behind by a process that was killed.
+const LEFT_BEHIND: Duration = Duration::from_secs(60 * 60);
+/// Links that are followed to a file.
+const MOST_LINKS: usize = 40;
+
+/// Writes a text beside the file first, then into its place: whoever reads it gets what was there before or this. A link stays, and what it
+/// leads to is written. Permissions stay.
 ///
 /// # Errors
 /// When it can't be written, with its name; what was there stays.
@@ -20,17 +30,147 @@ pub(super) fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
 /// As [`write_whole`].
 pub(super) fn write_whole_by(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+    write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
 ) -> anyhow::Result<()> {
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let beside = path.with_file_name(format!(".{name}.{}", std::process::id()));
     let put = || {
-        let mut file = BufWriter::new(File::create(&beside)?);
-        write(&mut file)?;
-        file.into_inner()?.sync_all()?;
-        fs::rename(&beside, path)
+        let target = target(path)?;
+        remove_left_behind(&target);
+        let file = beside(&target)?;
+        let mut writer = BufWriter::new(file.as_file());
+        write(&mut writer)?;
+        writer.flush()?;
+        drop(writer);
+        file.as_file().sync_all()?;
+        file.persist(&target).map(drop).map_err(io::Error::from)
     };
-    put()
-        .inspect_err(|_| drop(fs::remove_file(&beside)))
-        .with_context(|| format!("{}: can't be written", path.display()))
+    put().with_context(|| format!("{}: can't be written", path.display()))
+}
+
+/// The file that a path leads to, which may not be there yet.
+fn target(path: &Path) -> io::Result<PathBuf> {
+    let mut target = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if !fs::symlink_metadata(&target).is_ok_and(|metadata| metadata.is_symlink()) {
+            return Ok(target);
+        }
+        let link = fs::read_link(&target)?;
+        target = folder(&target).join(link);
+    }
+    Err(io::Error::other("too many links"))
+}
+
+/// A file of a name that nobody can foresee, in the folder of the target and with its permissions.
+fn beside(target: &Path) -> io::Result<NamedTempFile> {
+    let prefix = prefix(target);
+    let mut builder = Builder::new();
+    builder.prefix(&prefix).suffix(SUFFIX);
+    match fs::metadata(target) {
+        Ok(metadata) => {
+            let file = builder.tempfile_in(folder(target))?;
+            file.as_file().set_permissions(metadata.permissions())?;
+            Ok(file)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => with_usual_permissions(&mut builder, target),
+        Err(error) => Err(error),
+    }
+}
+
+/// A new file that others may read, as far as the umask lets them.
+#[cfg(unix)]
+fn with_usual_permissions(builder: &mut Builder<'_, '_>, target: &Path) -> io::Result<NamedTempFile> {
+    use std::os::unix::fs::PermissionsExt as _;
+    builder.permissions(fs::Permissions::from_mode(0o666)).tempfile_in(folder(target))
+}
+
+/// A new file.
+#[cfg(not(unix))]
+fn with_usual_permissions(builder: &mut Builder<'_, '_>, target: &Path) -> io::Result<NamedTempFile> {
+    builder.tempfile_in(folder(target))
+}
+
+/// Removes what processes have left behind that were killed. What can't be removed only takes room.
+fn remove_left_behind(target: &Path) {
+    let prefix = prefix(target);
+    let Ok(entries) = fs::read_dir(folder(target)) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let name = entry.file_name();
+        let is_ours = name.to_str().is_some_and(|name| name.starts_with(&prefix) && name.ends_with(SUFFIX));
+        if is_ours && entry.metadata().is_ok_and(|metadata| is_left_behind(&metadata, SystemTime::now())) {
+            drop(fs::remove_file(entry.path()));
+        }
+    }
+}
+
+fn is_left_behind(metadata: &Metadata, now: SystemTime) -> bool {
+    let age = metadata.modified().ok().and_then(|modified| now.duration_since(modified).ok());
+    metadata.is_file() && age.is_some_and(|age| age >= LEFT_BEHIND)
+}
+
+fn prefix(target: &Path) -> String {
+    let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    format!(".{name}.")
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        Some(_) | None => Path::new("."),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn permissions_and_links_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, link] = ["lock.yaml", "link.yaml"].map(|name| folder.path().join(name));
+        fs::write(&file, "before").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        symlink("lock.yaml", &link).unwrap();
+        write_whole(&link, "after").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!((fs::read_to_string(&file).unwrap().as_str(), mode(&file)), ("after", 0o600));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_planted_link_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, victim] = ["lock.yaml", "victim"].map(|name| folder.path().join(name));
+        fs::write(&victim, "untouched").unwrap();
+        symlink(&victim, folder.path().join(format!(".lock.yaml.{}", std::process::id()))).unwrap();
+        write_whole(&file, "new").unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+    }
+
+    #[test]
+    fn leftovers_are_removed_when_they_are_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("lock.yaml");
+        let [old, new] = ["a", "b"].map(|name| folder.path().join(format!(".lock.yaml.{name}{SUFFIX}")));
+        for path in [&old, &new] {
+            fs::write(path, "half").unwrap();
+        }
+        File::options().write(true).open(&old).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        write_whole(&file, "new").unwrap();
+        assert!(!old.exists() && new.exists());
+    }
+
+    #[test]
+    fn links_in_a_circle_are_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link.yaml");
+        symlink("link.yaml", &link).unwrap();
+        let error = write_whole(&link, "new").unwrap_err();
+        assert!(format!("{error:#}").contains("too many links"), "{error:#}");
+    }
 }
