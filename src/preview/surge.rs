@@ -1,4 +1,4 @@
-//! How a roll or an update in place proceeds: how many machines more and how many fewer at a time
+//! How a roll or an update in place proceeds: how many extra and how many missing machines it may have at a time
 //! (machine-controller-manager v0.62, `ResolveFenceposts`).
 
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::api::gotext::duration::Duration;
 
-/// The numbers of one deployment.
+/// The resolved bounds of one deployment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SurgePlan {
@@ -14,48 +14,48 @@ pub struct SurgePlan {
     pub max_surge: String,
     /// `maxUnavailable` of the deployment.
     pub max_unavailable: String,
-    /// Machines above the wanted number.
+    /// Machines above the target number.
     pub above: i64,
     /// Machines that may be missing.
     pub missing: i64,
-    /// Whether a person selects the machines.
+    /// Whether a user selects the machines.
     pub manual: bool,
-    /// Whether both numbers came to 0, and one missing machine is taken instead.
+    /// Whether both bounds resolve to 0, so that one missing machine is allowed instead.
     pub both_zero: bool,
-    /// How long it takes by the settings; absent without machines, and where a person selects them.
+    /// The duration according to the settings; absent without machines, and if a user selects them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
 }
 
-/// How long a roll or an update in place takes by its settings, in seconds. What machines take to start and nodes to drain or to be
-/// updated nobody knows before: only what they may take.
+/// How long a roll or an update in place takes according to its settings, in seconds. The time that machines need to
+/// start and nodes need to drain or update is unknown, so their timeouts are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pace {
-    /// At the longest: each round takes all that it may.
+    /// Upper bound: every round uses its timeouts in full.
     pub longest_seconds: i64,
-    /// At the shortest: machines are there at once, and old ones go at once.
+    /// Lower bound: machines start and drain without delay.
     pub shortest_seconds: i64,
-    /// As many machines as may be replaced or updated at a time are one round.
+    /// Number of rounds; in each, as many machines are replaced or updated as the bounds allow.
     pub rounds: i64,
-    /// How long a new machine must be ready before it counts.
+    /// How long a new machine must be ready before it is available.
     pub min_ready_seconds: i64,
-    /// How long a machine may take until its node is there.
+    /// How long a machine may take until its node joins.
     pub creation_timeout_seconds: i64,
-    /// How long a node may take to be drained.
+    /// How long a node may take to drain.
     pub drain_timeout_seconds: i64,
     /// How long a node may take to be updated in place; absent for a roll.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_place_update_timeout_seconds: Option<i64>,
 }
 
-/// What machine-controller-manager takes where the pool says nothing, in seconds.
+/// Defaults of machine-controller-manager for pools without these settings, in seconds.
 const CREATION_TIMEOUT: i64 = 20 * 60;
 const DRAIN_TIMEOUT: i64 = 2 * 60 * 60;
 const IN_PLACE_UPDATE_TIMEOUT: i64 = 20 * 60;
 
-/// The plan of a MachineDeployment document with that many replicas; `None` without a strategy that has bounds:
-/// numbers or percentages, as they are planned.
+/// Computes the plan of a MachineDeployment document with this number of replicas. Returns `None` without a strategy
+/// with valid bounds, which are numbers or percentages.
 pub(super) fn surge_plan(deployment: &Value, replicas: i64) -> Option<SurgePlan> {
     let strategy = deployment.pointer("/spec/strategy")?;
     let kind = ["rollingUpdate", "inPlaceUpdate"].into_iter().find(|kind| strategy.get(kind).is_some())?;
@@ -63,7 +63,7 @@ pub(super) fn surge_plan(deployment: &Value, replicas: i64) -> Option<SurgePlan>
     let in_place = strategy["type"] == "InPlaceUpdate";
     let manual = in_place && bounds["orchestrationType"] == "Manual";
     let (surge, unavailable) = (&bounds["maxSurge"], &bounds["maxUnavailable"]);
-    // Rounded up and down, as percentages of what shall run.
+    // Percentages refer to the target number; the surge is rounded up and unavailability down.
     let above = if manual { 0 } else { resolve(surge, replicas, true)? };
     let mut missing = resolve(unavailable, replicas, false)?;
     let both_zero = above == 0 && missing == 0;
@@ -99,7 +99,7 @@ fn pace(deployment: &Value, replicas: i64, (above, missing): (i64, i64), in_plac
     let rounds = replicas.saturating_add(at_once - 1) / at_once;
     let update = in_place.then(|| timeout("inPlaceUpdateTimeout", IN_PLACE_UPDATE_TIMEOUT));
     let round = min_ready_seconds.saturating_add(drain).saturating_add(update.unwrap_or(creation));
-    // Machines above the wanted number come once, before the others are updated.
+    // Extra machines are created once, before the others are updated.
     let first = if in_place && above > 0 { creation } else { 0 };
     Some(Pace {
         longest_seconds: round.saturating_mul(rounds).saturating_add(first),
@@ -116,7 +116,7 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.as_i64().unwrap_or_default().to_string(), str::to_owned)
 }
 
-/// An absent bound is 0; `None` where it is neither a number nor a percentage.
+/// An absent bound is 0. Returns `None` if the value is neither a number nor a percentage.
 fn resolve(value: &Value, replicas: i64, up: bool) -> Option<i64> {
     if value.is_null() || value.is_i64() {
         return Some(value.as_i64().unwrap_or_default());
