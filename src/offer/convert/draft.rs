@@ -1,5 +1,5 @@
-//! Profiles with the names that drafts of GEP-33 had: a map `spec.capabilities`, `capabilitySets`, and `capabilities` beside the
-//! version itself. The document is written with today's names; what it means does not change.
+//! Converts profiles that use the names of GEP-33 drafts: a map `spec.capabilities`, `capabilitySets`, and
+//! `capabilities` directly in the version. The names change, the meaning does not.
 
 use serde_json::{Map, Value, json};
 
@@ -7,10 +7,10 @@ use super::{Conversion, ConvertError, Format, Knowledge, SETTINGS, Undecided, co
 use crate::offer::lint::{Severity, lint};
 use crate::provider::Providers;
 
-/// Converts the document of a CloudProfile with the names of a draft.
+/// Converts the document of a CloudProfile that uses the names of a draft.
 ///
 /// # Errors
-/// As [`convert`], and when the result would have an error, whether the draft had it or not.
+/// As for [`convert`], and if the result would have an error, even if the draft has it, too.
 pub fn convert_draft(
     document: &Value,
     knowledge: &Knowledge,
@@ -34,7 +34,7 @@ pub fn convert_draft(
     Ok(conversion)
 }
 
-/// The document with today's names.
+/// The document with the current names.
 fn renamed(document: &Value) -> Value {
     let mut document = document.clone();
     let Some(spec) = document.get_mut("spec").and_then(Value::as_object_mut) else { return document };
@@ -53,7 +53,8 @@ fn renamed(document: &Value) -> Value {
     document
 }
 
-/// Which half of a profile: the provider's flavors hold their capabilities in a member, beside the image.
+/// One half of a profile. The provider's flavors have a field `capabilities` next to the image; core's are the
+/// capabilities.
 #[derive(PartialEq, Eq)]
 enum Half {
     Core,
@@ -66,7 +67,7 @@ fn rename_images(images: Option<&mut Value>, half: &Half) {
         let mut merged: Vec<Value> = Vec::new();
         for version in versions {
             let version = with_flavors(version, half);
-            // Each set of capabilities had an entry of its own.
+            // Drafts had one version entry for each set of capabilities.
             let known = merged.iter_mut().find(|known| known["version"] == version["version"]);
             match (known, version["capabilityFlavors"].as_array()) {
                 (Some(known), Some(flavors)) if known["capabilityFlavors"].is_array() => {
@@ -85,7 +86,7 @@ fn with_flavors(mut version: Value, half: &Half) -> Value {
         (Some(Value::Array(sets)), _) => sets.into_iter().map(|set| flavor(set, half)).collect(),
         (_, Some(capabilities)) if *half == Half::Core => vec![lists(capabilities)],
         (_, Some(capabilities)) => {
-            // What names the image stood beside the capabilities.
+            // In drafts, the fields of the image were next to the capabilities.
             let mut flavor = Map::from_iter([("capabilities".to_owned(), lists(capabilities))]);
             let names: Vec<String> = members.keys().filter(|name| *name != "version").cloned().collect();
             flavor.extend(names.into_iter().filter_map(|name| members.remove(&name).map(|value| (name, value))));
@@ -108,7 +109,7 @@ fn flavor(mut set: Value, half: &Half) -> Value {
     }
 }
 
-/// Capabilities whose values are lists; drafts also had `amd64,arm64`.
+/// Converts the values of capabilities to lists; drafts also allowed `amd64,arm64`.
 fn lists(capabilities: Value) -> Value {
     match capabilities {
         Value::Object(members) => members.into_iter().map(|(name, values)| (name, list(values))).collect(),

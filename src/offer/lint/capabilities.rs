@@ -1,4 +1,4 @@
-//! Capabilities that are defined and don't do what their author expects.
+//! Defined capabilities that do not have the expected effect.
 
 use super::Lint;
 use super::finding::Rule;
@@ -20,7 +20,7 @@ impl Lint<'_> {
         }
     }
 
-    /// A name like that of a capability that changes machines, which the provider does not know by it.
+    /// Reports names that resemble a capability with an effect on machines, but that the provider does not use.
     fn without_effect(&mut self, definition: &CapabilityDefinition, path: &str) {
         let declared = &self.profile.spec.machine_capabilities;
         let effects =

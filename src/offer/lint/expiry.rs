@@ -1,4 +1,5 @@
-//! Where maintenance takes pools and control planes when their version expires, and where that is nowhere (docs/versions.md).
+//! The versions that maintenance moves pools and control planes to when their version expires, and versions without
+//! such a successor (docs/versions.md).
 
 use std::collections::BTreeMap;
 
@@ -12,11 +13,12 @@ use crate::offer::resolution::{ResolvedVersion, TypeGroup};
 use crate::versions::catalog::{ListedVersion, VersionCatalog};
 use crate::versions::target::{Candidate, NoTarget, Subject, target};
 
-/// Where machine types are taken from a version that has expired: to a version by its position in the resolution, or nowhere.
+/// The forced successor of an expired version as its position in the resolution, or `None`, with the machine types that
+/// it applies to.
 pub(super) type Way<'a> = (Option<usize>, Vec<&'a TypeGroup<'a>>);
 
 impl<'a> Lint<'a> {
-    /// Where the version at a position goes by force at a moment, each way with the machine types that take it.
+    /// The forced successors of a version at a time, each with the machine types that it applies to.
     pub(super) fn ways(
         &self,
         catalog: &VersionCatalog<'_>,
@@ -58,7 +60,7 @@ impl<'a> Lint<'a> {
         ways
     }
 
-    /// What becomes of pools when their image version expires.
+    /// Reports the effects on pools when their image version expires.
     pub(super) fn expired_images(&mut self, catalog: &VersionCatalog<'_>) {
         for version in self.resolution.versions() {
             let Some(expires) = version.offered.expires else { continue };
@@ -106,7 +108,7 @@ impl<'a> Lint<'a> {
         self.find(rule, &version.offered.path, version.offered.title(), reason, advice);
     }
 
-    /// Pools that are moved to a version for which the provider has no image.
+    /// Reports pools that are moved to a version for which the provider has no image.
     fn without_image_then(
         &mut self,
         from: &ResolvedVersion<'_>,
@@ -147,7 +149,7 @@ impl<'a> Lint<'a> {
         self.find(Rule::ForcedIntoNothing, &from.offered.path, from.offered.title(), reason, advice);
     }
 
-    /// What becomes of control planes when their version expires, and of those that want to go on by themselves.
+    /// Reports the effects on control planes when their version expires, and minors from which no update is possible.
     pub(super) fn kubernetes(&mut self, catalog: &VersionCatalog<'_>) {
         let gaps = self.minor_gaps(catalog);
         for (index, listed) in catalog.kubernetes.iter().enumerate() {
@@ -166,7 +168,7 @@ impl<'a> Lint<'a> {
                 let advice = "Tell the owners of shoots with it, or move the expirationDate.";
                 self.find(Rule::KubernetesExpiresSoon, path.clone(), subject.clone(), reason, advice);
             }
-            // That the newest one of all expires Gardener refuses itself.
+            // Gardener itself rejects an expiration of the newest version.
             let is_newest = catalog.kubernetes.iter().all(|other| is_at_most(other, listed));
             let is_below_gap =
                 listed.version.as_ref().is_ok_and(|version| gaps.contains(&(version.major, version.minor)));
@@ -182,7 +184,7 @@ impl<'a> Lint<'a> {
         }
     }
 
-    /// Minors behind which one is missing, though there are higher ones.
+    /// Minors whose next minor is missing although there are higher ones.
     fn minor_gaps(&mut self, catalog: &VersionCatalog<'_>) -> Vec<(u64, u64)> {
         let mut minors: BTreeMap<(u64, u64), usize> = BTreeMap::new();
         for (index, listed) in catalog.kubernetes.iter().enumerate() {
@@ -208,19 +210,20 @@ impl<'a> Lint<'a> {
         gaps.into_iter().map(|((minor, _), _)| *minor).collect()
     }
 
-    /// At the very moment it is still to come: a stage counts strictly after its begin.
+    /// Whether a version expires soon. At the time `expires` itself it has not expired yet, because a stage begins
+    /// strictly after its time.
     pub(super) fn is_soon(&self, expires: Timestamp) -> bool {
         let left = expires.duration_since(self.settings.now);
         left >= SignedDuration::ZERO && left <= self.settings.soon
     }
 
-    /// `It expires on 2027-03-31. Then`, for a sentence that goes on.
+    /// The start of a text such as `It expires on 2027-03-31. Then`.
     fn end(&self, expires: Timestamp) -> String {
         let (verb, then) = if expires < self.settings.now { ("has expired", "Now") } else { ("expires", "Then") };
         format!("It {verb} on {}. {then}", day(expires))
     }
 
-    /// Where pools with a version go when it expires, for a sentence that goes on: `; pools with it are moved to 2.0.0`.
+    /// The end of a text about the successor of an expired version, such as `; pools with it are moved to 2.0.0`.
     pub(super) fn way_text(
         &self,
         catalog: &VersionCatalog<'_>,
@@ -243,7 +246,7 @@ impl<'a> Lint<'a> {
     }
 }
 
-/// Where an expired version goes by force; nothing where the list can't be read, which is a finding of its own.
+/// The forced successor of an expired version; the outer `None` if the list is invalid, which is another finding.
 fn forced<'l>(subject: Subject<'_>, candidates: &[Candidate<'l>], current: &str) -> Option<Option<&'l str>> {
     match target(subject, candidates, current, true) {
         Ok(to) => Some(to),
@@ -256,7 +259,7 @@ fn is_at_most(version: &ListedVersion<'_>, other: &ListedVersion<'_>) -> bool {
     matches!((&version.version, &other.version), (Ok(version), Ok(other)) if version <= other)
 }
 
-/// The first moment at which a version counts as expired.
+/// The first moment at which a version is expired.
 fn after(expires: Timestamp) -> Timestamp {
     expires.checked_add(SignedDuration::from_nanos(1)).unwrap_or(expires)
 }
@@ -269,7 +272,7 @@ pub(super) fn kubernetes_title(listed: &ListedVersion<'_>) -> String {
     format!("Kubernetes {}", listed.text)
 }
 
-/// `3 days (2027-03-31)`.
+/// A text such as `3 days (2027-03-31)`.
 pub(super) fn in_days(expires: Timestamp, now: Timestamp) -> String {
     let days = expires.duration_since(now).as_hours() / 24;
     format!("{} ({})", count(usize::try_from(days).unwrap_or_default(), "day"), day(expires))

@@ -1,4 +1,5 @@
-//! Versions that expire, have expired or should, and those that carry a capability in their name.
+//! Findings about versions that expire, have expired or should expire, and about versions with a capability in their
+//! name.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use crate::offer::resolution::ResolvedVersion;
 use crate::offer::suffix::suffix_of;
 use crate::versions::catalog::{ListedVersion, VersionCatalog};
 
-/// A version, where it stands, and whether it says itself that it is supported.
+/// A version with its path, and whether its classification is explicitly `supported`.
 struct VersionOfList<'l> {
     path: String,
     listed: &'l ListedVersion<'l>,
@@ -87,7 +88,8 @@ impl Lint<'_> {
         self.find(Rule::Expired, &version.path, version.title(), reason, advice);
     }
 
-    /// Versions without an end: deprecated ones, and several supported ones of a minor, as far as Gardener does not refuse those.
+    /// Reports versions that never expire: deprecated ones, and several supported ones of a minor unless Gardener
+    /// rejects those.
     fn without_end(&mut self, name: &str, versions: Vec<VersionOfList<'_>>) {
         let mut supported: BTreeMap<(u64, u64), Vec<&VersionOfList<'_>>> = BTreeMap::new();
         for version in versions.iter().filter(|version| version.listed.expires().is_none()) {
@@ -120,7 +122,8 @@ impl Lint<'_> {
         }
     }
 
-    /// Suffixes that tell variants of one version apart: automatic updates don't know that they do.
+    /// Reports suffixes that distinguish variants of a version, because automatic updates treat such variants as newer
+    /// versions.
     fn suffixes(&mut self) {
         let offer = self.offer();
         let mut by_suffix: BTreeMap<(&str, &str), Vec<&OfferedVersion>> = BTreeMap::new();
