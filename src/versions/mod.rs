@@ -1,20 +1,23 @@
-//! What becomes of the versions of a shoot in its maintenance windows: Kubernetes of the control plane and of pools, and
-//! machine images. The rules are in docs/versions.md; that they are Gardener's, the tests `maintenance` and `vectors` show.
+//! Computes how maintenance windows change the versions of a shoot: Kubernetes of the control plane and of pools, and
+//! machine images. docs/versions.md describes the rules; the tests `maintenance` and `vectors` compare them with
+//! Gardener.
 //!
 //! ```text
 //!  CloudProfile ─► catalog ─┐
 //!                           ├─► candidates ─► target ─┐
 //!  Shoot ───────────────────┘                         ├─► maintenance ─► history ─► forecast
-//!         window ─► when    kubernetes_settings, garden, update_rules: what else happens
+//!         window ─► time    kubernetes_settings, garden, update_rules: other changes
 //! ```
 //!
-//! * [`catalog`]: the versions of a profile with their lives; [`candidates`]: those that fit a pool;
-//! * [`target`]: where an update goes, automatic or forced;
-//! * [`window`]: when; [`maintenance`]: one run; [`run`]: what it did; [`texts`]: what Gardener writes about it; [`history`]: many runs;
-//!   [`forecast`]: what comes of them;
-//! * [`notices`]: what of it people should know in advance; [`expirations`]: what is new of it when a profile changes;
-//! * [`kubernetes_settings`], [`garden`]: what an update takes out of a Shoot; [`update_rules`]: what is refused;
-//! * [`selectable`]: which versions new pools can select; [`shoot_defaults`]: what a Shoot gets that leaves versions open.
+//! * [`catalog`]: the versions of a profile with their stages; [`candidates`]: those that fit a pool;
+//! * [`target`]: the target of an automatic or forced update;
+//! * [`window`]: the maintenance window; [`maintenance`]: one run; [`run`]: its result; [`texts`]: what Gardener writes
+//!   about it; [`history`]: many runs; [`forecast`]: the outcome of future runs;
+//! * [`notices`]: warnings about future forced updates; [`expirations`]: compares expirations when a profile changes;
+//! * [`kubernetes_settings`], [`garden`]: what an update removes from a Shoot; [`update_rules`]: updates that the API
+//!   server rejects;
+//! * [`selectable`]: the versions that new pools can select; [`shoot_defaults`]: the defaults of a Shoot without
+//!   versions.
 //!
 //! Pure: the time is an argument.
 

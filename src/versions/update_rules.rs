@@ -1,4 +1,4 @@
-//! What the API server refuses when maintenance changes a Shoot (docs/versions.md#refused).
+//! The rules by which the API server rejects a Shoot that maintenance changed (docs/versions.md#refused).
 
 use jiff::Timestamp;
 
@@ -10,14 +10,14 @@ use super::catalog::{ListedImageVersion, VersionCatalog};
 use super::garden::Validation;
 use super::texts;
 
-/// The annotation with which an owner asks for an operation.
+/// Annotation with which an owner requests an operation.
 pub const OPERATION: &str = "gardener.cloud/operation";
-/// How many minors a pool may be behind its control plane.
+/// Maximum number of minors that a pool may be behind its control plane.
 const MOST_MINORS_BEHIND: u64 = 3;
-/// The operation with which an owner lets pools change that are being updated in place.
+/// Operation that allows changes of pools during their in-place update.
 const FORCED_IN_PLACE: &str = "force-in-place-update";
 
-/// How the API server refuses a changed Shoot; `None` where it takes it.
+/// The API server's error for a changed Shoot; `None` if it is accepted.
 pub(super) fn rejection(
     validation: Validation,
     [before, after]: [&VersionedShoot; 2],
@@ -39,7 +39,7 @@ pub(super) fn rejection(
     (!with_profile.is_empty()).then(|| texts::forbidden(name, &with_profile))
 }
 
-/// What is wrong with the versions of a changed shoot by itself, as the API server lists it. The texts are Gardener's.
+/// The API server's errors about the versions of a changed Shoot, without the profile. The texts are Gardener's.
 fn refused(before: &VersionedShoot, after: &VersionedShoot) -> Vec<String> {
     let spec = &after.spec;
     let Some(control_plane) = parsed(spec.kubernetes.version.as_deref()) else { return Vec::new() };
@@ -68,8 +68,8 @@ fn refused(before: &VersionedShoot, after: &VersionedShoot) -> Vec<String> {
     refused
 }
 
-/// Pools with nodes that a person has still to select for an update in place take no other update. So do those that update themselves,
-/// but only until they have.
+/// Rejects changes of pools with nodes that a user has yet to select for an in-place update. Gardener also rejects
+/// changes of pools with automatic in-place updates until they finish; those updates are assumed to be finished.
 fn changed_in_place(before: &VersionedShoot, after: &VersionedShoot) -> Vec<String> {
     let asked = after.metadata.annotations.as_ref().and_then(|annotations| annotations.get(OPERATION));
     if asked.is_some_and(|operation| operation == FORCED_IN_PLACE) {
@@ -98,8 +98,8 @@ fn changed_in_place(before: &VersionedShoot, after: &VersionedShoot) -> Vec<Stri
     changed.map(text).collect()
 }
 
-/// What of a changed shoot contradicts its profile: images of all pools, also of those that do not change. Gardener's words without the
-/// values.
+/// The errors about images of a changed Shoot that contradict its profile, also for unchanged pools. The texts are
+/// Gardener's, without the values.
 fn refused_with_profile(
     before: &VersionedShootSpec,
     after: &VersionedShootSpec,
@@ -126,7 +126,7 @@ fn refused_with_profile(
     refused
 }
 
-/// Why the image of a pool can't run on its machines, or not with its kubelet.
+/// Why the image of a pool does not support its machine type or its kubelet version.
 fn misfit(
     pool: &VersionedPool,
     kubelet: Option<Version>,
@@ -155,14 +155,14 @@ fn misfit(
     })
 }
 
-/// The version of the image of a pool in the profile, by its exact name.
+/// The entry in the profile for a pool's image, by its exact name.
 fn listed<'c>(pool: &VersionedPool, catalog: &'c VersionCatalog<'c>) -> Option<&'c ListedImageVersion<'c>> {
     let image = pool.machine.image.as_ref()?;
     let images = catalog.images.iter().filter(|listed| listed.image.name == image.name);
     images.flat_map(|listed| &listed.versions).find(|version| version.listed.text == image.version)
 }
 
-/// The version of the kubelets of a pool.
+/// The kubelet version of a pool.
 fn kubelet(spec: &VersionedShootSpec, pool: &VersionedPool) -> Option<Version> {
     parsed(pool.kubernetes.version.as_deref().or(spec.kubernetes.version.as_deref()))
 }
