@@ -1,4 +1,4 @@
-//! Analyses CloudProfiles for the people who maintain them: which images they offer, what is wrong with them, and how
+//! Analyzes CloudProfiles for the people who maintain them: which images they offer, what is wrong with them, and how
 //! else they can be written.
 //!
 //! ```text

@@ -210,7 +210,7 @@ fn is_of_azure_family(machine_type: &str, family: &str) -> bool {
     of_type().unwrap_or(false)
 }
 
-/// The classes of an AWS machine type as quotas name them: `im4gn.large` is in `im` or `i`.
+/// The classes of an AWS machine type as quotas name them: `im4gn.large` belongs to `im` or to `i`.
 fn aws_classes(machine_type: &str) -> Vec<String> {
     let class: String = machine_type.chars().take_while(char::is_ascii_alphabetic).collect();
     let is_of_its_own = ["dl", "hpc", "inf", "mac", "trn", "u", "vt"].contains(&class.as_str());

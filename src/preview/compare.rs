@@ -39,7 +39,7 @@ pub struct WorkerChange {
     pub namespace: String,
     /// Name of the Worker.
     pub name: String,
-    /// In the order of pools and zones.
+    /// The placements, in the order of pools and zones.
     pub placements: Vec<PlacementChange>,
     /// Problems, hazards and notices for the user.
     pub findings: Vec<Finding>,

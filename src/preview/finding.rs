@@ -23,7 +23,7 @@ pub enum FindingKind {
     CannotBeJudged,
     /// The old inputs could not be planned, so the old objects are unknown if only files are given.
     CouldNotBePlanned,
-    /// A class changes under its name: old nodes stay, new ones differ.
+    /// The content of a class changes, but not its name: old nodes stay, new ones differ.
     NewNodesDiffer,
     /// The image changes, but the class keeps its original image because the controller pins images.
     ImagePinned,
@@ -51,7 +51,7 @@ pub enum FindingKind {
     Presumed,
     /// Changes by the next maintenance window.
     Maintenance,
-    /// Updates that the window can't do, although a version has expired or is missing.
+    /// Updates that maintenance can't perform, although a version has expired or is missing.
     MaintenanceStuck,
 }
 

@@ -32,7 +32,7 @@ pub struct PlacementChange {
     pub deployment: String,
     /// The effect on existing machines.
     pub verdict: Verdict,
-    /// Whether the class changes under its name.
+    /// Whether the content of the class changes, but not its name.
     pub new_nodes_differ: bool,
     /// The paths that differ in a class that keeps its name. For live objects, also those that differ from the class
     /// that they roll to.
@@ -53,7 +53,7 @@ pub struct PlacementChange {
     pub causes: Vec<Cause>,
     /// Names of the inputs of the class name that differ.
     pub hash_inputs: Vec<String>,
-    /// The same for a roll, in the form in which they are recorded; `None` if unknown.
+    /// The changed inputs of a roll, in the form in which they are recorded; `None` if unknown.
     pub changed_inputs: Option<ChangedInputs>,
 }
 

@@ -90,7 +90,7 @@ impl fmt::Display for Verdict {
 pub struct Effect {
     /// The effect on existing machines.
     pub verdict: Verdict,
-    /// Whether the class changes under its name, so that new nodes differ from old ones.
+    /// Whether the content of the class changes, but not its name, so that new nodes differ from old ones.
     pub new_nodes_differ: bool,
 }
 

@@ -68,7 +68,7 @@ impl<'a> Trials<'a> {
         profiles: &CloudProfiles,
     ) -> Self {
         let mut changes = Vec::new();
-        // A Worker derived from its Shoot changes only because the Shoot does, so its changes are no causes.
+        // A Worker derived from its Shoot changes only because the Shoot does, so its changes are not causes themselves.
         let is_made = old.made_from_shoot.is_some() && new.made_from_shoot.is_some();
         if !is_made {
             let members = ["spec", "status.providerStatus"];

@@ -198,7 +198,7 @@ fn of_either(early: Vec<ForecastStep>, late: Vec<ForecastStep>) -> (Vec<Forecast
 }
 
 /// Forecasts the first window that starts at `now` or later, and the shoot after it. If the result depends on the
-/// minute, it is the one that affects more nodes.
+/// minute, it is the one that affects the nodes of more pools.
 #[must_use]
 pub fn next_window(
     state: &MaintainedShoot,
@@ -292,7 +292,7 @@ fn nodes(pool: &VersionedPool, causes: Vec<usize>) -> PoolNodes {
     }
 }
 
-/// Findings about unexpected behaviour of Gardener.
+/// Findings about unexpected behavior of Gardener.
 fn oddities(history: &History<'_>, catalog: &VersionCatalog<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for step in &history.steps {

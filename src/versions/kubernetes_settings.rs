@@ -156,8 +156,8 @@ impl KubernetesSettings {
         texts
     }
 
-    /// Removes feature gates and admission plugins that the versions do not support, and returns the texts. The kubelet
-    /// version of a pool is its own, or that of the control plane.
+    /// Removes feature gates and admission plugins that the versions do not support, and returns the texts. `pools` has
+    /// the version of each pool's kubelets.
     pub fn keep_known(&mut self, control_plane: &str, pools: &[&str]) -> Vec<String> {
         let mut texts = Vec::new();
         for component in COMPONENTS {

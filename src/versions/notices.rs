@@ -183,7 +183,8 @@ fn of_forecast(forecast: &Forecast, catalog: &VersionCatalog<'_>, now: Timestamp
 }
 
 /// Notices for the versions whose expiration differs from `old`, with the forced update of a pool that fits all
-/// versions. Returns at most `most` notices and the number of further ones. Pure.
+/// versions. Without `old`, these are all versions that expire. Returns at most `most` notices and the number of further
+/// ones. Pure.
 #[must_use]
 pub fn notices_of_profile(
     profile: &ProfileSpec,

@@ -171,7 +171,7 @@ fn parsed(version: Option<&str>) -> Option<Version> {
     Version::parse(version?).ok()
 }
 
-/// How many minors a pool is behind; `None` for another major.
+/// How many minors a pool is behind; `None` if its major is lower.
 fn minors_behind(pool: &Version, control_plane: &Version) -> Option<u64> {
     (control_plane.major <= pool.major).then(|| control_plane.minor.saturating_sub(pool.minor))
 }

@@ -15,7 +15,7 @@ const DAY: i64 = 24 * 60 * 60;
 pub struct EffectiveWindow {
     /// Second of the day at which it starts.
     begin: i64,
-    /// Its last second of the day.
+    /// Second of the day at which it ends, inclusive.
     end: i64,
     /// UTC offset in which the owner wrote the window.
     offset: Offset,

@@ -53,8 +53,8 @@ fn renamed(document: &Value) -> Value {
     document
 }
 
-/// One half of a profile. The provider's flavors have a field `capabilities` next to the image; core's are the
-/// capabilities.
+/// One half of a profile. Core's flavors are capabilities only; the provider's have them in a field next to the
+/// image.
 #[derive(PartialEq, Eq)]
 enum Half {
     Core,

@@ -60,7 +60,7 @@ pub struct Prunable {
 }
 
 impl Size {
-    /// The size of a document that can't be analysed further.
+    /// The size of a document that can't be analyzed further.
     pub(super) fn of_document(document: &Value) -> Self {
         let bytes = stored_bytes(document);
         Self {
