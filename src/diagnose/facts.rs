@@ -1,4 +1,4 @@
-//! The objects of a Worker's namespace, decoded as far as a diagnosis needs them.
+//! The objects in a Worker's namespace, decoded as far as a diagnosis needs them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::api::machine::MachineSet;
 use crate::provider::Provider;
 use crate::worker::machine_objects::LiveDeployment;
 
-/// Kinds of objects that a diagnosis is made from.
+/// The kinds of objects that a diagnosis uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ObjectKind {
     /// The mirrored Shoot.
@@ -30,14 +30,14 @@ pub enum ObjectKind {
     Machine,
     /// Machine classes.
     MachineClass,
-    /// Names of Secrets.
+    /// Secrets, of which only the names are read.
     Secret,
-    /// machine-controller-manager.
+    /// The Deployment of machine-controller-manager.
     Deployment,
 }
 
 impl ObjectKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: &[Self] = &[
         Self::Cluster,
         Self::MachineDeployment,
@@ -48,7 +48,7 @@ impl ObjectKind {
         Self::Deployment,
     ];
 
-    /// The kind as Kubernetes writes it.
+    /// The kind as Kubernetes names it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -63,7 +63,6 @@ impl ObjectKind {
     }
 }
 
-/// Name of the Deployment that runs machine-controller-manager.
 pub(super) const MACHINE_CONTROLLER_MANAGER: &str = "machine-controller-manager";
 
 /// How its finalizers begin.
@@ -100,7 +99,7 @@ fn is_held(object: &Value) -> bool {
 }
 
 impl<'a> Facts<'a> {
-    /// Decodes the objects; those that can't be are findings.
+    /// Decodes the objects, and reports those that can't be decoded as findings.
     pub(super) fn of(worker: Worker, surroundings: Surroundings<'a>) -> (Self, Vec<Finding>) {
         let mut facts = Self {
             provider: surroundings.providers.for_worker_type(&worker.spec.worker_type).ok(),
@@ -150,17 +149,17 @@ impl<'a> Facts<'a> {
         self.worker.metadata.namespace.as_deref().unwrap_or_default()
     }
 
-    /// Whether an object of the Worker's namespace is known not to exist.
+    /// Whether an object in the Worker's namespace is known not to exist.
     pub(super) fn is_absent(&self, kind: ObjectKind, name: &str) -> bool {
         self.is_known(kind) && !self.names.contains(&(kind.as_str(), self.namespace(), name))
     }
 
-    /// Whether every object of the kind is known.
+    /// Whether all objects of the kind were read.
     pub(super) fn is_known(&self, kind: ObjectKind) -> bool {
         self.known.contains(&kind)
     }
 
-    /// How many objects of a kind there are.
+    /// The number of objects of a kind.
     pub(super) fn count(&self, kind: ObjectKind) -> usize {
         self.names.iter().filter(|(of_kind, ..)| *of_kind == kind.as_str()).count()
     }
@@ -169,13 +168,13 @@ impl<'a> Facts<'a> {
         self.worker.metadata.deletion_timestamp.is_some()
     }
 
-    /// Whether the shoot shall have no machines.
+    /// Whether the shoot is to have no machines.
     pub(super) fn is_hibernated(&self) -> bool {
         let shoot = self.cluster.as_ref().and_then(|cluster| cluster.spec.shoot.as_ref());
         shoot.is_some_and(Shoot::is_hibernation_wanted)
     }
 
-    /// Gardener's codes for what the driver says.
+    /// Gardener's error codes for an error of the driver.
     pub(super) fn codes(&self, driver_code: Option<&str>, text: &str) -> BTreeSet<ErrorCode> {
         self.provider.map(|provider| provider.error_codes(driver_code, text)).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What keeps a Worker from being ready: what it is, since when, in whose words, and the next step.
+//! Reasons why a Worker is not ready: what is wrong, since when, the original message, and the next step.
 
 use std::collections::BTreeSet;
 
@@ -8,22 +8,22 @@ use serde_with::apply;
 
 use crate::api::gardener::ErrorCode;
 
-/// Whose turn it is. The order is that of printing.
+/// The severity of a finding, by who has to act. The order is that of printing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
-    /// Somebody has to act.
+    /// A user or operator has to act.
     Error,
-    /// It goes on by itself.
+    /// It resolves without intervention.
     Waiting,
-    /// Nothing waits for it.
+    /// It does not delay anything.
     Note,
 }
 
-/// Makes the kinds from one table: `/// what it is`, name, usual severity, usual next step.
+/// Defines the kinds in one table: `/// what it is`, name, usual severity, usual next step.
 macro_rules! kinds {
     ($($(#[$meaning:meta])* $kind:ident = $severity:ident $step:literal,)*) => {
-        /// What can keep a Worker from being ready, causes before what follows from them.
+        /// Reasons why a Worker is not ready, causes before their consequences.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
         #[serde(rename_all = "camelCase")]
         pub enum FindingKind {
@@ -57,11 +57,11 @@ macro_rules! kinds {
 kinds! {
     /// The Worker can't be decoded.
     Undecodable = Error "Correct the member: nothing is done for the Worker before.",
-    /// An object of the namespace can't be decoded.
+    /// An object in the namespace can't be decoded.
     Malformed = Error "Correct the object.",
-    /// Gardener has given the shoot up.
+    /// Gardener stopped retrying the Shoot's failed operation.
     ShootFailed = Error "Ask for another try: kubectl annotate shoot NAME gardener.cloud/operation=retry",
-    /// Nobody has taken up gardenlet's request.
+    /// No controller has started the operation that gardenlet requested.
     NotTakenUp = Error "See whether a controller for Workers of this type runs and leads: its pods, its Lease, its logs.",
     /// A Secret that pools need is missing.
     SecretMissing = Error "Let gardenlet write it again: reconcile the Shoot.",
@@ -81,63 +81,63 @@ kinds! {
     DeletionFailed = Error "Read the driver's words, then the logs of machine-controller-manager.",
     /// Nodes are unhealthy.
     Unhealthy = Error "See the conditions of the nodes: kubectl describe node. The machine is replaced after its health timeout.",
-    /// A deployment is paused.
+    /// A MachineDeployment is paused.
     Paused = Error "Nothing is rolled out before spec.paused is removed.",
-    /// machine-controller-manager has frozen a deployment.
+    /// machine-controller-manager has frozen a MachineDeployment.
     Frozen = Error "See the logs of machine-controller-manager: it freezes what has more machines than it may.",
-    /// The last operation failed for a reason that nothing here shows.
+    /// The last operation failed for a reason that no other finding shows.
     OperationFailed = Error "Read the text; docs/status.md explains it. The operation is tried again by itself.",
-    /// machine-controller-manager has not seen a change.
+    /// machine-controller-manager has not observed a change.
     NotObserved = Waiting "It should take seconds. If it stays, see the logs of machine-controller-manager.",
-    /// There is no machine set for the class of a deployment.
+    /// There is no machine set for the class of a MachineDeployment.
     NoMachineSet = Waiting "After two minutes the pods of machine-controller-manager are restarted. If it stays, see its logs.",
     /// Machines have not joined.
     NotJoined = Waiting "After 20 minutes a machine that has not joined is replaced: see its console, gardener-node-agent, and whether it reaches the API server.",
-    /// Old machines go.
+    /// Old machines are being deleted.
     Terminating = Waiting "It goes on by itself. If it stays, see which pods are left on the nodes.",
-    /// A deployment is not healthy, and no machine says why.
+    /// A MachineDeployment is not healthy, and no machine shows the reason.
     DeploymentUnhealthy = Waiting "See kubectl describe machinedeployment, then the logs of machine-controller-manager.",
     /// A pool has no machine deployment.
     NoDeployment = Waiting "It is made by a reconcile.",
     /// The Worker is being deleted.
     Deletion = Waiting "It goes on by itself. What is held by finalizers waits for machine-controller-manager.",
-    /// An operation is under way.
+    /// An operation is in progress.
     Operation = Waiting "It goes on by itself; after five minutes it is an error.",
-    /// Old machines wait for a person.
+    /// Old machines wait until a user selects them.
     MachinesToSelect = Note "Select nodes when it suits: kubectl label node NAME node.machine.sapcloud.io/selected-for-update=true",
-    /// gardenlet has not asked for a reconcile of the present specification.
+    /// gardenlet has not requested a reconcile of the current specification.
     NotRequested = Note "gardenlet asks for it with the next reconcile of the Shoot.",
 }
 
-/// One thing that keeps a Worker from being ready.
+/// A reason why a Worker is not ready.
 #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// Whose turn it is.
+    /// The severity, by who has to act.
     pub severity: Severity,
-    /// What it is.
+    /// The kind of finding.
     pub kind: FindingKind,
-    /// What it is about: a pool, an object.
+    /// The subject: a pool or an object.
     pub subject: String,
-    /// What is the case.
+    /// The problem.
     pub message: String,
-    /// Since when.
+    /// Since when it exists.
     pub since: Option<Timestamp>,
     /// Gardener's error codes.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub codes: BTreeSet<ErrorCode>,
-    /// The machines that it is about.
+    /// The affected machines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<String>,
     /// The driver's code, such as `ResourceExhausted`.
     pub driver_code: Option<String>,
-    /// The words of the driver, or of machine-controller-manager, about the first of the machines.
+    /// The message of the driver or of machine-controller-manager about the first machine.
     pub driver_text: Option<String>,
-    /// Pod disruption budgets that these words name.
+    /// Pod disruption budgets that the message names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disruption_budgets: Vec<String>,
-    /// What helps.
+    /// The next step for the user.
     pub next_step: String,
 }
 
@@ -150,14 +150,14 @@ impl Finding {
         Self { next_step: step.into(), ..self }
     }
 
-    /// With codes, and the step that the first of them asks for.
+    /// Adds error codes, and replaces the next step by that of the first code.
     pub(super) fn codes(self, codes: BTreeSet<ErrorCode>) -> Self {
         let next_step = codes.first().map_or(self.next_step, |code| next_step(*code).to_owned());
         Self { codes, next_step, ..self }
     }
 }
 
-/// Who has to do what about an error of this code.
+/// The next step for an error with this code.
 fn next_step(code: ErrorCode) -> &'static str {
     match code {
         ErrorCode::CleanupClusterResources => "Remove from the shoot what the text names.",

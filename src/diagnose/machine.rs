@@ -1,4 +1,4 @@
-//! What the machines wait for. Machines of a pool about which the same is said are one finding.
+//! Reasons why machines are not ready. Machines of a pool with the same reason are one finding.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,21 +12,21 @@ use crate::api::bounded_text::beginning;
 use crate::api::gardener::ErrorCode;
 use crate::api::gotext::json::decode_value;
 
-/// Characters of a driver's text.
+/// Maximum length of a driver's message, in characters.
 const LONGEST_TEXT: usize = 2000;
 
-/// Machines of one pool about which the same is said.
+/// Machines of one pool with the same reason.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
     kind: FindingKind,
     pool: String,
     driver_code: Option<String>,
     codes: BTreeSet<ErrorCode>,
-    /// The driver's words without the name of the machine.
+    /// The driver's message without the name of the machine.
     words: String,
 }
 
-/// What is the matter with the machines.
+/// The findings about machines.
 pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let mut groups: BTreeMap<Group, (Finding, usize)> = BTreeMap::new();
     for machine in &facts.machines {
@@ -42,7 +42,7 @@ pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     groups.into_values().map(finding).collect()
 }
 
-/// The machines that deployments say failed, as if they were Machines.
+/// The failed machines that MachineDeployments report, in the form of Machines.
 fn failed_machines(facts: &Facts<'_>) -> Vec<MachineDocument> {
     let mut machines = Vec::new();
     for (deployment, live) in &facts.deployments {
@@ -68,7 +68,7 @@ fn add(
 ) {
     let last = &machine.status.last_operation;
     let pool = facts.pool_of(machine.deployment()).unwrap_or_default().to_owned();
-    // What only waits needs no words.
+    // Machines that merely wait need no message.
     let words = match kind {
         FindingKind::NotJoined | FindingKind::Terminating => "",
         _ => last.description.as_str(),
@@ -116,7 +116,7 @@ fn message(kind: FindingKind, count: usize) -> String {
     }
 }
 
-/// A drain that a named budget blocks has a better next step than others.
+/// If a disruption budget is named, replaces the next step by one that is specific to it.
 fn with_budgets(finding: Finding) -> Finding {
     let [budget, ..] = finding.disruption_budgets.as_slice() else { return finding };
     let (namespace, name) = budget.split_once('/').unwrap_or(("NAMESPACE", budget));
@@ -127,8 +127,8 @@ fn with_budgets(finding: Finding) -> Finding {
     finding.next(step)
 }
 
-/// The pod disruption budgets that a text names: `disruption budget kube-system/dns is misconfigured`, `The disruption budget
-/// dns needs 2 healthy pods`.
+/// The pod disruption budgets in messages such as `disruption budget kube-system/dns is misconfigured` or `The
+/// disruption budget dns needs 2 healthy pods`.
 fn disruption_budgets(text: &str) -> Vec<String> {
     const NAMED: &str = "disruption budget ";
     let mut budgets = Vec::new();

@@ -1,4 +1,4 @@
-//! A Machine as far as it says what it waits for, by its phase and by what machine-controller-manager tried last.
+//! The fields of a Machine that show what it waits for: its phase and the last operation of machine-controller-manager.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
@@ -9,7 +9,7 @@ use super::finding::FindingKind;
 use crate::api::gotext::json::null_as_default;
 use crate::api::metadata::without_managers;
 
-/// A Machine as far as it says what it waits for.
+/// The fields of a Machine that show what it waits for.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct MachineDocument {
     #[serde(default, deserialize_with = "without_managers")]
@@ -46,7 +46,7 @@ pub(super) struct CurrentStatus {
     phase: String,
 }
 
-/// What was tried last.
+/// The last operation of machine-controller-manager.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -59,7 +59,7 @@ pub(super) struct LastOperation {
     operation_type: String,
 }
 
-/// A machine of `MachineDeployment.status.failedMachines`.
+/// A machine in `MachineDeployment.status.failedMachines`.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -73,7 +73,7 @@ impl MachineDocument {
         self.metadata.name.as_deref().unwrap_or_default()
     }
 
-    /// The machine deployment: machines carry its name in a label.
+    /// Name of the MachineDeployment, from a label.
     pub(super) fn deployment(&self) -> &str {
         let labels = self.metadata.labels.as_ref();
         labels.and_then(|labels| labels.get("name")).map(String::as_str).unwrap_or_default()
@@ -114,7 +114,7 @@ impl LastOperation {
         self.state == "Failed" || self.error_code.is_some()
     }
 
-    /// What failed where the machine is not being deleted.
+    /// The failure, if the machine is not being deleted.
     pub(super) fn failure(&self) -> FindingKind {
         match self.operation_type.as_str() {
             "Create" => FindingKind::CreationFailed,
@@ -134,7 +134,7 @@ impl LastOperation {
     }
 }
 
-/// A time of an object's metadata.
+/// A time in an object's metadata.
 pub(super) fn moment(time: Option<&Time>) -> Option<Timestamp> {
     time.map(|time| time.0)
 }

@@ -1,9 +1,9 @@
-//! Why a Worker is not ready, from the objects of its namespace as they are. Nothing is planned, so no value of a Secret is
-//! needed.
+//! Finds out why a Worker is not ready, from the objects in its namespace. Nothing is planned, so no values of Secrets
+//! are needed.
 //!
 //! ```text
 //!  objects ─► facts ─► machine: what each machine waits for ─┐
-//!                 └──► status, prerequisites, pools ─────────┴─► findings, the worst first ─► Diagnosis
+//!                 └──► status, prerequisites, pools ─────────┴─► findings, the most severe first ─► Diagnosis
 //! ```
 
 use std::collections::BTreeSet;
@@ -28,44 +28,44 @@ pub use facts::ObjectKind;
 pub use finding::{Finding, FindingKind, Severity};
 pub use pools::{PoolRow, PoolState};
 
-/// What is known of the namespace of a Worker.
+/// The objects around a Worker, as far as they are known.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
     /// The objects of the namespace, and its Cluster.
     pub objects: &'a [Value],
-    /// Kinds of which every object is among them: what is absent does not exist.
+    /// Kinds that were read completely, so that missing objects are known not to exist.
     pub known: &'a BTreeSet<ObjectKind>,
-    /// Who knows what the words of a cloud mean.
+    /// Providers, which interpret the messages of their clouds.
     pub providers: Providers,
-    /// The moment.
+    /// The time of the diagnosis.
     pub now: Timestamp,
 }
 
-/// Why a Worker is not ready.
+/// The reasons why a Worker is not ready.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Diagnosis {
-    /// `namespace/name`.
+    /// Namespace and name of the Worker, as `namespace/name`.
     pub worker: String,
-    /// `spec.type`.
+    /// The value of `spec.type`.
     pub provider: String,
-    /// Whether nothing keeps the Worker from being ready.
+    /// Whether the Worker is ready.
     pub ready: bool,
-    /// The operation that runs or ran last.
+    /// The current or last operation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_operation: Option<LastOperation>,
-    /// The last error, absent after a success.
+    /// The last error; absent after a success.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<LastError>,
     /// One row for each machine deployment, and for each pool without one.
     pub pools: Vec<PoolRow>,
-    /// What keeps it from being ready, the worst first.
+    /// The findings, the most severe first.
     pub findings: Vec<Finding>,
-    /// Kinds of objects that are not known.
+    /// Kinds of objects that were not read.
     pub unknown: Vec<ObjectKind>,
 }
 
-/// Finds out why the Worker of this document is not ready.
+/// Diagnoses why the Worker in this document is not ready.
 #[must_use]
 pub fn diagnose(worker: &Value, surroundings: Surroundings<'_>) -> Diagnosis {
     let text = |pointer: &str| worker.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -95,7 +95,7 @@ fn complete(diagnosis: &mut Diagnosis, worker: Worker, surroundings: Surrounding
     findings.extend(machine::findings(&facts));
     let (rows, of_pools) = pools::rows(&facts);
     findings.extend(of_pools);
-    // Last: an error of the operation that something else explains is not told twice.
+    // Runs last, so that an error of the operation with another finding is not reported twice.
     let of_status = status::findings(&facts, &findings);
     if of_status.iter().any(|finding| [FindingKind::ImageNotResolved, FindingKind::PoolInvalid].contains(&finding.kind))
     {

@@ -1,4 +1,4 @@
-//! How the machine deployments of each pool stand, as machine-controller-manager reports them.
+//! The state of the machine deployments of each pool, as machine-controller-manager reports it.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::api::machine::MachineDeployment;
 use crate::worker::machine_objects::LiveDeployment;
 use crate::worker::progress::fault;
 
-/// A machine deployment, or a pool that has none. Numbers are machines.
+/// A MachineDeployment, or a pool without one. The numbers count machines.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PoolRow {
@@ -17,31 +17,31 @@ pub struct PoolRow {
     /// Name of the machine deployment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployment: Option<String>,
-    /// Wanted.
+    /// Target number of machines.
     pub desired: i32,
-    /// There.
+    /// Existing machines.
     pub present: i32,
-    /// Of the wanted class.
+    /// Machines of the current class.
     pub updated: i32,
-    /// Available, also old ones.
+    /// Available machines, including old ones.
     pub available: i32,
-    /// What it waits for.
+    /// The state of the MachineDeployment.
     pub state: PoolState,
 }
 
-/// What a machine deployment waits for.
+/// The state of a MachineDeployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PoolState {
-    /// Nothing.
+    /// It waits for nothing.
     Ready,
     /// Machines are missing, old or unhealthy.
     WaitingForMachines,
     /// Machines can't be created, deleted or kept healthy.
     MachinesFailed,
-    /// There is no machine set of its class.
+    /// It has no machine set for its class.
     NoMachineSet,
-    /// machine-controller-manager has not seen the last change.
+    /// machine-controller-manager has not observed the last change.
     NotObserved,
     /// It is paused.
     Paused,
@@ -71,7 +71,7 @@ impl PoolState {
     }
 }
 
-/// The rows, and what the deployments themselves wait for.
+/// The rows, and the findings about MachineDeployments.
 pub(super) fn rows(facts: &Facts<'_>) -> (Vec<PoolRow>, Vec<Finding>) {
     let (mut rows, mut findings) = (Vec::new(), Vec::new());
     for (name, live) in &facts.deployments {
@@ -118,7 +118,7 @@ fn state(facts: &Facts<'_>, live: &LiveDeployment) -> PoolState {
     if object.metadata.deletion_timestamp.is_some() {
         return PoolState::Deleting;
     }
-    // Without machine-controller-manager nobody observes a hibernated shoot.
+    // In a hibernated shoot machine-controller-manager does not run, so it observes no changes.
     if facts.is_hibernated() && status.replicas == 0 {
         return PoolState::Ready;
     }

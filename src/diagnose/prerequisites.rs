@@ -1,4 +1,4 @@
-//! What machines need before anything can happen to them: machine-controller-manager, Secrets, classes.
+//! Prerequisites of all machine operations: machine-controller-manager, Secrets, classes.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::facts::{Facts, MACHINE_CONTROLLER_MANAGER, ObjectKind};
 use super::finding::{Finding, FindingKind};
 use crate::worker::decode::is_shoot_failed;
 
-/// What is missing of it.
+/// The findings about missing prerequisites.
 pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = machine_controller_manager(facts).into_iter().collect();
     if facts.cluster.as_ref().is_some_and(is_shoot_failed) {

@@ -1,4 +1,4 @@
-//! What the status of the Worker itself says: requests that nobody has taken up, conditions, the last error.
+//! Findings from the status of the Worker itself: requests that no controller has started, conditions, the last error.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::machine_document::moment;
 use crate::api::gardener::ErrorCode;
 use crate::worker::request::{is_reconcile_requested, is_unanswered, requested_at};
 
-/// After which time somebody should have taken up a request.
+/// Time within which a controller should start a requested operation.
 const TAKEN_UP_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 
 /// After which time an operation without news should have become an error.
@@ -70,7 +70,7 @@ fn not_taken_up(facts: &Facts<'_>) -> Option<Finding> {
     })
 }
 
-/// A condition as far as it is shown.
+/// The fields of a condition that findings use.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
@@ -83,7 +83,8 @@ struct Condition {
     codes: Vec<String>,
 }
 
-/// The conditions that say what can't be planned. What the others say shows in the machines themselves.
+/// The conditions about pools that can't be planned. Problems in other conditions are visible in the machines
+/// themselves.
 fn conditions(facts: &Facts<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     let read = |condition: &Value| serde_json::from_value::<Condition>(condition.clone()).ok();

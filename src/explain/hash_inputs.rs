@@ -1,4 +1,4 @@
-//! What the hash in a class name is made of: names, digests, and the values where showing them gives nothing away.
+//! The inputs of the hash in a class name: names, digests, and the values that can't be secret.
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -7,53 +7,53 @@ use crate::api::gardener::{Shoot, WorkerPool};
 use crate::pool::hash::{HashItem, HashItems, PoolHash, in_place_items, node_agent_items};
 use crate::provider::explanation::PlacementPlan;
 
-/// Length of a shown digest.
+/// Length of a printed digest.
 const DIGEST_LENGTH: usize = 12;
 
-/// One hash and what it is made of. Zones with the same inputs share it.
+/// A hash with its inputs. Zones with the same inputs share it.
 #[derive(Clone, Debug, Serialize)]
 pub struct HashExplanation {
-    /// The hash, as it stands in the class names.
+    /// The hash in the class names.
     pub hash: PoolHash,
-    /// The machine deployments whose classes carry it.
+    /// The machine deployments whose classes have it.
     pub deployments: Vec<String>,
     /// The zones of these deployments.
     pub zones: Vec<String>,
-    /// What another hash does to the machines.
+    /// The effect of another hash on the machines.
     pub effect: HashEffect,
     /// The inputs in the order in which they are hashed.
     pub inputs: Vec<HashInput>,
 }
 
-/// What another hash does to the machines.
+/// The effect of another hash on the machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HashEffect {
     /// New machines replace them.
     Roll,
-    /// They are updated where they are.
+    /// They are updated in place.
     UpdateInPlace,
 }
 
-/// One text that enters a hash.
+/// An input of a hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HashInput {
-    /// Path of the field it comes from.
+    /// Path of the field that it comes from.
     pub input: String,
-    /// The text; absent where a person may have put a secret into it.
+    /// The value; absent if a user may have put a secret into it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// The first hexadecimal characters of its SHA-256.
     pub sha256: String,
     /// Length in bytes.
     pub bytes: usize,
-    /// What the text is itself a hash of, where it is one: a change of these changes it.
+    /// If the value is itself a hash, the inputs of that hash.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stands_for: Vec<HashInput>,
 }
 
-/// The hashes of a pool; more than one where zones have inputs of their own.
+/// The hashes of a pool; several if its zones have different inputs.
 pub(super) fn explain_hashes(shoot: &Shoot, pool: &WorkerPool, placements: &[PlacementPlan]) -> Vec<HashExplanation> {
     let mut explanations: Vec<(&HashItems, HashExplanation)> = Vec::new();
     let is_in_place = pool.update_strategy.is_some_and(|strategy| strategy.is_in_place());
@@ -102,7 +102,7 @@ pub(super) fn shown(item: &HashItem) -> HashInput {
     }
 }
 
-/// Texts that a person writes freely: the whole provider config, and addresses that can carry a signature.
+/// Whether an input is free text: the provider config, or an address that may have a signature.
 fn may_hold_secret(input: &str) -> bool {
     input == "providerConfig" || input.to_ascii_lowercase().ends_with("uri")
 }

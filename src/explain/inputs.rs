@@ -1,4 +1,4 @@
-//! Inputs that pools of every provider have, each with the object it comes from.
+//! Inputs that pools of every provider have, each with its origin.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
@@ -7,7 +7,7 @@ use crate::capabilities::complete_machine_type;
 use crate::provider::WorkerContext;
 use crate::provider::explanation::{EffectiveInput, Origin, capabilities_text};
 
-/// What Worker, Shoot and CloudProfile say about a pool.
+/// The inputs of a pool in Worker, Shoot and CloudProfile.
 pub(super) fn of_worker(context: WorkerContext<'_>, pool: &WorkerPool) -> Vec<EffectiveInput> {
     let of_pool = |path: &str, name, value: String| EffectiveInput::of(Origin::Worker, path, name, value);
     let mut inputs = vec![
@@ -65,7 +65,7 @@ pub(super) fn of_worker(context: WorkerContext<'_>, pool: &WorkerPool) -> Vec<Ef
     inputs
 }
 
-/// What the machine type lists; what it does not list is in the explanation of the image.
+/// The capabilities of the machine type. The explanation of the image has those that it lacks.
 fn machine_capabilities(context: WorkerContext<'_>, pool: &WorkerPool) -> Option<EffectiveInput> {
     let profile = &context.cloud_profile.spec;
     let is_wanted = |machine_type: &&MachineType| machine_type.name == pool.machine_type;
@@ -93,7 +93,7 @@ fn kubernetes_version(shoot: &Shoot, pool: &WorkerPool) -> Option<EffectiveInput
 }
 
 fn data_volumes(volumes: &[DataVolume]) -> Option<EffectiveInput> {
-    /// More would push everything else from the screen.
+    /// Limits the length of the output.
     const NAMED: usize = 4;
     if volumes.is_empty() {
         return None;

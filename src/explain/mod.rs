@@ -1,13 +1,13 @@
-//! A Worker's plan for people: for each pool what decided, and what it means (pure).
+//! Explains a Worker's plan: for each pool the inputs that decided, and their results (pure).
 //!
 //! ```text
 //!  DesiredState ──────────────► names, hash inputs, numbers ──┐
 //!  PoolPlanner::explain_pool ─► image, provider's inputs ─────┼──► Explanation ──► table or JSON (cli)
-//!  live objects ──────────────► replicas that are there ──────┘
+//!  live objects ──────────────► existing replicas ────────────┘
 //! ```
 //!
-//! Nothing is decided here. Where a pool can't be planned, the provider's explanation says what could be determined all
-//! the same. The types serialise as the documented JSON of `explain`.
+//! This module makes no decisions. If a pool can't be planned, the provider's explanation has what could be determined
+//! nevertheless. The types serialize to the documented JSON of `explain`.
 
 use std::collections::BTreeMap;
 
@@ -30,54 +30,54 @@ pub use hash_inputs::{HashEffect, HashExplanation, HashInput};
 pub use numbers::{Hazard, PlacementExplanation};
 pub use shoot::{DecidingMember, ShootPoolExplanation, ZoneClasses, explain_shoot};
 
-/// Why the machines of a Worker are what they are.
+/// The explanation of a Worker's machines.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explanation {
     /// `namespace/name` of the Worker.
     pub worker: String,
-    /// Its type.
+    /// The value of `spec.type`.
     pub provider: String,
     /// One explanation per pool, in the order of the Worker.
     pub pools: Vec<PoolExplanation>,
 }
 
-/// Why the machines of a pool are what they are.
+/// The explanation of a pool's machines.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PoolExplanation {
     /// Name of the pool.
     pub pool: String,
-    /// Why it can't be planned.
+    /// Why the pool can't be planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<PoolFailure>,
-    /// The values that decide, with their origin.
+    /// The inputs that decide, with their origin.
     pub inputs: Vec<EffectiveInput>,
     /// How the image was chosen.
     pub image: ImageExplanation,
-    /// Numbers and names in each zone, with what is dangerous about them.
+    /// Numbers and names in each zone, with their hazards.
     pub placements: Vec<PlacementExplanation>,
-    /// What the hashes in the class names are made of.
+    /// The hashes in the class names, with their inputs.
     pub hashes: Vec<HashExplanation>,
-    /// Annotations for the cluster-autoscaler; `null` means that the annotation is removed.
+    /// Annotations for cluster-autoscaler; `null` means that the annotation is removed.
     pub autoscaler_annotations: BTreeMap<String, Option<String>>,
-    /// What is dangerous about the pool as a whole.
+    /// Hazards of the pool as a whole.
     pub hazards: Vec<Hazard>,
 }
 
 /// Why a pool can't be planned.
 #[derive(Clone, Debug, Serialize)]
 pub struct PoolFailure {
-    /// Gardener's code for it.
+    /// Gardener's error code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
-    /// What is wrong, where, and what would help.
+    /// The error, its location and the remedy.
     pub message: String,
 }
 
-/// Explains the pools of a Worker; only that of the given name, if one is given.
+/// Explains the pools of a Worker, or only the pool with the name `only`.
 ///
 /// # Errors
-/// When nothing can be planned because what all pools share is missing or wrong.
+/// If no pool can be planned, because something that all pools share is missing or invalid.
 pub fn explain(
     provider: &dyn Provider,
     desired: &DesiredState<'_>,

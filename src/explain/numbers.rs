@@ -1,4 +1,4 @@
-//! The numbers of a pool in each zone, beside the machines that are there, and what is dangerous about them.
+//! The numbers of a pool in each zone, compared with live machine deployments, and their hazards.
 
 use std::fmt;
 
@@ -10,24 +10,24 @@ use crate::provider::WorkerContext;
 use crate::provider::explanation::PlacementPlan;
 use crate::worker::machine_objects::MachineObjects;
 
-/// Numbers and names of a pool in one zone, beside what is there.
+/// Numbers and names of a pool in one zone, with the live ones.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PlacementExplanation {
-    /// Numbers and names.
+    /// The planned numbers and names.
     #[serde(flatten)]
     pub plan: PlacementPlan,
-    /// Wanted replicas of the live machine deployment, if there is one.
+    /// Target replicas of the live machine deployment, if it exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live_replicas: Option<i32>,
-    /// The class that the live machine deployment has now, where it is another one: its machines roll.
+    /// The class of the live machine deployment if it is another one, so that its machines roll.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live_class: Option<String>,
-    /// What is dangerous here.
+    /// Hazards of the zone.
     pub hazards: Vec<Hazard>,
 }
 
-/// Something dangerous about numbers, in stable words for programs and in text for people.
+/// A dangerous setting, with a stable name for programs and a text for users.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "kind")]
 pub enum Hazard {
@@ -36,20 +36,20 @@ pub enum Hazard {
     SurgeAndUnavailableZero,
     /// Machines are removed as soon as this is applied.
     MaximumBelowLive {
-        /// Most machines.
+        /// Maximum number of machines.
         maximum: i32,
-        /// Machines that are there.
+        /// Replicas of the live machine deployment.
         live: i32,
     },
     /// The minimum is greater than the maximum.
     MinimumAboveMaximum,
-    /// The zone gets no machine although the pool wants some.
+    /// The zone gets no machines although the pool has a maximum above 0.
     ZoneStaysEmpty,
-    /// The pool makes no machines because it has no zones.
+    /// The pool has no zones, so no machines are created.
     NoZones,
-    /// Several entries of the pool are for the same zone, so they have the same name.
+    /// The pool lists a zone several times, so the entries have the same name.
     ZoneTwice {
-        /// The zone.
+        /// Name of the zone.
         zone: String,
     },
 }
@@ -73,7 +73,7 @@ impl fmt::Display for Hazard {
     }
 }
 
-/// The numbers of one placement beside the live machine deployment of its name.
+/// Compares the numbers of a placement with the live machine deployment of the same name.
 pub(super) fn explain_placement(
     context: WorkerContext<'_>,
     pool: &WorkerPool,
@@ -101,7 +101,7 @@ pub(super) fn explain_placement(
     PlacementExplanation { live_replicas, live_class: live_class.cloned(), plan: placement, hazards }
 }
 
-/// What is dangerous about the zones of a pool. A pool that failed may have no placements for another reason.
+/// The hazards of a pool's zones. A pool with an error may lack placements for another reason.
 pub(super) fn pool_hazards(pool: &WorkerPool, placements: &[PlacementPlan], failed: bool) -> Vec<Hazard> {
     let mut hazards = Vec::new();
     if pool.zones.is_empty() && placements.is_empty() && !failed {

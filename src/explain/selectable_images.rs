@@ -1,4 +1,4 @@
-//! Of the images that would fit a pool, those that its owner can select, with their classification.
+//! Selects the images that the owner of a pool can choose, with their classification.
 
 use k8s_openapi::jiff::Timestamp;
 
@@ -8,8 +8,8 @@ use crate::provider::explanation::NamedImage;
 use crate::versions::selectable::selectable;
 
 impl Explanation {
-    /// Leaves the images that can be selected at a moment, of each name the best first, by Gardener's half of the CloudProfile. Where that
-    /// lists none, all stay.
+    /// Keeps the fitting images that can be selected at the time `now`, the best of each name first, according to
+    /// core's half of the CloudProfile. If that lists no images, all are kept.
     pub fn keep_selectable(&mut self, listed: &[ProfileImage], now: Timestamp) {
         if listed.is_empty() {
             return;

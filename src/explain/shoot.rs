@@ -1,4 +1,4 @@
-//! What of a Shoot decides over the names of classes, in members of the Shoot: the reverse of a preview.
+//! The fields of a Shoot that decide over class names: the reverse of a preview.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,52 +10,52 @@ use crate::pool::hash::PoolHash;
 use crate::provider::{Provider, WorkerContext};
 use crate::shoot::member_in_shoot;
 
-/// A pool of a Shoot.
+/// The explanation of a pool in a Shoot.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShootPoolExplanation {
-    /// Its name.
+    /// Name of the pool.
     pub pool: String,
-    /// Why it can't be planned.
+    /// Why the pool can't be planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<PoolFailure>,
-    /// The key: the name that gardenlet gives the Secret of the node agent.
+    /// The key: the name of the node agent Secret that gardenlet chooses.
     pub node_agent_secret_name: String,
-    /// What the key is made of. It is constant where nodes are updated in place: then what the in-place hash is made of.
+    /// The inputs of the key, or of the in-place hash if nodes are updated in place, because then the key is constant.
     pub key: Vec<DecidingMember>,
-    /// What another class does to nodes.
+    /// The effect of another class on nodes.
     pub effect: HashEffect,
-    /// The classes; more than one where zones have inputs of their own.
+    /// The classes; several if zones have different inputs.
     pub classes: Vec<ZoneClasses>,
 }
 
-/// The classes of zones that have the same inputs.
+/// The classes of zones with the same inputs.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ZoneClasses {
     /// The zones.
     pub zones: Vec<String>,
-    /// The hash in their names; absent where something presumed enters it.
+    /// The hash in their names; absent if it depends on an assumed input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<PoolHash>,
-    /// What enters it beside the key.
+    /// Its inputs other than the key.
     pub members: Vec<DecidingMember>,
 }
 
-/// A member that decides over the name of a class.
+/// A field that affects the name of a class.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DecidingMember {
-    /// Its path: in the pool, or in the Shoot where it begins with `spec` or `status`.
+    /// Its path in the pool, or in the Shoot if it starts with `spec` or `status`.
     pub member: String,
-    /// The text that is hashed; absent where a person may have put a secret into it, and where it is presumed.
+    /// The hashed value; absent if a user may have put a secret into it, or if it is assumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    /// Whether the value is not the Shoot's but the cloud's.
+    /// Whether the value comes from the cloud instead of the Shoot.
     pub presumed: bool,
 }
 
-/// The pools of a stored Shoot, by the explanation of the Worker that is made of it.
+/// Explains the pools of a stored Shoot, from the explanation of the Worker derived from it.
 #[must_use]
 pub fn explain_shoot(
     explanation: &Explanation,
@@ -99,7 +99,7 @@ pub fn explain_shoot(
     pools.collect()
 }
 
-/// What the provider hashes of members of the pool itself.
+/// The provider's hash inputs that come from fields of the pool itself.
 fn items_of_pool(provider: &dyn Provider, pool: &WorkerPool) -> Vec<HashInput> {
     let items = provider.pool_items(pool).unwrap_or_default();
     items.with_node_agent_secret.iter().chain(items.in_place.iter()).map(shown).collect()

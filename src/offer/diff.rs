@@ -1,5 +1,5 @@
-//! What an edit of a CloudProfile does to those who use it: which machine types get another image, which combinations appear or
-//! vanish, which versions change their stage, and what becomes refused.
+//! The effects of an edit on the users of a CloudProfile: which machine types get another image, which combinations
+//! appear or vanish, which versions change their classification, and what is newly rejected.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::provider::Providers;
 use crate::provider::explanation::ImageName;
 use crate::versions::catalog::{ListedVersion, VersionCatalog};
 
-/// Name and version of the schema. A new member does not change it; another meaning does.
+/// Name and version of the schema. New fields don't change it; changed meanings do.
 pub const SCHEMA: &str = "cloudprofile-diff/v1";
 
 /// How two profiles differ.
@@ -28,32 +28,32 @@ pub const SCHEMA: &str = "cloudprofile-diff/v1";
 pub struct ProfileDiff {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// Names of the machine types.
+    /// Changes of the usable machine types.
     pub machine_types: NamesDiff,
-    /// Image versions that one side does not have, or that change their stage.
+    /// Image versions that were added, removed or changed their classification.
     pub versions: Vec<VersionChange>,
-    /// Kubernetes versions that one side does not have, or that change their stage.
+    /// Kubernetes versions that were added, removed or changed their classification.
     pub kubernetes: Vec<KubernetesChange>,
-    /// Names of the regions.
+    /// Changes of the regions.
     pub regions: NamesDiff,
-    /// Zones of regions that both sides have, as `region/zone`.
+    /// Changes of the zones in regions that both sides have, as `region/zone`.
     pub zones: NamesDiff,
-    /// Names of the volume types that can be used.
+    /// Changes of the usable volume types.
     pub volume_types: NamesDiff,
-    /// Combinations of machine types and image versions that differ; those that take something away first.
+    /// Combinations of machine types and image versions that differ; those that take something away come first.
     pub combinations: Vec<CombinationChange>,
-    /// What Gardener or the provider refuses of NEW, and did not of OLD.
+    /// Errors for which Gardener or the provider rejects NEW, but not OLD.
     pub refused: Vec<Finding>,
-    /// How many combinations were compared, in each region by itself.
+    /// Number of compared combinations, counted for each region.
     pub compared: usize,
 }
 
 /// Names that only one side has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct NamesDiff {
-    /// Only NEW has them.
+    /// Names only in NEW.
     pub added: Vec<String>,
-    /// Only OLD has them.
+    /// Names only in OLD.
     pub removed: Vec<String>,
 }
 
@@ -65,9 +65,9 @@ pub struct VersionChange {
     pub image: String,
     /// The version.
     pub version: String,
-    /// Its stage in OLD, if it has it.
+    /// Its stage in OLD, if it exists there.
     pub before: Option<Stage>,
-    /// Its stage in NEW, if it has it.
+    /// Its stage in NEW, if it exists there.
     pub after: Option<Stage>,
 }
 
@@ -77,40 +77,40 @@ pub struct VersionChange {
 pub struct KubernetesChange {
     /// The version.
     pub version: String,
-    /// Its stage in OLD, if it has it.
+    /// Its stage in OLD, if it exists there.
     pub before: Option<Stage>,
-    /// Its stage in NEW, if it has it.
+    /// Its stage in NEW, if it exists there.
     pub after: Option<Stage>,
 }
 
 impl KubernetesChange {
-    /// Whether it can't be chosen any more, or has to be left.
+    /// Whether users can no longer choose it, or must stop using it.
     fn is_taken_away(&self) -> bool {
         self.after.as_ref().is_none_or(|stage| !stage.classification.is_active())
     }
 }
 
-/// What stage a version is in, and until when it can be used.
+/// The classification of a version, and until when it can be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Stage {
-    /// At the moment of the comparison.
+    /// At the time of the comparison.
     pub classification: Classification,
-    /// When it expires.
+    /// When it expires, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<Timestamp>,
 }
 
-/// What happens to a combination. The order is that of printing.
+/// The effect on a combination, in printing order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Effect {
-    /// It can't be had any more.
+    /// It is no longer available.
     Vanishes,
-    /// New machines start from another image, under the same version.
+    /// New machines start from another image with the same version.
     AnotherImage,
-    /// The image stays; what machine and image have in common changes the machine, such as its network.
+    /// The image stays, but the common capabilities of machine and image change the machine, such as its network.
     OtherMachine,
-    /// It can be had now.
+    /// It becomes available.
     Appears,
     /// There is an image for it now, of a version that no new pool can select: only pools that have the version get it.
     AppearsForExisting,
@@ -124,30 +124,30 @@ impl Effect {
     }
 }
 
-/// Machine types for which a version differs in the same way.
+/// Machine types with the same change of a version.
 #[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CombinationChange {
-    /// What happens.
+    /// The effect of the edit.
     pub effect: Effect,
     /// Name of the image.
     pub image: String,
     /// The version.
     pub version: String,
-    /// The machine types, which both sides have.
+    /// The machine types, which exist on both sides.
     pub machine_types: Vec<String>,
-    /// Only in these regions; empty where images are the same in every region.
+    /// The regions; empty if images are the same in every region.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<String>,
-    /// What they got; nothing where there was no image, or Gardener refused the combination.
+    /// The image before; `None` if there was none or Gardener rejected the combination.
     pub before: Option<ImageName>,
-    /// What they get.
+    /// The image after.
     pub after: Option<ImageName>,
 }
 
 impl ProfileDiff {
-    /// Whether nothing differs that anybody notices.
+    /// Whether there are no differences that affect users.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names().iter().all(|names| **names == NamesDiff::default())
@@ -157,13 +157,13 @@ impl ProfileDiff {
             && self.refused.is_empty()
     }
 
-    /// What only one side has.
+    /// The names that only one side has, for all kinds of names.
     #[must_use]
     pub fn names(&self) -> [&NamesDiff; 4] {
         [&self.machine_types, &self.regions, &self.zones, &self.volume_types]
     }
 
-    /// Whether something is taken away, or goes another way under the same name.
+    /// Whether something is removed, rejected, or behaves differently under the same name.
     #[must_use]
     pub fn is_hazardous(&self) -> bool {
         let removes_version = self.versions.iter().any(|version| version.after.is_none());
@@ -178,7 +178,7 @@ impl ProfileDiff {
 /// Compares two CloudProfiles.
 ///
 /// # Errors
-/// When one of them can't be read.
+/// If one of the profiles can't be read.
 pub fn diff(old: &Value, new: &Value, settings: Settings, providers: Providers) -> Result<ProfileDiff, ProfileError> {
     let refused = refused(old, new, settings, providers)?;
     let (old, new) = (Profile::read(old.clone(), providers)?, Profile::read(new.clone(), providers)?);
@@ -211,7 +211,7 @@ fn refused(old: &Value, new: &Value, settings: Settings, providers: Providers) -
         Ok(findings.filter(|finding| finding.severity == Severity::Error).collect())
     };
     let known = errors(old)?;
-    // Not the path: what stands before it may have moved it.
+    // The path is ignored, because edits before it may have moved it.
     let said = |finding: &Finding| (finding.rule, finding.subject.clone(), finding.reason.clone());
     let known: Vec<_> = known.iter().map(said).collect();
     Ok(errors(new)?.into_iter().filter(|finding| !known.contains(&said(finding))).collect())
@@ -233,7 +233,7 @@ fn kubernetes(old: &ProfileSpec, new: &ProfileSpec, now: Timestamp) -> Vec<Kuber
     versions.filter_map(change).collect()
 }
 
-/// Zones of a region that comes or goes say nothing more.
+/// Added and removed regions are reported themselves, so their zones are left out.
 fn zones(old: &ProfileSpec, new: &ProfileSpec) -> NamesDiff {
     let is_in = |spec: &ProfileSpec, name: &str| spec.regions.iter().any(|region| region.name == name);
     names(old, new, |spec| {
@@ -242,7 +242,7 @@ fn zones(old: &ProfileSpec, new: &ProfileSpec) -> NamesDiff {
     })
 }
 
-/// What only one of them has.
+/// The names that only one side has.
 fn names<T>(before: &T, after: &T, names: impl Fn(&T) -> BTreeSet<String>) -> NamesDiff {
     let (before, after) = (names(before), names(after));
     NamesDiff {
@@ -297,7 +297,7 @@ fn combinations(differences: Vec<Difference>, new: &Offer) -> Vec<CombinationCha
     changes.into_iter().map(change).collect()
 }
 
-/// What a different answer means; nothing where it could not be had before and can't be had now.
+/// The effect of a different result; `None` if the combination is available neither before nor after.
 #[must_use]
 pub fn effect(before: &Answer, after: &Answer) -> Option<Effect> {
     match [before, after].map(|answer| answer.image.is_some() && answer.admitted) {

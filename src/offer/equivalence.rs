@@ -1,4 +1,4 @@
-//! Whether two profiles give the same machine types the same images, and where they don't.
+//! Whether two profiles give the same machine types the same images, and where they differ.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -10,23 +10,23 @@ use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::capabilities::with_defaults;
 use crate::provider::explanation::ImageName;
 
-/// Everything that machine types get, compared.
+/// The comparison of everything that machine types get.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EquivalenceCheck {
-    /// Machine types that both sides have.
+    /// Number of machine types that both sides have.
     pub machine_types: usize,
-    /// Image versions of either side.
+    /// Number of image versions of either side.
     pub versions: usize,
-    /// Questions "what does this machine type get of this version in this region" that were asked of both.
+    /// Number of compared combinations of machine type, version and region.
     pub questions: usize,
-    /// Questions that were answered differently.
+    /// Combinations that differ.
     pub differences: Vec<Difference>,
-    /// Images that machine types could have with some version before and with none after.
+    /// Images that machine types could get with some version before, and with none after.
     pub lost: Vec<Lost>,
 }
 
-/// A question that is answered differently.
+/// A combination that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Difference {
@@ -36,29 +36,29 @@ pub struct Difference {
     pub version: String,
     /// The machine types.
     pub machine_types: Vec<String>,
-    /// In these regions; empty where images are the same in every region.
+    /// The regions; empty if images are the same in every region.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<String>,
-    /// What they got.
+    /// The result before.
     pub before: Answer,
-    /// What they get.
+    /// The result after.
     pub after: Answer,
 }
 
-/// What a machine type gets.
+/// The result for a machine type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Answer {
-    /// The image; none when none could be chosen.
+    /// The image; `None` if none could be chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<ImageName>,
-    /// Whether Gardener admits it.
+    /// Whether Gardener admits the combination.
     pub admitted: bool,
-    /// What machine and image have in common of the capabilities that change the machine itself.
+    /// The values that machine and image have in common, for capabilities that affect the machine itself.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub effect: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// An image that machine types can't have any more, with any version.
+/// An image that machine types can't get any more with any version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lost {
@@ -69,21 +69,21 @@ pub struct Lost {
 }
 
 impl EquivalenceCheck {
-    /// Whether every question is answered the same.
+    /// Whether all combinations are equal.
     #[must_use]
     pub fn is_equal(&self) -> bool {
         self.differences.is_empty() && self.lost.is_empty()
     }
 }
 
-/// Machine types that are the same to both sides.
+/// Machine types that are equal on both sides.
 struct ComparedTypes<'a> {
     before: Side<'a>,
     after: Side<'a>,
     names: Vec<String>,
 }
 
-/// Machine types as one side sees them.
+/// Machine types on one side.
 #[derive(Clone, Copy)]
 struct Side<'a> {
     resolution: &'a Resolution<'a>,
@@ -91,7 +91,7 @@ struct Side<'a> {
     machine_type: &'a OfferedType,
 }
 
-/// Asks both sides about every machine type that both have.
+/// Compares the results for every machine type that both sides have.
 #[must_use]
 pub fn compare(before: &Resolution<'_>, after: &Resolution<'_>) -> EquivalenceCheck {
     let types = compared_types(before, after);
@@ -108,7 +108,7 @@ pub fn compare(before: &Resolution<'_>, after: &Resolution<'_>) -> EquivalenceCh
             check.questions += types.names.len() * regions;
             check.differences.extend(types.differences(question));
         }
-        // Who gets the same everywhere loses nothing.
+        // Machine types without differences lose no images.
         if check.differences.len() > known {
             check.lost.extend(types.lost(&questions));
         }
@@ -116,21 +116,21 @@ pub fn compare(before: &Resolution<'_>, after: &Resolution<'_>) -> EquivalenceCh
     check
 }
 
-/// A version that both sides are asked for.
+/// A version that is compared.
 struct Question<'a> {
     image: &'a str,
     version: &'a str,
     before: Option<&'a ResolvedVersion<'a>>,
     after: Option<&'a ResolvedVersion<'a>>,
-    /// Its regions by what is available there, on both sides.
+    /// Its regions, grouped by the available flavors on both sides.
     parts: Vec<Part<'a>>,
 }
 
-/// Regions in which the same flavors are available.
+/// Regions with the same available flavors.
 struct Part<'a> {
     before: Option<&'a Availability<'a>>,
     after: Option<&'a Availability<'a>>,
-    /// `None` alone where images are the same in every region.
+    /// Contains only `None` if images are the same in every region.
     regions: Vec<Option<&'a str>>,
 }
 
@@ -154,7 +154,7 @@ fn questions<'a>(before: &'a Resolution<'a>, after: &'a Resolution<'a>) -> Vec<Q
     titles.map(question).collect()
 }
 
-/// What a version has in a region; nothing where the version or the region is unknown.
+/// The available flavors of a version in a region; `None` if the version or the region is unknown.
 fn available<'a>(version: Option<&'a ResolvedVersion<'a>>, region: Option<&str>) -> Option<&'a Availability<'a>> {
     let is_there = |available: &&Availability<'_>| {
         available.regions.is_empty() || region.is_some_and(|region| available.regions.contains(&region))
@@ -169,7 +169,7 @@ impl ComparedTypes<'_> {
             let was = self.before.given(question.before, part.before);
             let is = self.after.given(question.after, part.after);
             for region in &part.regions {
-                // What Gardener admits on neither side nobody can have.
+                // Combinations that Gardener admits on neither side are not available.
                 let nobody_can = !was.admitted && !is.admitted;
                 if nobody_can || (was.image_in(*region) == is.image_in(*region) && was.rest() == is.rest()) {
                     continue;
@@ -189,7 +189,7 @@ impl ComparedTypes<'_> {
         differing.into_iter().map(difference).collect()
     }
 
-    /// Images of some region that these machine types could select with some version, and can't with any.
+    /// Images in some region that these machine types could get with some version before, and can't get with any after.
     fn lost<'q>(&self, questions: &[Question<'q>]) -> Vec<Lost> {
         let mut could: BTreeSet<(Option<&'q str>, ImageName)> = BTreeSet::new();
         let mut can = could.clone();
@@ -208,7 +208,7 @@ impl ComparedTypes<'_> {
     }
 }
 
-/// What a side gives to machine types in a part of the regions.
+/// The result for machine types in some regions.
 struct Given<'a> {
     flavor: Option<&'a OfferedFlavor>,
     admitted: bool,
@@ -282,12 +282,12 @@ fn title<'a>(version: &ResolvedVersion<'a>) -> (&'a str, &'a str) {
     (&version.offered.image, &version.offered.version)
 }
 
-/// Where a version is listed twice, the first counts, as for Gardener.
+/// If a version is listed twice, the first one is used, as in Gardener.
 fn by_title<'a>(resolution: &'a Resolution<'a>) -> HashMap<(&'a str, &'a str), &'a ResolvedVersion<'a>> {
     resolution.versions().iter().rev().map(|version| (title(version), version)).collect()
 }
 
-/// The regions to ask about; `None` alone where images are the same in every region.
+/// The regions to compare; only `None` if images are the same in every region.
 fn regions<'a>(before: &'a Offer, after: &'a Offer) -> Vec<Option<&'a str>> {
     if !before.images.iter().chain(&after.images).any(OfferedVersion::is_regional) {
         return vec![None];

@@ -1,7 +1,8 @@
-//! The matrix of a profile: machine type × image version → flavor and reference, or why there is none.
+//! The matrix of a profile: the flavor and image for each machine type and image version, or the reason why there is
+//! none.
 //!
-//! Machine types that can do the same are one row, and decisions that came about in the same way are written once, so that
-//! a large profile stays a document that a browser can hold.
+//! Machine types with equal capabilities are one row, and equal decisions are written once, so that the matrix of a
+//! large profile stays small enough for a browser.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,10 +16,10 @@ use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::capabilities::Classification;
 use crate::provider::explanation::ImageName;
 
-/// Name and version of the schema. A new member does not change it; another meaning does.
+/// Name and version of the schema. New fields don't change it; changed meanings do.
 pub const SCHEMA: &str = "cloudprofile-matrix/v1";
 
-/// The matrix, ready to be written as JSON.
+/// The matrix, serialized as JSON.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Matrix<'a> {
@@ -30,25 +31,26 @@ pub struct Matrix<'a> {
     pub provider: &'a str,
     /// Capabilities in order of preference.
     pub capabilities: &'a [CapabilityDefinition],
-    /// Whether the profile itself declares them; else they are what the old format stands for.
+    /// Whether the profile itself declares them; otherwise, the old format implies them.
     pub declares_capabilities: bool,
-    /// Regions that were looked at; empty where the provider's images are the same in every region.
+    /// The selected regions; empty if the provider's images are the same in every region.
     pub regions: Vec<&'a str>,
-    /// Machine types that can do the same.
+    /// Groups of machine types with equal capabilities.
     pub groups: Vec<Group<'a>>,
     /// Image versions in the order of the profile.
     pub images: Vec<Image<'a>>,
-    /// How choices came about.
+    /// The reasons for choices.
     pub decisions: Vec<Decision>,
 }
 
-/// Machine types that can do the same.
+/// Machine types with equal capabilities.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Group<'a> {
-    /// What they can do, defaults included.
+    /// Their common capabilities, defaults included.
     pub capabilities: Capabilities,
-    /// The architecture by which Gardener admits them; the same as among their capabilities, where those are compared.
+    /// The architecture by which Gardener admits them; the same as in their capabilities, if the provider compares
+    /// those.
     #[serde(skip)]
     pub architecture: &'a str,
     /// The machine types.
@@ -71,26 +73,26 @@ pub struct Image<'a> {
     pub name: &'a str,
     /// The version.
     pub version: &'a str,
-    /// Its stage now.
+    /// Its current classification.
     pub classification: Classification,
-    /// When it expires.
+    /// When it expires, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires: Option<Timestamp>,
     /// Its flavors in the order of the provider config.
     pub flavors: Vec<Flavor<'a>>,
-    /// What each group gets, in each part of the regions.
+    /// The choice for each group and each part of the regions.
     pub choices: Vec<Choice<'a>>,
 }
 
 /// A flavor of an image version.
 #[derive(Clone, Debug, Serialize)]
 pub struct Flavor<'a> {
-    /// What machines must be able to do; a capability that is not named means every value.
+    /// Capabilities that machines must have; a capability that is not listed allows every value.
     pub capabilities: &'a Capabilities,
     /// Why machines can't start from it although it can be chosen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub defect: Option<Defect>,
-    /// The image where no region has its own.
+    /// The image of regions without an image of their own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<&'a ImageName>,
     /// The image of each region.
@@ -98,46 +100,46 @@ pub struct Flavor<'a> {
     pub regions: BTreeMap<&'a str, &'a ImageName>,
 }
 
-/// What a group of machine types gets.
+/// The choice for a group of machine types.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Choice<'a> {
     /// Position of the group.
     pub group: usize,
-    /// In these regions; absent when in all.
+    /// The regions; absent if it applies to all.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<&'a str>,
-    /// What came of it.
+    /// The outcome of the choice.
     pub outcome: ChoiceOutcome,
     /// Position of the chosen flavor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flavor: Option<usize>,
-    /// Positions of the flavors that could be chosen; the verdicts of the decision are in this order.
+    /// Positions of the available flavors; the verdicts of the decision have the same order.
     pub candidates: Vec<usize>,
     /// Position of the decision.
     pub decision: usize,
-    /// Whether Gardener lets a Shoot have this combination.
+    /// Whether Gardener admits this combination.
     pub admitted: bool,
 }
 
-/// What came of a question.
+/// The outcome of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ChoiceOutcome {
-    /// A flavor.
+    /// A flavor is chosen.
     Chosen,
-    /// A flavor that machines can't start from.
+    /// A flavor is chosen that machines can't start from.
     Unusable,
-    /// Several flavors that list the same.
+    /// Several flavors have the same capabilities.
     Tied,
     /// No flavor fits.
     NoneFits,
-    /// There is no flavor at all, or none with an image in these regions.
+    /// There is no flavor, or none with an image in these regions.
     NoFlavors,
 }
 
 impl ChoiceOutcome {
-    /// For people.
+    /// The text for messages.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -162,7 +164,7 @@ impl From<&FlavorChoice> for ChoiceOutcome {
     }
 }
 
-/// The matrix of what was asked for.
+/// Computes the selected part of the matrix.
 #[must_use]
 pub fn matrix<'a>(resolution: &'a Resolution<'a>, selection: &Selection) -> Matrix<'a> {
     let offer = resolution.offer();
@@ -210,7 +212,7 @@ pub fn matrix<'a>(resolution: &'a Resolution<'a>, selection: &Selection) -> Matr
     matrix
 }
 
-/// Groups that no choice mentions are not part of an answer.
+/// Removes groups that no choice refers to.
 fn drop_silent_groups(matrix: &mut Matrix<'_>) {
     let choices = matrix.images.iter().flat_map(|image| &image.choices);
     let mentioned: BTreeSet<usize> = choices.map(|choice| choice.group).collect();
@@ -234,16 +236,16 @@ fn groups<'a>(resolution: &'a Resolution<'a>, selection: &Selection) -> Vec<(&'a
     wanted.collect()
 }
 
-/// The regions of an availability that were asked for.
+/// The selected regions of an availability.
 #[derive(Clone, Debug)]
 struct Regions<'a> {
     names: Vec<&'a str>,
-    /// Whether they are all that were asked for, or the provider knows no regions.
+    /// Whether all selected regions are included, or the provider's images are not regional.
     all: bool,
 }
 
 impl<'a> Regions<'a> {
-    /// `None` when none of them was asked for.
+    /// Returns `None` if none of the regions is selected.
     fn of(offer: &'a Offer, selection: &Selection, available: &Availability<'a>) -> Option<Self> {
         if available.regions.is_empty() {
             return Some(Self { names: Vec::new(), all: true });
@@ -264,7 +266,7 @@ struct Asked<'a, 's> {
 }
 
 impl<'a> Asked<'a, '_> {
-    /// What a group gets, if that is asked for.
+    /// The choice for a group, if it is selected.
     fn choice(&self, group: &TypeGroup<'_>, decisions: &mut Decisions) -> Option<Choice<'a>> {
         let Self { resolution, selection, version, available, regions } = self;
         let choice = resolution.choice(group, available);
@@ -290,7 +292,7 @@ impl<'a> Asked<'a, '_> {
     }
 }
 
-/// Decisions, each written once.
+/// Decisions; equal ones are stored once.
 #[derive(Default)]
 struct Decisions {
     known: HashMap<(usize, usize), usize>,
@@ -307,7 +309,7 @@ impl Decisions {
     }
 }
 
-/// A flavor as far as the asked regions know it.
+/// A flavor with the images of the selected regions.
 fn shown<'a>(flavor: &'a OfferedFlavor, offer: &'a Offer, selection: &Selection) -> Flavor<'a> {
     let is_regional = !flavor.by_region.is_empty();
     let wanted = offer.regions.iter().filter(|region| is_regional && selection.wants_region(region));

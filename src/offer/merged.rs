@@ -1,5 +1,5 @@
-//! A NamespacedCloudProfile and the CloudProfile that it extends as one document, as Gardener and the provider's webhook make it
-//! (docs/contract.md#namespacedcloudprofiles).
+//! Merges a NamespacedCloudProfile with its parent CloudProfile into one document, as Gardener and the provider's
+//! webhook do (docs/contract.md#namespacedcloudprofiles).
 
 use serde_json::{Value, json};
 
@@ -12,10 +12,10 @@ use crate::provider::Providers;
 use crate::provider::document::DocumentError;
 use crate::provider::profile::ProfileFormat;
 
-/// The CloudProfile that a NamespacedCloudProfile and its parent come to, under the metadata of the first.
+/// Merges a NamespacedCloudProfile with its parent. The result has the metadata of the NamespacedCloudProfile.
 ///
 /// # Errors
-/// When one of them can't be read, or nobody knows the type of the parent.
+/// If one of them can't be read, or no provider has the type of the parent.
 pub fn merged(namespaced: &Value, parent: &Value, providers: Providers) -> Result<Value, ProfileError> {
     let mut parent = spec_of(parent)?;
     apply_defaults(&mut parent);
@@ -26,7 +26,7 @@ pub fn merged(namespaced: &Value, parent: &Value, providers: Providers) -> Resul
     Ok(merged_document(namespaced, spec, parent, format)?)
 }
 
-/// As [`merged`] of what is read already.
+/// The same as [`merged`], for decoded profiles.
 pub(super) fn merged_document(
     namespaced: &Value,
     spec: NamespacedProfileSpec,

@@ -1,7 +1,7 @@
-//! The same profile in fewer bytes: what defaults say anyway is left out, flavors of one image are folded into one.
+//! Writes the same profile in fewer bytes: removes values that are defaults and merges flavors with the same image.
 //!
-//! Every step is tried, and kept only when every machine type gets the same as before, and with it every machine that the
-//! capabilities of the profile can describe, as far as those can be counted.
+//! Every step is tried, and kept only if every machine type gets the same as before. The same must be true for every
+//! machine that the profile's capabilities can describe, unless there are too many.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,49 +25,50 @@ use crate::provider::Providers;
 use crate::provider::profile::old_format::{capabilities_of, set_capabilities};
 use crate::provider::profile::{Members, ProfileFormat};
 
-/// More machines than this are not tried one by one.
+/// Maximum number of describable machines to compare.
 const MOST_MACHINES: usize = 512;
 
-/// A shorter profile.
+/// A minimized profile.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Minimized {
-    /// The profile.
+    /// The minimized profile.
     pub profile: Value,
-    /// What was done, with the bytes that each step saves in the file.
+    /// The applied steps, with the bytes that each one saves in the file.
     pub steps: Vec<Saved>,
-    /// Bytes of the file's object, before and after.
+    /// Size of the file's object, before and after.
     pub bytes: Bytes,
-    /// Bytes of what Gardener stores: its API server fills defaults in again.
+    /// Size of the stored object, in which the API server sets defaults again.
     pub stored: Bytes,
-    /// Whether every machine was tried that the capabilities can describe, and not only the machine types of the profile.
+    /// Whether all machines that the capabilities can describe were compared, and not only the machine types of the
+    /// profile.
     pub every_machine: bool,
-    /// What was compared.
+    /// The comparison that proves that both are equal.
     pub proof: EquivalenceCheck,
 }
 
-/// A step that saved something.
+/// A step that saved bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Saved {
-    /// What was done.
+    /// Description of the step.
     pub step: &'static str,
-    /// Bytes that it saves.
+    /// Number of saved bytes.
     pub bytes: usize,
 }
 
-/// Bytes before and after.
+/// Sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bytes {
-    /// Before.
+    /// Size before.
     pub before: usize,
-    /// After.
+    /// Size after.
     pub after: usize,
 }
 
-/// One way to save bytes; it may be tried on any profile.
+/// A way to save bytes, which can be tried on any profile.
 type Step = fn(&mut Value, &Baseline);
 
-/// The steps in their order.
+/// All steps, in the order in which they are tried.
 const STEPS: [(&str, Step); 6] = [
     ("left out members that are empty or null", leave_out_empty),
     ("left out what the API server fills in", leave_out_defaults),
@@ -77,10 +78,10 @@ const STEPS: [(&str, Step); 6] = [
     ("left out regions that are listed twice", leave_out_repeated_regions),
 ];
 
-/// Writes a profile shorter.
+/// Minimizes a profile.
 ///
 /// # Errors
-/// When it can't be read.
+/// If the profile can't be read.
 pub fn minimize(document: &Value, providers: Providers) -> Result<Minimized, ProfileError> {
     let document = without_status(document);
     let before = Baseline::of(&document, providers)?;
@@ -106,7 +107,7 @@ pub fn minimize(document: &Value, providers: Providers) -> Result<Minimized, Pro
     })
 }
 
-/// What the profile offers to every machine that is tried.
+/// The offer of the original profile to every compared machine.
 struct Baseline {
     format: &'static dyn ProfileFormat,
     offer: Offer,
@@ -135,7 +136,7 @@ impl Baseline {
         Ok(check)
     }
 
-    /// Whether every machine gets the same image of two lists of flavors, in every region that they name.
+    /// Whether every machine gets the same image from both lists of flavors, in every region that they list.
     fn is_same_choice(&self, before: &[Members], after: &[Members]) -> bool {
         let regions: BTreeSet<Option<&str>> = before.iter().flat_map(regions_of).collect();
         let machines = self.offer.machine_types.iter().map(|machine_type| &machine_type.capabilities);
@@ -150,13 +151,13 @@ impl Baseline {
         })
     }
 
-    /// Whether the shorter document is read, refused no more than before, and gives everybody the same.
+    /// Whether the shorter document is readable and every machine gets the same images from it.
     fn is_same(&self, document: &Value, providers: Providers) -> bool {
         self.check(document, providers).is_ok_and(|check| check.is_equal())
     }
 }
 
-/// The regions that a flavor has images for; `None` where its image is the same in every region.
+/// The regions that a flavor has images for; `None` if its image is the same in every region.
 fn regions_of(flavor: &Members) -> Vec<Option<&str>> {
     match flavor.get("regions").and_then(Value::as_array) {
         Some(regions) => regions.iter().map(|region| region["name"].as_str()).collect(),
@@ -164,7 +165,7 @@ fn regions_of(flavor: &Members) -> Vec<Option<&str>> {
     }
 }
 
-/// The flavors with an image in a region, by capabilities and by everything else.
+/// The flavors with an image in a region, split into capabilities and everything else.
 fn choosable(flavors: &[Members], region: Option<&str>) -> Vec<(Capabilities, Members)> {
     let there = |flavor: &&Members| {
         let regions = regions_of(flavor);
@@ -182,7 +183,7 @@ fn chosen<'a>(
     flavors.get(chosen).map(|(_, image)| image)
 }
 
-/// Every machine that capabilities can describe; `None` when there are too many, or none are defined.
+/// Every machine that the capabilities can describe; `None` if there are too many, or no capabilities are defined.
 fn every_machine(definitions: &[CapabilityDefinition]) -> Option<Vec<OfferedType>> {
     if definitions.is_empty() {
         return None;
@@ -202,7 +203,7 @@ fn every_machine(definitions: &[CapabilityDefinition]) -> Option<Vec<OfferedType
         machines = machines.iter().flat_map(|machine| (1..=subsets).map(move |subset| with(machine, subset))).collect();
     }
     let machine = |(number, capabilities): (usize, Capabilities)| OfferedType {
-        // No machine type of a profile can be called that.
+        // A name that no machine type in a profile can have.
         name: format!("any machine {number}"),
         architecture: capabilities.values(ARCHITECTURE).and_then(<[String]>::first).cloned().unwrap_or_default(),
         capabilities,
@@ -211,7 +212,7 @@ fn every_machine(definitions: &[CapabilityDefinition]) -> Option<Vec<OfferedType
     Some(machines.into_iter().enumerate().map(machine).collect())
 }
 
-/// Bytes of what Gardener stores of a profile: its own half with defaults, the provider's as it is written.
+/// Size of the stored profile: core's half with defaults, the provider's half unchanged.
 fn as_stored(document: &Value) -> Result<usize, ProfileError> {
     let mut spec = spec_of(document)?;
     apply_defaults(&mut spec);
@@ -249,7 +250,7 @@ fn leave_out_defaults(document: &mut Value, baseline: &Baseline) {
     let is_declared = !baseline.definitions.is_empty();
     remove_where(objects_mut(document, "/spec/volumeTypes"), "usable", |value| *value == true);
     remove_where(objects_mut(document, "/spec/machineTypes"), "usable", |value| *value == true);
-    // With capabilities these fields are filled from them, without, absent is amd64.
+    // With capabilities, these fields are set from them. Without, the default is amd64.
     let default = |value: &Value| is_declared || *value == DEFAULT_ARCHITECTURE;
     remove_where(objects_mut(document, "/spec/machineTypes"), ARCHITECTURE, default);
     remove_where(objects_mut(document, CORE_IMAGES), "updateStrategy", |value| *value == "major");
@@ -293,14 +294,14 @@ fn leave_out_every_value(document: &mut Value, baseline: &Baseline) {
     });
 }
 
-/// Flavors of one image that differ in one capability are one flavor with the values of both.
+/// Merges flavors of one image that differ in one capability into a flavor with the values of both.
 fn fold_flavors(document: &mut Value, baseline: &Baseline) {
     if !baseline.definitions.is_empty() {
         each_flavor(document, &mut |flavors| while fold_two(flavors, baseline) {});
     }
 }
 
-/// Folds the first two flavors that can be folded without anybody getting another image.
+/// Merges the first two flavors for which no machine's image changes. Returns whether it found any.
 fn fold_two(flavors: &mut Vec<Members>, baseline: &Baseline) -> bool {
     for later in 1..flavors.len() {
         for earlier in 0..later {
@@ -323,7 +324,8 @@ fn fold_two(flavors: &mut Vec<Members>, baseline: &Baseline) -> bool {
     false
 }
 
-/// The capabilities of two flavors together, where they differ in at most one. A flavor stays one architecture's.
+/// The combined capabilities of two flavors that differ in at most one. Flavors of different architectures are not
+/// merged.
 fn folded(a: &Capabilities, b: &Capabilities, definitions: &[CapabilityDefinition]) -> Option<Capabilities> {
     let [of_a, of_b] = [a, b].map(|side| with_defaults(side, definitions));
     let mut differing = of_a.0.iter().filter(|(name, values)| {
@@ -352,7 +354,7 @@ fn leave_out_provider_defaults(document: &mut Value, baseline: &Baseline) {
     each_object(config, &mut |members| members.retain(|name, value| !baseline.format.says_nothing(name, value)));
 }
 
-/// Where a region is listed twice, the last entry counts.
+/// If a region is listed twice, the last entry is used.
 fn leave_out_repeated_regions(document: &mut Value, _: &Baseline) {
     let Some(images) = document.pointer_mut(PROVIDER_IMAGES) else { return };
     each_object(images, &mut |members| {
@@ -367,7 +369,7 @@ fn leave_out_repeated_regions(document: &mut Value, _: &Baseline) {
     });
 }
 
-/// Region and architecture.
+/// Region and architecture of an entry.
 fn place(region: &Value) -> (String, String) {
     let text = |name: &str| region[name].as_str().unwrap_or_default().to_owned();
     (text("name"), text(ARCHITECTURE))
@@ -385,14 +387,14 @@ fn remove_where<'a>(
     }
 }
 
-/// Changes the flavors of every version of the provider's half that core's half lists in the same way, or not at all, and
-/// takes core's over from them, as the webhook does.
+/// Changes the flavors of every version for which both halves list the same flavors, and copies the result to core's
+/// half, as the webhook does. Other versions stay as they are.
 fn each_flavor(document: &mut Value, change: &mut impl FnMut(&mut Vec<Members>)) {
     let titles = |pointer| {
         let images = objects(document, pointer);
         images.flat_map(|image| versions(image).map(|version| (title(text(image, "name"), version), version)))
     };
-    // What can't be read stays as it is.
+    // Flavors that can't be decoded are left unchanged.
     let listed = |version: &Members| match version.get("capabilityFlavors") {
         Some(listed) => Vec::<Capabilities>::deserialize(listed).ok().map(Some),
         None => Some(None),
@@ -427,7 +429,7 @@ fn same(a: &[Capabilities], b: &[Capabilities]) -> bool {
     a.iter().all(|flavor| b.contains(flavor)) && b.iter().all(|flavor| a.contains(flavor))
 }
 
-/// Changes every object of a document, the inner ones first.
+/// Changes every object of a document, inner objects first.
 fn each_object(value: &mut Value, change: &mut impl FnMut(&mut Map<String, Value>)) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| each_object(item, change)),

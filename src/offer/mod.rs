@@ -1,20 +1,22 @@
-//! CloudProfiles for the people who keep them: what they offer, what is wrong with them, and how they could be written.
+//! Analyzes CloudProfiles for the people who maintain them: which images they offer, what is wrong with them, and how
+//! else they can be written.
 //!
 //! ```text
-//!  CloudProfile ─► Offer ─► Resolution ──┬─► matrix     who gets which image
-//!  (both halves)   (typed)  (everything  ├─► lint       what will not work, or not for long
-//!                            × everything)├─► convert    old format ⇄ capabilities, with a check
-//!                                        └─► minimize   the same in fewer bytes, with a check
+//!  CloudProfile ─► Offer ─► Resolution ──┬─► matrix     which machine types get which image
+//!  (both halves)   (typed)  (all choices)├─► lint       what fails now or will fail soon
+//!                                        ├─► convert    old format ⇄ capabilities, verified
+//!                                        └─► minimize   the same profile in fewer bytes, verified
 //! ```
 //!
 //! * [`profile`]: the document and its typed halves; [`offered`]: machine types, image versions and flavors of both;
-//! * [`resolution`]: the image that every machine type gets of every version in every region;
-//! * [`selection`], [`matrix`]: the part of it that was asked for;
-//! * [`mod@lint`]: what is wrong with a profile, or will be;
-//! * [`convert`]: from the old format to capabilities and back; [`minimize`]: the same in fewer bytes;
-//! * [`equivalence`]: whether two profiles give the same machine types the same images; [`diff`]: what an edit does to those who use it;
-//! * `merged`: a NamespacedCloudProfile with its parent;
-//! * `document`: the parts of the document that change; `suffix`: what version suffixes stand for.
+//! * [`resolution`]: the image that every machine type gets for every version in every region;
+//! * [`selection`], [`matrix`]: the part of the resolution that the user selects;
+//! * [`mod@lint`]: errors in a profile, and failures to expect;
+//! * [`convert`]: converts from the old format to capabilities and back; [`minimize`]: removes redundant parts;
+//! * [`equivalence`]: whether two profiles give the same machine types the same images; [`diff`]: the effects of an
+//!   edit on the users of a profile;
+//! * `merged`: merges a NamespacedCloudProfile with its parent;
+//! * `document`: access to the parts of the document that change; `suffix`: the meaning of version suffixes.
 
 pub mod convert;
 pub mod diff;

@@ -1,7 +1,8 @@
-//! What a CloudProfile offers: machine types and image versions, with the images that the provider starts machines from.
+//! The offer of a CloudProfile: machine types and image versions, with the images that the provider starts machines
+//! from.
 //!
-//! Both halves of a profile come together here: `spec`, which Gardener admits Shoots by, and `spec.providerConfig`, which
-//! the provider resolves images by. Everything after it knows neither documents nor providers.
+//! Combines both halves of a profile: Gardener admits Shoots by `spec`, and the provider resolves images by
+//! `spec.providerConfig`. Code that uses the offer depends neither on documents nor on providers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,11 +20,11 @@ pub struct Offer {
     pub name: String,
     /// `spec.type`.
     pub provider: String,
-    /// Capabilities in order of preference: those of the profile, or those that one in the old format stands for.
+    /// Capabilities in order of preference: those of the profile, or those that the old format implies.
     pub definitions: Vec<CapabilityDefinition>,
     /// Whether the profile itself declares capabilities.
     pub declares_capabilities: bool,
-    /// Capabilities that change the machine itself, by what machine type and image have in common of them.
+    /// Capabilities that affect the machine itself, through the values that machine type and image have in common.
     pub effects: Vec<String>,
     /// Names of the regions, in the order of the profile.
     pub regions: Vec<String>,
@@ -38,13 +39,13 @@ pub struct Offer {
 pub struct OfferedType {
     /// Name such as `Standard_D4s_v5`.
     pub name: String,
-    /// `spec.machineTypes[3]`.
+    /// Path such as `spec.machineTypes[3]`.
     pub path: String,
     /// The architecture by which Gardener admits it.
     pub architecture: String,
-    /// What machines of it can do, as the provider completes it for a pool that names no architecture of its own.
+    /// Capabilities of its machines, as the provider completes them for a pool that sets no architecture.
     pub capabilities: Capabilities,
-    /// What the provider's half says of it in the old format: it changes the machine, not the choice of the image.
+    /// Capabilities in the old format of the provider's half. They affect the machine, but not the choice of the image.
     pub of_old_format: Capabilities,
     /// Whether shoots may use it.
     pub usable: bool,
@@ -57,15 +58,15 @@ pub struct OfferedVersion {
     pub image: String,
     /// The version.
     pub version: String,
-    /// `spec.machineImages[0].versions[2]`.
+    /// Path such as `spec.machineImages[0].versions[2]`.
     pub path: String,
-    /// Its stage at the moment of the question.
+    /// Its classification when the offer was computed.
     pub classification: Classification,
-    /// When it expires, if that is known.
+    /// When it expires, if it does.
     pub expires: Option<Timestamp>,
-    /// CPU architectures by which Gardener admits it.
+    /// CPU architectures for which Gardener admits it.
     pub architectures: Vec<String>,
-    /// Flavors by which Gardener admits it; without any, every machine type is admitted.
+    /// Flavors by which Gardener admits machine types. If there are none, all are admitted.
     pub admitted: Vec<Capabilities>,
     /// Flavors of the provider config, in its order.
     pub flavors: Vec<OfferedFlavor>,
@@ -74,11 +75,11 @@ pub struct OfferedVersion {
 /// A flavor of an image version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OfferedFlavor {
-    /// `spec.providerConfig.machineImages[0].versions[2].capabilityFlavors[1]`.
+    /// Path such as `spec.providerConfig.machineImages[0].versions[2].capabilityFlavors[1]`.
     pub path: String,
-    /// What machines must be able to do.
+    /// Capabilities that machines must have.
     pub capabilities: Capabilities,
-    /// The image where no region has its own.
+    /// The image of regions without an image of their own.
     pub anywhere: Option<ImageName>,
     /// The image of each region.
     pub by_region: BTreeMap<String, ImageName>,
@@ -86,18 +87,18 @@ pub struct OfferedFlavor {
     pub defect: Option<Defect>,
 }
 
-/// Why a flavor that is chosen leads to no machine.
+/// Why no machine starts from a flavor that is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Defect {
-    /// It names no image.
+    /// It has no image.
     NoImage,
-    /// It does not name its architecture, and the provider needs that.
+    /// It does not set an architecture, which the provider needs.
     NoArchitecture,
 }
 
 impl Defect {
-    /// For people.
+    /// The text for messages.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -116,14 +117,15 @@ impl OfferedFlavor {
 }
 
 impl Offer {
-    /// The architectures by which core's half admits a version. One that it does not list may be for any in use.
+    /// The architectures for which core's half admits a version. A version that it does not list may have any
+    /// architecture in use.
     #[must_use]
     pub fn architectures_of(&self, image: &str, version: &str) -> Vec<String> {
         let listed = self.images.iter().find(|known| known.image == image && known.version == version);
         listed.map_or_else(|| self.architectures_in_use(), |listed| listed.architectures.clone())
     }
 
-    /// The architectures of machine types and versions, else Gardener's default.
+    /// The architectures of machine types and versions, or Gardener's default if there are none.
     fn architectures_in_use(&self) -> Vec<String> {
         let of_types = self.machine_types.iter().map(|machine_type| &machine_type.architecture);
         let of_versions = self.images.iter().flat_map(|version| &version.architectures);
@@ -133,26 +135,26 @@ impl Offer {
 }
 
 impl OfferedVersion {
-    /// Whether Gardener admits machines of a type, whatever the provider says (docs/admission.md).
+    /// Whether Gardener admits machines of this type, regardless of the provider (docs/admission.md).
     #[must_use]
     pub fn admits(&self, machine: &OfferedType, definitions: &[CapabilityDefinition]) -> bool {
         let of_architecture = self.architectures.is_empty() || self.architectures.contains(&machine.architecture);
         of_architecture && is_supported_by_image(&machine.capabilities, &self.admitted, definitions)
     }
 
-    /// Whether it has expired: nothing about it matters any more.
+    /// Whether it has expired.
     #[must_use]
     pub fn is_expired(&self) -> bool {
         self.classification == Classification::Expired
     }
 
-    /// Whether its images differ from region to region.
+    /// Whether its images depend on the region.
     #[must_use]
     pub fn is_regional(&self) -> bool {
         self.flavors.iter().any(|flavor| !flavor.by_region.is_empty())
     }
 
-    /// `gardenlinux 1877.3.0`.
+    /// A title such as `gardenlinux 1877.3.0`.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} {}", self.image, self.version)

@@ -1,4 +1,4 @@
-//! A CloudProfile as a document, its typed halves, and the offer that they make together.
+//! A CloudProfile: the document, its typed halves, and the offer computed from both.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,36 +19,36 @@ use crate::provider::document::DocumentError;
 use crate::provider::explanation::ImageName;
 use crate::provider::profile::{ListedFlavor, ListedReference, Place, ProfileConfig, ProfileFormat};
 
-/// A CloudProfile that can be read.
+/// A decoded CloudProfile.
 pub struct Profile {
-    /// The whole object.
+    /// The full object.
     pub document: Value,
     /// Its `spec`.
     pub spec: ProfileSpec,
-    /// How its provider writes the other half.
+    /// The format of the provider's half.
     pub format: &'static dyn ProfileFormat,
-    /// The other half, `spec.providerConfig`.
+    /// The provider's half, `spec.providerConfig`.
     pub config: Box<dyn ProfileConfig>,
 }
 
 /// Why a CloudProfile can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
-    /// A member of `spec` is wrong.
+    /// A field in `spec` is wrong.
     #[error("spec: {0}")]
     Spec(DecodeError),
-    /// Nobody here knows its type.
+    /// No known provider has this type.
     #[error("spec.type: no provider of type {provider_type:?} is known here")]
     Type {
-        /// The type.
+        /// The value of `spec.type`.
         provider_type: String,
     },
-    /// The provider's half is wrong.
+    /// A field in the provider's half is wrong.
     #[error("spec.providerConfig: {0}")]
     ProviderConfig(DocumentError),
 }
 
-// Not as sources: the messages hold them already.
+// Not added as `#[source]`, because the message already includes them.
 impl From<DecodeError> for ProfileError {
     fn from(error: DecodeError) -> Self {
         Self::Spec(error)
@@ -65,7 +65,7 @@ impl Profile {
     /// Reads the document of a CloudProfile of one of the providers.
     ///
     /// # Errors
-    /// When a member is wrong, or nobody knows its type.
+    /// If a field is wrong, or no provider has its type.
     pub fn read(document: Value, providers: Providers) -> Result<Self, ProfileError> {
         let spec = spec_of(&document)?;
         let format = providers
@@ -75,15 +75,15 @@ impl Profile {
         Ok(Self { document, spec, format, config })
     }
 
-    /// Reads it as the API server would store it, with the flavors that the provider's webhook fills in.
+    /// Reads the profile as the API server would store it, with the flavors that the provider's webhook fills in.
     ///
     /// # Errors
-    /// As [`Profile::read`].
+    /// The same as for [`Profile::read`].
     pub fn read_completed(document: Value, providers: Providers) -> Result<Self, ProfileError> {
         Ok(Self::read(document, providers)?.completed())
     }
 
-    /// As the API server would store it, with the flavors that the provider's webhook fills in.
+    /// The profile as the API server would store it, with the flavors that the provider's webhook fills in.
     pub(super) fn completed(mut self) -> Self {
         apply_defaults(&mut self.spec);
         self.fill_in_flavors();
@@ -96,25 +96,26 @@ impl Profile {
         self.document["metadata"]["name"].as_str().unwrap_or_default()
     }
 
-    /// The capabilities that count: those of the profile, or those that the old format stands for.
+    /// The effective capabilities: those of the profile, or those that the old format implies.
     #[must_use]
     pub fn definitions(&self) -> Vec<CapabilityDefinition> {
         self.format.definitions(&self.spec.machine_capabilities).into_owned()
     }
 
-    /// Gives versions without flavors those of the provider config, as the provider's webhook does.
+    /// Sets the flavors of versions without any from the provider config, as the provider's webhook does.
     fn fill_in_flavors(&mut self) {
         set_flavors(&mut self.spec, &*self.config, |version| version.capability_flavors.is_empty());
     }
 
-    /// Core's half with the flavors of the provider config, whatever was written: so the provider's webhook has it stored.
+    /// Core's half with all flavors replaced by those of the provider config, because that is what the provider's
+    /// webhook stores.
     pub(super) fn spec_by_webhook(&self) -> ProfileSpec {
         let mut spec = self.spec.clone();
         set_flavors(&mut spec, &*self.config, |_| true);
         spec
     }
 
-    /// What it offers at a moment.
+    /// The offer of the profile at the time `now`.
     #[must_use]
     pub fn offer(&self, now: Timestamp) -> Offer {
         let definitions = self.definitions();
@@ -150,7 +151,8 @@ impl Profile {
         }
     }
 
-    /// Versions with flavors that only the provider's half lists, as they would be offered if core's half listed them, too.
+    /// Versions with flavors that only the provider's half lists, as they would be offered if core's half listed them,
+    /// too.
     pub(super) fn unlisted(&self, offer: &Offer) -> Vec<OfferedVersion> {
         let mut known: BTreeSet<(&str, &str)> =
             offer.images.iter().map(|known| (known.image.as_str(), known.version.as_str())).collect();
@@ -180,7 +182,7 @@ impl Profile {
         (self.format.needs_architecture() && !named).then_some(Defect::NoArchitecture)
     }
 
-    /// What the old format has words for besides the architecture: that is what changes a machine.
+    /// Capabilities of the old format other than the architecture. They affect the machine itself.
     fn effects(&self) -> Vec<String> {
         let definitions = self.format.old_format_definitions().into_iter();
         definitions.map(|definition| definition.name).filter(|name| name != ARCHITECTURE).collect()
@@ -209,8 +211,9 @@ impl Profile {
         }
     }
 
-    /// The flavors of a version as a worker sees them. Where images are regional, every region is asked for itself: a
-    /// profile may list an image in several entries, of which a region uses the first that has something for it.
+    /// The flavors of a version as a Worker uses them. If images are regional, each region is resolved separately,
+    /// because a profile may list an image in several entries, of which a region uses the first that has an image for
+    /// it.
     fn flavors(&self, image: &str, version: &str, regions: &[String]) -> Vec<OfferedFlavor> {
         let declared = &self.spec.machine_capabilities;
         let in_any = self.config.flavors([image, version], None, declared);
@@ -245,7 +248,8 @@ impl Profile {
                 }
             }
         }
-        // Regions may know different flavors; the order is that of the document, and stable within an old-format version.
+        // Regions may have different flavors. They are sorted in the order of the document; the sort is stable within
+        // an old-format version.
         found.sort_by_key(|(place, _)| *place);
         found.into_iter().map(|(_, flavor)| flavor).collect()
     }
@@ -260,17 +264,17 @@ impl fmt::Debug for Profile {
 /// Decodes `spec` of a CloudProfile from the text that an API server would send for it.
 ///
 /// # Errors
-/// With the path of the first member that is wrong.
+/// If a field is wrong; the error has the path of the first one.
 pub fn spec_of(document: &Value) -> Result<ProfileSpec, DecodeError> {
     decode_lenient(&to_go_json(document.get("spec").unwrap_or(&Value::Null)))
 }
 
-/// The path of a place in `spec.providerConfig`.
+/// The path of a position in `spec.providerConfig`.
 pub(super) fn config_path(place: Place) -> String {
     format!("spec.providerConfig.{place}")
 }
 
-/// Gives versions the flavors that the provider config has for them, where a version is to have them.
+/// Sets the flavors of versions from the provider config if `is_set` selects the version.
 fn set_flavors(spec: &mut ProfileSpec, config: &dyn ProfileConfig, is_set: fn(&ProfileImageVersion) -> bool) {
     if spec.machine_capabilities.is_empty() {
         return;
@@ -288,7 +292,7 @@ fn image_name(reference: &ListedReference<'_>) -> ImageName {
     ImageName { member: reference.member.to_owned(), value: reference.value.to_owned() }
 }
 
-/// The architectures of a version for Gardener; one that names none is for `amd64`.
+/// The architectures for which Gardener admits a version; `amd64` if it lists none.
 fn admitted_architectures(version: &ProfileImageVersion, declared: &[CapabilityDefinition]) -> Vec<String> {
     let named = architectures_of_version(version, declared);
     if named.is_empty() {

@@ -1,4 +1,4 @@
-//! Which image every machine type gets of every image version, in every region.
+//! The image that every machine type gets for every image version in every region.
 //!
 //! ```text
 //!  machine types ── equal capabilities ──► groups ──────┐
@@ -6,8 +6,8 @@
 //!  versions ── flavors of a region ──► flavor lists ────┘
 //! ```
 //!
-//! Profiles repeat themselves: hundreds of machine types can do the same, hundreds of versions have the same flavors. Only
-//! what differs is ranked.
+//! Profiles are repetitive: hundreds of machine types have equal capabilities, and hundreds of versions have the same
+//! flavors. Each distinct pair is ranked once.
 
 use std::collections::HashMap;
 
@@ -17,12 +17,12 @@ use super::offered::{Offer, OfferedType, OfferedVersion};
 use crate::api::gardener::{Capabilities, CapabilityDefinition};
 use crate::capabilities::{FlavorVerdict, NoFlavor, RankingStep, best_flavor, rank_flavors, with_defaults};
 
-/// Machine types that can do the same, and that Gardener admits by the same architecture.
+/// Machine types with equal capabilities that Gardener admits by the same architecture.
 #[derive(Clone, Debug)]
 pub struct TypeGroup<'a> {
-    /// Its position among the groups.
+    /// Its position in the list of groups.
     pub number: usize,
-    /// What they can do, defaults included.
+    /// Their common capabilities, defaults included.
     pub capabilities: Capabilities,
     /// The architecture by which Gardener admits them.
     pub architecture: &'a str,
@@ -30,55 +30,55 @@ pub struct TypeGroup<'a> {
     pub types: Vec<&'a OfferedType>,
 }
 
-/// A version with its flavors in each region. All regions of the profile are in it once; a provider without regions has one
-/// entry.
+/// A version with its flavors in each region. Every region of the profile is in exactly one entry; for a provider
+/// without regions, there is one entry.
 #[derive(Clone, Debug)]
 pub struct ResolvedVersion<'a> {
     /// The version.
     pub offered: &'a OfferedVersion,
-    /// Its regions by the flavors they have.
+    /// Its regions, grouped by their flavors.
     pub availability: Vec<Availability<'a>>,
 }
 
-/// The flavors that a version has in some regions.
+/// The flavors of a version in some regions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Availability<'a> {
-    /// The regions; empty where the provider knows no regions.
+    /// The regions; empty if the provider's images are not regional.
     pub regions: Vec<&'a str>,
     /// Positions of the flavors in the version.
     pub flavors: Vec<usize>,
-    /// Those of them that machines can't start from.
+    /// Positions of the flavors that machines can't start from.
     unusable: Vec<usize>,
-    /// The list of their capabilities, shared with versions that have the same.
+    /// Number of the list of their capabilities, shared by versions with the same list.
     list: usize,
 }
 
-/// What a group of machine types gets.
+/// The result of choosing a flavor for a group of machine types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlavorChoice {
-    /// This flavor; its position in the version.
+    /// A flavor is chosen; has its position in the version.
     Chosen(usize),
-    /// Nothing, because this flavor is chosen and machines can't start from it; its position in the version.
+    /// No image, because the chosen flavor is one that machines can't start from; has its position in the version.
     Unusable(usize),
-    /// Nothing, because these list the same; their positions in the version.
+    /// No image, because several flavors have the same capabilities; has their positions in the version.
     Tied(Vec<usize>),
-    /// Nothing, because none fits.
+    /// No image, because no flavor fits.
     NoneFits,
-    /// Nothing, because there is no flavor at all.
+    /// No image, because the version has no flavors.
     NoFlavors,
 }
 
-/// How a choice came about. Positions are those within the flavors that are available.
+/// The reasons for a choice. Positions refer to the available flavors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Decision {
-    /// What became of each flavor.
+    /// The verdict on each flavor.
     pub verdicts: Vec<FlavorVerdict>,
-    /// The values that decided, in order.
+    /// The capability values that decided, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranking: Vec<RankingStep>,
 }
 
-/// Every choice of an offer.
+/// All choices of an offer.
 #[derive(Clone, Debug)]
 pub struct Resolution<'a> {
     offer: &'a Offer,
@@ -86,15 +86,15 @@ pub struct Resolution<'a> {
     group_of_type: Vec<usize>,
     versions: Vec<ResolvedVersion<'a>>,
     lists: Vec<Vec<Capabilities>>,
-    /// By list, then by group.
+    /// The best flavors by list, then by group.
     ranked: Vec<Vec<Ranked>>,
 }
 
-/// The best position of a list, or the positions that tie; none of these where no flavor fits.
+/// The best position in a list, or the positions that tie; an empty error means that no flavor fits.
 type Ranked = Result<usize, Vec<usize>>;
 
 impl<'a> Resolution<'a> {
-    /// Resolves everything.
+    /// Resolves all choices of an offer.
     #[must_use]
     pub fn of(offer: &'a Offer) -> Self {
         let (groups, group_of_type) = groups(offer);
@@ -109,13 +109,13 @@ impl<'a> Resolution<'a> {
         Self { offer, groups, group_of_type, versions, lists, ranked }
     }
 
-    /// The offer.
+    /// The resolved offer.
     #[must_use]
     pub fn offer(&self) -> &'a Offer {
         self.offer
     }
 
-    /// Machine types that can do the same, in the order of their first one.
+    /// Groups of machine types with equal capabilities, in the order of their first machine type.
     #[must_use]
     pub fn groups(&self) -> &[TypeGroup<'a>] {
         &self.groups
@@ -133,7 +133,7 @@ impl<'a> Resolution<'a> {
         &self.versions
     }
 
-    /// What a group gets where these flavors are available.
+    /// The choice for a group from the available flavors.
     #[must_use]
     pub fn choice(&self, group: &TypeGroup<'_>, available: &Availability<'_>) -> FlavorChoice {
         if available.flavors.is_empty() {
@@ -150,7 +150,7 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    /// The flavor that a group gets where these are available.
+    /// The flavor that a group gets from the available ones.
     #[must_use]
     pub fn chosen(&self, group: &TypeGroup<'_>, available: &Availability<'_>) -> Option<usize> {
         match self.choice(group, available) {
@@ -165,7 +165,7 @@ impl<'a> Resolution<'a> {
         group.types.iter().any(|machine_type| version.admits(machine_type, &self.offer.definitions))
     }
 
-    /// How the choice came about.
+    /// The reasons for a choice.
     #[must_use]
     pub fn decision(&self, group: &TypeGroup<'_>, available: &Availability<'_>) -> Decision {
         let flavors = self.flavors(available);
@@ -173,13 +173,13 @@ impl<'a> Resolution<'a> {
         Decision { verdicts: ranking.verdicts, ranking: ranking.steps }
     }
 
-    /// What the available flavors run on, defaults included.
+    /// The capabilities of the available flavors, defaults included.
     #[must_use]
     pub fn flavors(&self, available: &Availability<'_>) -> &[Capabilities] {
         self.lists.get(available.list).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// A number that two places share when groups get the same there for the same reasons.
+    /// The number of the list of capabilities. If it is equal, a group gets the same choice for the same reasons.
     #[must_use]
     pub fn list(&self, available: &Availability<'_>) -> usize {
         available.list
@@ -212,7 +212,7 @@ fn groups(offer: &Offer) -> (Vec<TypeGroup<'_>>, Vec<usize>) {
     (groups, group_of_type)
 }
 
-/// Lists of capabilities, each kept once.
+/// Lists of capabilities; equal lists are stored once.
 #[derive(Default)]
 struct Interned {
     known: HashMap<String, usize>,
@@ -229,7 +229,7 @@ impl Interned {
     }
 }
 
-/// A text that equal capabilities share and others don't: values can't contain its separators unescaped.
+/// A unique text for capabilities: `Debug` escapes the separators in values.
 fn key(capabilities: &Capabilities) -> String {
     format!("{:?}", capabilities.0)
 }

@@ -1,31 +1,31 @@
-//! Which part of a matrix is asked for.
+//! Filters that select a part of the matrix.
 
 use super::offered::{Offer, OfferedFlavor, OfferedVersion};
 use crate::api::gardener::CapabilityDefinition;
 use crate::capabilities::with_defaults;
 use crate::provider::explanation::ImageName;
 
-/// Filters; an empty list asks for everything.
+/// Filters; an empty list selects everything.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// Names of machine types; `*` stands for any text.
+    /// Names of machine types; `*` matches any text.
     pub machine_types: Vec<String>,
-    /// `image` or `image@version`; `*` stands for any text.
+    /// `image` or `image@version`; `*` matches any text.
     pub images: Vec<String>,
     /// CPU architectures.
     pub architectures: Vec<String>,
     /// Regions.
     pub regions: Vec<String>,
-    /// Only what gets an image whose reference contains this text.
+    /// Select choices of an image whose reference contains this text.
     pub references: Vec<String>,
-    /// Only what gets a flavor that lists all of these: name and value of a capability.
+    /// Select choices of a flavor that lists all of these capability names and values.
     pub flavor: Vec<(String, String)>,
-    /// Only what Gardener admits and what gets no image.
+    /// Select only combinations that Gardener admits but that have no image.
     pub only_problems: bool,
 }
 
 impl Selection {
-    /// Whether nothing is left out.
+    /// Whether no filter is set.
     #[must_use]
     pub fn asks_for_everything(&self) -> bool {
         self.machine_types.is_empty()
@@ -35,13 +35,13 @@ impl Selection {
             && !self.only_problems
     }
 
-    /// Whether the question starts from an image: who gets it?
+    /// Whether a filter selects by image, to find the machine types that get it.
     #[must_use]
     pub fn asks_backwards(&self) -> bool {
         !self.references.is_empty() || !self.flavor.is_empty()
     }
 
-    /// Filters that nothing of the offer follows: the option, the filter, and what there is.
+    /// Filters without a match in the offer: the option, the filter, and the existing names.
     pub fn unmatched<'a>(&'a self, offer: &'a Offer) -> Vec<(&'static str, &'a str, Vec<&'a str>)> {
         let types: Vec<&str> = offer.machine_types.iter().map(|machine_type| machine_type.name.as_str()).collect();
         let images: Vec<&str> = offer.images.iter().map(|version| version.image.as_str()).collect();
@@ -66,7 +66,7 @@ impl Selection {
         is_asked(&self.machine_types, |pattern| matches(pattern, name))
     }
 
-    /// Whether machine types of this architecture are asked for. It need not be among their capabilities: some providers
+    /// Whether machine types of this architecture are selected. Their capabilities may lack it, because some providers
     /// compare nothing in the old format.
     pub(super) fn wants_architecture(&self, architecture: &str) -> bool {
         is_asked(&self.architectures, |wanted| wanted == architecture)
@@ -87,7 +87,7 @@ impl Selection {
         is_asked(&self.references, |text| name.value.contains(text))
     }
 
-    /// Whether the flavor that is chosen in these regions is asked for; without regions it has one image for all.
+    /// Whether the chosen flavor is selected in these regions. Without regions, it has one image for all.
     pub(super) fn wants_flavor(
         &self,
         chosen: Option<&OfferedFlavor>,
@@ -111,12 +111,12 @@ impl Selection {
     }
 }
 
-/// Whether one of the filters is met, or there is none.
+/// Whether one of the filters matches, or there are none.
 fn is_asked(filters: &[String], is_met: impl Fn(&str) -> bool) -> bool {
     filters.is_empty() || filters.iter().any(|filter| is_met(filter))
 }
 
-/// Whether a text follows a pattern in which `*` stands for any text.
+/// Whether a text matches a pattern in which `*` matches any text.
 pub(crate) fn matches(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut text) = text.strip_prefix(start) else { return false };

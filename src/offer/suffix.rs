@@ -1,10 +1,10 @@
-//! Suffixes by which old profiles tell variants of one image version apart, `1877.3.0-gen2`, and what they stand for.
+//! Suffixes that distinguish variants of an image version in old profiles, such as `1877.3.0-gen2`, and their meaning.
 
 use std::str::FromStr;
 
 use crate::capabilities::ARCHITECTURE;
 
-/// What everybody uses: suffix, capability, value of the version with it, value of the version without.
+/// Commonly used suffixes: suffix, capability, value of the version with the suffix, value of the version without it.
 const KNOWN: [[&str; 4]; 4] = [
     ["gen2", "hypervisorType", "gen2", "gen1"],
     ["gen1", "hypervisorType", "gen1", "gen2"],
@@ -12,7 +12,7 @@ const KNOWN: [[&str; 4]; 4] = [
     ["amd64", ARCHITECTURE, "amd64", "arm64"],
 ];
 
-/// A suffix, the value of a capability that it stands for, and the value of the version without it:
+/// A suffix, the value of a capability that it denotes, and the value of the version without it, for example
 /// `gen2=hypervisorType:gen2/gen1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuffixMeaning {
@@ -20,13 +20,13 @@ pub struct SuffixMeaning {
     pub suffix: String,
     /// The capability.
     pub capability: String,
-    /// What a version with the suffix has of it.
+    /// The value of a version with the suffix.
     pub value: String,
-    /// What the version without it has.
+    /// The value of the version without it.
     pub without: String,
 }
 
-/// A decision that can't be read.
+/// A decision that can't be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{expected} is expected")]
 pub struct DecisionError {
@@ -54,7 +54,7 @@ impl SuffixMeaning {
     }
 }
 
-/// The meaning of a suffix: what a person said, else what everybody means by it.
+/// The meaning of a suffix: the one that the user defined, or the common one.
 pub(super) fn meaning_of(suffix: &str, said: &[SuffixMeaning]) -> Option<SuffixMeaning> {
     let said = said.iter().find(|meaning| meaning.suffix == suffix).cloned();
     said.or_else(|| KNOWN.into_iter().find(|known| known[0] == suffix).map(SuffixMeaning::of))

@@ -1,5 +1,5 @@
-//! Whether the machines that come while a change goes out fit into what a cloud has left. Limits are of a file: nobody asks the
-//! cloud.
+//! Whether the additional machines during a change fit into the remaining capacity of a cloud. Limits are read from a
+//! file; no request is sent to the cloud.
 
 use std::collections::BTreeMap;
 
@@ -11,50 +11,50 @@ use super::rule::Verdict;
 use crate::api::bounded_text::{escaped, shortened};
 use crate::offer::selection::matches;
 
-/// Bytes of a limit's name in a message.
+/// Maximum length of a limit's name in a message, in bytes.
 const NAME: usize = 80;
 
-/// What a limit counts.
+/// The unit of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitUnit {
-    /// Processors of machines.
+    /// vCPUs of machines.
     Cpus,
     /// Machines.
     Machines,
 }
 
-/// The machine types that a limit is for.
+/// The machine types that a limit applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LimitedTypes {
-    /// All of them.
+    /// All machine types.
     All,
-    /// Those that fit one of the patterns, in which `*` stands for any text.
+    /// Machine types that match one of the patterns, in which `*` matches any text.
     Patterns(Vec<String>),
-    /// A family of Azure, such as `standardDSv5Family`.
+    /// A VM family of Azure, such as `standardDSv5Family`.
     AzureFamily(String),
-    /// Instance classes of AWS, such as `m`, in lower case.
+    /// Instance classes of AWS in lower case, such as `m`.
     AwsClasses(Vec<String>),
 }
 
 /// One limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// For people.
+    /// Name for messages.
     pub name: String,
-    /// The only region that it is for.
+    /// The region that it applies to; `None` for all regions.
     pub region: Option<String>,
-    /// What it is for.
+    /// The machine types that it applies to.
     pub types: LimitedTypes,
-    /// What it counts.
+    /// The unit of `total` and `used`.
     pub unit: LimitUnit,
-    /// How many there may be.
+    /// The limit.
     pub total: i64,
-    /// How many there are; `None` where only the machines of the Workers themselves are known.
+    /// Units in use; `None` if only the machines of the Workers themselves are known.
     pub used: Option<i64>,
 }
 
-/// Adds to each Worker which of its pools would not get their machines. Pools come one after the other, as if all of them changed at
-/// the same time, and nothing that goes makes room for others.
+/// Adds a finding to each Worker for pools that would not get all their machines. Pools consume capacity one after the
+/// other, as if all changed at the same time and deleted machines released nothing.
 pub fn judge_capacity(limits: &[Limit], workers: &mut [WorkerChange]) {
     for limit in limits {
         let mut covered = Covered { limit, known: BTreeMap::new() };
@@ -102,7 +102,7 @@ fn exceeded(limit: &Limit, more: i64, left: i64) -> String {
     )
 }
 
-/// Pools whose new machines no limit is for, beside those for all machine types.
+/// Findings for pools whose new machines are covered only by limits for all machine types.
 fn unlimited(limits: &[Limit], placements: &[PlacementChange]) -> Vec<Finding> {
     let specific: Vec<&Limit> = limits.iter().filter(|limit| limit.types != LimitedTypes::All).collect();
     let mut findings: Vec<Finding> = Vec::new();
@@ -123,14 +123,14 @@ fn unlimited(limits: &[Limit], placements: &[PlacementChange]) -> Vec<Finding> {
     findings
 }
 
-/// A limit, with the machine types that were asked about.
+/// A limit, with the machine types that were matched so far.
 struct Covered<'a> {
     limit: &'a Limit,
     known: BTreeMap<String, bool>,
 }
 
 impl Covered<'_> {
-    /// What so many machines count.
+    /// The units that these machines use of the limit.
     fn units(&mut self, machine: Option<&MachineSize>, machines: i64) -> i64 {
         let Some(machine) = machine else { return 0 };
         if self.limit.region.as_ref().is_some_and(|region| *region != machine.region) {
@@ -152,7 +152,7 @@ impl Covered<'_> {
         machines.saturating_mul(of_each)
     }
 
-    /// The most that a placement has for a time above what it has before.
+    /// The maximum that a placement needs temporarily in addition to what it has before.
     fn needed(&mut self, placement: &PlacementChange) -> i64 {
         let PlacementChange { old_machine, new_machine, nodes, verdict, .. } = placement;
         let grown = self.units(new_machine.as_ref(), nodes.after.saturating_sub(nodes.before).max(0));
@@ -160,7 +160,8 @@ impl Covered<'_> {
             Verdict::Create | Verdict::Scale => grown,
             Verdict::Roll | Verdict::InPlace => {
                 let above = placement.surge.as_ref().map(|surge| surge.above).unwrap_or_default();
-                // First the surge comes, at last every machine is a new one, and the surge has not gone.
+                // First the surge is created. Finally all machines are new, and the old machines of the surge are not
+                // deleted yet.
                 let first = self.units(new_machine.as_ref(), above);
                 let [all_new, all_old, surge] =
                     [(new_machine, nodes.before), (old_machine, nodes.before), (old_machine, above.min(nodes.before))]
@@ -186,8 +187,9 @@ impl LimitedTypes {
     }
 }
 
-/// Whether a machine type of Azure is of a family, as quotas name it: `Standard_D4ds_v5` is of `standardDDSv5Family`. From version 6 on
-/// families of some makers leave out that there is storage of the better kind: `Standard_D4as_v6` is of `standardDav6Family`.
+/// Whether a machine type of Azure belongs to a family as quotas name it: `Standard_D4ds_v5` is in
+/// `standardDDSv5Family`. From version 6 on, some families omit the `s` for premium storage: `Standard_D4as_v6` is in
+/// `standardDav6Family`.
 fn is_of_azure_family(machine_type: &str, family: &str) -> bool {
     let of_type = || {
         let mut parts = machine_type.strip_prefix("Standard_")?.split('_');
@@ -196,7 +198,7 @@ fn is_of_azure_family(machine_type: &str, family: &str) -> bool {
         let letters = size.get(..size.find(digits)?)?;
         let mut features = size.trim_start_matches(char::is_alphabetic).trim_start_matches(digits).to_owned();
         if ["B", "M"].contains(&letters) {
-            // How much memory they have makes no other family.
+            // Letters for the amount of memory do not make another family.
             features.retain(|feature| !['m', 'l', 't'].contains(&feature));
         }
         let rest: String = parts.collect();
@@ -208,7 +210,7 @@ fn is_of_azure_family(machine_type: &str, family: &str) -> bool {
     of_type().unwrap_or(false)
 }
 
-/// The classes of an AWS machine type, as quotas name them: `im4gn.large` is of `im`, or else of `i`.
+/// The classes of an AWS machine type as quotas name them: `im4gn.large` belongs to `im` or to `i`.
 fn aws_classes(machine_type: &str) -> Vec<String> {
     let class: String = machine_type.chars().take_while(char::is_ascii_alphabetic).collect();
     let is_of_its_own = ["dl", "hpc", "inf", "mac", "trn", "u", "vt"].contains(&class.as_str());
@@ -245,7 +247,7 @@ mod tests {
         assert!(!LimitedTypes::AwsClasses(vec!["i".to_owned()]).contain("inf2.xlarge"));
     }
 
-    /// What is said of each of two pools with these numbers.
+    /// The messages about two pools with these numbers.
     fn messages(total: i64, used: Option<i64>, old_cpus: i64, new_cpus: i64, above: i64) -> Vec<String> {
         let machine =
             |cpus: i64| Some(MachineSize { machine_type: format!("m{cpus}"), cpus, region: "here".to_owned() });
@@ -279,16 +281,16 @@ mod tests {
             messages(39, Some(32), 4, 4, 1),
             ["b 4 more vCPUs are needed for a time, and 3 of 39 are left for it in \"cores\": not all machines come"]
         );
-        // 32 are there.
+        // 32 vCPUs are in use.
         assert_eq!(messages(39, None, 4, 4, 1).len(), 1);
         assert!(messages(39, None, 4, 4, 1)[0].contains("at most 3 of 39"));
-        // Larger machines at last: 4 · (8 - 4) + 4.
+        // In the end, larger machines: 4 · (8 - 4) + 4.
         assert!(
             messages(10, Some(0), 4, 8, 1)[0].starts_with("a 20 more vCPUs"),
             "{:?}",
             messages(10, Some(0), 4, 8, 1)
         );
-        // Smaller ones come before larger ones go.
+        // Smaller machines are created before larger ones are deleted.
         assert!(messages(1, Some(0), 8, 4, 2)[0].starts_with("a 8 more vCPUs"), "{:?}", messages(1, Some(0), 8, 4, 2));
         assert_eq!(messages(i64::MAX, Some(i64::MIN), i64::MAX, i64::MAX, i64::MAX).len(), 1, "nothing overflows");
     }

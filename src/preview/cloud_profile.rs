@@ -1,4 +1,4 @@
-//! CloudProfiles, shared by content: a landscape has thousands of Workers and a handful of profiles, so each profile is
+//! CloudProfiles, shared by content. A landscape has thousands of Workers and a handful of profiles, so each profile is
 //! decoded and compared once.
 
 use std::collections::HashMap;
@@ -20,9 +20,9 @@ use crate::worker::class_images::ImagePolicy;
 pub struct SharedCloudProfile {
     /// The document.
     pub document: Value,
-    /// What is read of it.
+    /// The part that planning needs.
     pub decoded: CloudProfile,
-    /// The whole of it, once a Shoot or its maintenance needs it.
+    /// The full profile, decoded when a Shoot or its maintenance needs it.
     complete: OnceLock<Result<ProfileSpec, DecodeError>>,
 }
 
@@ -30,15 +30,15 @@ impl SharedCloudProfile {
     /// Decodes a document.
     ///
     /// # Errors
-    /// When a member has the wrong type.
+    /// If a field has the wrong type.
     pub fn read(document: Value) -> Result<Self, DecodeError> {
         Ok(Self { decoded: decode_lenient(&to_go_json(&document))?, document, complete: OnceLock::new() })
     }
 
-    /// The whole profile, as the API server reads it.
+    /// The full profile, as the API server decodes it.
     ///
     /// # Errors
-    /// When a member has the wrong type.
+    /// If a field has the wrong type.
     pub(super) fn complete(&self) -> Result<&ProfileSpec, DecodeError> {
         let complete = self.complete.get_or_init(|| {
             let mut profile: ProfileObject = decode_lenient(&to_go_json(&self.document))?;
@@ -55,7 +55,7 @@ impl SharedCloudProfile {
     }
 }
 
-/// All CloudProfiles seen so far, what lies between two of them, and the providers that plan from them.
+/// All CloudProfiles read so far, the changes between pairs of them, and the providers that plan from them.
 #[derive(Debug, Default)]
 pub struct CloudProfiles {
     providers: Providers,
@@ -66,19 +66,19 @@ pub struct CloudProfiles {
 }
 
 impl CloudProfiles {
-    /// None yet, for these providers.
+    /// An empty collection for these providers.
     #[must_use]
     pub fn new(providers: Providers) -> Self {
         Self { providers, ..Self::default() }
     }
 
-    /// The same for a controller that does this where the image of a class changes.
+    /// The same collection for a controller with this image policy.
     #[must_use]
     pub fn with_image_policy(self, image_policy: ImagePolicy) -> Self {
         Self { image_policy, ..self }
     }
 
-    /// What the controller does where the image of a class changes.
+    /// The controller's policy for changed images of existing classes.
     #[must_use]
     pub fn image_policy(&self) -> ImagePolicy {
         self.image_policy
@@ -90,10 +90,10 @@ impl CloudProfiles {
         self.providers
     }
 
-    /// The profile with that content, decoded now or before.
+    /// Returns the profile with that content, and decodes it only if it is new.
     ///
     /// # Errors
-    /// When a member has the wrong type.
+    /// If a field has the wrong type.
     pub fn share(&self, document: Value) -> Result<Arc<SharedCloudProfile>, DecodeError> {
         let hash = self.hasher.hash_one(&document);
         let find = |known: &HashMap<u64, Vec<Arc<SharedCloudProfile>>>| {
@@ -102,7 +102,7 @@ impl CloudProfiles {
         if let Some(profile) = find(&self.known.lock().unwrap_or_else(PoisonError::into_inner)) {
             return Ok(profile);
         }
-        // Decoded without the lock; two threads may do it twice, and one of them wins.
+        // Decoding needs no lock. Two threads may decode the same profile; the first result is kept.
         let profile = Arc::new(SharedCloudProfile::read(document)?);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let same = known.entry(hash).or_default();
@@ -113,10 +113,10 @@ impl CloudProfiles {
         Ok(profile)
     }
 
-    /// What lies between two profiles of this collection.
+    /// The changes between two profiles of this collection.
     #[must_use]
     pub fn step(&self, old: &Arc<SharedCloudProfile>, new: &Arc<SharedCloudProfile>) -> Arc<ProfileStep> {
-        // The collection keeps every profile, so an address stays that of its profile.
+        // The collection keeps every profile, so addresses are never reused.
         let key = (Arc::as_ptr(old).addr(), Arc::as_ptr(new).addr());
         let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(steps.entry(key).or_insert_with(|| {
@@ -132,25 +132,25 @@ impl CloudProfiles {
 
 type ReadProfile = Result<Arc<SharedCloudProfile>, DecodeError>;
 
-/// The changes between two profiles, and the profiles with some of them.
+/// The changes between two profiles, and the profiles with some of these changes.
 #[derive(Debug)]
 pub struct ProfileStep {
     /// Every change.
     pub changes: Vec<Change>,
     old: Arc<SharedCloudProfile>,
     between: Mutex<HashMap<Vec<usize>, ReadProfile>>,
-    /// Causes that were found for pools that ask the same of a profile.
+    /// Causes found so far, by cache key.
     causes: Mutex<HashMap<String, Vec<Cause>>>,
 }
 
 impl ProfileStep {
-    /// The causes that were found for a pool that asks the same.
+    /// The causes found for a pool with this cache key.
     #[must_use]
     pub fn known_causes(&self, cache_key: &str) -> Option<Vec<Cause>> {
         self.causes.lock().unwrap_or_else(PoisonError::into_inner).get(cache_key).cloned()
     }
 
-    /// Keeps causes for other pools that ask the same.
+    /// Stores causes for other pools with the same cache key.
     pub fn keep_causes(&self, cache_key: String, causes: &[Cause]) {
         self.causes.lock().unwrap_or_else(PoisonError::into_inner).insert(cache_key, causes.to_vec());
     }
@@ -158,7 +158,7 @@ impl ProfileStep {
     /// The old profile with some of the changes.
     ///
     /// # Errors
-    /// When that can't be decoded.
+    /// If the resulting profile can't be decoded.
     pub fn with(&self, chosen: &[usize]) -> ReadProfile {
         if chosen.is_empty() {
             return Ok(Arc::clone(&self.old));

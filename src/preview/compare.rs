@@ -1,4 +1,4 @@
-//! One Worker before and after: a verdict for each pool and zone, with its causes and what a person should know.
+//! Compares one Worker before and after a change: a verdict for each pool and zone, with its causes and findings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,43 +24,43 @@ use super::trials::{TrialContext, Trials};
 use crate::worker::class_inputs::{ChangedInputs, changed_inputs, inputs_of};
 use crate::worker::machine_objects::MachineObjects;
 
-/// What the new objects are compared with.
+/// The objects that the new ones are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Baseline {
-    /// The objects that the old inputs lead to, over those there are.
+    /// The objects rendered from the old inputs, over the existing ones.
     Rendered,
-    /// The objects there are, whatever the old inputs lead to.
+    /// The existing objects, whatever the old inputs render to.
     Live,
 }
 
-/// What becomes of one Worker.
+/// The effect of a change on one Worker.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct WorkerChange {
     /// Namespace of the Worker.
     pub namespace: String,
     /// Name of the Worker.
     pub name: String,
-    /// In the order of pools and zones.
+    /// The placements, in the order of pools and zones.
     pub placements: Vec<PlacementChange>,
-    /// What a person should know.
+    /// Problems, hazards and notices for the user.
     pub findings: Vec<Finding>,
 }
 
 impl WorkerChange {
-    /// Whether anything changes or is to be said.
+    /// Whether anything changes or has to be reported.
     #[must_use]
     pub fn is_worth_showing(&self) -> bool {
         !self.findings.is_empty() || self.placements.iter().any(PlacementChange::is_change)
     }
 
-    /// A Worker of which an object can't be read: nothing is known of its pools.
+    /// The result for a Worker with an unreadable object. Nothing is known about its pools.
     #[must_use]
     pub fn not_compared(namespace: &str, name: &str, reason: &str) -> Self {
         let finding = Finding::of_pool(FindingKind::CannotBeJudged, "", format!("can't be compared: {reason}"));
         Self { namespace: namespace.to_owned(), name: name.to_owned(), findings: vec![finding], ..Self::default() }
     }
 
-    /// A Shoot of which no Worker can be made.
+    /// The result for a Shoot from which no Worker can be derived.
     fn not_made(namespace: &str, name: &str, kind: FindingKind, failure: Failure) -> Self {
         let finding =
             Finding { code: failure.code, ..Finding::of_pool(kind, "", format!("is invalid: {}", failure.message)) };
@@ -87,7 +87,7 @@ impl WorkerChange {
     }
 }
 
-/// Compares a Worker before and after. An absent side means that there is no such Worker.
+/// Compares a Worker before and after a change. An absent side means that the Worker does not exist.
 #[must_use]
 pub fn compare(
     old: Option<&Inputs>,
@@ -115,7 +115,7 @@ pub fn compare(
     let is_unchanged = matches!((old, new), (Some(old), Some(new)) if old.is_same(new));
     let after = match (&planned, new) {
         (_, None) => Ok(RenderedPools::default()),
-        // The same inputs over their own objects lead to the same objects.
+        // The same inputs over their own objects render the same objects.
         (Some(planned), Some(_)) if is_unchanged && baseline == Baseline::Rendered => planned.clone(),
         (_, Some(new)) => render_pools(new, &basis, cloud),
     };
@@ -186,11 +186,11 @@ fn before(
     if baseline == Baseline::Rendered {
         before.clone_from(&planned.placements);
     }
-    // A Worker that can't be decoded can't be planned either, which is a finding.
+    // A Worker that can't be decoded can't be planned either, which is reported as a finding.
     let published = old.and_then(|old| old.worker.decoded().ok()).map(|worker| &worker.status.machine_deployments);
     let published = published.map(Vec::as_slice).unwrap_or_default();
     for (name, deployment) in &live.deployments {
-        // In files, what the old inputs lead to counts; but a pool that can't be planned keeps what it has.
+        // For files, the old inputs decide. But a pool that can't be planned keeps its existing objects.
         let keeps = deployment.pool().is_some_and(|pool| planned.failed_pools.contains_key(pool));
         if baseline == Baseline::Live || keeps {
             let mut placement = live_placement(name, deployment, live, published);
@@ -205,7 +205,7 @@ fn before(
     before
 }
 
-/// Every deployment once: in the order of the new plan, then those that go, in the order of the old one.
+/// Every deployment once: in the order of the new plan, then removed ones in the order of the old plan.
 fn names(
     before: &BTreeMap<String, Placement>,
     planned: Option<&Result<RenderedPools, Failure>>,
@@ -260,7 +260,7 @@ fn placement_change(
     }
 }
 
-/// Where the class documents differ, without values: a class holds what nobody must read in a log.
+/// The paths at which the classes differ, without values, because a class has confidential fields.
 fn class_differences(old: Option<&Placement>, new: Option<&Placement>) -> Vec<String> {
     let (Some(old), Some(new)) = (old, new) else { return Vec::new() };
     let class = |placement: &Placement| placement.class.clone().unwrap_or_default();
@@ -271,14 +271,14 @@ fn class_differences(old: Option<&Placement>, new: Option<&Placement>) -> Vec<St
     paths
 }
 
-/// Where two classes make other machines.
+/// The paths that differ between two classes and that affect machines.
 pub(super) fn class_paths(old: &Value, new: &Value) -> Vec<String> {
     let members = ["provider", "providerSpec", "credentialsSecretRef"];
     let changes = difference(&ChangedObject::Worker, old, new, &members);
     changes.iter().map(|change| change.path.to_string()).collect()
 }
 
-/// The inputs of the class name that change, as they are recorded.
+/// The inputs of the class name that change, in the form in which they are recorded.
 fn changed_between(old: Option<(&Inputs, &Placement)>, new: Option<(&Inputs, &Placement)>) -> Option<ChangedInputs> {
     let recorded = |side: Option<(&Inputs, &Placement)>| {
         let (inputs, placement) = side?;
@@ -288,7 +288,7 @@ fn changed_between(old: Option<(&Inputs, &Placement)>, new: Option<(&Inputs, &Pl
     Some(changed_inputs(&recorded(old)?, &recorded(new)?))
 }
 
-/// The named inputs of the class name that are not the same.
+/// The names of the inputs of the class name that differ.
 fn hash_inputs(old: Option<&Placement>, new: Option<&Placement>) -> Vec<String> {
     let items = |placement: Option<&Placement>| -> Option<Vec<(String, String)>> {
         let items = placement?.hash_items.as_ref()?;
@@ -306,7 +306,7 @@ fn hash_inputs(old: Option<&Placement>, new: Option<&Placement>) -> Vec<String> 
     names
 }
 
-/// A finding for everything that can't be planned on one side or on both.
+/// A finding for everything that can't be planned, on one side or on both.
 fn failures(
     old: Option<&Inputs>,
     before: &Result<RenderedPools, Failure>,
@@ -359,7 +359,7 @@ fn blame(change: &mut WorkerChange, trials: &Trials<'_>) {
     let mut causes = trials.causes(&targets);
     for placement in &mut change.placements {
         placement.causes = causes.remove(&placement.deployment).unwrap_or_default();
-        // What explains the verdict comes first.
+        // Causes of the verdict come first.
         placement.causes.sort_by_key(|cause| (cause.effect.verdict != placement.verdict, cause.effect.verdict));
     }
     let pools: BTreeSet<&str> = change
@@ -382,7 +382,7 @@ fn blame(change: &mut WorkerChange, trials: &Trials<'_>) {
     change.findings.extend(stale);
 }
 
-/// What no changed input explains, the live object itself does: it is not what its Worker renders to.
+/// If no changed input explains a verdict, the live object is the cause: it differs from what its Worker renders to.
 fn blame_live(change: &mut WorkerChange, before: &BTreeMap<String, Placement>) {
     for placement in change.placements.iter_mut().filter(|placement| placement.is_change()) {
         let explained = placement.causes.iter().any(|cause| cause.effect.verdict == placement.verdict);

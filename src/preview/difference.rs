@@ -1,7 +1,7 @@
-//! Two documents as a list of named changes, each of which can be applied without the others.
+//! The difference of two documents as a list of named changes, each of which can be applied without the others.
 //!
-//! Lists of objects are matched by what names their entries (`name`, `version`, `key` …), so that an inserted entry is one
-//! change and not a change of all that follow. Lists of plain values are one value.
+//! Entries of lists of objects are matched by their identifying fields (`name`, `version`, `key` …), so that inserting
+//! an entry is one change and does not change all entries after it. Lists of plain values are compared as one value.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// The object that a change is in.
+/// The object that a change belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ChangedObject {
     /// The Worker.
@@ -19,68 +19,69 @@ pub enum ChangedObject {
     CloudProfile,
     /// The Shoot of the Cluster.
     Shoot,
-    /// A Secret; its values are never shown.
+    /// A Secret; its values are never printed.
     Secret {
-        /// Namespace.
+        /// Namespace of the Secret.
         namespace: String,
-        /// Name.
+        /// Name of the Secret.
         name: String,
     },
-    /// A live MachineDeployment that is not what its Worker renders to.
+    /// A live MachineDeployment that differs from what its Worker renders to.
     MachineDeployment,
 }
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Step {
-    /// A member of a struct.
+    /// A field of an object.
     Member(String),
     /// A key of a map, such as a label.
     Key(String),
-    /// An entry of a list, by what names it.
+    /// An entry of a list, by its identifying fields.
     #[serde(deserialize_with = "entry")]
     Entry(Name),
     /// An entry of a list, by position.
     Index(usize),
 }
 
-/// Where a change is.
+/// The path of a change in its document.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Path(pub Vec<Step>);
 
 /// One change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// The object.
+    /// The object that changes.
     pub object: ChangedObject,
-    /// Where in the object.
+    /// Its path in the object.
     pub path: Path,
-    /// What was there.
+    /// The old value.
     pub old: Option<Value>,
-    /// What is there now. For the order of a list: the names of its entries.
+    /// The new value. For the order of a list, the names of its entries.
     pub new: Option<Value>,
-    /// What is to be done.
+    /// How to apply the change.
     pub kind: ChangeKind,
 }
 
-/// What a change does.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChangeKind {
-    /// Sets or removes a member.
+    /// Sets or removes a field.
     Value,
-    /// Adds an entry to a list, at this position.
+    /// Inserts an entry into a list, at this position.
     Insert(usize),
     /// Removes an entry from a list.
     Remove,
-    /// Puts the entries of a list into another order.
+    /// Reorders the entries of a list.
     Order,
 }
 
-/// What names an entry of a list; the first that every entry has and that is unique is taken.
+/// Fields that can identify the entries of a list. The first combination that every entry has and that is unique is
+/// used.
 const NAMES: [&[&str]; 7] =
     [&["name"], &["version"], &["version", "architecture"], &["key", "effect"], &["key"], &["poolName"], &["region"]];
 
-/// Members that are maps with free keys.
+/// Fields that are maps with free keys.
 const MAPS: [&str; 7] = ["labels", "annotations", "capacity", "virtualCapacity", "capabilities", "data", "matchLabels"];
 
 impl fmt::Display for Path {
@@ -109,7 +110,7 @@ impl Path {
     }
 }
 
-/// Everything that differs below the given members of two documents.
+/// Everything that differs below the given fields of two documents.
 pub(super) fn difference(object: &ChangedObject, old: &Value, new: &Value, members: &[&str]) -> Vec<Change> {
     let mut finder = Finder { object, changes: Vec::new() };
     for member in members {
@@ -132,7 +133,7 @@ impl Finder<'_> {
     }
 
     fn compare(&mut self, path: &Path, old: Option<&Value>, new: Option<&Value>) {
-        // A null is as good as absent everywhere; an empty object is not.
+        // A null is equal to an absent value everywhere; an empty object is not.
         let (old, new) = (old.filter(|value| !value.is_null()), new.filter(|value| !value.is_null()));
         if old == new {
             return;
@@ -207,10 +208,10 @@ impl Finder<'_> {
     }
 }
 
-/// What names an entry of a list: members with their values.
+/// The identifying fields of a list entry, with their values.
 type Name = Vec<(&'static str, String)>;
 
-/// A name whose members are among those that name entries.
+/// Decodes a name. Only fields in `NAMES` are valid.
 fn entry<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
     let written: Vec<(String, String)> = Vec::deserialize(deserializer)?;
     let known = |(member, text): (String, String)| {
@@ -230,13 +231,13 @@ fn name_of(entry: &Value, members: &[&'static str]) -> Option<Name> {
     members.iter().map(|member| Some((*member, entry.get(member)?.as_str()?.to_owned()))).collect()
 }
 
-/// The names of entries as a value, for the order of a list.
+/// The names of entries as a value, for changes of the order of a list.
 fn texts(names: &[Name]) -> Value {
     names.iter().map(|name| name.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("/")).collect()
 }
 
-/// Whether entries got other names at their places, and nothing else. Pools never do: a pool of another name is another
-/// pool.
+/// Whether entries changed only their names and kept their positions. This never applies to pools, because a renamed
+/// pool is another pool.
 fn is_renaming(path: &Path, (old, old_names): (&[Value], &[Name]), (new, new_names): (&[Value], &[Name])) -> bool {
     let is_pools = matches!(path.0.last(), Some(Step::Member(name)) if name == "pools");
     let gone: Vec<_> = (0..old.len()).filter(|index| !new_names.contains(&old_names[*index])).collect();
@@ -254,7 +255,7 @@ fn is_renaming(path: &Path, (old, old_names): (&[Value], &[Name]), (new, new_nam
         && gone.iter().all(|index| rest(&old[*index], &old_names[*index]) == rest(&new[*index], &new_names[*index]))
 }
 
-/// Whether the same entries stand in another order.
+/// Whether both lists have the same entries in another order.
 pub(super) fn is_reordered(old: &[Value], new: &[Value]) -> bool {
     let mut left: Vec<&Value> = old.iter().collect();
     old != new
@@ -265,7 +266,7 @@ pub(super) fn is_reordered(old: &[Value], new: &[Value]) -> bool {
         })
 }
 
-/// The document with the changes; those that find no place are left out.
+/// Applies the changes to the document. Changes whose path does not exist are ignored.
 pub(super) fn apply<'a>(document: &Value, changes: impl IntoIterator<Item = &'a Change>) -> Value {
     let mut changed = document.clone();
     for change in changes {
@@ -331,7 +332,7 @@ fn has_name(entry: &Value, name: &[(&'static str, String)]) -> bool {
     name.iter().all(|(member, text)| entry.get(member).and_then(Value::as_str) == Some(text))
 }
 
-/// Entries that the new order doesn't name come last, in the order that they have.
+/// Entries that the new order does not name are moved to the end and keep their order.
 fn reorder(entries: &mut [Value], order: Option<&Value>) {
     let Some(order) = order.and_then(Value::as_array) else { return };
     let Some(names) = NAMES.iter().find_map(|members| names_of(entries, members)) else { return };

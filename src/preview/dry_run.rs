@@ -1,5 +1,5 @@
-//! What a reconcile would write into the machine objects of a Worker, told by name and place and without values: for a controller
-//! that only watches another one.
+//! Which machine objects a reconcile would write, by name and path but without values. For a controller that only
+//! watches another one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,20 +17,20 @@ use crate::worker::machine_objects::MachineObjects;
 use crate::worker::orphans::{Deletions, Orphans};
 use crate::worker::rolls::{Roll, RollCause, rolls};
 
-/// How a Worker compares with what this controller would write.
+/// How the objects of a Worker compare with those that this controller would write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Comparison {
-    /// Every machine object is as this controller would write it.
+    /// All machine objects are as this controller would write them.
     Same,
-    /// Some are not.
+    /// Some machine objects differ.
     Differs(Vec<ObjectDifference>),
-    /// An operation goes on.
+    /// An operation is in progress.
     UnderWay,
-    /// It, or a pool of it, is invalid.
+    /// The Worker or one of its pools is invalid.
     Unplanned(String),
 }
 
-/// Annotations with which we remember things for ourselves; nobody else reads them.
+/// Prefix of annotations that only this controller reads.
 const OUR_ANNOTATIONS: &str = "gardener-extension-worker/";
 
 /// Kinds of machine objects.
@@ -57,20 +57,20 @@ impl MachineObjectKind {
     }
 }
 
-/// What would be done to an object.
+/// The write that a reconcile would send for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WouldBe {
     Created,
-    /// It says something else.
+    /// Its content would change.
     Changed,
-    /// Nothing wants it.
+    /// No pool needs it.
     Deleted,
 }
 
 impl WouldBe {
     pub(crate) const ALL: [Self; 3] = [Self::Created, Self::Changed, Self::Deleted];
 
-    /// The word, also for metrics.
+    /// The word in texts and metric labels.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Created => "created",
@@ -80,17 +80,18 @@ impl WouldBe {
     }
 }
 
-/// An object that is not as we would have it.
+/// An object that differs from the planned one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObjectDifference {
     pub(crate) kind: MachineObjectKind,
     pub(crate) name: String,
-    /// Name of its pool, where that is known.
+    /// Name of its pool, if known.
     pub(crate) pool: String,
     pub(crate) would_be: WouldBe,
-    /// Where it differs; of a deployment with another class, where the classes do. Empty where only digests are known.
+    /// The paths that differ. For a deployment that gets another class, those of the class. Empty if only digests are
+    /// known.
     pub(crate) places: Vec<String>,
-    /// Why its machines, if it has any, would be replaced or updated; absent when they would not.
+    /// Why its machines would be replaced or updated, if it has any; absent if they would not.
     pub(crate) roll: Option<RollCause>,
 }
 
@@ -151,7 +152,7 @@ fn of_placement(
                 let replaces = replaces_machines(&before["spec"]["template"], &after["spec"]["template"]);
                 let roll = rolls.get(name);
                 let mut places = roll.map(|roll| roll.inputs.clone()).unwrap_or_default();
-                // Another program made it: what the classes tell.
+                // Another controller wrote the deployment, so compare the classes.
                 if let Some(from) = class_of(&live.object.spec.template.spec.class.name).filter(|_| places.is_empty()) {
                     places = class_paths(from, &class_document(change.machine));
                 }
@@ -193,7 +194,7 @@ fn without_our_annotations(deployment: &Value) -> Value {
     deployment
 }
 
-/// What nothing wants and nobody deletes yet.
+/// Objects that no pool needs and that are not deleted yet.
 fn unwanted(found: &Orphans, live: &MachineObjects) -> Vec<ObjectDifference> {
     let gone = |kind, name: &str, pool: &str| ObjectDifference::new(kind, name, pool, WouldBe::Deleted);
     let Deletions { deployments, machine_sets, classes, class_secrets } = found.deletions(live);

@@ -1,4 +1,4 @@
-//! What a person should know before a change goes out, beside the verdicts.
+//! Problems, hazards and notices that the user should read before a change is applied, in addition to the verdicts.
 
 use std::collections::BTreeSet;
 
@@ -12,54 +12,54 @@ use crate::api::gardener::ErrorCode;
 use crate::api::gotext::duration::Duration;
 use crate::pool::roll_bounds::BOTH_ZERO;
 
-/// What kind of finding it is; the words are stable.
+/// The kind of a finding; its names are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
-    /// The new inputs can't be planned, although the old ones could: what there is stays as it is.
+    /// The new inputs can't be planned although the old ones could; existing objects stay as they are.
     CannotBePlanned,
     /// The garden would refuse the new Shoot, so nothing of the change happens.
     Refused,
     /// Neither the old nor the new inputs can be planned: what there is stays as it is.
     StillCannotBePlanned,
-    /// An object of a seed can't be read, so that nothing can be said about the Worker.
+    /// An object in a seed can't be read, so the Worker can't be compared.
     CannotBeJudged,
-    /// The old inputs could not be planned, so what there is is not known from files.
+    /// The old inputs could not be planned, so the old objects are unknown if only files are given.
     CouldNotBePlanned,
-    /// A class changes under its name: old nodes stay, new ones differ.
+    /// The content of a class changes, but not its name: old nodes stay, new ones differ.
     NewNodesDiffer,
-    /// The image changes and the class keeps the one that it was made with, because the controller pins images.
+    /// The image changes, but the class keeps its original image because the controller pins images.
     ImagePinned,
-    /// Surge and unavailability are both 0: a node goes before another one comes.
+    /// Surge and unavailability are both 0: a node is deleted before its replacement is created.
     SurgeAndUnavailableZero,
-    /// Fewer machines are allowed than there are.
+    /// The new maximum is below the existing number of machines.
     MaximumBelowReplicas,
-    /// Machines go, and none come for them.
+    /// Machines are deleted without replacement.
     MachinesDeleted,
     /// Several zones of a pool roll at the same time.
     ZonesAtOnce,
-    /// How long the roll of a pool takes by its settings.
+    /// How long the roll of a pool takes according to its settings.
     RollPace,
-    /// More machines come for a time than a cloud has left.
+    /// The additional machines exceed the remaining capacity of the cloud.
     CapacityExceeded,
-    /// No limit is known for the machines that come.
+    /// No limit is known for the additional machines.
     CapacityUnknown,
-    /// A person must select the machines that are updated.
+    /// A user must select the machines to update.
     ManualUpdate,
-    /// The deployment is paused: nothing rolls until it isn't.
+    /// The deployment is paused: nothing rolls until it is resumed.
     Paused,
-    /// A field changed that gardenlet would answer with another node-agent secret; the real change rolls.
+    /// A field changed for which gardenlet would choose another node agent Secret, so the real change rolls nodes.
     NodeAgentSecretUnchanged,
-    /// What a Shoot does not tell decides over nodes.
+    /// An assumption about what a Shoot leaves open decides over nodes.
     Presumed,
-    /// What the next maintenance window does.
+    /// Changes by the next maintenance window.
     Maintenance,
-    /// What it can't do, though a version has expired or is missing.
+    /// Updates that maintenance can't perform, although a version has expired or is missing.
     MaintenanceStuck,
 }
 
 impl FindingKind {
-    /// How much it matters.
+    /// How serious it is.
     #[must_use]
     pub fn severity(self) -> Severity {
         match self {
@@ -78,15 +78,15 @@ impl FindingKind {
     }
 }
 
-/// How much a finding matters.
+/// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Something can't be done.
     Error,
-    /// Something goes another way than a person expects.
+    /// Something happens that a user does not expect.
     Hazard,
-    /// Good to know.
+    /// Useful to know.
     Notice,
 }
 
@@ -94,25 +94,25 @@ pub enum Severity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
-    /// How much it matters.
+    /// How serious it is.
     pub severity: Severity,
-    /// What kind of finding it is.
+    /// The kind of finding.
     pub kind: FindingKind,
-    /// The pool; absent where it is about the whole Worker.
+    /// The pool; absent if the finding is about the whole Worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
-    /// The zone; absent where it is about the whole pool.
+    /// The zone; absent if the finding is about the whole pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
     /// Gardener's code of an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
-    /// For people.
+    /// The text of the finding.
     pub message: String,
 }
 
 impl Finding {
-    /// A finding about a pool.
+    /// A finding about a pool, or about the whole Worker if `pool` is empty.
     #[must_use]
     pub fn of_pool(kind: FindingKind, pool: &str, message: String) -> Self {
         let pool = Some(pool.to_owned()).filter(|pool| !pool.is_empty());
@@ -124,7 +124,7 @@ impl Finding {
     }
 }
 
-/// What there is to say about one placement.
+/// The findings about one placement.
 pub(super) fn findings_of_placement(
     change: &PlacementChange,
     old: Option<&Placement>,
@@ -218,7 +218,7 @@ fn zones_at_once(pool: &str, rolling: &[&PlacementChange]) -> Option<Finding> {
     })
 }
 
-/// The slowest zone counts.
+/// The duration of the roll, determined by the slowest zone.
 fn pace(pool: &str, changes: &[&PlacementChange]) -> Option<Finding> {
     let pace = changes.iter().filter_map(|change| change.surge.as_ref()?.pace).max()?;
     let nodes = changes.iter().map(|change| change.nodes.affected).fold(0, i64::saturating_add);
@@ -236,8 +236,8 @@ fn pace(pool: &str, changes: &[&PlacementChange]) -> Option<Finding> {
     Some(Finding::of_pool(FindingKind::RollPace, pool, message))
 }
 
-/// gardenlet derives the name of the node-agent secret from these fields of a pool. A file in which they change without
-/// it shows less than what will happen.
+/// gardenlet derives the name of the node agent Secret from these fields of a pool. A file that changes them without
+/// changing the name shows less than will happen.
 pub(super) fn unchanged_node_agent_secret(pool: &str, changes: &[Change]) -> Option<Finding> {
     let of_pool = changes.iter().filter(|change| change.object == ChangedObject::Worker).filter_map(|change| {
         let [Step::Member(spec), Step::Member(pools), Step::Entry(name), field @ ..] = change.path.0.as_slice() else {

@@ -1,4 +1,4 @@
-//! What a Worker is planned from, as documents, so that single members can be put in place of others.
+//! The documents that a Worker is planned from. They stay documents, so that single fields can be replaced.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -24,50 +24,50 @@ pub struct Inputs {
     pub shoot: Option<Arc<Document<Shoot>>>,
     /// The CloudProfile of its Cluster.
     pub cloud_profile: Option<Arc<SharedCloudProfile>>,
-    /// Secrets that it may refer to.
+    /// Secrets that the Worker may refer to.
     pub secrets: Arc<Secrets>,
-    /// Who may plan it.
+    /// Providers that may plan the Worker.
     pub providers: Providers,
-    /// What the controller does where the image of a class changes.
+    /// The controller's policy for changed images of existing classes.
     pub image_policy: ImagePolicy,
-    /// Where the Worker is made from its Shoot: how. Until it is compared, the Shoot is as it was written then, and the Worker has
-    /// only its name and type.
+    /// How to derive the Worker from its Shoot; `None` for a Worker that was given. Until the comparison, the Shoot is
+    /// as the user wrote it and the Worker has only its name and type.
     pub made_from_shoot: Option<Arc<ShootSource>>,
 }
 
-/// What making a Worker needs beside the Shoot and its CloudProfile.
+/// What deriving a Worker needs in addition to the Shoot and its CloudProfile.
 #[derive(Clone, Debug)]
 pub struct ShootSource {
-    /// When the Shoot is written: expired versions are not chosen.
+    /// When the Shoot is written. Versions that have expired by then are not chosen.
     pub now: Timestamp,
-    /// `status.providerStatus` of the Infrastructure, where it is known.
+    /// `status.providerStatus` of the Infrastructure, if known.
     pub infrastructure_status: Option<Value>,
-    /// The public key for nodes, where it is known.
+    /// The SSH public key for nodes, if known.
     pub ssh_public_key: Option<String>,
-    /// How the landscape reserves resources; `None` where the old Shoot says it, else statically.
+    /// How the landscape reserves resources. If `None`, the old Shoot decides, or else static reservation is assumed.
     pub reservation: Option<Reservation>,
     /// Whether new Shoots get node-local DNS.
     pub node_local_dns: bool,
-    /// The Worker that the Shoot has on its seed, where that is known.
+    /// The Worker in the Shoot's seed, if known.
     pub existing: Option<ExistingWorker>,
     /// Whether maintenance writes the Shoot, not a person.
     pub is_maintenance: bool,
 }
 
-/// The Worker that a Shoot has on its seed. Others than gardenlet may have written to it, and its status names images that it keeps:
-/// only what an edit of the Shoot changes is changed in it.
+/// The Worker in a Shoot's seed. Other programs than gardenlet may have changed its spec, and its status records the
+/// images in use, so an edit of the Shoot changes only the fields that depend on it.
 #[derive(Clone, Debug)]
 pub struct ExistingWorker {
     /// The Worker.
     pub(super) worker: Arc<Document<Worker>>,
-    /// What gardenlet makes of the Shoot before the edit.
+    /// The Worker that gardenlet derives from the Shoot before the edit.
     pub(super) made: Arc<Value>,
-    /// The Secrets that it refers to.
+    /// The Secrets that the Worker refers to.
     pub(super) secrets: Arc<Secrets>,
 }
 
 impl ShootSource {
-    /// Everything but the time as it is presumed.
+    /// A source in which everything but the time is assumed.
     #[must_use]
     pub fn new(now: Timestamp) -> Self {
         Self {
@@ -99,26 +99,26 @@ pub struct Document<T> {
 }
 
 impl<T: DeserializeOwned> Document<T> {
-    /// A document that nobody has asked for yet.
+    /// A document that has not been decoded yet.
     #[must_use]
     pub fn new(value: Value) -> Self {
         Self { value, decoded: OnceLock::new() }
     }
 
-    /// Decodes it from the text that an API server would send for it, because hashes run over that.
+    /// Decodes the text that an API server would send for the document, because hashes are computed over that text.
     ///
     /// # Errors
-    /// When a member has the wrong type.
+    /// If a field has the wrong type.
     pub fn decoded(&self) -> Result<&T, DecodeError> {
         self.decoded.get_or_init(|| decode_lenient(&to_go_json(&self.value))).as_ref().map_err(Clone::clone)
     }
 }
 
 impl Inputs {
-    /// Takes the documents apart.
+    /// Splits the Cluster into its Shoot and CloudProfile.
     ///
     /// # Errors
-    /// When the CloudProfile in the Cluster can't be decoded.
+    /// If the CloudProfile in the Cluster can't be decoded.
     pub fn new(
         worker: Value,
         cluster: Option<Value>,
@@ -138,7 +138,8 @@ impl Inputs {
         })
     }
 
-    /// Takes what is missing around the Worker from another one: what a file leaves out stays as it is in the cluster.
+    /// Fills in a missing Shoot, CloudProfile or Secret from `present`: whatever a file omits stays as it is in the
+    /// cluster.
     #[must_use]
     pub fn completed_by(mut self, present: &Self) -> Self {
         self.shoot = self.shoot.or_else(|| present.shoot.clone());
@@ -163,7 +164,7 @@ impl Inputs {
         self.worker.value["metadata"][member].as_str().unwrap_or_default()
     }
 
-    /// Whether both are planned from the same.
+    /// Whether both sides have the same Worker, Shoot, CloudProfile and Secrets.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let same_profile = match (&self.cloud_profile, &other.cloud_profile) {
@@ -181,7 +182,7 @@ impl Inputs {
             && (Arc::ptr_eq(&self.secrets, &other.secrets) || self.changed_secrets(other).is_empty())
     }
 
-    /// The Secrets that one of both Workers refers to and whose content is not the same.
+    /// The Secrets that either Worker refers to and whose content differs.
     #[must_use]
     pub fn changed_secrets(&self, other: &Self) -> BTreeSet<(String, String)> {
         let mut references = self.secret_references();

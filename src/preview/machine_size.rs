@@ -1,4 +1,4 @@
-//! What a machine takes of a cloud, by its class.
+//! The size of a machine, from its class.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -6,19 +6,19 @@ use serde_json::Value;
 use crate::api::gotext::json::decode_value;
 use crate::api::gotext::quantity::Quantity;
 
-/// What a machine takes of a cloud.
+/// The resources that a machine uses in a cloud.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MachineSize {
-    /// Its type.
+    /// The machine type.
     pub machine_type: String,
-    /// Processors, as its class says.
+    /// Number of vCPUs according to the class.
     pub cpus: i64,
-    /// Where it is.
+    /// The region of the machine.
     pub region: String,
 }
 
 impl MachineSize {
-    /// The size of machines of a MachineClass, as far as it tells.
+    /// The size of machines of a MachineClass; `None` if the class does not have it.
     pub(super) fn of_class(class: &Value) -> Option<Self> {
         let template = class.get("nodeTemplate")?;
         let text = |member: &str| Some(template.get(member)?.as_str()?.to_owned());

@@ -1,4 +1,4 @@
-//! What a Worker is planned from once the next maintenance window of its shoot is over (docs/versions.md).
+//! The inputs of a Worker after the next maintenance window of its shoot (docs/versions.md).
 
 use std::sync::Arc;
 
@@ -15,42 +15,42 @@ use crate::versions::forecast::{Forecast, ForecastStep, Move, Stuck, next_window
 use crate::versions::garden::{Garden, Validation};
 use crate::versions::maintenance::{MaintainedShoot, operations};
 
-/// What follows the name of the node agent's Secret where gardenlet will choose another one that can't be computed.
+/// Suffix of the node agent Secret's name if gardenlet will choose another name that can't be computed.
 const NEXT: &str = "-next";
-/// Operations with which gardenlet replaces the nodes of all pools that are not updated in place.
+/// Operations for which gardenlet replaces the nodes of all pools that are not updated in place.
 const ROTATIONS: [&str; 3] = ["rotate-credentials-start", "rotate-ca-start", "rotate-serviceaccount-key-start"];
-/// Operations with which it replaces those of the pools that they name.
+/// Operations for which gardenlet replaces the nodes of the pools that they name.
 const ROLLOUTS: [&str; 2] = ["rotate-rollout-workers=", "rollout-workers="];
-/// The label of nodes with that name.
+/// Label of nodes that has the name of the node agent Secret.
 const SECRET_LABEL: &str = "worker.gardener.cloud/gardener-node-agent-secret-name";
 
-/// The inputs behind a window, and what a person should know about it.
+/// The inputs after a window, and what the user should know about it.
 #[derive(Clone, Debug)]
 pub struct Maintained {
     /// The Worker and the Shoot with their new versions.
     pub inputs: Inputs,
-    /// What moves, and what is stuck.
+    /// Versions that change, and versions that are stuck.
     pub findings: Vec<Finding>,
 }
 
-/// Why nothing is known of a window.
+/// Why a window can't be computed.
 #[derive(Debug, thiserror::Error)]
 pub enum NoMaintenance {
     /// There is no Shoot, or no CloudProfile.
     #[error("its Cluster has no {0}, which decides over maintenance")]
     Missing(&'static str),
-    /// One of them can't be decoded.
+    /// The Shoot or the CloudProfile can't be decoded.
     #[error("{0}: {1}")]
     Unreadable(&'static str, DecodeError),
 }
 
-/// What the first window that begins at a moment or later leaves behind.
+/// Computes the inputs after the first window that begins at `now` or later.
 ///
-/// gardenlet names the Secret of the node agent anew where nodes are replaced. The name is computed where that of today can be;
-/// else it gets one that differs, so that the rolls are those that will happen; the names of classes are not.
+/// gardenlet changes the name of the node agent Secret if nodes are replaced. If today's name can be computed, so can
+/// the new one. Otherwise it gets a placeholder, so that the predicted rolls are right, but not the names of classes.
 ///
 /// # Errors
-/// When the Cluster lacks Shoot or CloudProfile, or one of them can't be decoded.
+/// If the Cluster lacks the Shoot or the CloudProfile, or one of them can't be decoded.
 pub fn after_next_window(inputs: &Inputs, now: Timestamp) -> Result<Maintained, NoMaintenance> {
     let shoot = inputs.shoot.as_ref().ok_or(NoMaintenance::Missing("Shoot"))?;
     let profile = inputs.cloud_profile.as_ref().ok_or(NoMaintenance::Missing("CloudProfile"))?;
@@ -81,7 +81,7 @@ pub fn after_next_window(inputs: &Inputs, now: Timestamp) -> Result<Maintained, 
     Ok(Maintained { inputs, findings })
 }
 
-/// Writes what moves into the Worker, as gardenlet does.
+/// Writes the new versions into the Worker, as gardenlet does.
 fn write_versions(step: &ForecastStep, state: &MaintainedShoot, worker: &mut Value) {
     let pools = worker.pointer_mut("/spec/pools").and_then(Value::as_array_mut);
     for pool in pools.into_iter().flatten() {
@@ -100,7 +100,7 @@ fn write_versions(step: &ForecastStep, state: &MaintainedShoot, worker: &mut Val
     }
 }
 
-/// Gives the node agent's Secret of each pool that rolls another name. `shoots` are as they are and as they will be.
+/// Renames the node agent Secret of each pool that rolls. `shoots` are the Shoot before and after the window.
 fn rename_secrets(
     forecast: &Forecast,
     pools_of_shoot: &[VersionedPool],
@@ -126,7 +126,7 @@ fn rename_secrets(
         }
         let is_known = name_by(before, old_shoot.as_ref()).as_deref() == Some(name);
         let next = if is_known { name_by(pool, new_shoot.as_ref()) } else { None };
-        // What an operation adds to it is not known.
+        // A computed name that stays the same is wrong: it lacks what the operation adds.
         let next = next.filter(|next| next != name);
         let next = Value::from(next.unwrap_or_else(|| format!("{name}{NEXT}")));
         if let Some(label) = pool.get_mut("labels").and_then(|labels| labels.get_mut(SECRET_LABEL)) {
@@ -136,7 +136,7 @@ fn rename_secrets(
     }
 }
 
-/// Whether gardenlet replaces the nodes of a pool that is not updated in place because of what maintenance asks it for.
+/// Whether a maintenance operation makes gardenlet replace the nodes of a pool that is not updated in place.
 fn is_rolled_by_operation(name: &str, step: &ForecastStep) -> bool {
     let rolls = |operation: &str| {
         let named = ROLLOUTS.iter().find_map(|rollout| operation.strip_prefix(rollout));

@@ -1,11 +1,11 @@
-//! What a change of the inputs does to machines, before it happens, and which input is the cause. Pure.
+//! Previews the effect of changed inputs on machines, and finds the inputs that cause it. Pure, without I/O.
 //!
 //! ```text
 //!  old inputs ──► plan ──► objects ─┐
-//!                                   ├─ rule: machine-controller-manager's own ─► a verdict per pool and zone
-//!  new inputs ──► plan ──► objects ─┘                                            nodes, surge, hazards
+//!                                   ├─ rule: machine-controller-manager's comparison ─► a verdict per pool and zone
+//!  new inputs ──► plan ──► objects ─┘                                                   nodes, surge, hazards
 //!      │
-//!      └─ difference: every input that changed ──► cause: what would be without it? ─► who is to blame for what
+//!      └─ difference: every changed input ──► trials: what if it had not changed? ─► the causes of each verdict
 //! ```
 //!
 //! * `inputs`, `cloud_profile`: what a Worker is planned from, as documents; CloudProfiles are shared by content;
@@ -15,10 +15,11 @@
 //! * `presumption`: what a Shoot does not tell, and where that decides; `refusals`: what the garden refuses of it;
 //! * `rendered_pools`, `placement`: the rendered objects of a plan, by placement;
 //! * `rule`: when machine-controller-manager replaces or updates machines;
-//! * `difference`: two documents as a list of named changes that can be applied one by one;
-//! * `trials`, `cause`: which of these changes are to blame;
-//! * `surge`, `finding`: how a roll proceeds, and what a person should know before; `capacity`, `machine_size`: whether its machines fit;
-//! * [`compare()`], `placement_change`: all of it for one Worker;
+//! * `difference`: the difference of two documents, as named changes that can be applied one by one;
+//! * `trials`, `cause`: which of these changes cause an effect;
+//! * `surge`, `finding`: how a roll proceeds, and hazards to know before it; `capacity`, `machine_size`: whether its
+//!   machines fit the cloud's limits;
+//! * [`compare()`], `placement_change`: the whole comparison of one Worker;
 //! * `dry_run`: what a reconcile would write now, for a controller that only watches.
 
 mod capacity;

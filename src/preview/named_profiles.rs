@@ -1,5 +1,5 @@
-//! The CloudProfiles that Shoots name. A NamespacedCloudProfile is merged with its parent where that is known, so that a change of
-//! either reaches the Shoots; else it is what its status says.
+//! The CloudProfiles that Shoots refer to. A NamespacedCloudProfile is merged with its parent if that is known, so that
+//! changes of either reach the Shoots. Otherwise its status has the merged profile.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,27 +9,27 @@ use serde_json::Value;
 use super::cloud_profile::{CloudProfiles, SharedCloudProfile};
 use crate::offer::{ProfileError, merged};
 
-/// CloudProfiles that Shoots may name.
+/// CloudProfiles that Shoots may refer to.
 #[derive(Clone, Debug, Default)]
 pub struct NamedProfiles {
     whole: BTreeMap<String, Arc<SharedCloudProfile>>,
-    /// By namespace and name, with `/` between them.
+    /// By namespace and name, separated by `/`.
     namespaced: BTreeMap<String, Arc<NamespacedProfile>>,
 }
 
-/// A NamespacedCloudProfile.
 #[derive(Debug)]
 struct NamespacedProfile {
     document: Value,
-    /// What it comes to, by the address of its parent: [`CloudProfiles`] keeps each that it has seen.
+    /// The merged profile, by the address of its parent. Addresses stay unique, because [`CloudProfiles`] keeps every
+    /// profile.
     merged: Mutex<HashMap<usize, Arc<SharedCloudProfile>>>,
 }
 
 impl NamedProfiles {
-    /// Keeps a CloudProfile or a NamespacedCloudProfile.
+    /// Adds a CloudProfile or a NamespacedCloudProfile.
     ///
     /// # Errors
-    /// When a member of a CloudProfile has the wrong type.
+    /// If a field of a CloudProfile has the wrong type.
     pub fn add(&mut self, profile: Value, shared: &CloudProfiles) -> Result<(), ProfileError> {
         let of = |member: &str| profile["metadata"][member].as_str().unwrap_or_default().to_owned();
         if profile["kind"] == "NamespacedCloudProfile" {
@@ -41,11 +41,11 @@ impl NamedProfiles {
         Ok(())
     }
 
-    /// The profile of a name, as [`name_for`](Self::name_for) has it; `None` where it is not known, or neither the parent nor the
-    /// status of a NamespacedCloudProfile.
+    /// The profile with this name, in the form of [`name_for`](Self::name_for). `None` if it is unknown, or if a
+    /// NamespacedCloudProfile has neither a known parent nor a status.
     ///
     /// # Errors
-    /// When a NamespacedCloudProfile can't be merged with its parent.
+    /// If a NamespacedCloudProfile can't be merged with its parent.
     pub fn get(&self, name: &str, shared: &CloudProfiles) -> Result<Option<Arc<SharedCloudProfile>>, ProfileError> {
         if let Some(whole) = self.whole.get(name) {
             return Ok(Some(Arc::clone(whole)));
@@ -72,7 +72,7 @@ impl NamedProfiles {
         Ok(Some(profile))
     }
 
-    /// What is needed to know the profile of a name: itself, or the parent of a NamespacedCloudProfile.
+    /// The name of the profile to read for this name: itself, or the parent of a NamespacedCloudProfile.
     #[must_use]
     pub fn needed<'a>(&'a self, name: &'a str) -> &'a str {
         self.namespaced.get(name).map_or(name, |namespaced| namespaced.parent())
@@ -83,19 +83,19 @@ impl NamedProfiles {
         self.namespaced.values().map(|namespaced| namespaced.parent())
     }
 
-    /// All of them as they were given.
+    /// All profiles as they were added.
     pub fn documents(&self) -> impl Iterator<Item = (&str, &Value)> {
         let whole = self.whole.iter().map(|(name, profile)| (name.as_str(), &profile.document));
         whole.chain(self.namespaced.iter().map(|(name, profile)| (name.as_str(), &profile.document)))
     }
 
-    /// Whether there is none.
+    /// Whether there are no profiles.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.whole.is_empty() && self.namespaced.is_empty()
     }
 
-    /// With those of another one, which come first.
+    /// Adds the profiles of `other`, which replace those with the same name.
     #[must_use]
     pub fn overlaid_by(mut self, other: &Self) -> Self {
         self.whole.retain(|name, _| !other.namespaced.contains_key(name));
@@ -105,7 +105,8 @@ impl NamedProfiles {
         self
     }
 
-    /// The name of the profile that a Shoot wants; that of a NamespacedCloudProfile begins with the project's namespace.
+    /// The name of the profile that a Shoot refers to. For a NamespacedCloudProfile, the project's namespace precedes
+    /// it.
     #[must_use]
     pub fn name_for(shoot: &Value) -> String {
         let spec = &shoot["spec"];
@@ -118,7 +119,7 @@ impl NamedProfiles {
         }
     }
 
-    /// Whether both have the same profiles, of the same collection.
+    /// Whether both have the same profiles from the same collection.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         let whole = |profiles: &'_ Self| -> Vec<(String, usize)> {
@@ -133,7 +134,7 @@ impl NamedProfiles {
     }
 }
 
-/// Member of a merged profile with `spec` of the NamespacedCloudProfile.
+/// Field of a merged profile that has the `spec` of the NamespacedCloudProfile.
 const EXTENSION: &str = "namespacedSpec";
 
 impl NamespacedProfile {
@@ -143,7 +144,7 @@ impl NamespacedProfile {
 }
 
 impl SharedCloudProfile {
-    /// The NamespacedCloudProfile that a merged one comes from, if `parent` is the name of what it extends.
+    /// The NamespacedCloudProfile that this profile was merged from, if `parent` is the name of its parent.
     #[must_use]
     pub fn extension_of(&self, parent: &str) -> Option<Value> {
         let spec = self.document.get(EXTENSION).filter(|spec| spec["parent"]["name"] == parent)?;

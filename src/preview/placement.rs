@@ -1,4 +1,4 @@
-//! The objects of one pool in one zone: what machine-controller-manager and new nodes get to see.
+//! The objects of one pool in one zone, as machine-controller-manager and new nodes read them.
 
 use serde_json::{Value, json};
 
@@ -12,38 +12,34 @@ use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
 /// The objects of one pool in one zone.
 #[derive(Clone, Debug)]
 pub(super) struct Placement {
-    /// Name of the pool.
     pub(crate) pool: String,
-    /// The zone, if there is one and it is known.
+    /// The zone, if the pool has zones and it is known.
     pub(crate) zone: Option<String>,
-    /// The MachineDeployment.
     pub(crate) deployment: Value,
     pub(crate) class_name: String,
-    /// The MachineClass; absent when a live one is gone.
+    /// The MachineClass; absent if it does not exist in the cluster.
     pub(crate) class: Option<Value>,
-    /// The boot script; absent when a live one is gone.
+    /// The user data of nodes; absent if it is not in the cluster.
     pub(crate) user_data: Option<UserData>,
-    /// Bounds and priority for the cluster-autoscaler, where they are known.
+    /// Bounds and priority for cluster-autoscaler, if known.
     pub(crate) bounds: Option<Bounds>,
-    /// What the class name is made of, where it is known.
+    /// The hash inputs of the class name, if known.
     pub(crate) hash_items: Option<HashItems>,
     /// Whether the Shoot is hibernated; unknown of a live deployment.
     pub(crate) is_hibernated: bool,
 }
 
-/// What `status.machineDeployments` says of a deployment.
+/// The entry of a deployment in `status.machineDeployments`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// Fewest machines.
     pub(crate) minimum: i32,
-    /// Most machines.
     pub(crate) maximum: i32,
-    /// Priority for the priority expander.
+    /// For the priority expander of cluster-autoscaler.
     pub(crate) priority: Option<i32>,
 }
 
 impl Placement {
-    /// Wanted machines.
+    /// Target number of machines.
     pub(super) fn replicas(&self) -> i64 {
         self.deployment.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or_default()
     }
@@ -57,12 +53,12 @@ impl Placement {
         matches!((self.bounds, other.bounds), (Some(left), Some(right)) if left.priority != right.priority)
     }
 
-    /// What a machine takes, as far as its class tells.
+    /// The size of a machine, as far as its class has it.
     pub(super) fn machine(&self) -> Option<MachineSize> {
         MachineSize::of_class(self.class.as_ref()?)
     }
 
-    /// Whether a machine made now would be like one made then.
+    /// Whether new machines of both classes are alike.
     pub(super) fn makes_same_nodes(&self, other: &Self) -> bool {
         let (Some(left), Some(right)) = (&self.class, &other.class) else { return true };
         let same_script = match (&self.user_data, &other.user_data) {
@@ -75,7 +71,7 @@ impl Placement {
             })
     }
 
-    /// Whether the parts of the class agree that no machine is made from.
+    /// Whether both classes agree in the fields that do not affect machines.
     pub(super) fn has_same_class_metadata(&self, other: &Self) -> bool {
         let (Some(left), Some(right)) = (&self.class, &other.class) else { return true };
         ["/nodeTemplate", "/metadata/labels"].iter().all(|member| {
@@ -111,7 +107,7 @@ pub(super) fn live_placement(
     }
 }
 
-/// Whether machine-controller-manager leaves a deployment document alone.
+/// Whether machine-controller-manager ignores a deployment document.
 pub(super) fn is_paused(deployment: &Value) -> bool {
     deployment.pointer("/spec/paused") == Some(&json!(true))
 }

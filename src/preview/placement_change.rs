@@ -1,4 +1,4 @@
-//! What becomes of one pool in one zone.
+//! The effect of a change on one pool in one zone.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,51 +8,52 @@ use super::rule::Verdict;
 use super::surge::SurgePlan;
 use crate::worker::class_inputs::ChangedInputs;
 
-/// Machines of one placement.
+/// Numbers of machines of one placement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Nodes {
-    /// Before.
+    /// Number of machines before the change.
     pub before: i64,
-    /// After.
+    /// Number of machines after the change.
     pub after: i64,
-    /// Replaced, updated, added or removed.
+    /// Machines that are replaced, updated, added or removed.
     pub affected: i64,
-    /// Whether `before` was seen; otherwise it is the least there can be.
+    /// Whether `before` is the real number; otherwise it is the minimum.
     pub seen: bool,
 }
 
-/// What becomes of one pool in one zone.
+/// The effect of a change on one pool in one zone.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct PlacementChange {
     /// Name of the pool.
     pub pool: String,
-    /// The zone.
+    /// The zone, if known.
     pub zone: Option<String>,
     /// Name of the MachineDeployment.
     pub deployment: String,
-    /// What becomes of the machines there are.
+    /// The effect on existing machines.
     pub verdict: Verdict,
-    /// Whether the class changes under its name.
+    /// Whether the content of the class changes, but not its name.
     pub new_nodes_differ: bool,
-    /// Where the class differs under its name; of live objects, also where it differs from the one that they roll to.
+    /// The paths that differ in a class that keeps its name. For live objects, also those that differ from the class
+    /// that they roll to.
     pub class_differences: Vec<String>,
-    /// How many machines.
+    /// Numbers of machines.
     pub nodes: Nodes,
-    /// The class before.
+    /// Name of the class before the change.
     pub old_class: Option<String>,
-    /// The class after.
+    /// Name of the class after the change.
     pub new_class: Option<String>,
-    /// A machine before, where the class tells.
+    /// The size of a machine before, if its class has it.
     pub old_machine: Option<MachineSize>,
-    /// A machine after, where the class tells.
+    /// The size of a machine after, if its class has it.
     pub new_machine: Option<MachineSize>,
-    /// How a roll or an update proceeds.
+    /// How a roll or an update in place proceeds.
     pub surge: Option<SurgePlan>,
-    /// Who is to blame, with what each does.
+    /// The changes that cause it, each with its effect.
     pub causes: Vec<Cause>,
-    /// Named inputs of the class name that differ.
+    /// Names of the inputs of the class name that differ.
     pub hash_inputs: Vec<String>,
-    /// The same as it is recorded, for a roll; `None` where it is not known.
+    /// The changed inputs of a roll, in the form in which they are recorded; `None` if unknown.
     pub changed_inputs: Option<ChangedInputs>,
 }
 
@@ -63,7 +64,7 @@ impl PlacementChange {
         self.verdict != Verdict::None || self.new_nodes_differ
     }
 
-    /// Whether machines go with their deployment. One that was seen without any takes none along.
+    /// Whether machines are deleted with their deployment, which is not the case if it is known to have none.
     #[must_use]
     pub fn deletes_machines(&self) -> bool {
         self.verdict == Verdict::Delete && (self.nodes.before > 0 || !self.nodes.seen)

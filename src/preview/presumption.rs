@@ -1,5 +1,5 @@
-//! What a Shoot does not tell and is presumed, and where that decides what becomes of nodes: the Worker is made once more with
-//! what else it could be, and the classes of both sides are compared again.
+//! Assumptions about what a Shoot leaves open. To find out whether one decides over nodes, the Worker is derived again
+//! with the alternative, and the class names of both sides are compared again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use super::shoot_source::both_made;
 use crate::pool::hash::{ProviderItems, pool_hash};
 use crate::shoot::{Reservation, is_stored};
 
-/// Something that a Shoot does not tell.
+/// Something that a Shoot leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presumption {
     /// How the landscape reserves resources for kubelets.
     Reservation,
-    /// Whether the landscape gives new Shoots node-local DNS.
+    /// Whether the landscape enables node-local DNS for new Shoots.
     NodeLocalDns,
     /// When credentials were rotated.
     Rotations,
     /// The image of a pool.
     Image,
-    /// What the infrastructure controller has made.
+    /// The infrastructure that its controller created.
     Infrastructure,
 }
 
 impl Presumption {
-    /// What is presumed.
+    /// The assumption, as it is printed.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Presumption {
         }
     }
 
-    /// What would be otherwise.
+    /// The alternative, as it is printed.
     fn otherwise(self) -> &'static str {
         match self {
             Self::Reservation => "where it reserves by machine type",
@@ -52,7 +52,7 @@ impl Presumption {
         }
     }
 
-    /// Everything that has to be presumed of a Shoot as it is written or stored, where nobody says it.
+    /// Everything that has to be assumed for a Shoot, manifest or stored, because no input has it.
     #[must_use]
     pub fn of_written(inputs: &Inputs) -> Vec<Self> {
         let (Some(shoot), Some(source)) = (&inputs.shoot, &inputs.made_from_shoot) else { return Vec::new() };
@@ -74,7 +74,7 @@ impl Presumption {
         open.into_iter().filter(|(_, is_open)| *is_open).map(|(presumption, _)| presumption).collect()
     }
 
-    /// Both sides as they would be otherwise; `None` where that can't matter to an edit.
+    /// Both sides under the alternative; `None` if it can't affect an edit.
     fn alternative(self, old: &Inputs, new: &Inputs) -> Option<[Inputs; 2]> {
         let [old_shoot, new_shoot] = [old, new].map(|side| side.shoot.as_ref().map(|shoot| &shoot.value));
         let (old_shoot, new_shoot) = (old_shoot?, new_shoot?);
@@ -111,7 +111,7 @@ fn has_no_image(pool: &Value) -> bool {
     pool.pointer("/machine/image/version").and_then(Value::as_str).is_none_or(|version| version.split('.').count() < 3)
 }
 
-/// The old Shoot with the images that only the new one names.
+/// The old Shoot with the images that only the new Shoot names.
 fn with_images(old: &Value, new: &Value) -> Value {
     let mut shoot = old.clone();
     let named = new["spec"]["provider"]["workers"].as_array().into_iter().flatten().filter(|pool| !has_no_image(pool));
@@ -126,8 +126,8 @@ fn with_images(old: &Value, new: &Value) -> Value {
     shoot
 }
 
-/// Where something presumed decides whether nodes of a pool are replaced, by two Shoots as they are
-/// written and as they are `made` into Workers.
+/// Findings about assumptions that decide whether nodes of a pool are replaced. Takes both sides before and after their
+/// Workers are derived.
 pub(super) fn presumptions_that_decide(
     (old, new): (&Inputs, &Inputs),
     made: (&Inputs, &Inputs),
@@ -174,7 +174,7 @@ pub(super) fn presumptions_that_decide(
     findings
 }
 
-/// Whether the new Shoot names an image for a pool that the old one has without.
+/// Whether the new Shoot names an image for a pool and the old one does not.
 fn names_only_the_new(old: &Value, new: &Inputs, pool: &str) -> bool {
     let lacks = |shoot: &Value| {
         let mut pools = shoot["spec"]["provider"]["workers"].as_array().into_iter().flatten();
@@ -183,7 +183,7 @@ fn names_only_the_new(old: &Value, new: &Inputs, pool: &str) -> bool {
     lacks(old) == Some(true) && new.shoot.as_ref().and_then(|shoot| lacks(&shoot.value)) == Some(false)
 }
 
-/// By the name of each pool that both have: whether its class keeps its name, as far as a Shoot decides over it.
+/// For each pool of both sides, whether its class keeps its name, as far as it depends on the Shoot.
 fn pools_that_stay(old: &Inputs, new: &Inputs) -> BTreeMap<String, bool> {
     let [old, new] = [old, new].map(hashes);
     let both = old.into_iter().filter_map(|(pool, hash)| Some((new.get(&pool)? == &hash, pool)));

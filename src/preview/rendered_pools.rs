@@ -15,17 +15,16 @@ use crate::worker::class_images::ImagePolicy;
 use crate::worker::desired::{CloudView, DesiredState};
 use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
 
-/// Why a Worker or a pool of it can't be planned.
+/// Why a Worker or one of its pools can't be planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// Gardener's code.
+    /// Gardener's error code.
     pub(crate) code: Option<ErrorCode>,
-    /// What is wrong and where.
+    /// The error, with its location.
     pub(crate) message: String,
 }
 
 impl Failure {
-    /// An object that can't be decoded.
     pub(super) fn unreadable(error: &DecodeError) -> Self {
         Self { code: Some(ErrorCode::ConfigurationProblem), message: error.to_string() }
     }
@@ -54,13 +53,13 @@ pub(super) struct RenderedPools {
     pub(crate) placements: BTreeMap<String, Placement>,
     /// Names of the deployments in the order of pools and zones.
     pub(crate) order: Vec<String>,
-    /// Pools that can't be planned. They keep what they have.
+    /// Pools that can't be planned. Their existing objects stay.
     pub(crate) failed_pools: BTreeMap<String, Failure>,
-    /// Pools with a class that keeps the image that it was made with, and what is to be said of it.
+    /// Pools with a class that keeps the image that it was created with, and the text of the finding.
     pub(crate) pinned_pools: BTreeMap<String, String>,
 }
 
-/// Plans the Worker and renders its objects over those there are, and over what the `cloud` has, where that is known.
+/// Plans the Worker and renders its objects over the existing ones. `cloud` is the state of the cloud, if known.
 pub(super) fn render_pools(
     inputs: &Inputs,
     live: &MachineObjects,
@@ -102,15 +101,16 @@ pub(super) fn render_pools(
     Ok(rendered)
 }
 
-/// Everything of the Worker that decides what a pool gets of its CloudProfile; `None` where the provider can't tell.
+/// All fields of the Worker that decide which part of the CloudProfile a pool uses; `None` if the provider does not
+/// know.
 pub(super) fn asks_profile(inputs: &Inputs, pool: &str) -> Option<Value> {
     let context = worker_context(inputs).ok()?;
     let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type).ok()?;
     provider.planner(context).ok()?.asks_profile(context.pool(pool)?)
 }
 
-/// The cloud before a change: what is recorded is there, as the old inputs need it. A file seldom describes the whole cloud,
-/// and a preview asks nobody.
+/// The assumed cloud state before a change: everything recorded exists, as the old inputs need it. A file seldom
+/// describes the whole cloud, and a preview sends no requests.
 pub(super) fn cloud_before(old: Option<&Inputs>, new: Option<&Inputs>) -> Option<Value> {
     let of = |inputs: &Inputs| {
         let context = worker_context(inputs).ok()?;
@@ -120,10 +120,10 @@ pub(super) fn cloud_before(old: Option<&Inputs>, new: Option<&Inputs>) -> Option
     old.and_then(of).or_else(|| new.and_then(of))
 }
 
-/// What planning takes of inputs that are complete.
+/// Decodes the inputs that planning needs.
 ///
 /// # Errors
-/// When something is missing, or can't be decoded.
+/// If an input is missing or can't be decoded.
 pub(crate) fn worker_context(inputs: &Inputs) -> Result<WorkerContext<'_>, Failure> {
     let namespace = inputs.namespace();
     let missing = |member| WorkerError::ClusterIncomplete { cluster: namespace.to_owned(), member };
@@ -140,7 +140,7 @@ pub(crate) fn worker_context(inputs: &Inputs) -> Result<WorkerContext<'_>, Failu
     })
 }
 
-/// The placements as live objects, for what comes after them.
+/// The placements as live objects, for rendering the next state over them.
 pub(super) fn as_live(placements: &BTreeMap<String, Placement>) -> Result<MachineObjects, DecodeError> {
     let read = |(name, placement): (&String, &Placement)| {
         let deployment = LiveDeployment::read_without_codes(placement.deployment.clone());

@@ -1,4 +1,4 @@
-//! When machine-controller-manager replaces machines: its own comparison of templates, on rendered documents
+//! When machine-controller-manager replaces machines: its own comparison of templates, applied to rendered documents
 //! (machine-controller-manager v0.62, `pkg/controller/deployment_util.go`, `EqualIgnoreHash`).
 
 use std::fmt;
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use super::placement::Placement;
 use crate::worker::difference::is_same;
 
-/// Label that machine-controller-manager adds to templates itself.
+/// Label that machine-controller-manager itself adds to templates.
 const TEMPLATE_HASH_LABEL: &str = "machine-template-hash";
 
-/// Members of a machine's `spec` that machine-controller-manager takes over without a roll.
+/// Fields of a machine's `spec` that machine-controller-manager updates without a roll.
 const TAKEN_OVER: [&str; 9] = [
     "nodeTemplate",
     "drainTimeout",
@@ -25,19 +25,19 @@ const TAKEN_OVER: [&str; 9] = [
     "nodeConditions",
 ];
 
-/// What becomes of the machines of one pool in one zone; the strongest first.
+/// The effect on the machines of one pool in one zone, the strongest first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Verdict {
     /// Every node is replaced.
     #[serde(rename = "ROLL")]
     Roll,
-    /// Every node is updated where it is.
+    /// Every node is updated in place.
     #[serde(rename = "IN-PLACE")]
     InPlace,
-    /// Nodes go, as nothing wants them any more.
+    /// Nodes are deleted, because no pool needs them.
     #[serde(rename = "DELETE")]
     Delete,
-    /// Nodes come.
+    /// Nodes are created.
     #[serde(rename = "CREATE")]
     Create,
     /// The number of nodes or its bounds change.
@@ -84,13 +84,13 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What a change does to one placement.
+/// The effect of a change on one placement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Effect {
-    /// What becomes of the machines there are.
+    /// The effect on existing machines.
     pub verdict: Verdict,
-    /// Whether the class changes under its name: old nodes stay as they are, new nodes differ from them.
+    /// Whether the content of the class changes, but not its name, so that new nodes differ from old ones.
     pub new_nodes_differ: bool,
 }
 
@@ -105,7 +105,7 @@ impl Effect {
     }
 }
 
-/// What the step from one state of a placement to another does.
+/// The effect of replacing the old objects of a placement by the new ones.
 pub(super) fn effect(old: Option<&Placement>, new: Option<&Placement>) -> Effect {
     let (old, new) = match (old, new) {
         (None, None) => return Effect::NONE,
@@ -118,7 +118,7 @@ pub(super) fn effect(old: Option<&Placement>, new: Option<&Placement>) -> Effect
             new.deployment.pointer("/spec/strategy/type").is_some_and(|strategy| strategy == "InPlaceUpdate");
         return Effect {
             verdict: if in_place { Verdict::InPlace } else { Verdict::Roll },
-            // All of them are new ones then.
+            // All nodes are replaced, so new ones do not differ from old ones.
             new_nodes_differ: false,
         };
     }
@@ -139,12 +139,13 @@ fn template(deployment: &Value) -> &Value {
     deployment.pointer("/spec/template").unwrap_or(&Value::Null)
 }
 
-/// Whether machine-controller-manager makes a new machine set for the second template.
+/// Whether machine-controller-manager creates a new machine set for the second template.
 pub(super) fn replaces_machines(old: &Value, new: &Value) -> bool {
     !have_same_labels(old, new) || !is_same(&what_counts(old), &what_counts(new))
 }
 
-/// The labels of the longer map must be in the shorter one with the same value; an absent one is an empty text.
+/// The labels of the longer map must be in the shorter one with the same value; an absent label is equal to an empty
+/// one.
 fn have_same_labels(old: &Value, new: &Value) -> bool {
     let none = Map::new();
     let labels = |template: &'_ Value| template.pointer("/metadata/labels").and_then(Value::as_object).cloned();
@@ -157,7 +158,7 @@ fn have_same_labels(old: &Value, new: &Value) -> bool {
         .all(|(label, value)| text(shorter.get(label)) == text(Some(value)))
 }
 
-/// A template without what is compared apart and what is taken over without a roll.
+/// A template without the fields that are compared separately or updated without a roll.
 fn what_counts(template: &Value) -> Value {
     let mut rest = template.clone();
     if let Some(metadata) = rest.get_mut("metadata").and_then(Value::as_object_mut) {

@@ -1,5 +1,6 @@
-//! Workers that are made from their Shoots, as gardenlet would write them. What only the cloud knows is presumed, so that a
-//! Shoot and its CloudProfile are enough: it is the same before and after a change, and no class name comes of it alone.
+//! Derives Workers from their Shoots, as gardenlet would write them. A Shoot and its CloudProfile are enough, because
+//! state that only the cloud has is assumed. The assumptions are the same before and after a change, so they alone
+//! never change a class name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::shoot::{Garden, Reservation, Surroundings, is_stored, stored_shoot, w
 use crate::worker::class_images::ImagePolicy;
 
 impl Inputs {
-    /// The inputs of a Shoot as it is written or stored. Its Worker is made when it is compared.
+    /// The inputs of a Shoot, either a manifest or a stored one. The Worker is derived during the comparison.
     #[must_use]
     pub fn of_shoot(
         shoot: Value,
@@ -44,10 +45,10 @@ impl Inputs {
     }
 }
 
-/// Both sides with their Workers, those of other inputs as they are.
+/// Derives the Workers of both sides. A side whose Worker was given stays as it is.
 ///
 /// # Errors
-/// When no Worker can be made of a Shoot, with what that is.
+/// If no Worker can be derived from a Shoot; the error has the kind of finding that reports it.
 pub(super) fn both_made(
     old: Option<&Inputs>,
     new: Option<&Inputs>,
@@ -63,7 +64,7 @@ pub(super) fn both_made(
 }
 
 impl ExistingWorker {
-    /// The Worker after an edit of its Shoot, of which `made` is made.
+    /// The Worker after an edit of its Shoot; `made` is the Worker derived from the edited Shoot.
     fn edited(&self, made: &Value) -> Arc<Document<Worker>> {
         let changes = difference(&ChangedObject::Worker, &self.made, made, &["spec"]);
         match changes.is_empty() {
@@ -73,16 +74,16 @@ impl ExistingWorker {
     }
 }
 
-/// The uid of a Shoot that has none yet.
+/// Assumed UID of a Shoot that has none yet.
 const PRESUMED_UID: &str = "00000000-0000-0000-0000-000000000000";
 
 impl ShootSource {
-    /// The Shoot as it is stored after it was written over that of `before`.
+    /// The Shoot as the API server stores it after an update of the one in `before`.
     fn stored(&self, written: &Inputs, before: Option<&Inputs>) -> Result<Inputs, Failure> {
         let (Some(shoot), Some(profile)) = (&written.shoot, &written.cloud_profile) else { return Ok(written.clone()) };
         let before = before.and_then(|before| before.shoot.as_ref()).map(|shoot| &shoot.value);
         let mut shoot = shoot.value.clone();
-        // Who writes a Shoot does not write its status.
+        // Users don't write the status, so the old one is kept.
         if let (None, Some(status)) = (shoot.get("status"), before.and_then(|before| before.get("status"))) {
             set(&mut shoot, &[], "status", status.clone());
         }
@@ -103,13 +104,13 @@ impl ShootSource {
             now: self.now,
         };
         let complete = profile.complete().map_err(|error| Failure::unreadable(&error.within("CloudProfile")))?;
-        // What is stored has been admitted: its images stay.
+        // A stored Shoot has been admitted, so its images stay.
         let itself = is_stored(&shoot).then(|| shoot.clone());
         let stored = stored_shoot(&shoot, before.or(itself.as_ref()), complete, &garden)?;
         Ok(Inputs { shoot: Some(Arc::new(Document::new(stored))), ..written.clone() })
     }
 
-    /// The inputs of a stored Shoot with its Worker; node templates stay as they were in `before`.
+    /// The inputs of a stored Shoot with its Worker. Node templates stay as they were in `before`.
     pub(super) fn made(&self, stored: &Inputs, before: Option<&Inputs>) -> Result<Inputs, Failure> {
         let Some(written) = self.written(stored, before)? else { return Ok(stored.clone()) };
         let existing = self.existing.as_ref();
@@ -152,10 +153,10 @@ impl ShootSource {
         Ok(Some(worker(&shoot.value, complete, &surroundings)?))
     }
 
-    /// The same where the Worker of a Shoot is known, with its Cluster.
+    /// Adds what the Worker in the seed reveals; `of_seed` also has its Cluster.
     ///
     /// # Errors
-    /// When gardenlet would make no Worker of that Shoot.
+    /// If gardenlet can't derive a Worker from that Shoot.
     pub(crate) fn with_worker(&self, of_seed: &Inputs) -> Result<Self, Failure> {
         let spec = &of_seed.worker.value["spec"];
         let infrastructure = spec.get("infrastructureProviderStatus").filter(|status| !status.is_null());
@@ -172,17 +173,17 @@ impl ShootSource {
 }
 
 impl Inputs {
-    /// The inputs with the Worker that gardenlet would write, where they come from a Shoot.
+    /// The inputs with the Worker that gardenlet would write, if they come from a Shoot.
     ///
     /// # Errors
-    /// When no Worker can be made of it.
+    /// If no Worker can be derived from the Shoot.
     pub(crate) fn made(&self) -> Result<Self, Failure> {
         let (made, _) = both_made(Some(self), None).map_err(|(_, failure)| failure)?;
         Ok(made.unwrap_or_else(|| self.clone()))
     }
 }
 
-/// Sets a member, unless something of another form is in the way, which is refused later.
+/// Sets a field, unless a value of another type is in its path. Such a Shoot is rejected later.
 fn set(shoot: &mut Value, parents: &[&str], member: &str, value: Value) {
     let mut place = shoot;
     for parent in parents {
@@ -197,7 +198,7 @@ fn set(shoot: &mut Value, parents: &[&str], member: &str, value: Value) {
     }
 }
 
-/// The name of a shoot on its seed; that of a manifest is the one that Gardener gives it.
+/// The name of a shoot in its seed. For a manifest, it is computed as Gardener does.
 pub(crate) fn technical_id(shoot: &Value) -> String {
     let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     text(&shoot["status"]["technicalID"]).unwrap_or_else(|| {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::api::gotext::duration::Duration;
 use crate::pool::roll_bounds::RollBounds;
 
-/// The numbers of one deployment.
+/// The resolved bounds of one deployment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SurgePlan {
@@ -15,21 +15,21 @@ pub struct SurgePlan {
     pub max_surge: String,
     /// `maxUnavailable` of the deployment.
     pub max_unavailable: String,
-    /// Machines above the wanted number.
+    /// Machines above the target number.
     pub above: i64,
     /// Machines that may be missing.
     pub missing: i64,
-    /// Whether a person selects the machines.
+    /// Whether a user selects the machines.
     pub manual: bool,
-    /// Whether both numbers came to 0, and one missing machine is taken instead.
+    /// Whether both bounds resolve to 0, so that one missing machine is allowed instead.
     pub both_zero: bool,
-    /// How long it takes by the settings; absent without machines, and where a person selects them.
+    /// The duration according to the settings; absent without machines, and if a user selects them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pace: Option<Pace>,
 }
 
-/// How long a roll or an update in place takes by its settings, in seconds. What machines take to start and nodes to drain or to be
-/// updated nobody knows before: only what they may take.
+/// How long a roll or an update in place takes according to its settings, in seconds. The time that machines need to
+/// start and nodes need to drain or update is unknown, so their timeouts are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pace {
@@ -39,20 +39,20 @@ pub struct Pace {
     pub rounds: i64,
     /// How long a machine may take until its node is there.
     pub creation_timeout_seconds: i64,
-    /// How long a node may take to be drained.
+    /// How long a node may take to drain.
     pub drain_timeout_seconds: i64,
     /// How long a node may take to be updated in place; absent for a roll.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_place_update_timeout_seconds: Option<i64>,
 }
 
-/// What machine-controller-manager takes where the pool says nothing, in seconds.
+/// Defaults of machine-controller-manager for pools without these settings, in seconds.
 const CREATION_TIMEOUT: i64 = 20 * 60;
 const DRAIN_TIMEOUT: i64 = 2 * 60 * 60;
 const IN_PLACE_UPDATE_TIMEOUT: i64 = 20 * 60;
 
-/// The plan of a MachineDeployment document with that many replicas; `None` without a strategy that has bounds:
-/// numbers or percentages, as they are planned.
+/// Computes the plan of a MachineDeployment document with this number of replicas. Returns `None` without a strategy
+/// with valid bounds, which are numbers or percentages.
 pub(super) fn surge_plan(deployment: &Value, replicas: i64) -> Option<SurgePlan> {
     let strategy = deployment.pointer("/spec/strategy")?;
     let kind = ["rollingUpdate", "inPlaceUpdate"].into_iter().find(|kind| strategy.get(kind).is_some())?;

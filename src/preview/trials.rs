@@ -1,8 +1,9 @@
-//! Which changed inputs are to blame for what becomes of a placement.
+//! Finds the changed inputs that cause an effect on a placement.
 //!
-//! A change is a cause if the new inputs without it lead elsewhere; where no change is, because each of two is enough, one
-//! that has an effect on the old inputs alone. So what is named is found by planning, not by a table of fields. Groups of
-//! changes are tried first and halved where they have an effect, because most changes of a landscape have none.
+//! A change is a cause if the new inputs without it have another effect. If no change is (for example because either of
+//! two is enough), a change that has an effect on the old inputs alone is a cause. Causes are found by planning, not
+//! with a table of fields. The search starts with groups of changes and halves those that have an effect, because most
+//! changes in a landscape have none.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -23,43 +24,43 @@ use crate::api::gotext::json::to_go_json;
 use crate::api::secret::Secrets;
 use crate::worker::machine_objects::MachineObjects;
 
-/// Two Workers with their rendered pools, and everything that changed between their inputs.
+/// Two Workers with their rendered pools, and all changes between their inputs.
 pub(super) struct Trials<'a> {
     old: &'a Inputs,
     new: &'a Inputs,
     context: TrialContext<'a>,
     changes: Vec<Change>,
-    /// Where the changes of the CloudProfile stand in `changes`.
+    /// The range of the CloudProfile's changes in `changes`.
     profile: Option<(Range<usize>, Arc<ProfileStep>)>,
-    /// Secrets of both: what the Worker did not refer to before can't have had an effect.
+    /// Secrets of both sides: a Secret that the Worker did not refer to before can't have had an effect.
     secrets: Secrets,
     rendered: RefCell<RenderedTrials>,
 }
 
-/// What every trial is rendered over.
+/// The context that every trial is rendered in.
 #[derive(Clone, Copy)]
 pub(super) struct TrialContext<'a> {
     pub(crate) live: &'a MachineObjects,
-    /// What the cloud has, where that is known.
+    /// The state of the cloud, if known.
     pub(crate) cloud: Option<&'a Value>,
 }
 
-/// What is known already, by the changes that were chosen.
+/// Trials rendered so far, by the indices of the applied changes.
 type RenderedTrials = HashMap<Vec<usize>, Rc<Result<RenderedPools, Failure>>>;
 
 #[derive(Clone, Copy)]
 enum Direction {
-    /// Some changes alone.
+    /// Applies some of the changes to the old inputs.
     Forward,
-    /// All changes but some.
+    /// Omits some of the changes from the new inputs.
     Backward,
 }
 
-/// By change and name of the deployment: the effect, `None` where it can't be planned.
+/// The effect by change and name of the deployment; `None` if it can't be planned.
 type Blame = BTreeMap<(usize, String), Option<Effect>>;
 
 impl<'a> Trials<'a> {
-    /// Finds all changes between two inputs whose pools are rendered in the same context.
+    /// Collects all changes between two inputs whose pools are rendered in the same context.
     pub(super) fn new(
         (old, old_rendered): (&'a Inputs, Result<RenderedPools, Failure>),
         (new, new_rendered): (&'a Inputs, Result<RenderedPools, Failure>),
@@ -67,7 +68,7 @@ impl<'a> Trials<'a> {
         profiles: &CloudProfiles,
     ) -> Self {
         let mut changes = Vec::new();
-        // What follows from the Shoot is no cause of its own.
+        // A Worker derived from its Shoot changes only because the Shoot does, so its changes are not causes themselves.
         let is_made = old.made_from_shoot.is_some() && new.made_from_shoot.is_some();
         if !is_made {
             let members = ["spec", "status.providerStatus"];
@@ -112,10 +113,10 @@ impl<'a> Trials<'a> {
         &self.changes
     }
 
-    /// The causes for each of the given deployments.
+    /// Returns the causes for each of the given deployments.
     ///
-    /// Where only the CloudProfile changed, pools of other Workers that ask the same of it have the same causes. That
-    /// makes the difference for a landscape: a change of its profile touches every Worker.
+    /// If only the CloudProfile changed, pools of other Workers with the same cache key have the same causes. Reusing
+    /// them keeps previews of a landscape fast, because a changed profile affects every Worker.
     pub(super) fn causes(&self, targets: &BTreeSet<String>) -> BTreeMap<String, Vec<Cause>> {
         let Some((range, step)) = self.profile.as_ref().filter(|(range, _)| range.len() == self.changes.len()) else {
             return self.search_causes(targets);
@@ -139,7 +140,7 @@ impl<'a> Trials<'a> {
         causes
     }
 
-    /// Everything that decides what a pool gets of a CloudProfile, and what becomes of the placement.
+    /// Everything that decides which part of a CloudProfile a pool uses, and the effect on its placement.
     fn cache_key(&self, target: &str) -> Option<String> {
         let everything: Vec<usize> = (0..self.changes.len()).collect();
         let (old, new) = (self.rendered(&[]), self.rendered(&everything));
@@ -162,7 +163,7 @@ impl<'a> Trials<'a> {
         let mut blame = Blame::new();
         self.search(Direction::Backward, &all, targets, &mut blame);
         let is_unexplained = |target: &&String| !blame.keys().any(|(_, name)| name == *target);
-        // Two changes of which each is enough: without one of them nothing is different.
+        // Either of two changes is enough, so omitting one of them has no effect.
         let unexplained: BTreeSet<String> = targets.iter().filter(is_unexplained).cloned().collect();
         self.search(Direction::Forward, &all, &unexplained, &mut blame);
         for ((index, name), effect) in blame {
@@ -181,7 +182,7 @@ impl<'a> Trials<'a> {
         causes
     }
 
-    /// The effect on the old inputs, where it can't be planned what the new ones would be without the change.
+    /// The effect on the old inputs, used if the new inputs without the change can't be planned.
     fn effect_alone(&self, index: usize, name: &str) -> Effect {
         let (old, trial) = (self.rendered(&[]), self.rendered(&[index]));
         let alone = effect_of(&old, &trial, name).flatten().filter(|effect| !effect.is_none());
@@ -220,7 +221,7 @@ impl<'a> Trials<'a> {
         self.search(direction, &(middle..range.end), targets, blame);
     }
 
-    /// What the old inputs with some of the changes lead to.
+    /// Renders the old inputs with the chosen changes.
     fn rendered(&self, chosen: &[usize]) -> Rc<Result<RenderedPools, Failure>> {
         if let Some(known) = self.rendered.borrow().get(chosen) {
             return Rc::clone(known);
@@ -270,7 +271,7 @@ impl<'a> Trials<'a> {
     }
 }
 
-/// The document itself where nothing changes, so that it is decoded only once.
+/// Returns the same document if nothing changes, so that it is decoded only once.
 fn changed<T: DeserializeOwned>(document: &Arc<Document<T>>, changes: &[&Change]) -> Arc<Document<T>> {
     if changes.is_empty() {
         return Arc::clone(document);
@@ -278,7 +279,8 @@ fn changed<T: DeserializeOwned>(document: &Arc<Document<T>>, changes: &[&Change]
     Arc::new(Document::new(apply(&document.value, changes.iter().copied())))
 }
 
-/// The effect on a placement: the outer `None` says that both sides can't be planned, the inner one that one can't.
+/// The effect on a placement. The outer `None` means that neither side can be planned, the inner `None` that one side
+/// can't.
 #[expect(clippy::option_option, reason = "two ways of not knowing, of which one is an effect")]
 fn effect_of(
     from: &Result<RenderedPools, Failure>,

@@ -1,4 +1,4 @@
-//! To which versions of its image a pool may go (docs/versions.md#which-images).
+//! The image versions that a pool can be updated to (docs/versions.md#which-images).
 
 use crate::api::gardener::{ImageContainerRuntime, ProfileMachineType, VersionedPool};
 use crate::api::gotext::version::Version;
@@ -6,7 +6,7 @@ use crate::capabilities::{DEFAULT_ARCHITECTURE, architectures_of_version, is_sup
 
 use super::catalog::{ListedImage, ListedImageVersion, VersionCatalog};
 
-/// The versions of its image that fit a pool, as far as it does not depend on versions.
+/// The versions of an image that fit a pool, without the conditions that depend on the pool's versions.
 #[derive(Clone, Debug)]
 pub struct FittingVersions<'c> {
     /// The image in the profile.
@@ -14,15 +14,15 @@ pub struct FittingVersions<'c> {
     versions: Vec<&'c ListedImageVersion<'c>>,
 }
 
-/// Why nothing is known of a pool. Gardener then leaves the images of this pool and of those behind it as they are.
+/// Why a pool can't be evaluated. Gardener then leaves the images of this pool and of all later ones unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownPool {
     /// The profile lacks the machine type.
     #[error("machine type {machine_type:?} of worker {pool:?} does not exist in cloudprofile")]
     MachineType {
-        /// The machine type.
+        /// Name of the machine type.
         machine_type: String,
-        /// The pool.
+        /// Name of the pool.
         pool: String,
     },
     /// The profile lacks the image.
@@ -31,12 +31,12 @@ pub enum UnknownPool {
          (specified in shoot) could be found in the cloudProfile {profile:?}"
     )]
     Image {
-        /// The image.
+        /// Name of the image.
         image: String,
-        /// The profile.
+        /// Name of the profile.
         profile: String,
     },
-    /// A Kubernetes version of the shoot can't be read.
+    /// A Kubernetes version of the shoot is invalid.
     #[error("{0}")]
     Version(crate::api::gotext::version::VersionError),
 }
@@ -45,7 +45,7 @@ impl<'c> FittingVersions<'c> {
     /// The versions with the architecture, the capabilities and the container runtimes of a pool.
     ///
     /// # Errors
-    /// When the profile lacks its machine type or image.
+    /// If the profile lacks its machine type or image.
     pub fn new(catalog: &'c VersionCatalog<'c>, pool: &VersionedPool) -> Result<Self, UnknownPool> {
         let machine = &pool.machine;
         let unknown_type =
@@ -58,7 +58,7 @@ impl<'c> FittingVersions<'c> {
         Ok(Self { image, versions: image.versions.iter().filter(fits).collect() })
     }
 
-    /// Of these the versions that run a kubelet and that nodes can be updated to in place, where the pool does that.
+    /// Those that support a kubelet version and, for a pool with in-place updates, an in-place update of its nodes.
     pub fn at(
         &self,
         kubelet: &Version,
@@ -181,7 +181,7 @@ pub fn unfit_in_place(version: &ListedImageVersion<'_>, from: &str) -> Option<Un
     unfit_from(version, &InPlaceFrom::new(from))
 }
 
-/// Whether an image version has the container runtime of a pool and everything that the pool wants of it.
+/// Whether an image version has the container runtime of a pool with all its runtime types.
 fn has_runtimes(offered: &[ImageContainerRuntime], wanted: Option<&ImageContainerRuntime>) -> bool {
     let name = wanted.map_or("containerd", |wanted| wanted.name.as_str());
     let Some(found) = offered.iter().find(|offered| offered.name == name) else { return false };

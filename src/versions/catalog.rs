@@ -1,4 +1,4 @@
-//! The versions of a CloudProfile, read once for many shoots and many moments.
+//! The versions of a CloudProfile, parsed once for many shoots and times.
 
 use std::collections::HashMap;
 
@@ -9,21 +9,21 @@ use crate::api::gotext::version::{Version, VersionError};
 use crate::api::gotext::version_constraint::VersionConstraint;
 use crate::capabilities::{Classification, Life};
 
-/// A version of a list, with its life.
+/// A version in a list, with its stages.
 #[derive(Clone, Debug)]
 pub struct ListedVersion<'a> {
-    /// As the profile writes it.
+    /// The version as written in the profile.
     pub text: &'a str,
-    /// What it reads as.
+    /// The parsed version.
     pub version: Result<Version, VersionError>,
-    /// Its stages in list order; the last one that has begun counts.
+    /// Its stages in list order; the last one that has begun is current.
     stages: Vec<(Option<Timestamp>, Classification)>,
 }
 
 /// An image with its versions.
 #[derive(Clone, Debug)]
 pub struct ListedImage<'a> {
-    /// As the profile writes it.
+    /// The image in the profile.
     pub image: &'a ProfileImage,
     /// Its versions in list order.
     pub versions: Vec<ListedImageVersion<'a>>,
@@ -32,15 +32,15 @@ pub struct ListedImage<'a> {
 /// A version of an image.
 #[derive(Clone, Debug)]
 pub struct ListedImageVersion<'a> {
-    /// The version and its life.
+    /// The version and its stages.
     pub listed: ListedVersion<'a>,
-    /// As the profile writes it.
+    /// The version in the profile.
     pub entry: &'a ProfileImageVersion,
-    /// Which kubelets it can run; one that can't be read allows none.
+    /// The kubelet versions that it supports; `Some(None)` is an invalid constraint, which allows none.
     pub kubelet: Option<Option<VersionConstraint>>,
 }
 
-/// All versions of a profile, and when one of them enters another stage.
+/// All versions of a profile, and the times at which they enter another stage.
 #[derive(Clone, Debug)]
 pub struct VersionCatalog<'a> {
     /// Name of the profile, for messages.
@@ -64,27 +64,27 @@ impl<'a> ListedVersion<'a> {
         Self { text, version: Version::parse(text), stages: stages.collect() }
     }
 
-    /// Its stage at a moment.
+    /// Its stage at the time `now`.
     #[must_use]
     pub fn at(&self, now: Timestamp) -> Classification {
         let reached = self.stages.iter().rfind(|(start, _)| start.is_none_or(|start| start < now));
         reached.map_or(Classification::Unavailable, |(_, stage)| *stage)
     }
 
-    /// When it expires or has expired, as far as the profile says it.
+    /// When it expires or has expired, if the profile has a time.
     #[must_use]
     pub fn expires(&self) -> Option<Timestamp> {
         let mut expirations = self.stages.iter().filter(|(_, stage)| *stage == Classification::Expired);
         expirations.find_map(|(start, _)| *start)
     }
 
-    /// The first moment, not before this one, at which it enters another stage.
+    /// The first time at or after `from` at which it enters another stage.
     #[must_use]
     pub fn next_change(&self, from: Timestamp) -> Option<Timestamp> {
         self.stages.iter().filter_map(|(start, _)| *start).filter(|start| *start >= from).min()
     }
 
-    /// Its stages in list order, with their begin.
+    /// Its stages in list order, with their start.
     pub fn stages(&self) -> impl Iterator<Item = (Option<Timestamp>, Classification)> {
         self.stages.iter().copied()
     }
@@ -122,7 +122,7 @@ impl ListedImageVersion<'_> {
 }
 
 impl ListedImage<'_> {
-    /// How far updates of the image go; the API server sets `major` where the profile says nothing.
+    /// The update strategy of the image; the API server's default is `major`.
     #[must_use]
     pub fn strategy(&self) -> &str {
         self.image.update_strategy.as_deref().filter(|strategy| !strategy.is_empty()).unwrap_or("major")
@@ -130,7 +130,7 @@ impl ListedImage<'_> {
 }
 
 impl<'a> VersionCatalog<'a> {
-    /// Reads the versions of a profile.
+    /// Parses the versions of a profile.
     #[must_use]
     pub fn new(name: &'a str, spec: &'a ProfileSpec) -> Self {
         let kubernetes: Vec<ListedVersion<'a>> = spec.kubernetes.versions.iter().map(ListedVersion::from).collect();
@@ -140,19 +140,19 @@ impl<'a> VersionCatalog<'a> {
         let mut changes: Vec<Timestamp> = stages.filter_map(|(start, _)| start).collect();
         changes.sort_unstable();
         changes.dedup();
-        // Of two types of the same name the first counts.
+        // Of machine types with the same name, the first one is used.
         let machine_types =
             spec.machine_types.iter().rev().map(|machine_type| (machine_type.name.as_str(), machine_type));
         Self { name, spec, kubernetes, images, machine_types: machine_types.collect(), changes }
     }
 
-    /// The machine type of that name.
+    /// The machine type with this name.
     #[must_use]
     pub fn machine_type(&self, name: &str) -> Option<&'a ProfileMachineType> {
         self.machine_types.get(name).copied()
     }
 
-    /// The image of that name, in whatever letters.
+    /// The image with this name, which is case-insensitive.
     #[must_use]
     pub fn image(&self, name: &str) -> Option<&ListedImage<'a>> {
         let is_same = |image: &&ListedImage<'_>| {
@@ -162,7 +162,7 @@ impl<'a> VersionCatalog<'a> {
         self.images.iter().find(is_same)
     }
 
-    /// The moments at which a version enters another stage, in order.
+    /// The times at which a version enters another stage, in order.
     #[must_use]
     pub fn changes(&self) -> &[Timestamp] {
         &self.changes

@@ -1,4 +1,4 @@
-//! When the versions of a profile expire, for comparing it with what it was before.
+//! The expirations of a profile's versions, for comparison with an older profile.
 
 use std::collections::HashMap;
 
@@ -8,13 +8,13 @@ use crate::api::gardener::{KubernetesSettings, ProfileSpec, ProfileVersions};
 
 use super::catalog::ListedVersion;
 
-/// When each version of a profile expires or has expired, by image (none for Kubernetes) and version. Of two of the same name the first
-/// counts.
+/// When each version of a profile expires or has expired, by image (`None` for Kubernetes) and version. Of duplicates,
+/// the first one is used.
 #[derive(Clone, Debug, Default)]
 pub struct Expirations(HashMap<(Option<String>, String), Option<Timestamp>>);
 
 impl Expirations {
-    /// When a version expires or has expired; an image has a name, in whatever letters, Kubernetes has none.
+    /// When a version expires or has expired. The name of the image is case-insensitive; `None` means Kubernetes.
     #[must_use]
     pub fn of(&self, image: Option<&str>, version: &str) -> Option<Timestamp> {
         self.0.get(&(image.map(str::to_lowercase), version.to_owned())).copied().flatten()

@@ -1,4 +1,4 @@
-//! What maintenance will do to a shoot, run by run, until it is stable or stuck (docs/versions.md#forecast).
+//! Forecasts maintenance of a shoot run by run, until it is stable or stuck (docs/versions.md#forecast).
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -15,15 +15,15 @@ use super::run::{Cause, Update, UpdatedImage};
 use super::target::NoTarget;
 use super::window::EffectiveWindow;
 
-/// The first wake-up that can be in a window; at its very begin the controller would not come back.
+/// The earliest wake-up in a window. At its exact start, the controller would not requeue.
 const EARLIEST: SignedDuration = SignedDuration::from_secs(1);
 const DAY: SignedDuration = SignedDuration::from_hours(24);
 
-/// What is said where the random minute decides over more than a day.
+/// The finding if the random minute of the wake-up shifts the result by more than a day.
 const BY_CHANCE: &str = "Chance decides: a version enters another stage within the window, and the way depends on the minute in \
                          which maintenance runs";
 
-/// What becomes of one shoot.
+/// The forecast of one shoot.
 #[derive(Clone, Debug)]
 pub struct Forecast {
     /// From when on.
@@ -34,26 +34,26 @@ pub struct Forecast {
     pub is_window_presumed: bool,
     /// The runs that change something.
     pub steps: Vec<ForecastStep>,
-    /// What can't go on at the end.
+    /// Versions that are stuck at the end.
     pub stuck: Vec<Stuck>,
-    /// What is questionable, though Gardener does it.
+    /// Questionable changes that Gardener nevertheless makes.
     pub findings: Vec<String>,
 }
 
 /// A run that changes something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForecastStep {
-    /// The begin of its window; of the first where the minute decides in which maintenance runs.
+    /// The start of its window; of the first possible one if the minute of the wake-up decides.
     pub time: Timestamp,
-    /// The begin of the last window that it can be.
+    /// The start of the last possible window.
     pub latest: Timestamp,
     /// Versions that change.
     pub moves: Vec<Move>,
-    /// What else changes in the Shoot.
+    /// Other changes of the Shoot.
     pub operations: Vec<String>,
-    /// What gardenlet is asked for, where it is not plain `reconcile`: operations with `;` between them.
+    /// Operations other than plain `reconcile` that gardenlet is to perform, separated by `;`.
     pub operation: Option<String>,
-    /// Pools whose nodes are replaced or updated by what moves.
+    /// Pools whose nodes are replaced or updated because of the changes.
     pub nodes: Vec<PoolNodes>,
 }
 
@@ -68,41 +68,41 @@ pub struct Move {
     pub from: String,
     /// The version afterwards.
     pub to: String,
-    /// Why.
+    /// Why it changes.
     pub cause: Cause,
 }
 
-/// What becomes of the nodes of a pool.
+/// The effect on the nodes of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolNodes {
-    /// The pool.
+    /// Name of the pool.
     pub pool: String,
-    /// Which of the moves do it.
+    /// Indices of the moves that cause it.
     pub causes: Vec<usize>,
     /// Whether they are updated in place instead of being replaced.
     pub in_place: bool,
-    /// How many they are: fewest and most, as the autoscaler leaves it.
+    /// The minimum and maximum number of nodes, because the autoscaler decides.
     pub count: [u32; 2],
-    /// How many come before others go, a number or a percentage.
+    /// How many nodes are created before others are deleted, a number or a percentage.
     pub surge: String,
-    /// How many go before others come.
+    /// How many nodes are deleted before others are created.
     pub unavailable: String,
 }
 
-/// A version that can't go on.
+/// A version that can't be updated, although it must be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
     /// The pool; `None` for the control plane or the whole shoot.
     pub pool: Option<String>,
     /// The image; `None` for Kubernetes or the whole shoot.
     pub image: Option<String>,
-    /// The version, empty where the whole shoot is stuck.
+    /// The version; empty if the whole shoot is stuck.
     pub version: String,
-    /// Since which window.
+    /// The start of the first window in which it is stuck.
     pub since: Timestamp,
-    /// Why.
+    /// Why it is stuck.
     pub why: String,
-    /// What would help.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -118,13 +118,13 @@ impl Forecast {
 }
 
 impl ForecastStep {
-    /// Whether a move makes other nodes of a pool, be there any or not.
+    /// Whether a move replaces or updates the nodes of a pool, even if the pool has none.
     #[must_use]
     pub fn touches(&self, pool: &VersionedPool) -> bool {
         self.moves.iter().any(|moved| touches(moved, pool))
     }
 
-    /// What a move does to nodes: the pools that it changes, and whether an earlier move of the step does so already.
+    /// The pools whose nodes a move affects, and whether an earlier move of the step affects them already.
     pub fn nodes_of(&self, moved: usize) -> impl Iterator<Item = (&PoolNodes, bool)> {
         let of_move = self.nodes.iter().filter(move |pool| pool.causes.contains(&moved));
         of_move.map(move |pool| (pool, pool.causes.first() != Some(&moved)))
@@ -132,14 +132,14 @@ impl ForecastStep {
 }
 
 impl Move {
-    /// Whether the version has to go.
+    /// Whether the update is forced.
     #[must_use]
     pub fn is_forced(&self) -> bool {
         self.cause != Cause::Automatic
     }
 }
 
-/// Forecasts the windows between two moments.
+/// Forecasts the windows between two times.
 #[must_use]
 pub fn forecast(
     state: &MaintainedShoot,
@@ -161,9 +161,10 @@ pub fn forecast(
     // Where within the window the controller wakes up matters only if a stage begins there: then a late one is a day ahead.
     if catalog.changes().iter().any(|change| (from..until).contains(change) && window.contains(*change)) {
         let late = window.length() - EARLIEST;
-        // Within a window it may still be to come.
+        // If the forecast starts within a window, the wake-up may still follow.
         let late_from = if window.contains(from) { from.max(window.begin_of(from) + late) } else { from };
-        // What an early one does on the first day that is left out, a late one may do on the last.
+        // A late run on the last day may have the result of an early run on the first day after it, so both get one
+        // more day.
         let until_next = until + DAY;
         let [early, late] = [(EARLIEST, early_from), (late, late_from)].map(|(offset, from)| {
             let history = history(offset, from, until_next);
@@ -213,8 +214,8 @@ fn of_either(early: Vec<ForecastStep>, late: Vec<ForecastStep>) -> (Vec<Forecast
     }
 }
 
-/// What the first window does that begins at a moment or later, and the shoot behind it. Where that depends on the minute, it is what
-/// touches more.
+/// Forecasts the first window that starts at `now` or later, and the shoot after it. If the result depends on the
+/// minute, it is the one that affects the nodes of more pools.
 #[must_use]
 pub fn next_window(
     state: &MaintainedShoot,
@@ -226,7 +227,7 @@ pub fn next_window(
     let window = EffectiveWindow::of(maintenance.and_then(|maintenance| maintenance.time_window.as_ref()));
     let [begin, end] = window.wake_up(now);
     let [early, late] = [begin + EARLIEST, end - EARLIEST].map(|moment| {
-        // A window without any length is only its begin.
+        // An empty window consists only of its start.
         let moment = if window.contains(moment) { moment } else { begin };
         History::start(state.clone(), catalog, garden.clone(), EARLIEST, moment)
     });
@@ -235,14 +236,14 @@ pub fn next_window(
     if of_early.steps == of_late.steps {
         return (of_early, early.state);
     }
-    // Who asks wants to hear of what can happen at most.
+    // Show the maximum possible effect.
     let is_late = touched(&of_late) > touched(&of_early);
     let (mut forecast, state) = if is_late { (of_late, late.state) } else { (of_early, early.state) };
     forecast.findings.push(BY_CHANCE.to_owned());
     (forecast, state)
 }
 
-/// How many pools have their nodes touched, and how much changes at all.
+/// The number of pools with affected nodes, and the number of all changes.
 fn touched(forecast: &Forecast) -> [usize; 2] {
     let sum = |of: fn(&ForecastStep) -> usize| forecast.steps.iter().map(of).sum();
     [sum(|step| step.nodes.len()), sum(|step| step.moves.len())]
@@ -277,8 +278,8 @@ fn to_move(pool: Option<&str>, update: &Update) -> Move {
     }
 }
 
-/// Whether a move changes the nodes of a pool: to another image, or another minor of Kubernetes. A patch of Kubernetes is taken
-/// over by running nodes.
+/// Whether a move replaces or updates the nodes of a pool: by a new image or another minor of Kubernetes. Running nodes
+/// adopt a patch of Kubernetes without that.
 fn touches(moved: &Move, pool: &VersionedPool) -> bool {
     match (&moved.pool, &moved.image) {
         (Some(name), Some(_)) => *name == pool.name,
@@ -308,7 +309,7 @@ fn nodes(pool: &VersionedPool, causes: Vec<usize>) -> PoolNodes {
     }
 }
 
-/// What Gardener does and nobody expects.
+/// Findings about unexpected behavior of Gardener.
 fn oddities(history: &History<'_>, catalog: &VersionCatalog<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for step in &history.steps {

@@ -1,27 +1,28 @@
-//! What of a garden decides over maintenance besides profile and shoot: bindings of credentials, and switches.
+//! Parts of a garden, other than profile and Shoot, that affect maintenance: credentials bindings and feature gates.
 
 use serde_json::Value;
 
-/// The garden around a shoot.
+/// The garden of a shoot.
 #[derive(Clone, Debug, Default)]
 pub struct Garden {
-    /// SecretBindings and CredentialsBindings; unknown ones are taken to exist.
+    /// SecretBindings and CredentialsBindings. If `None`, all are assumed to exist.
     pub bindings: Option<Vec<Value>>,
-    /// Feature `DisableNginxIngressInShoot` of Gardener.
+    /// Gardener's feature gate `DisableNginxIngressInShoot`.
     pub is_nginx_ingress_disabled: bool,
-    /// What the API server refuses.
+    /// Which updates the API server rejects.
     pub validation: Validation,
 }
 
-/// What of an update the API server refuses.
+/// Which updates the API server rejects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Validation {
-    /// Nothing: the controller by itself.
+    /// None, to simulate only the controller.
     #[default]
     Off,
-    /// What is wrong by itself.
+    /// Those with invalid fields.
     OfShoot,
-    /// Also what contradicts the CloudProfile, as its admission plugin `ShootValidator` does, which is on by default.
+    /// Also those that contradict the CloudProfile, like the admission plugin `ShootValidator`, which is enabled by
+    /// default.
     WithProfile,
 }
 
@@ -35,10 +36,10 @@ impl Garden {
         bindings.filter(|binding| binding["kind"] == kind && binding["metadata"]["namespace"] == namespace).collect()
     }
 
-    /// The CredentialsBinding that takes the place of a SecretBinding; a new one where none has the same Secret and quotas.
+    /// The CredentialsBinding that replaces a SecretBinding. It is a new one if none has the same Secret and quotas.
     ///
     /// # Errors
-    /// When there is no such SecretBinding, or the one of an earlier migration differs.
+    /// If the SecretBinding does not exist, or the CredentialsBinding of an earlier migration differs.
     pub fn migrate(&mut self, namespace: &str, name: &str) -> Result<String, String> {
         let migrated = format!("force-migrated-{name}");
         if self.bindings.is_none() {
@@ -78,7 +79,7 @@ fn has_same_secret(new: &Value, old: &Value) -> bool {
         && ["name", "namespace"].iter().all(|part| new[part] == old[part])
 }
 
-/// The quotas of a binding, in one order.
+/// The quotas of a binding, sorted.
 fn quotas(binding: &Value) -> Vec<String> {
     let quotas = binding["quotas"].as_array().map(Vec::as_slice).unwrap_or_default();
     let mut texts: Vec<String> = quotas.iter().map(Value::to_string).collect();

@@ -1,7 +1,7 @@
-//! Maintenance of one shoot over time: its controller wakes up in every window (docs/versions.md#when).
+//! Maintenance of one shoot over time: its controller runs in every window (docs/versions.md#when).
 //!
-//! A run that leaves everything as it was is repeated by all that follow until a version enters another stage that decides over one
-//! of the shoot. So time goes from one such moment to the next instead of from day to day.
+//! If a run changes nothing, all later runs have the same result until a relevant version enters another stage. So time
+//! advances from one such moment to the next instead of day by day.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -20,41 +20,41 @@ const DAY: SignedDuration = SignedDuration::from_hours(24);
 pub enum Trigger {
     /// The controller started within the window.
     Start,
-    /// It woke up in the window.
+    /// The controller woke up in the window.
     Window,
-    /// The owner asked for it, or moved the window.
+    /// The owner requested it, or moved the window.
     Event,
 }
 
-/// Runs in a row that did the same and left something behind.
+/// Consecutive runs with the same result that wrote something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// When the first one took place.
+    /// Time of the first run.
     pub time: Timestamp,
-    /// When the last one took place.
+    /// Time of the last run.
     pub last_time: Timestamp,
-    /// How many they are.
+    /// Number of runs.
     pub runs: i64,
-    /// Why.
+    /// Why they took place.
     pub trigger: Trigger,
-    /// What they did.
+    /// Their common result.
     pub run: Run,
 }
 
-/// A shoot whose time goes on.
+/// The simulated maintenance of a shoot.
 #[derive(Clone, Debug)]
 pub struct History<'c> {
-    /// The shoot as it is now.
+    /// The shoot after the last run.
     pub state: MaintainedShoot,
-    /// The garden around it.
+    /// The garden of the shoot.
     pub garden: Garden,
-    /// What has happened.
+    /// The runs that wrote something.
     pub steps: Vec<Step>,
-    /// How many runs there were.
+    /// Number of all runs.
     pub runs: i64,
-    /// When the first and the last of them were.
+    /// Times of the first and last run.
     pub first_and_last: Option<[Timestamp; 2]>,
-    /// When the controller wakes up after the begin of a window.
+    /// Time from the start of a window to the wake-up of the controller.
     offset: SignedDuration,
     catalog: &'c VersionCatalog<'c>,
     pools: Pools<'c>,
@@ -64,7 +64,7 @@ pub struct History<'c> {
 }
 
 impl<'c> History<'c> {
-    /// The controller starts; it wakes up `offset` after the begin of each window, at most at its end.
+    /// Starts the controller. It wakes up `offset` after the start of each window, but at the latest at its end.
     #[must_use]
     pub fn start(
         state: MaintainedShoot,
@@ -92,19 +92,20 @@ impl<'c> History<'c> {
         history
     }
 
-    /// Its window.
+    /// The maintenance window of the shoot.
     #[must_use]
     pub fn window(&self) -> &EffectiveWindow {
         &self.window
     }
 
-    /// The profile is replaced.
+    /// Replaces the profile.
     pub fn set_profile(&mut self, catalog: &'c VersionCatalog<'c>) {
         self.catalog = catalog;
         self.pools = fitting(&self.state, catalog);
     }
 
-    /// The owner changes the shoot, which starts a run at once where it asks for one or moves the window.
+    /// Replaces the shoot, as its owner would. Runs maintenance immediately if the owner requests it or moves the
+    /// window.
     pub fn set_shoot(&mut self, state: MaintainedShoot, now: Timestamp) {
         let is_newly_asked = is_maintain_asked(&state) && !is_maintain_asked(&self.state);
         self.state = state;
@@ -117,18 +118,18 @@ impl<'c> History<'c> {
         }
     }
 
-    /// The shoot is deleted: nothing happens any more.
+    /// Deletes the shoot. Nothing happens afterwards.
     pub fn delete(&mut self) {
         self.is_deleted = true;
     }
 
-    /// Lets time go on to a moment; what happens at that moment is left out.
+    /// Advances the time to `until`. Runs at that moment are not included.
     pub fn advance(&mut self, until: Timestamp) {
         while self.advance_once(until) {}
     }
 
-    /// Lets time go on until the controller has woken up once, and the runs are over that only repeat what it did; whether it
-    /// wakes up before that moment at all.
+    /// Advances the time until the controller has woken up once, and passes over later runs with the same result.
+    /// Returns whether it wakes up before `until`.
     pub fn advance_once(&mut self, until: Timestamp) -> bool {
         let Some(now) = self.wake_up.filter(|wake_up| *wake_up < until) else { return false };
         self.wake_up = None;
@@ -138,14 +139,14 @@ impl<'c> History<'c> {
         true
     }
 
-    /// One look at the shoot; whether it can only be repeated.
+    /// One reconcile of the shoot. Returns whether the next run has the same result.
     fn reconcile(&mut self, now: Timestamp, trigger: Trigger) -> bool {
         if self.is_deleted {
             return false;
         }
         let [begin, end] = self.window.wake_up(now);
         let next = (begin + self.offset).min(end);
-        // Without any time until then the controller isn't told to come back.
+        // Gardener's controller does not requeue with a delay of zero.
         if next != now {
             self.wake_up = Some(self.wake_up.map_or(next, |wake_up| wake_up.min(next)));
         }
@@ -184,13 +185,13 @@ impl<'c> History<'c> {
         }
     }
 
-    /// Passes over the runs that do what the one just now did: one a day, as long as no version that decides enters another stage.
+    /// Passes over the daily runs with the same result, as long as no relevant version enters another stage.
     fn repeat(&mut self, now: Timestamp, until: Timestamp) {
         if self.wake_up != Some(now + DAY) {
             return;
         }
         let days = |to: Timestamp| now.duration_until(to).as_secs() / DAY.as_secs();
-        // The last moment at which a run still repeats: a stage counts strictly after its begin.
+        // The last moment at which a run has the same result, because a stage begins strictly after its time.
         let until = until - SignedDuration::from_nanos(1);
         let around = Surroundings { catalog: self.catalog, pools: &self.pools, now };
         let last = next_change(&self.state, around).map_or(until, |change| change.min(until));

@@ -1,7 +1,8 @@
-//! What a Kubernetes version takes out of a Shoot: members that it no longer has, and feature gates and admission plugins that
-//! it does not know (docs/versions.md#what-else-changes).
+//! Settings that a Kubernetes update removes from a Shoot: fields that the new version no longer has, and feature gates
+//! and admission plugins that it does not support (docs/versions.md#what-else-changes).
 //!
-//! The tables beside this file are facts of Kubernetes: in each line the minors `FROM-TO` of 1.x, the last excluded, and names.
+//! The tables next to this file are facts about Kubernetes: each line has the minors `FROM-TO` of 1.x, with `TO`
+//! excluded, and names.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -10,18 +11,18 @@ use serde_json::{Map, Value};
 
 use crate::api::gotext::version::Version;
 
-/// A member that goes when the control plane reaches a minor of Kubernetes 1.
+/// A field that is removed when the control plane reaches a minor of Kubernetes 1.
 struct Removal {
     minor: u64,
     path: &'static [&'static str],
-    /// What follows the path in the text about it.
+    /// The rest of the text about the removal, after the path.
     reason: &'static str,
 }
 
 const UNSUPPORTED: &str =
     "was removed. Reason: The field is no longer supported for Shoot clusters using Kubernetes version 1.35+";
 
-/// Members in the order of the texts; `[]` stands for each item of a list. The SecretBinding goes between the third and fourth.
+/// Fields in the order of the texts. `[]` is each item of a list. The SecretBinding comes between the third and fourth.
 const REMOVALS: [Removal; 7] = [
     Removal {
         minor: 33,
@@ -57,17 +58,17 @@ const REMOVALS: [Removal; 7] = [
     Removal { minor: 35, path: &["dns", "providers", "[]", "secretName"], reason: UNSUPPORTED },
 ];
 
-/// How many of the removals come before the SecretBinding in the order of texts.
+/// Number of removals before the SecretBinding in the order of the texts.
 const BEFORE_BINDING: usize = 3;
 
 /// Components with feature gates.
 const COMPONENTS: [&str; 5] = ["kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy", "kubelet"];
 
-/// The members of a Shoot's `spec` that a Kubernetes update may take away; nothing else of it is kept.
+/// The fields in a Shoot's `spec` that a Kubernetes update may remove.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KubernetesSettings(Map<String, Value>);
 
-/// A change of a minor.
+/// An update from one minor to another.
 #[derive(Clone, Copy, Debug)]
 pub struct Crossing {
     from: (u64, u64),
@@ -81,7 +82,7 @@ impl Crossing {
         Self { from: (from.major, from.minor), to: (to.major, to.minor) }
     }
 
-    /// Whether a minor of Kubernetes 1 is reached.
+    /// Whether the update reaches this minor of Kubernetes 1.
     #[must_use]
     pub fn reaches(self, minor: u64) -> bool {
         self.from < (1, minor) && self.to >= (1, minor)
@@ -89,7 +90,7 @@ impl Crossing {
 }
 
 impl KubernetesSettings {
-    /// What of a Shoot matters here; `None` where nothing can go.
+    /// The relevant fields of a Shoot; `None` if there are none.
     #[must_use]
     pub fn of(spec: &Value) -> Option<Self> {
         let mut kept = Map::new();
@@ -108,7 +109,7 @@ impl KubernetesSettings {
         (!kept.is_empty()).then_some(Self(kept))
     }
 
-    /// Writes what is left over the members of a Shoot's `spec` that it was taken from.
+    /// Writes the remaining fields back into the `spec` that `original` was read from.
     pub fn write(&self, original: &Self, spec: &mut Value) {
         for path in original.leaves() {
             let steps: Vec<&str> = path.iter().map(String::as_str).collect();
@@ -128,7 +129,7 @@ impl KubernetesSettings {
         }
     }
 
-    /// Where in the spec each kept member stands.
+    /// The path of each field in the `spec`.
     fn leaves(&self) -> Vec<Vec<String>> {
         let mut leaves = Vec::new();
         for (name, value) in self.0.iter().filter(|(name, _)| *name != "workers") {
@@ -143,7 +144,8 @@ impl KubernetesSettings {
         leaves
     }
 
-    /// Removes what goes with a change of the control plane; the texts about it, those before and those behind the SecretBinding.
+    /// Removes the fields that the control plane's update removes. Returns the texts before and after that of the
+    /// SecretBinding.
     pub fn cross(&mut self, crossing: Crossing) -> [Vec<String>; 2] {
         let mut texts = [Vec::new(), Vec::new()];
         for (position, removal) in REMOVALS.iter().enumerate().filter(|(_, removal)| crossing.reaches(removal.minor)) {
@@ -154,8 +156,8 @@ impl KubernetesSettings {
         texts
     }
 
-    /// Removes feature gates and admission plugins that the versions do not know; the texts about it. Kubelets of pools have the
-    /// version of their pool, or that of the control plane.
+    /// Removes feature gates and admission plugins that the versions do not support, and returns the texts. `pools` has
+    /// the version of each pool's kubelets.
     pub fn keep_known(&mut self, control_plane: &str, pools: &[&str]) -> Vec<String> {
         let mut texts = Vec::new();
         for component in COMPONENTS {
@@ -189,7 +191,7 @@ impl KubernetesSettings {
         removed_text("admission plugins", "spec.kubernetes.kubeAPIServer.admissionPlugins", version, unknown)
     }
 
-    /// Switches the nginx ingress off, where it is on; the text about it.
+    /// Disables the nginx ingress if it is enabled, and returns the text.
     pub fn disable_nginx_ingress(&mut self) -> Option<String> {
         let ingress = self.0.get_mut("addons")?.get_mut("nginxIngress")?;
         if ingress["enabled"] != true {
@@ -223,7 +225,7 @@ fn removed_text(what: &str, path: &str, version: &str, mut unknown: Vec<String>)
     })
 }
 
-/// Removes a member, of each item where the path goes through a list, and tells its path.
+/// Removes a field, in each item if the path contains a list, and reports its path to `removed`.
 fn remove(members: &mut Map<String, Value>, path: &[&str], at: &str, removed: &mut impl FnMut(&str)) {
     let Some((first, rest)) = path.split_first() else { return };
     let at = format!("{at}.{first}");
@@ -249,7 +251,7 @@ fn remove(members: &mut Map<String, Value>, path: &[&str], at: &str, removed: &m
     }
 }
 
-/// Copies a member with the objects around it; a list as a whole.
+/// Copies a field with its parent objects, and a list as a whole.
 fn copy(from: &Value, path: &[&str], to: &mut Map<String, Value>) {
     let Some((first, rest)) = path.split_first() else { return };
     let Some(member) = from.get(first).filter(|member| !member.is_null()) else { return };
@@ -264,7 +266,7 @@ fn copy(from: &Value, path: &[&str], to: &mut Map<String, Value>) {
     }
 }
 
-/// Sets or removes a member of an object that exists.
+/// Sets or removes a field of an existing object.
 fn set(object: &mut Value, path: &[&str], value: Option<Value>) {
     let Some((last, parents)) = path.split_last() else { return };
     let parent = parents.iter().try_fold(object, |object, step| object.get_mut(*step));
@@ -290,7 +292,7 @@ fn table(text: &'static str) -> Known {
     text.lines().flat_map(line).collect()
 }
 
-/// Whether a version of Kubernetes knows a name.
+/// Whether a version of Kubernetes supports a name.
 fn is_known(known: &Known, name: &str, version: &str) -> bool {
     let Ok(version) = Version::parse(super::candidates::numbers(version)) else { return false };
     let in_range = |(from, to): &(u64, u64)| {

@@ -1,4 +1,4 @@
-//! One run of maintenance: what becomes of a shoot (docs/versions.md#one-run).
+//! One maintenance run and its effect on a shoot (docs/versions.md#one-run).
 
 use std::borrow::Cow;
 
@@ -19,40 +19,40 @@ use super::target::{Candidate, NoTarget, Subject, decides, target};
 use super::texts;
 use super::update_rules::{OPERATION, refused_pool, rejection};
 
-/// The operation of that annotation that starts maintenance at once.
+/// The operation in that annotation that starts maintenance immediately.
 pub const MAINTAIN: &str = "maintain";
 const MAINTENANCE_OPERATION: &str = "maintenance.gardener.cloud/operation";
 const NEEDS_RETRY: &str = "maintenance.shoot.gardener.cloud/needs-retry-operation";
 
-/// What Go says when it reads what is not there.
+/// Go's message for a nil pointer dereference.
 const NIL_POINTER: &str = "runtime error: invalid memory address or nil pointer dereference";
-/// What Go says when it writes into a map that is not there.
+/// Go's message for a write to a nil map.
 const NIL_MAP: &str = "assignment to entry in nil map";
 
 /// A shoot between two runs.
 #[derive(Clone, Debug, Default)]
 pub struct MaintainedShoot {
-    /// Versions, window, pools.
+    /// Versions, window and pools of the Shoot.
     pub shoot: VersionedShoot,
-    /// What an update may take away.
+    /// Settings that an update may remove.
     pub settings: Option<KubernetesSettings>,
 }
 
 /// The versions that fit each pool, in list order.
 pub type Pools<'c> = Vec<Result<FittingVersions<'c>, UnknownPool>>;
 
-/// What a run finds.
+/// The environment of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'r, 'c> {
-    /// The profile.
+    /// The profile of the shoot.
     pub catalog: &'c VersionCatalog<'c>,
-    /// What fits the pools of the shoot.
+    /// The versions that fit the pools of the shoot.
     pub pools: &'r Pools<'c>,
-    /// The time.
+    /// The time of the run.
     pub now: Timestamp,
 }
 
-/// The versions as a run wants to have them.
+/// The versions after the run.
 struct Plan {
     control_plane: String,
     pools: Vec<Option<String>>,
@@ -61,7 +61,7 @@ struct Plan {
     credentials_binding: Option<String>,
 }
 
-/// Carries out one run. A version of the control plane that can't be read ends it with nothing but a line in the log.
+/// Performs one run. If the version of the control plane is invalid, the run only writes a log line.
 pub fn maintain(state: &mut MaintainedShoot, garden: &mut Garden, around: Surroundings<'_, '_>) -> Run {
     let spec = &state.shoot.spec;
     let auto = spec.maintenance.as_ref().and_then(|maintenance| maintenance.auto_update);
@@ -87,8 +87,8 @@ pub fn maintain(state: &mut MaintainedShoot, garden: &mut Garden, around: Surrou
     run
 }
 
-/// The first moment, not before this one, at which a run can do something else: a version enters another stage that decides over
-/// one of the shoot.
+/// The first time at or after the current one at which a run can have another result, because a relevant version enters
+/// another stage.
 #[must_use]
 pub fn next_change(state: &MaintainedShoot, around: Surroundings<'_, '_>) -> Option<Timestamp> {
     let spec = &state.shoot.spec;
@@ -159,7 +159,8 @@ fn plan(
     Some(Plan { control_plane: after, pools, images, settings, credentials_binding })
 }
 
-/// Images of pools in list order. Where nothing is known of a pool, those behind it are not looked at and nothing is told.
+/// Updates the images of pools in list order. A pool that can't be evaluated ends the loop, and image updates are not
+/// reported.
 fn update_images(
     pools: &[VersionedPool],
     control_plane: &str,
@@ -195,7 +196,7 @@ fn update_images(
     targets
 }
 
-/// A version that a run judges: what of the list decides over it, and why it is looked at.
+/// A version that a run evaluates: its entry in the list, and why it is updated.
 struct Judged<'a, 's> {
     subject: Subject<'s>,
     /// The name of the image as the profile writes it.
@@ -222,7 +223,7 @@ impl<'a> Judged<'a, '_> {
         Some(Update { image, from: self.current.to_owned(), to, cause })
     }
 
-    /// The first moment, not before this one, at which a version enters another stage that decides here.
+    /// The first time at or after `now` at which a version enters another stage that affects the result.
     fn next_change(&self, list: impl Iterator<Item = &'a ListedVersion<'a>>, now: Timestamp) -> Option<Timestamp> {
         let of_listed = self.listed.and_then(|listed| listed.next_change(now));
         let (Some(cause), Ok(current)) = (self.cause, Version::parse(self.current)) else { return of_listed };
@@ -232,7 +233,7 @@ impl<'a> Judged<'a, '_> {
     }
 }
 
-/// The image of a pool, with the versions that it can have.
+/// The image of a pool, with the versions that fit the pool.
 fn judged_image<'a, 's>(
     pool: &'s VersionedPool,
     fitting: &'s FittingVersions<'a>,
@@ -310,7 +311,7 @@ pub fn forced_kubernetes(
     update_kubernetes(version, auto, Surroundings { catalog, pools: &Vec::new(), now })
 }
 
-/// Kubernetes of pools that have a version of their own: never beyond the control plane.
+/// Updates Kubernetes in pools with their own version, but never beyond the control plane.
 fn update_pools(
     pools: &[VersionedPool],
     control_plane: &Version,
@@ -346,7 +347,7 @@ fn update_kubernetes(
     Ok(judged_kubernetes(current, auto, around)?.update(around.catalog.kubernetes.iter(), around.now))
 }
 
-/// A Kubernetes version; it is in the list if the three numbers are.
+/// Evaluates a Kubernetes version. The list contains it if an entry has the same three numbers.
 fn judged_kubernetes<'c, 's>(
     current: &'s str,
     auto: AutoUpdate,
@@ -386,7 +387,7 @@ fn is_failed(shoot: &VersionedShoot) -> bool {
     shoot.status.last_operation.as_ref().is_some_and(|operation| operation.state == "Failed")
 }
 
-/// What gardenlet is asked for, where it is not plain `reconcile`.
+/// The operations that gardenlet is to perform; `None` if it is only `reconcile`.
 fn operation(shoot: &VersionedShoot) -> Option<String> {
     let annotation = |name: &str| shoot.metadata.annotations.as_ref()?.get(name).map(String::as_str);
     if is_failed(shoot) {
@@ -402,12 +403,12 @@ fn operation(shoot: &VersionedShoot) -> Option<String> {
     (operations != ["reconcile"]).then(|| operations.join(";"))
 }
 
-/// The operations of an annotation.
+/// The operations in an annotation.
 pub fn operations(annotation: &str) -> impl Iterator<Item = &str> {
     annotation.split(';').map(str::trim).filter(|operation| !operation.is_empty())
 }
 
-/// Writes status and shoot, unless the API server refuses the shoot or the controller crashes between the two.
+/// Writes status and Shoot, unless the API server rejects the Shoot or the controller crashes in between.
 fn finish(state: &mut MaintainedShoot, garden: &Garden, plan: Plan, around: Surroundings<'_, '_>, run: &mut Run) {
     let before = state.shoot.status.last_maintenance.as_ref().map(|last| last.state.clone());
     let shoot = &mut state.shoot;
@@ -419,7 +420,7 @@ fn finish(state: &mut MaintainedShoot, garden: &Garden, plan: Plan, around: Surr
     let last = is_told.then(|| texts::last_maintenance(run));
     let is_maintain_asked = take_off_maintain(shoot);
     if let Some(rejected) = rejected {
-        // All of it is lost, but for what is in the log.
+        // Everything is lost except the log.
         let logged = std::mem::take(&mut run.logged);
         let last_maintenance = Some(texts::failed_maintenance(&rejected));
         *run = Run { logged, rejected: Some(rejected), last_maintenance, ..Run::default() };
@@ -448,7 +449,7 @@ fn finish(state: &mut MaintainedShoot, garden: &Garden, plan: Plan, around: Surr
     run.is_stable = (run.is_stable || run.rejected.is_some()) && before == after && !is_maintain_asked;
 }
 
-/// The shoot with the planned versions.
+/// The Shoot with the planned versions.
 fn changed(shoot: &VersionedShoot, plan: &Plan) -> VersionedShoot {
     let mut changed = shoot.clone();
     changed.spec.kubernetes.version = Some(plan.control_plane.clone());
@@ -465,12 +466,12 @@ fn changed(shoot: &VersionedShoot, plan: &Plan) -> VersionedShoot {
     changed
 }
 
-/// Whether gardenlet is asked for something, which makes annotations where there are none.
+/// Whether gardenlet is triggered, which creates the annotations if there are none.
 fn asks_gardenlet(shoot: &VersionedShoot) -> bool {
     shoot.status.last_operation.is_some() && (!is_failed(shoot) || operation(shoot).is_some())
 }
 
-/// Takes the annotation off with which the owner has asked for the run; whether it was there.
+/// Removes the annotation with which the owner requested the run. Returns whether it existed.
 fn take_off_maintain(shoot: &mut VersionedShoot) -> bool {
     let Some(annotations) = &mut shoot.metadata.annotations else { return false };
     let is_asked =
@@ -481,7 +482,7 @@ fn take_off_maintain(shoot: &mut VersionedShoot) -> bool {
     is_asked
 }
 
-/// Takes the annotations off that the run has carried out; whether there were some.
+/// Removes the annotations of the operations that the run started. Returns whether any existed.
 fn take_off_operations(shoot: &mut VersionedShoot, is_maintain_asked: bool) -> bool {
     let taken = match (&shoot.status.last_operation, is_failed(shoot)) {
         (None, _) => None,
@@ -496,10 +497,10 @@ fn take_off_operations(shoot: &mut VersionedShoot, is_maintain_asked: bool) -> b
 }
 
 impl MaintainedShoot {
-    /// Reads a Shoot. With `defaults` it gets what the API server sets.
+    /// Decodes a Shoot. With `defaults`, it sets the API server's defaults.
     ///
     /// # Errors
-    /// When it is no Shoot.
+    /// If it is not a valid Shoot.
     pub fn read(shoot: &Value, defaults: bool) -> Result<Self, crate::api::gotext::json::DecodeError> {
         let settings = KubernetesSettings::of(&shoot["spec"]);
         let mut shoot: VersionedShoot = crate::api::gotext::json::decode_value(shoot)?;
@@ -509,7 +510,7 @@ impl MaintainedShoot {
         Ok(Self { shoot, settings })
     }
 
-    /// Writes the versions, and what updates have taken away since `before`, into the Shoot that was read.
+    /// Writes the versions into the original Shoot, and removes the settings that updates removed since `before`.
     pub fn write(&self, before: Option<&KubernetesSettings>, shoot: &mut Value) {
         let spec = &self.shoot.spec;
         let mut set = |pointer: &str, value: &str| {

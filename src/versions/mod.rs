@@ -1,11 +1,12 @@
-//! What becomes of the versions of a shoot in its maintenance windows: Kubernetes of the control plane and of pools, and
-//! machine images. The rules are in docs/versions.md; that they are Gardener's, the tests `maintenance` and `vectors` show.
+//! Computes how maintenance windows change the versions of a shoot: Kubernetes of the control plane and of pools, and
+//! machine images. docs/versions.md describes the rules; the tests `maintenance` and `vectors` compare them with
+//! Gardener.
 //!
 //! ```text
 //!  CloudProfile ─► catalog ─┐
 //!                           ├─► candidates ─► target ─┐
 //!  Shoot ───────────────────┘                         ├─► maintenance ─► history ─► forecast
-//!         window ─► when    kubernetes_settings, garden, update_rules: what else happens
+//!         window ─► time    kubernetes_settings, garden, update_rules: other changes
 //! ```
 //!
 //! * [`catalog`]: the versions of a profile with their lives; [`candidates`]: those that fit a pool;

@@ -1,5 +1,5 @@
-//! What people should know of the versions of a shoot before maintenance acts: which of them have to go, when, and where that
-//! leads. For conditions, metrics and warnings; `forecast` tells everything.
+//! Notices about versions of a shoot that must be updated: which ones, when, and to which version. They are for
+//! conditions, metrics and warnings; `forecast` has the full details.
 
 use std::fmt;
 
@@ -16,76 +16,77 @@ use super::maintenance::MaintainedShoot;
 use super::run::{Cause, Update, UpdatedImage};
 use super::target::{Candidate, NoTarget, Subject, target};
 
-/// How far ahead is looked: as far as `forecast` does.
+/// How far to look ahead, the same as `forecast`.
 const YEAR: SignedDuration = SignedDuration::from_hours(24 * 365);
-/// Time in which every shoot has a whole window.
+/// Time within which every shoot has a complete window.
 const TWO_DAYS: SignedDuration = SignedDuration::from_hours(48);
 
-/// Most pools times versions of a shoot that is forecast: a year of them takes some tenths of a second.
+/// Maximum of pools times versions for a forecast: with this number, a forecast of a year takes some tenths of a
+/// second.
 const MOST_CHOICES: usize = 20_000;
 
-/// A shoot is too large to be forecast beside other work.
+/// The forecast of a shoot would take too long next to other work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{pools} pools and {versions} versions are too many for a forecast")]
 pub struct TooLarge {
-    /// Pools of the shoot.
+    /// Number of pools in the shoot.
     pub pools: usize,
-    /// Versions of Kubernetes and of images in its profile.
+    /// Number of versions of Kubernetes and images in its profile.
     pub versions: usize,
 }
 
-/// A version that has to go within a year.
+/// A version that must be updated within a year.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// `pool web` or `control plane`; empty where it is about a whole shoot or a profile.
+    /// `pool web` or `control plane`; empty if the notice is about a shoot or a profile as a whole.
     pub whose: String,
-    /// What has to go, as `gardenlinux 1592.9.0` or `Kubernetes 1.33.6`; empty where the whole shoot is stuck.
+    /// The version, such as `gardenlinux 1592.9.0` or `Kubernetes 1.33.6`; empty if the whole shoot is stuck.
     pub version: String,
-    /// Why it has to go.
+    /// Why it must be updated.
     pub reason: NoticeReason,
-    /// What becomes of it.
+    /// The outcome of the forced update.
     pub end: NoticeEnd,
 }
 
-/// Why a version has to go.
+/// Why a version must be updated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoticeReason {
     /// It expires at that time.
     Expires(Timestamp),
     /// It has expired at that time.
     Expired(Timestamp),
-    /// In other words.
+    /// Another reason, as text.
     Other(String),
 }
 
-/// What becomes of a version that has to go.
+/// The outcome of a forced update.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoticeEnd {
-    /// Maintenance moves it to that version.
+    /// Maintenance updates to this version.
     Forced(String),
-    /// It has nowhere to go; what would help.
+    /// No target version exists; has the remedy.
     Stuck(String),
 }
 
-/// The versions of a pool as numbers.
+/// The state of a pool's versions, for metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolVersions {
-    /// The pool.
+    /// Name of the pool.
     pub pool: String,
     /// When its image expires.
     pub image_expires: Option<Timestamp>,
     /// When the Kubernetes version of its kubelets expires.
     pub kubernetes_expires: Option<Timestamp>,
-    /// Whether an automatic update would find another version now, be it switched on or not.
+    /// Whether an automatic update would find a newer version now, even if automatic updates are disabled.
     pub update_available: bool,
-    /// Since which window it can't go on, be it in the future; also when the whole shoot can't.
+    /// Since which window it is stuck, which may be in the future. Also set if the whole shoot is stuck.
     pub stuck: Option<Timestamp>,
 }
 
-/// The notices of a shoot in the order in which they take effect, what is stuck first. Pure.
+/// The notices of a shoot in the order in which they take effect, after those that are stuck. Pure.
 ///
 /// # Errors
-/// When it is too large.
+/// If the shoot is too large for a forecast.
 pub fn notices(shoot: &VersionedShoot, profile: &ProfileSpec, now: Timestamp) -> Result<Vec<Notice>, TooLarge> {
     check_size(shoot, profile)?;
     let catalog = VersionCatalog::new("", profile);
@@ -99,10 +100,10 @@ fn check_size(shoot: &VersionedShoot, profile: &ProfileSpec) -> Result<(), TooLa
     if (pools + 1).saturating_mul(versions) <= MOST_CHOICES { Ok(()) } else { Err(TooLarge { pools, versions }) }
 }
 
-/// The notices of a shoot, and the versions of its pools as numbers. Pure.
+/// The notices of a shoot and the state of its pools' versions. Pure.
 ///
 /// # Errors
-/// When it is too large.
+/// If the shoot is too large for a forecast.
 pub fn notices_and_pools(
     shoot: &VersionedShoot,
     profile: &ProfileSpec,
@@ -137,7 +138,7 @@ pub fn notices_and_pools(
 }
 
 fn forecast_span(mut shoot: VersionedShoot, catalog: &VersionCatalog<'_>, span: [Timestamp; 2]) -> Forecast {
-    // What has to be carried out besides updates decides nothing here.
+    // Operations that are requested by annotations don't affect versions.
     shoot.metadata.annotations = None;
     shoot.apply_defaults();
     let garden = Garden { validation: Validation::WithProfile, ..Garden::default() };
@@ -181,8 +182,9 @@ fn of_forecast(forecast: &Forecast, catalog: &VersionCatalog<'_>, now: Timestamp
     notices
 }
 
-/// What expires by a change of a profile, and where that forces those who use it, as far as the profile alone tells: for a pool
-/// that all versions fit: the first so many, and how many there are besides. `old` is what the profile said before. Pure.
+/// Notices for the versions whose expiration differs from `old`, with the forced update of a pool that fits all
+/// versions. Without `old`, these are all versions that expire. Returns at most `most` notices and the number of further
+/// ones. Pure.
 #[must_use]
 pub fn notices_of_profile(
     profile: &ProfileSpec,
@@ -244,7 +246,7 @@ fn named(image: Option<&str>, version: &str) -> String {
     format!("{} {version}", image.unwrap_or("Kubernetes"))
 }
 
-/// When a version expires or has expired; an image is named, Kubernetes is not.
+/// When a version expires or has expired. Without an image, it is a version of Kubernetes.
 fn expires(catalog: &VersionCatalog<'_>, image: Option<&str>, version: &str) -> Option<Timestamp> {
     match image {
         None => catalog.kubernetes.iter().find(|listed| listed.text == version)?.expires(),
@@ -262,7 +264,7 @@ impl NoticeReason {
 }
 
 impl Notice {
-    /// Whether it has nowhere to go.
+    /// Whether no target version exists.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         matches!(self.end, NoticeEnd::Stuck(_))

@@ -1,22 +1,22 @@
-//! What one run of maintenance did.
+//! The result of one maintenance run.
 
 use std::collections::BTreeMap;
 
 use super::target::NoTarget;
 
-/// Why a version has to be looked at.
+/// Why a version is updated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The profile does not have it, or not for this pool.
     Missing,
     /// It has expired.
     Expired,
-    /// The owner wants automatic updates.
+    /// The owner enabled automatic updates.
     Automatic,
 }
 
 impl Cause {
-    /// For people.
+    /// The text for output.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -45,64 +45,64 @@ pub struct Update {
     pub image: Option<UpdatedImage>,
     /// The version before.
     pub from: String,
-    /// The version afterwards, or why there is none.
+    /// The version afterwards, or why there is no target.
     pub to: Result<String, NoTarget>,
-    /// Why.
+    /// Why the version is updated.
     pub cause: Cause,
 }
 
 impl Update {
-    /// Whether the version changes. What is held back by the control plane may stay.
+    /// Whether the version changes. It stays if the control plane limits the update to it.
     #[must_use]
     pub fn is_move(&self) -> bool {
         self.to.as_ref().is_ok_and(|to| *to != self.from)
     }
 }
 
-/// What a run left in `status.lastMaintenance`.
+/// The value of `status.lastMaintenance` after a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastMaintenance {
-    /// Processing, Failed, Succeeded.
+    /// One of `Processing`, `Failed` and `Succeeded`.
     pub state: &'static str,
     /// The first sentence of the description.
     pub summary: String,
-    /// The parts of the description, joined by `, `; Gardener leaves their order open.
+    /// The parts of the description, joined by `, `; their order is not defined in Gardener.
     pub parts: Vec<String>,
-    /// The parts of the reason why it failed.
+    /// The parts of the failure reason.
     pub failure_reasons: Vec<String>,
 }
 
-/// What one run did.
+/// The result of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Run {
-    /// Kubernetes of the control plane.
+    /// The Kubernetes update of the control plane.
     pub control_plane: Option<Update>,
-    /// Kubernetes of pools with a version of their own, by pool.
+    /// Kubernetes updates of pools with their own version, by pool.
     pub kubernetes: BTreeMap<String, Update>,
-    /// Images by pool.
+    /// Image updates, by pool.
     pub images: BTreeMap<String, Update>,
-    /// Whether images change without a word about it, because nothing is known of a later pool.
+    /// Whether image updates are not reported, because a later pool can't be evaluated.
     pub is_silent: bool,
-    /// What else changes, in words.
+    /// Other changes, as text.
     pub operations: Vec<String>,
-    /// Whether members of the Shoot besides versions change.
+    /// Whether fields of the Shoot other than versions change.
     pub changes_settings: bool,
-    /// What the controller asks gardenlet for, where it is not plain `reconcile`.
+    /// Operations other than plain `reconcile` that the controller requests from gardenlet.
     pub operation: Option<String>,
-    /// Why the API server refuses all of it.
+    /// Why the API server rejects the whole update.
     pub rejected: Option<String>,
-    /// What is only in the log of the controller: text and pool.
+    /// Errors that appear only in the controller's log.
     pub logged: Vec<String>,
-    /// The controller crashes; nothing is changed.
+    /// The text with which the controller crashes; nothing is changed.
     pub crash: Option<String>,
-    /// The status, if it changes.
+    /// The new status, if it changes.
     pub last_maintenance: Option<LastMaintenance>,
-    /// Whether the next run finds what this one found.
+    /// Whether the next run has the same input.
     pub is_stable: bool,
 }
 
 impl Run {
-    /// Whether it left anything behind.
+    /// Whether the run wrote or logged anything.
     #[must_use]
     pub fn left_something(&self) -> bool {
         let Self { control_plane, kubernetes, images, operations, logged, last_maintenance, .. } = self;

@@ -1,4 +1,4 @@
-//! Which versions of an image new pools can select, the best first: for advice.
+//! The versions of an image that new pools can select, the best first, for advice.
 
 use jiff::Timestamp;
 
@@ -6,8 +6,8 @@ use crate::api::gardener::ProfileImageVersion;
 use crate::api::gotext::version::Version;
 use crate::capabilities::{Classification, Life};
 
-/// The versions that can be selected at a moment, with their classification: supported ones first, then those for trying out,
-/// then deprecated ones; of each the newest first.
+/// The versions that can be selected at the time `now`, with their classification. Supported versions come first, then
+/// previews, then deprecated ones; within each class, the newest first.
 #[must_use]
 pub fn selectable(versions: &[ProfileImageVersion], now: Timestamp) -> Vec<(&ProfileImageVersion, Classification)> {
     let lives = versions.iter().map(|version| (version, Life::from(version).at(now)));

@@ -1,4 +1,4 @@
-//! What a Shoot gets that leaves Kubernetes version, architecture or image open (docs/contract.md#defaults-of-a-shoot).
+//! Defaults for a Shoot without Kubernetes version, architecture or image (docs/contract.md#defaults-of-a-shoot).
 
 use jiff::Timestamp;
 
@@ -11,13 +11,13 @@ use crate::capabilities::{
     is_supported_by_image,
 };
 
-/// Why nothing can be chosen. The texts are Gardener's.
+/// Why there is no default. The texts are Gardener's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoDefault {
-    /// A part of the version is no number.
+    /// A part of the version is not a number.
     #[error("{part:?} must be a semantic version")]
     NotAVersion {
-        /// The part.
+        /// The invalid part.
         part: String,
     },
     /// No Kubernetes version fits.
@@ -26,13 +26,13 @@ pub enum NoDefault {
          'preview' versions. 'Preview'-classified versions have to be selected explicitly"
     )]
     NoKubernetesVersion {
-        /// What was asked for.
+        /// The requested version.
         wanted: String,
     },
-    /// The profile has no image of that name.
+    /// The profile has no image with this name.
     #[error("image is not supported")]
     UnknownImage,
-    /// No image runs on the architecture.
+    /// No image supports the architecture.
     #[error("no valid machine image found that supports architecture `{architecture}`")]
     NoImage {
         /// The architecture.
@@ -45,7 +45,7 @@ pub enum NoDefault {
     NoImageVersion,
 }
 
-/// The beginning of a version: nothing, a major, or major and minor.
+/// The start of a version: nothing, a major, or major and minor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Prefix {
     major: Option<u64>,
@@ -62,7 +62,7 @@ impl Prefix {
             Some(part) => Err(NoDefault::NotAVersion { part: (*part).to_owned() }),
         };
         let parts: Vec<&str> = text.split('.').collect();
-        // The later part is read first, and only where it is the last.
+        // As in Gardener, the minor is parsed first, and only if it is the last part.
         let minor = if parts.len() == 2 { number(parts.get(1))? } else { None };
         Ok(Self { major: number(parts.first())?, minor })
     }
@@ -72,10 +72,10 @@ impl Prefix {
     }
 }
 
-/// The Kubernetes version of a Shoot that names none or the beginning of one; `None` when its version stays.
+/// The Kubernetes version for a Shoot with only the start of a version or none; `None` if its version is complete.
 ///
 /// # Errors
-/// When the beginning is no version, or no supported version has it.
+/// If the start is not a version, or no supported version has it.
 pub fn default_kubernetes_version<'a>(
     versions: &'a [ExpirableVersion],
     wanted: &str,
@@ -94,7 +94,7 @@ pub fn default_kubernetes_version<'a>(
     }
 }
 
-/// The architecture of a pool: what it says, that of its machine type, else `amd64`.
+/// The architecture of a pool: its own, that of its machine type, or `amd64`.
 #[must_use]
 pub fn default_architecture<'a>(
     wanted: Option<&'a str>,
@@ -108,23 +108,23 @@ pub fn default_architecture<'a>(
 /// A pool that needs an image.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolWithoutImage<'a> {
-    /// The image that it names; name and version may be empty.
+    /// The image in the pool; name and version may be empty.
     pub wanted: Option<&'a MachineImage>,
-    /// Its architecture.
+    /// Architecture of the pool.
     pub architecture: &'a str,
-    /// Its machine type, if the profile has it.
+    /// Machine type of the pool, if the profile has it.
     pub machine_type: Option<&'a ProfileMachineType>,
     /// Whether its machines are updated in place.
     pub in_place: bool,
 }
 
-/// The image of a pool that names none, only a name, or the beginning of a version.
+/// The image for a pool with only a name, the start of a version, or neither.
 ///
-/// As in Gardener the image is the first that has a version for the architecture *or* for the capabilities, and then the
-/// version has to fit both; so a later image that would do is not found. Expired versions are not left out either.
+/// As in Gardener, this is the first image with a version for the architecture *or* for the capabilities. The version
+/// must then fit both, so a later image that fits is not found. Expired versions are included.
 ///
 /// # Errors
-/// When the profile has no such image or version.
+/// If the profile has no such image or version.
 pub fn default_image(
     images: &[ProfileImage],
     definitions: &[CapabilityDefinition],

@@ -1,16 +1,16 @@
-//! To which version of a list an update goes: automatically, or by force (docs/versions.md#where-to).
+//! The target version of an automatic or forced update (docs/versions.md#where-to).
 
 use crate::api::gotext::version::{Version, VersionError};
 use crate::capabilities::Classification;
 
 use super::catalog::ListedVersion;
 
-/// A version of a list in its stage at the moment.
+/// A version in a list, with its current stage.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
-    /// The version.
+    /// The version in the list.
     pub listed: &'a ListedVersion<'a>,
-    /// Its stage.
+    /// Its current stage.
     pub stage: Classification,
 }
 
@@ -25,16 +25,16 @@ pub enum Reach {
     Major,
 }
 
-/// What is updated, for the rule and for messages.
+/// The subject of an update, for the rules and for messages.
 #[derive(Clone, Copy, Debug)]
 pub enum Subject<'a> {
-    /// Kubernetes: patches, by force the consecutive minor.
+    /// Kubernetes: automatic updates choose patches, forced ones the consecutive minor.
     Kubernetes,
-    /// An image of that name, with its update strategy.
+    /// An image with its update strategy.
     Image {
-        /// As the shoot writes it.
+        /// Name as written in the Shoot.
         name: &'a str,
-        /// As the profile writes it.
+        /// Strategy as written in the profile.
         strategy: &'a str,
     },
 }
@@ -42,17 +42,17 @@ pub enum Subject<'a> {
 /// Why there is no target. The texts are Gardener's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoTarget {
-    /// A version of the list can't be read.
+    /// A version in the list is invalid.
     #[error(
         "failed to determine a higher patch version for automatic update: error while parsing version '{version}': {error}"
     )]
     Unreadable {
-        /// The version.
+        /// The version in the list.
         version: String,
-        /// Why.
+        /// The parse error.
         error: VersionError,
     },
-    /// The current version can't be read.
+    /// The current version is invalid.
     #[error("failed to determine a higher patch version for automatic update: {0}")]
     CurrentUnreadable(VersionError),
     /// The newest version of an image with strategy `major` has expired.
@@ -63,21 +63,21 @@ pub enum NoTarget {
          preview and greater or equal to the current Shoot image version \"{version}\""
     )]
     EndOfLife {
-        /// The image.
+        /// Name of the image.
         image: String,
-        /// The current version.
+        /// The expired version.
         version: String,
     },
-    /// There is no version to go to.
+    /// No version in the list is a possible target.
     #[error(
         "cannot perform forceful update of expired version \"{version}\". No suitable version found in CloudProfile - this \
          is most likely a misconfiguration of the CloudProfile"
     )]
     Nothing {
-        /// The current version.
+        /// The expired version.
         version: String,
     },
-    /// Gardener's controller crashes on a version of the list.
+    /// Gardener's controller crashes on a version in the list.
     #[error("{0}")]
     Crash(VersionError),
 }
@@ -94,19 +94,19 @@ impl Subject<'_> {
     }
 }
 
-/// Whether the stage of a version can decide over the target of an update. One that can't be read always does: of a preview
-/// nobody notices.
+/// Whether the stage of a version can affect the target of an update. That of an invalid version always can, because
+/// Gardener ignores only previews.
 #[must_use]
 pub fn decides(subject: Subject<'_>, listed: &ListedVersion<'_>, current: &Version, is_forced: bool) -> bool {
     let reached = |version: &Version| is_forced || is_within(subject.reach(), version, current);
     listed.version.as_ref().map_or(true, |version| version > current && reached(version))
 }
 
-/// The version that follows the current one; `None` when it stays. An expired one goes on by force where no automatic update
-/// takes it away.
+/// The target version; `None` if the current version stays. If an expired version has no automatic update, its update
+/// is forced.
 ///
 /// # Errors
-/// When the current version must go and nothing is there, or a version can't be read.
+/// If the current version must be updated but there is no target, or a version is invalid.
 pub fn target<'a>(
     subject: Subject<'_>,
     candidates: &[Candidate<'a>],
@@ -131,11 +131,11 @@ pub fn target<'a>(
     forced.map(Some).ok_or_else(|| NoTarget::Nothing { version: current.to_owned() })
 }
 
-/// The target of an automatic update: the newest patch of the minor; only without one as far as the strategy reaches. Versions
-/// that are not deprecated come first.
+/// The target of an automatic update: the newest patch of the minor, or the newest version within the strategy's reach
+/// if there is no patch. Versions that are not deprecated are preferred.
 ///
 /// # Errors
-/// When a version of the list can't be read.
+/// If a version in the list is invalid.
 pub fn automatic<'a>(
     reach: Reach,
     candidates: &[Candidate<'a>],
@@ -156,7 +156,7 @@ pub fn automatic<'a>(
 
 fn is_within(reach: Reach, version: &Version, current: &Version) -> bool {
     match reach {
-        // Prereleases do not count here, and 0.0.0 stands for everything.
+        // Prereleases are ignored here, and 0.0.0 includes everything.
         Reach::Patch => {
             (current.major, current.minor, current.patch) == (0, 0, 0)
                 || ((version.major, version.minor) == (current.major, current.minor) && version.patch >= current.patch)
@@ -166,10 +166,11 @@ fn is_within(reach: Reach, version: &Version, current: &Version) -> bool {
     }
 }
 
-/// The target of a forced Kubernetes update: the newest patch of exactly the next minor, at best one that has not expired.
+/// The target of a forced Kubernetes update: the newest patch of exactly the next minor, preferably one that has not
+/// expired.
 ///
 /// # Errors
-/// When a version of the list can't be read.
+/// If a version in the list is invalid.
 pub fn consecutive_minor<'a>(candidates: &[Candidate<'a>], current: &Version) -> Result<Option<&'a str>, NoTarget> {
     let fits = |version: &Version| {
         version.major == current.major && current.minor.checked_add(1).is_some_and(|next| version.minor == next)
@@ -178,7 +179,7 @@ pub fn consecutive_minor<'a>(candidates: &[Candidate<'a>], current: &Version) ->
     if living.is_some() { Ok(living) } else { latest(candidates, |_, version| fits(version)) }
 }
 
-/// The newest version that fits and is no preview; of equal ones the first. `0.0.0` is never found.
+/// The newest version that fits and is not a preview; of equal ones the first. `0.0.0` is never found.
 fn latest<'a>(
     candidates: &[Candidate<'a>],
     fits: impl Fn(&Candidate<'a>, &Version) -> bool,
@@ -199,13 +200,14 @@ fn latest<'a>(
     Ok(found.map(|(_, text)| text))
 }
 
-/// The target of a forced image update: the newest version of the next minor or major that the list has, whatever its number.
+/// The target of a forced image update: the newest version of the next existing minor or major, even if numbers are
+/// skipped.
 ///
-/// Expired versions count only where otherwise a group would be left out. Whether one is, is judged by all versions of the
-/// list, also those of other majors: then an expired patch may win over a living one of its group.
+/// Expired versions are used only if a group would be skipped otherwise. All versions in the list decide that,
+/// including those of other majors, so an expired patch may win over an unexpired one of its group.
 ///
 /// # Errors
-/// When a version of the list can't be read: Gardener crashes on it.
+/// If a version in the list is invalid: Gardener crashes on it.
 pub fn next_higher<'a>(
     candidates: &[Candidate<'a>],
     current: &Version,
@@ -226,7 +228,8 @@ pub fn next_higher<'a>(
     Ok(found.map(|(_, text)| text))
 }
 
-/// The newest version of the first group that has one, and the number of the first group at all as far as was looked.
+/// The newest version of the first group with a version that fits, and the number of the first higher group seen until
+/// then.
 fn next_group<'a, 'v>(
     ascending: &[(&'v Version, &Candidate<'a>)],
     current: &Version,

@@ -1,14 +1,14 @@
-//! What Gardener writes about a run: status, events, lines of its log. The texts are Gardener's.
+//! Gardener's texts about a run: status, events, log lines.
 
 use super::run::{Cause, LastMaintenance, Run, Update, UpdatedImage};
 use super::target::NoTarget;
 
-/// About a SecretBinding that became a CredentialsBinding.
+/// For a SecretBinding that was migrated to a CredentialsBinding.
 pub(super) const MIGRATED: &str = ".spec.secretBindingName was migrated to .spec.credentialsBindingName. Reason: SecretBinding is \
                             deprecated and can no longer be used for Shoot clusters using Kubernetes version 1.34+";
 
 impl Update {
-    /// Why the version is looked at.
+    /// Why the version is updated.
     #[must_use]
     pub fn reason(&self) -> String {
         match (self.cause, &self.image) {
@@ -26,7 +26,7 @@ impl Update {
         }
     }
 
-    /// What has become of it.
+    /// The outcome of the update.
     #[must_use]
     pub fn description(&self) -> String {
         let Self { image, from, to, .. } = self;
@@ -49,13 +49,13 @@ fn image_error(UpdatedImage { listed_name, strategy, .. }: &UpdatedImage, error:
     )
 }
 
-/// The line of the log about an image that can't be updated.
+/// The log line about an image that can't be updated.
 pub(super) fn image_failed(update: &Update, error: &NoTarget, pool: &str) -> String {
     let error = update.image.as_ref().map_or_else(|| error.to_string(), |image| image_error(image, error));
     format!("Maintenance of machine image failed ({pool}): {error}")
 }
 
-/// The status after a run that the API server accepts.
+/// The status after a run whose Shoot the API server accepts.
 pub(super) fn last_maintenance(run: &Run) -> LastMaintenance {
     let (mut parts, mut failure_reasons) = (Vec::new(), Vec::new());
     let reported = || run.updates().filter(|(_, update)| !(run.is_silent && update.image.is_some()));
@@ -84,7 +84,7 @@ pub(super) fn last_maintenance(run: &Run) -> LastMaintenance {
     LastMaintenance { state, summary, parts, failure_reasons }
 }
 
-/// The status after a run that the API server refuses.
+/// The status after a run whose Shoot the API server rejects.
 pub(super) fn failed_maintenance(rejected: &str) -> LastMaintenance {
     LastMaintenance {
         state: "Failed",
@@ -94,18 +94,18 @@ pub(super) fn failed_maintenance(rejected: &str) -> LastMaintenance {
     }
 }
 
-/// The status after a run with nothing to do that follows a failed one.
+/// The status after a run without changes that follows a failed one.
 pub(super) fn recovered() -> LastMaintenance {
     let summary = "Maintenance succeeded".to_owned();
     LastMaintenance { state: "Succeeded", summary, parts: Vec::new(), failure_reasons: Vec::new() }
 }
 
-/// How the API server refuses a Shoot that is wrong by itself.
+/// The API server's error for a Shoot with invalid fields.
 pub(super) fn invalid(name: &str, errors: &[String]) -> String {
     format!("Shoot.core.gardener.cloud \"{name}\" is invalid: {}", listed(errors))
 }
 
-/// How its admission plugins refuse one.
+/// The error of admission plugins that reject a Shoot.
 pub(super) fn forbidden(name: &str, errors: &[String]) -> String {
     format!("shoots.core.gardener.cloud \"{name}\" is forbidden: {}", listed(errors))
 }

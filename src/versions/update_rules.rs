@@ -1,4 +1,4 @@
-//! What the API server refuses when maintenance changes a Shoot (docs/versions.md#refused).
+//! The rules by which the API server rejects a Shoot that maintenance changed (docs/versions.md#refused).
 
 use jiff::Timestamp;
 
@@ -10,14 +10,14 @@ use super::catalog::{ListedImageVersion, VersionCatalog};
 use super::garden::Validation;
 use super::texts;
 
-/// The annotation with which an owner asks for an operation.
+/// Annotation with which an owner requests an operation.
 pub const OPERATION: &str = "gardener.cloud/operation";
-/// How many minors a pool may be behind its control plane.
+/// Maximum number of minors that a pool may be behind its control plane.
 const MOST_MINORS_BEHIND: u64 = 3;
-/// The operation with which an owner lets pools change that are being updated in place.
+/// Operation that allows changes of pools during their in-place update.
 const FORCED_IN_PLACE: &str = "force-in-place-update";
 
-/// How the API server refuses a changed Shoot; `None` where it takes it.
+/// The API server's error for a changed Shoot; `None` if it is accepted.
 pub(super) fn rejection(
     validation: Validation,
     [before, after]: [&VersionedShoot; 2],
@@ -68,8 +68,8 @@ pub(super) fn refused(before: &VersionedShoot, after: &VersionedShoot) -> Vec<St
     refused
 }
 
-/// Pools with nodes that a person has still to select for an update in place take no other update. So do those that update themselves,
-/// but only until they have.
+/// Rejects changes of pools with nodes that a user has yet to select for an in-place update. Gardener also rejects
+/// changes of pools with automatic in-place updates until they finish; those updates are assumed to be finished.
 fn changed_in_place(before: &VersionedShoot, after: &VersionedShoot) -> Vec<String> {
     let asked = after.metadata.annotations.as_ref().and_then(|annotations| annotations.get(OPERATION));
     if asked.is_some_and(|operation| operation == FORCED_IN_PLACE) {
@@ -98,8 +98,8 @@ fn changed_in_place(before: &VersionedShoot, after: &VersionedShoot) -> Vec<Stri
     changed.map(text).collect()
 }
 
-/// What of a changed shoot contradicts its profile: images of all pools, also of those that do not change. Gardener's words without the
-/// values.
+/// The errors about images of a changed Shoot that contradict its profile, also for unchanged pools. The texts are
+/// Gardener's, without the values.
 fn refused_with_profile(
     before: &VersionedShootSpec,
     after: &VersionedShootSpec,
@@ -183,7 +183,7 @@ fn parsed(version: Option<&str>) -> Option<Version> {
     Version::parse(version?).ok()
 }
 
-/// How many minors a pool is behind; `None` for another major.
+/// How many minors a pool is behind; `None` if its major is lower.
 fn minors_behind(pool: &Version, control_plane: &Version) -> Option<u64> {
     (control_plane.major <= pool.major).then(|| control_plane.minor.saturating_sub(pool.minor))
 }

@@ -6,26 +6,26 @@ use jiff::{SignedDuration, Span, Timestamp};
 
 use crate::api::gardener::TimeWindow;
 
-/// What Gardener keeps free before the end of a window, so that a run ends within it.
+/// Time that Gardener reserves at the end of a window, so that a run ends within it.
 const KEPT_FREE: i64 = 15 * 60;
 const DAY: i64 = 24 * 60 * 60;
 
-/// The effective window of a day, in UTC. An end before the begin lies on the next day.
+/// The effective daily window, in UTC. If the end is before the start, it is on the next day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EffectiveWindow {
-    /// Second of the day at which it begins.
+    /// Second of the day at which it starts.
     begin: i64,
-    /// Last second of the day that belongs to it.
+    /// Second of the day at which it ends, inclusive.
     end: i64,
-    /// Where the owner lives, as far as the window tells it.
+    /// UTC offset in which the owner wrote the window.
     offset: Offset,
 }
 
 impl EffectiveWindow {
-    /// Always: of shoots without a window, or with one that can't be read.
+    /// The whole day, for shoots without a window or with an invalid one.
     pub const ALWAYS: Self = Self { begin: 0, end: DAY - 1, offset: Offset::UTC };
 
-    /// The window of a shoot, without the last quarter of an hour.
+    /// The window of a shoot, without its last quarter of an hour.
     #[must_use]
     pub fn of(window: Option<&TimeWindow>) -> Self {
         let read = |window: &TimeWindow| {
@@ -35,20 +35,20 @@ impl EffectiveWindow {
         window.and_then(read).unwrap_or(Self::ALWAYS)
     }
 
-    /// Begin and end, in UTC.
+    /// Start and end, in UTC.
     #[must_use]
     pub fn times(&self) -> [Time; 2] {
         [self.begin, self.end].map(|second| Time::midnight().wrapping_add(Span::new().seconds(second)))
     }
 
-    /// The last begin of a window before a moment, or at it.
+    /// The latest start of a window at or before a moment.
     #[must_use]
     pub fn begin_of(&self, moment: Timestamp) -> Timestamp {
         let since = (moment.as_second() - self.begin).rem_euclid(DAY);
         Timestamp::from_second(moment.as_second() - since).unwrap_or(moment)
     }
 
-    /// How long it lasts.
+    /// The length of the window.
     #[must_use]
     pub fn length(&self) -> SignedDuration {
         SignedDuration::from_secs(if self.begin < self.end {
@@ -58,13 +58,13 @@ impl EffectiveWindow {
         })
     }
 
-    /// The time zone in which the owner wrote it.
+    /// The time zone in which the owner wrote the window.
     #[must_use]
     pub fn time_zone(&self) -> TimeZone {
         TimeZone::fixed(self.offset)
     }
 
-    /// Whether a moment lies in the window of its day.
+    /// Whether a moment is within the window.
     #[must_use]
     pub fn contains(&self, now: Timestamp) -> bool {
         let second = now.as_second().rem_euclid(DAY);
@@ -75,8 +75,8 @@ impl EffectiveWindow {
         }
     }
 
-    /// Between which moments the next wake-up is drawn, the end excluded: in the window of today if its begin is not over,
-    /// else in that of tomorrow. Of a window without any length it is always the one of today.
+    /// The interval from which the next wake-up is drawn, excluding its end: today's window if it has not started yet,
+    /// else tomorrow's. For an empty window, it is always today's.
     #[must_use]
     pub fn wake_up(&self, now: Timestamp) -> [Timestamp; 2] {
         let second = now.as_second().div_euclid(DAY) * DAY + self.begin;
@@ -86,7 +86,7 @@ impl EffectiveWindow {
     }
 }
 
-/// `220000+0100` as the second of the day in UTC, and the offset.
+/// Parses a time such as `220000+0100` to the second of the day in UTC, and the offset.
 fn time_of_day(text: &str) -> Option<(i64, Offset)> {
     let number = |from: usize| -> Option<i64> {
         let digits = text.get(from..from + 2)?;

@@ -1,14 +1,14 @@
-//! What a person says about machine types.
+//! The operator's decisions about machine types.
 
 use std::str::FromStr;
 
 use crate::offer::selection::matches;
 use crate::offer::suffix::DecisionError;
 
-/// Machine types that have these values of a capability: `Standard_D*=hypervisorType:gen1,gen2`.
+/// A decision about the values of a capability, for example `Standard_D*=hypervisorType:gen1,gen2`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeDecision {
-    /// Names; `*` stands for any text.
+    /// Names of machine types; `*` matches any text.
     pub machine_types: String,
     /// The capability.
     pub capability: String,
@@ -33,7 +33,7 @@ impl FromStr for TypeDecision {
 }
 
 impl TypeDecision {
-    /// Whether it is about a machine type.
+    /// Whether the decision applies to a machine type.
     pub(super) fn is_about(&self, machine_type: &str) -> bool {
         matches(&self.machine_types, machine_type)
     }

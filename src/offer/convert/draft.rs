@@ -9,7 +9,7 @@ use crate::capabilities::ARCHITECTURE;
 use crate::offer::lint::{Severity, lint};
 use crate::provider::Providers;
 
-/// Converts the document of a CloudProfile with the names of a draft.
+/// Converts the document of a CloudProfile that uses the names of a draft.
 ///
 /// # Errors
 /// As [`convert`](super::convert), and when the result would have an error, whether the draft had it or not. The paths are those of

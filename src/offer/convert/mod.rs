@@ -1,4 +1,5 @@
-//! From the old format to capabilities and back: both halves of a profile at once, with a proof.
+//! Converts both halves of a profile from the old format to capabilities and back, and proves that the result is
+//! equivalent.
 //!
 //! * `decisions`: what only a person can say;
 //! * `to_capabilities`, `to_old_format`: the two ways;
@@ -26,21 +27,21 @@ pub use super::suffix::{DecisionError, SuffixMeaning};
 pub use decisions::TypeDecision;
 pub use draft::{convert_draft, draft_member};
 
-/// Which way.
+/// The target format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Capabilities (GEP-33).
     Capabilities,
-    /// The format before.
+    /// The format before capabilities.
     Old,
 }
 
-/// What a person knows that a profile does not say.
+/// Facts that only the operator knows, because a profile does not have them.
 #[derive(Clone, Debug, Default)]
 pub struct Knowledge {
-    /// What version suffixes stand for, besides those that everybody uses.
+    /// The meaning of version suffixes, in addition to the commonly used ones.
     pub suffixes: Vec<SuffixMeaning>,
-    /// What machine types can do.
+    /// Capabilities of machine types.
     pub machine_types: Vec<TypeDecision>,
 }
 
@@ -48,26 +49,26 @@ pub struct Knowledge {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Conversion {
-    /// The profile.
+    /// The converted profile.
     pub profile: Value,
-    /// What could not be decided from the profile.
+    /// Decisions that the profile leaves open.
     pub undecided: Vec<Undecided>,
-    /// Questions that are answered differently because somebody said so, or because the new format says more.
+    /// Differences that the user's decisions or the new format's extra information cause.
     pub intended: Vec<Difference>,
-    /// Images that machine types can't have any more because somebody said that they can't run them.
+    /// Images that machine types lose because the user decided that they can't run them.
     pub given_up: Vec<Lost>,
-    /// What was compared; all other answers are the same.
+    /// The comparison that proves that everything else is equal.
     pub proof: EquivalenceCheck,
 }
 
-/// Something that a person has to decide.
+/// A decision that the user has to make.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Undecided {
-    /// What it is about: an image, a version, machine types.
+    /// The subject: an image, a version or machine types.
     pub subject: String,
-    /// What is open, and what was done for the time being.
+    /// The open question, and the assumption until it is answered.
     pub open: String,
-    /// How to say it.
+    /// How to answer it.
     pub advice: String,
 }
 
@@ -91,10 +92,10 @@ pub enum ConvertError {
     /// A decision is about a capability that the converted profile does not define.
     #[error("--decide: the profile would not define {0:?}; say what it stands for with --suffix")]
     UnknownCapability(String),
-    /// The result would not be the same, so there is none.
+    /// The result would not be equivalent, so none is returned.
     #[error("the result would not be equivalent; nothing is printed")]
     NotEquivalent(Box<EquivalenceCheck>),
-    /// The result has errors that the profile does not have, so there is none.
+    /// The result has errors that the profile does not have, so none is returned.
     #[error("the result would be refused; nothing is printed: {}", texts(.0))]
     Refused(Vec<Finding>),
 }
@@ -134,16 +135,16 @@ fn convert_today(
     }
 }
 
-/// As of a moment before every expiration: what has expired shall be converted as everything else.
+/// A time before every expiration, because expired versions are converted like all others.
 const SETTINGS: Settings = Settings {
     now: Timestamp::UNIX_EPOCH,
     soon: SignedDuration::ZERO,
     gates: FeatureGates { capabilities: true, lifecycle: true },
 };
-/// Most errors that are named.
+/// Maximum number of errors in a message.
 const NAMED: usize = 5;
 
-/// The profile that is converted.
+/// The profile to convert.
 struct Before {
     profile: Profile,
     offer: Offer,
@@ -152,18 +153,18 @@ struct Before {
 impl Before {
     fn read(document: &Value, providers: Providers) -> Result<Self, ProfileError> {
         let profile = Profile::read_completed(without_status(document), providers)?;
-        // The moment does not matter: which image belongs to whom does not change with time.
+        // Any time will do, because the choice of images does not depend on it.
         let offer = profile.offer(Timestamp::UNIX_EPOCH);
         Ok(Self { profile, offer })
     }
 
-    /// Compares the result with it.
+    /// Compares the result with the original profile.
     fn check(&self, converted: &Value, providers: Providers) -> Result<EquivalenceCheck, ProfileError> {
         let after = Profile::read_completed(converted.clone(), providers)?.offer(Timestamp::UNIX_EPOCH);
         Ok(compare(&Resolution::of(&self.offer), &Resolution::of(&after)))
     }
 
-    /// That `lint` finds no error in the result that it does not find in the profile.
+    /// Checks that `lint` finds no new errors in the result.
     fn check_refusals(&self, converted: &Value, providers: Providers) -> Result<(), ConvertError> {
         let lint = |document: &Value| lint(document, SETTINGS, providers).map(|report| report.findings);
         let (known, found) = (lint(&self.profile.document)?, lint(converted)?);
@@ -181,19 +182,19 @@ impl Before {
     }
 }
 
-/// Whether a finding of the profile says what an error of the result says.
+/// Whether an error of the result is the same as a finding of the profile.
 fn is_same(known: &Finding, error: &Finding) -> bool {
     if known.severity == Severity::Error {
-        // What is wrong with a version may be another rule's in the other format.
+        // A problem with a version may be reported by another rule in the other format.
         let is_of_same = !known.subject.is_empty() && known.subject == error.subject;
         return is_of_same || (known.rule == error.rule && known.reason == error.reason);
     }
-    // A flavor that a machine type lacks somewhere is a warning. The same lack is an error where a version of the old format
-    // has only that flavor. What Gardener refuses is never known by a warning.
+    // If some machine type lacks a flavor, that is a warning. It becomes an error if an old-format version has only
+    // that flavor. Errors that Gardener would reject never match a warning.
     known.rule == error.rule && error.refusal.is_none() && is_of_version(&known.subject, &error.subject)
 }
 
-/// Whether a subject is that version, or one with a suffix that was made of it.
+/// Whether a subject is that version, or a version with a suffix that was derived from it.
 fn is_of_version(version: &str, subject: &str) -> bool {
     let rest = subject.strip_prefix(version).filter(|_| !version.is_empty());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))

@@ -1,8 +1,8 @@
-//! From the old format to capabilities.
+//! Converts the old format to capabilities.
 //!
-//! No version disappears, because Shoots use them: a version with a suffix keeps its name and gets flavors with the
-//! capability that the suffix stands for. The version without it gets these flavors as well, behind its own ones, so that
-//! machine types which can't run its own image have one there, too.
+//! No version is removed, because Shoots use it. A version with a suffix keeps its name, and its flavors get the
+//! capability that the suffix denotes. The version without the suffix also gets these flavors, after its own, so
+//! that machine types that can't run its own image have one there, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,18 +23,18 @@ use crate::provider::Providers;
 use crate::provider::profile::Members;
 use crate::provider::profile::old_format::{capabilities_of, set_capabilities};
 
-/// The flavors of a version in one image entry of the provider's half.
+/// The flavors by version, for one image entry of the provider's half.
 type FlavorsOfVersion = Vec<(String, Vec<Members>)>;
 
-/// What is made of a profile.
+/// The state of a conversion.
 struct ToCapabilities<'a> {
     before: &'a Before,
     knowledge: &'a Knowledge,
-    /// Images whose versions with and without a suffix are left apart.
+    /// Images whose versions with and without a suffix are kept separate.
     apart: &'a BTreeSet<String>,
-    /// Capabilities that suffixes stand for, with their values in order of preference.
+    /// Capabilities that suffixes denote, with their values in order of preference.
     of_suffixes: Vec<CapabilityDefinition>,
-    /// The architectures of flavors that suffixes say something about.
+    /// The architectures of flavors in versions with a suffix.
     suffixed: BTreeSet<String>,
     undecided: Vec<Undecided>,
 }
@@ -64,7 +64,7 @@ pub(super) fn convert(
             before.check_refusals(&document, providers)?;
             return Ok(Conversion { profile: document, undecided, intended, given_up, proof: unexpected });
         }
-        // Where a version and its variant can't be brought together, they stay apart.
+        // If a version and its variant can't be merged, they are kept separate.
         let known = apart.len();
         apart.extend(sorted.unexpected.differences.iter().map(|difference| difference.image.clone()));
         if apart.len() == known {
@@ -110,7 +110,7 @@ impl ToCapabilities<'_> {
         document
     }
 
-    /// The flavors of every version of an image entry, several entries of a version in one.
+    /// The flavors of every version of an image entry. Several entries of a version are merged.
     fn flavors_of_image(&self, image: &Members) -> FlavorsOfVersion {
         let mut of_versions: FlavorsOfVersion = Vec::new();
         for version in versions(image) {
@@ -131,7 +131,7 @@ impl ToCapabilities<'_> {
         of_versions
     }
 
-    /// The versions of an image with the capabilities that their suffixes stand for.
+    /// The versions of an image with the capabilities that their suffixes denote.
     fn with_suffixes(&mut self, image: &str, mut listed: FlavorsOfVersion) -> FlavorsOfVersion {
         let names: Vec<String> = listed.iter().map(|(version, _)| version.clone()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -149,7 +149,8 @@ impl ToCapabilities<'_> {
             self.suffixed.extend(variants.iter().flat_map(architectures));
             let base = names.iter().position(|known| *known == base).and_then(|base| listed.get_mut(base));
             let Some((_, own)) = base else { continue };
-            // Where nobody can have them, they would only let machine types select the version without a suffix.
+            // Flavors without an image in any region would only make machine types admissible for the version without
+            // the suffix.
             variants.retain(|flavor| self.is_somewhere(flavor));
             let declared = &self.before.profile.spec.machine_capabilities;
             if self.apart.contains(image) || !join(own, &variants, &meaning, declared) {
@@ -179,7 +180,7 @@ impl ToCapabilities<'_> {
             || region_names(flavor).iter().any(|region| known.iter().any(|known| region == known.name.as_str()))
     }
 
-    /// What a suffix means, if the profile may say so: one that has capabilities already must have this one.
+    /// The meaning of a suffix, if the profile can express it: a profile with capabilities must define this one.
     fn usable_meaning(&self, suffix: &str) -> Option<SuffixMeaning> {
         let meaning = meaning_of(suffix, &self.knowledge.suffixes)?;
         let declared = &self.before.profile.spec.machine_capabilities;
@@ -189,8 +190,8 @@ impl ToCapabilities<'_> {
         (declared.is_empty() || (has(&meaning.value) && has(&meaning.without))).then_some(meaning)
     }
 
-    /// The value of the version without a suffix is preferred: then nothing changes for machine types of which nothing is
-    /// said.
+    /// The value of the version without the suffix is preferred, so that nothing changes for machine types without a
+    /// decision.
     fn define(&mut self, meaning: &SuffixMeaning) {
         if meaning.capability == ARCHITECTURE {
             return;
@@ -208,7 +209,7 @@ impl ToCapabilities<'_> {
         }
     }
 
-    /// Architectures in use, what suffixes stand for, what else the old format has words for, what was said of machine types.
+    /// Architectures in use, capabilities of suffixes, other capabilities of the old format, and values from decisions.
     fn definitions(&self, listed: &[(String, FlavorsOfVersion)]) -> Vec<CapabilityDefinition> {
         let declared = &self.before.profile.spec.machine_capabilities;
         if !declared.is_empty() {
@@ -301,7 +302,7 @@ impl ToCapabilities<'_> {
     }
 }
 
-/// Adds the flavors of a later entry, with the regions that no earlier one has an image for.
+/// Adds the flavors of a later entry, but only for regions without an image in earlier entries.
 fn add_regions(known: &mut Vec<Members>, later: Vec<Members>) {
     let taken: Vec<Value> = known.iter().flat_map(region_names).collect();
     for mut flavor in later {
@@ -318,9 +319,9 @@ fn add_regions(known: &mut Vec<Members>, later: Vec<Members>) {
     }
 }
 
-/// Puts the variants behind a version's own flavors. Where both have one for an architecture, the own one is named by what
-/// it is without the suffix; a variant for an architecture of its own comes along where the suffix says just that. Whether the
-/// version has the images of all of these then.
+/// Appends the variants to a version's own flavors. If both have a flavor for an architecture, the own one gets the
+/// value that the missing suffix denotes. A variant for another architecture is added only if the suffix denotes
+/// the architecture. Returns whether the version then has all images.
 fn join(
     own: &mut Vec<Members>,
     variants: &[Members],
@@ -349,8 +350,9 @@ fn join(
     has_all
 }
 
-/// Adds a variant to the flavors of a version. Beside one for the same machines nothing would decide between the two, so there
-/// it only adds regions without an image. Whether the version has all images of the variant then.
+/// Adds a variant to the flavors of a version. If a flavor for the same machines exists, nothing could decide between
+/// the two, so the variant only adds regions without an image. Returns whether the version then has all images of the
+/// variant.
 fn add_variant(own: &mut Vec<Members>, mut variant: Members, declared: &[CapabilityDefinition]) -> bool {
     let capabilities = capabilities_of(&variant);
     let is_same = |known: &Members| {
@@ -386,7 +388,7 @@ fn add_variant(own: &mut Vec<Members>, mut variant: Members, declared: &[Capabil
     has_all
 }
 
-/// Whether a flavor has no image but those of its regions.
+/// Whether a flavor has only images for regions.
 fn is_only_regional(flavor: &Members) -> bool {
     flavor.contains_key("regions") && flavor.keys().all(|member| member == "capabilities" || member == "regions")
 }
@@ -395,18 +397,18 @@ fn architectures(flavor: &Members) -> Vec<String> {
     capabilities_of(flavor).0.remove(ARCHITECTURE).unwrap_or_default()
 }
 
-/// Names one value of a capability in a flavor that does not name it.
+/// Sets the value of a capability in a flavor that does not set it.
 fn name_value(flavor: &mut Members, capability: &str, value: &str) {
     let mut capabilities = capabilities_of(flavor);
     capabilities.0.entry(capability.to_owned()).or_insert_with(|| vec![value.to_owned()]);
     set_capabilities(flavor, &capabilities);
 }
 
-/// A comparison, sorted by whether anybody meant it.
+/// The result of a comparison, split into intended and unexpected differences.
 struct SortedDifferences {
     intended: Vec<Difference>,
     given_up: Vec<Lost>,
-    /// What is left.
+    /// The remaining comparison, which should be equal.
     unexpected: EquivalenceCheck,
 }
 
@@ -416,7 +418,7 @@ impl SortedDifferences {
             |names: &[String]| names.iter().all(|name| decisions.iter().any(|decision| decision.is_about(name)));
         let differences = std::mem::take(&mut check.differences);
         let (intended, differences) = differences.into_iter().partition(|difference: &Difference| {
-            // What nobody could have before is gained.
+            // A combination that did not exist before is a gain.
             let had = difference.before.image.is_some() && difference.before.admitted;
             !had || decided(&difference.machine_types)
         });
@@ -430,7 +432,8 @@ impl SortedDifferences {
 mod tests {
     use super::*;
 
-    /// What becomes of a version with one flavor, and whether it has all images of the variant.
+    /// Joins a version with one flavor and a variant. Returns its flavors, and whether it has all images of the
+    /// variant.
     fn with_variant(own: &Value, variant: &Value) -> (Value, bool) {
         let definition = |name: &str, values: [&str; 2]| CapabilityDefinition {
             name: name.to_owned(),

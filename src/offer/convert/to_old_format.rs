@@ -1,7 +1,7 @@
-//! From capabilities back to the old format, for providers that do not know capabilities yet.
+//! Converts capabilities back to the old format, for providers without support for capabilities.
 //!
-//! The old format has one image per version and architecture. Where machine types get several, the version keeps the image
-//! that most of them get, and the others go to versions with a suffix.
+//! The old format has one image per version and architecture. If machine types get several images, the version keeps
+//! the one that most of them get, and the others become versions with a suffix.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,18 +23,18 @@ use crate::provider::explanation::capabilities_text;
 use crate::provider::profile::Members;
 use crate::provider::profile::old_format::{capabilities_of, set_capabilities};
 
-/// The classification that one version of a minor may have.
+/// Classification that only one version per minor may have.
 const SUPPORTED: &str = "supported";
 
-/// The image that some machine types of an architecture get of a version: one flavor, or one for each region.
+/// The image that some machine types of an architecture get for a version: one flavor, or one for each region.
 struct Variant {
     architecture: String,
     flavor: Members,
-    /// How many machine types get it.
+    /// Number of machine types that get it.
     types: usize,
 }
 
-/// What a version becomes.
+/// A version that is written.
 struct Written {
     version: String,
     entries: Vec<(String, Members)>,
@@ -43,7 +43,8 @@ struct Written {
 pub(super) fn convert(before: &Before, providers: Providers) -> Result<Conversion, ConvertError> {
     let of_core = before.offer.images.iter().map(|version| (version.image.clone(), version.version.clone()));
     let of_core = of_core.collect();
-    // What only the provider's half lists is written as if everybody could have it: machines may still run on it.
+    // Versions that only the provider's half lists are treated as if they were offered, because machines may still use
+    // them.
     let mut offer = before.offer.clone();
     offer.images.extend(before.profile.unlisted(&before.offer));
     let resolution = Resolution::of(&offer);
@@ -59,7 +60,7 @@ pub(super) fn convert(before: &Before, providers: Providers) -> Result<Conversio
     Ok(Conversion { profile, undecided, intended, given_up: Vec::new(), proof: check })
 }
 
-/// What the versions of an image become, by image and version.
+/// The versions that each version is converted to, by image and version.
 type Versions = BTreeMap<(String, String), Vec<Written>>;
 
 struct ToOldFormat<'a> {
@@ -90,7 +91,8 @@ impl ToOldFormat<'_> {
         document
     }
 
-    /// The versions that one version becomes: itself, and one with a suffix for each further image of an architecture.
+    /// The versions that a version is converted to: itself, and one with a suffix for each additional image of an
+    /// architecture.
     fn versions(&mut self, resolved: &ResolvedVersion<'_>) -> Vec<Written> {
         let (version, variants) = (resolved.offered, self.variants(resolved));
         let mut own: Vec<(String, Members)> = Vec::new();
@@ -99,12 +101,13 @@ impl ToOldFormat<'_> {
         for architecture in architectures {
             let mut of_architecture: Vec<&Variant> =
                 variants.iter().filter(|variant| variant.architecture == architecture).collect();
-            // What another version has anyway can be left to it; then the image that most machine types get.
+            // An image that another version also has may be omitted here. Among the rest, the image of most machine
+            // types comes first.
             of_architecture
                 .sort_by_key(|variant| (self.is_elsewhere(version, &variant.flavor), std::cmp::Reverse(variant.types)));
             let Some((kept, others)) = of_architecture.split_first() else { continue };
             let entry = (architecture.clone(), kept.flavor.clone());
-            // Where a version has one image, that of another architecture needs a version of its own.
+            // In formats with one image per version, another architecture's image needs its own version.
             let shares = self.before.profile.format.tells_architectures()
                 || own.iter().all(|(_, known)| without_capabilities(known) == without_capabilities(&kept.flavor));
             let prefix = if shares { String::new() } else { format!("{architecture}-") };
@@ -126,7 +129,7 @@ impl ToOldFormat<'_> {
         written
     }
 
-    /// The images of a version by architecture, each once.
+    /// The distinct images of a version, by architecture.
     fn variants(&self, version: &ResolvedVersion<'_>) -> Vec<Variant> {
         let mut variants: Vec<Variant> = Vec::new();
         let groups = self.resolution.groups().iter();
@@ -146,8 +149,8 @@ impl ToOldFormat<'_> {
         variants
     }
 
-    /// The images of an architecture that no machine type gets, as one flavor: in each region the first. Without them a
-    /// version, an image or a region could be left without any, which Gardener refuses.
+    /// Adds the images of architectures without machine types, as one flavor per architecture with the first image in
+    /// each region. Otherwise a version, an image or a region could be left without images, which Gardener rejects.
     fn add_architectures_of_nobody(&self, version: &OfferedVersion, variants: &mut Vec<Variant>) {
         let had: BTreeSet<String> = variants.iter().map(|variant| variant.architecture.clone()).collect();
         for mut flavor in self.documents_of(version) {
@@ -162,7 +165,7 @@ impl ToOldFormat<'_> {
         }
     }
 
-    /// All flavors of a version as they stand in the provider's half, also those of regions that the profile does not have.
+    /// All flavors of a version in the provider's half, also those for regions that the profile does not have.
     fn documents_of(&self, version: &OfferedVersion) -> impl Iterator<Item = Members> {
         let images = objects(&self.before.profile.document, PROVIDER_IMAGES);
         let entries = images.filter(|image| text(image, "name") == version.image).flat_map(versions);
@@ -173,7 +176,7 @@ impl ToOldFormat<'_> {
         })
     }
 
-    /// What a group gets of a version, as one flavor: in each region its image there.
+    /// The images that a group gets for a version, as one flavor with the image of each region.
     fn flavor_of(&self, version: &ResolvedVersion<'_>, group: &TypeGroup<'_>) -> Option<Members> {
         let mut joined: Option<Members> = None;
         for available in &version.availability {
@@ -182,7 +185,7 @@ impl ToOldFormat<'_> {
             if let Some(Value::Array(regions)) = flavor.get_mut("regions") {
                 regions.retain(|region| region["name"].as_str().is_some_and(|name| available.regions.contains(&name)));
                 if regions.is_empty() {
-                    // It has images only in regions that the profile does not have.
+                    // It only has images for regions that the profile does not have.
                     continue;
                 }
             }
@@ -194,7 +197,7 @@ impl ToOldFormat<'_> {
         joined
     }
 
-    /// A flavor as it stands in the provider's half; of an old-format version the one that it stands for.
+    /// A flavor in the provider's half; for an old-format version, the equivalent flavor.
     fn document_of(&self, version: &OfferedVersion, flavor: usize) -> Option<Members> {
         let offered = version.flavors.get(flavor)?;
         let members = at_path(&self.before.profile.document, &offered.path)?.as_object()?;
@@ -210,8 +213,8 @@ impl ToOldFormat<'_> {
         flavors.find(|flavor| capabilities_of(flavor).values(ARCHITECTURE) == architecture)
     }
 
-    /// Whether another version of the image, which can be selected if this one can, has this image as its only one for an
-    /// architecture.
+    /// Whether another version of the image has this image as its only one for an architecture. If this version can be
+    /// selected, the other one must be selectable, too.
     fn is_elsewhere(&self, version: &OfferedVersion, flavor: &Members) -> bool {
         let image = without_capabilities(flavor);
         let entries = objects(&self.before.profile.document, PROVIDER_IMAGES)
@@ -229,7 +232,7 @@ impl ToOldFormat<'_> {
         })
     }
 
-    /// A suffix for an image beside another: the first value that it lists and the other does not.
+    /// A suffix that distinguishes an image from the kept one: the first value that only the other flavor lists.
     fn suffix(&self, kept: &Members, other: &Members) -> String {
         let definitions = &self.before.offer.definitions;
         let [kept, other] = [kept, other].map(|flavor| with_defaults(&capabilities_of(flavor), definitions));
@@ -246,7 +249,8 @@ impl ToOldFormat<'_> {
         "other".to_owned()
     }
 
-    /// Flavors that nobody gets have no place in the old format, unless another version has their image.
+    /// Reports flavors that no machine type gets. The old format can't express them, unless another version has their
+    /// image.
     fn report_left_out(&mut self, version: &OfferedVersion, variants: &[Variant]) {
         for (position, offered) in version.flavors.iter().enumerate() {
             let Some(flavor) = self.document_of(version, position) else { continue };
@@ -267,7 +271,8 @@ impl ToOldFormat<'_> {
         }
     }
 
-    /// Images that the old format has no words for are left out. If machine types need them, there is no result.
+    /// Reports images that the old format can't express. They are left out; if machine types need them, the conversion
+    /// fails.
     fn report_unwritable(&mut self, image: &str, becomes: &[Written]) {
         let format = self.before.profile.format;
         for Written { version, entries } in becomes {
@@ -287,7 +292,8 @@ impl ToOldFormat<'_> {
             let becomes = written.get(&title).into_iter().flatten();
             let write = |becoming: &Written| {
                 let mut version = version.clone();
-                // Gardener refuses two that say that they are supported; one that says nothing is supported, too.
+                // Gardener allows one supported version per minor. A version without a classification is also
+                // supported.
                 if becoming.version != text(&version, "version") && text(&version, "classification") == SUPPORTED {
                     version.remove("classification");
                 }
@@ -306,7 +312,7 @@ impl ToOldFormat<'_> {
         let format = self.before.profile.format;
         let mut done: BTreeSet<(String, String)> = BTreeSet::new();
         replace_versions(document, PROVIDER_IMAGES, |title, mut version| match written.get(&title) {
-            // What nobody is offered, and is in the old format, stays; an empty list says nothing.
+            // A version that is not offered keeps its old format; an empty list of flavors is removed.
             None => {
                 version.remove("capabilityFlavors");
                 vec![version]
@@ -330,7 +336,7 @@ impl ToOldFormat<'_> {
         let types: Vec<(&str, &Capabilities)> = types.map(|known| (known.name.as_str(), &known.capabilities)).collect();
         let is_declared =
             |name: &String| profile.spec.machine_capabilities.iter().any(|definition| definition.name == *name);
-        // What the profile does not define has no effect, so the old format must not say it either.
+        // Capabilities that the profile does not define have no effect, so the old format must not set them.
         if self.before.offer.effects.iter().all(is_declared)
             && let Some(config) = document.pointer_mut("/spec/providerConfig").and_then(Value::as_object_mut)
         {
@@ -338,7 +344,7 @@ impl ToOldFormat<'_> {
         }
     }
 
-    /// Capabilities of machine types that the old format has no word for.
+    /// Reports capabilities of machine types that the old format can't express.
     fn report_what_is_lost(&mut self) {
         let offer = &self.before.offer;
         let names = offer.definitions.iter().map(|definition| &definition.name);
@@ -360,7 +366,7 @@ impl ToOldFormat<'_> {
     }
 }
 
-/// Puts other versions in the place of each version of a list of images.
+/// Replaces each version in a list of images by the versions that `replacement` returns.
 fn replace_versions(
     document: &mut Value,
     pointer: &str,
@@ -377,13 +383,13 @@ fn replace_versions(
     }
 }
 
-/// Whether every region of a flavor stands in another one with the same image.
+/// Whether all regions of `part` are in `whole` with the same image.
 fn is_part(whole: &Members, part: &Members) -> bool {
     let whole = regions(whole);
     regions(part).iter().all(|region| whole.contains(region))
 }
 
-/// The architecture of a flavor; where it names none, Gardener's default.
+/// The architecture of a flavor, or Gardener's default if it has none.
 fn architecture_of(flavor: &Members) -> String {
     let named = capabilities_of(flavor).0.remove(ARCHITECTURE).and_then(|values| values.into_iter().next());
     named.unwrap_or_else(|| DEFAULT_ARCHITECTURE.to_owned())

@@ -1,4 +1,4 @@
-//! Capabilities that are defined and don't do what their author expects.
+//! Defined capabilities that do not have the expected effect.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Where maintenance takes pools and control planes when their version expires, and where that is nowhere (docs/versions.md).
+//! The versions that maintenance moves pools and control planes to when their version expires, and versions without
+//! such a successor (docs/versions.md).
 
 use std::collections::BTreeMap;
 
@@ -132,7 +133,7 @@ impl<'a> Lint<'a> {
         self.find(Rule::ForcedIntoNothing, &from.offered.path, from.offered.title(), reason, advice);
     }
 
-    /// What becomes of control planes when their version expires, and of those that want to go on by themselves.
+    /// Reports the effects on control planes when their version expires, and minors from which no update is possible.
     pub(super) fn kubernetes(&mut self, catalog: &VersionCatalog<'_>) {
         let gaps = self.minor_gaps(catalog);
         for (index, listed) in catalog.kubernetes.iter().enumerate() {
@@ -214,7 +215,8 @@ impl<'a> Lint<'a> {
         gaps.into_iter().map(|((minor, _), _)| *minor).collect()
     }
 
-    /// At the very moment it is still to come: a stage counts strictly after its begin.
+    /// Whether a version expires soon. At the time `expires` itself it has not expired yet, because a stage begins
+    /// strictly after its time.
     pub(super) fn is_soon(&self, expires: Timestamp) -> bool {
         let left = expires.duration_since(self.settings.now);
         left >= SignedDuration::ZERO && left <= self.settings.soon
@@ -279,7 +281,7 @@ pub(super) fn kubernetes_title(listed: &ListedVersion<'_>) -> String {
     format!("Kubernetes {}", listed.text)
 }
 
-/// `3 days (2027-03-31)`.
+/// A text such as `3 days (2027-03-31)`.
 pub(super) fn in_days(expires: Timestamp, now: Timestamp) -> String {
     let days = expires.duration_since(now).as_hours() / 24;
     format!("{} ({})", count(usize::try_from(days).unwrap_or_default(), "day"), day(expires))

@@ -1,4 +1,4 @@
-//! What `lint` has to say: where, how bad, why, and what would help.
+//! The findings of `lint`: location, severity, reason and advice.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use serde::Serialize;
 use crate::api::bounded_text::enumerated;
 use crate::api::gotext::field::FieldErrorType;
 
-/// How bad a finding is. The order is that of printing: the worst first.
+/// The severity of a finding. The order is that of printing, with the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Severity {
-    /// The profile is refused, or machines that Gardener admits get no image.
+    /// The profile is rejected, or machines that Gardener admits get no image.
     Error,
-    /// Something does not do what its author wants, or will stop to work.
+    /// Something does not have the expected effect, or will stop working.
     Warning,
-    /// Something to know before the next change.
+    /// Useful to know before the next change.
     Note,
 }
 
 impl Severity {
-    /// The word for it.
+    /// The word for it in output.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -31,32 +31,32 @@ impl Severity {
     }
 }
 
-/// One thing about a profile.
+/// A finding about a profile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// Which rule found it.
+    /// The rule that found it.
     pub rule: Rule,
-    /// The field.
+    /// The path of the field.
     pub path: String,
-    /// What the field belongs to, as people call it: `gardenlinux 1877.3.0`, the name of a machine type.
+    /// The name of the object that the field belongs to, such as `gardenlinux 1877.3.0` or a machine type.
     pub subject: String,
-    /// What is the case, and what follows from it.
+    /// The problem and its consequence.
     pub reason: String,
-    /// What would help.
+    /// How to correct it.
     pub advice: String,
-    /// What is wrong with the field, where it is refused.
+    /// The type of the error, if the field is rejected.
     #[serde(skip)]
     pub(in crate::offer) refusal: Option<FieldErrorType>,
 }
 
 impl Finding {
-    /// Where it stands among others: the worst first, then by rule, then in the order of the document. That a field is
-    /// missing comes before what is wrong with its being empty.
+    /// Sort key: by severity, by rule, then in the order of the document. The error that a field is missing precedes
+    /// errors about its empty value.
     pub(super) fn place(&self) -> (Severity, Rule, Vec<String>, Option<FieldErrorType>, String) {
         let steps = self.path.split('[').map(|step| match step.split_once(']') {
-            // As wide as any index, so that 10 comes behind 9.
+            // Padded to the width of the largest index, so that 10 follows 9.
             Some((index, member)) => format!("{index:0>10}{member}"),
             None => step.to_owned(),
         });
@@ -65,10 +65,10 @@ impl Finding {
     }
 }
 
-/// Makes the rules from one table: `/// what it finds`, name, usual severity, id, title.
+/// Defines the rules in one table: `/// what it finds`, name, usual severity, id, title.
 macro_rules! rules {
     ($($(#[$meaning:meta])* $rule:ident = $severity:ident $id:literal: $title:literal,)*) => {
-        /// The rules, in the order in which a person should look at what they find.
+        /// The rules, in the order in which their findings should be read.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Rule {
             $($(#[$meaning])* $rule,)*
@@ -86,14 +86,14 @@ macro_rules! rules {
                 }
             }
 
-            /// How bad what it finds usually is.
+            /// The usual severity of its findings.
             pub(super) fn severity(self) -> Severity {
                 match self {
                     $(Self::$rule => Severity::$severity,)*
                 }
             }
 
-            /// What it is about, in a few words.
+            /// Its subject, in a few words.
             #[must_use]
             pub fn title(self) -> &'static str {
                 match self {
@@ -107,17 +107,17 @@ macro_rules! rules {
 rules! {
     /// The document can't be decoded.
     Unreadable = Error "unreadable": "A member has the wrong type",
-    /// A member that nobody knows.
+    /// A field does not exist.
     UnknownMember = Error "unknown-member": "A member that does not exist",
-    /// Gardener refuses a field outside of images, machine types and capabilities.
+    /// Gardener rejects a field outside of images, machine types and capabilities.
     ProfileRefused = Error "profile-refused": "Gardener refuses the profile",
-    /// Gardener refuses `machineCapabilities`.
+    /// Gardener rejects `machineCapabilities`.
     DefinitionRefused = Error "definition-refused": "Gardener refuses a capability",
-    /// Gardener refuses a machine type.
+    /// Gardener rejects a machine type.
     MachineTypeRefused = Error "machine-type-refused": "Gardener refuses a machine type",
-    /// Gardener refuses an image or a version.
+    /// Gardener rejects an image or a version.
     ImageRefused = Error "image-refused": "Gardener refuses an image",
-    /// The provider refuses its half.
+    /// The provider rejects its half.
     ProviderConfigRefused = Error "provider-config-refused": "The provider refuses its half",
     /// A version or flavor of core's half has no image in the provider's.
     MappingMissing = Error "mapping-missing": "An image has no counterpart in the provider config",
@@ -145,11 +145,11 @@ rules! {
     KubernetesExpiresSoon = Warning "kubernetes-expires-soon": "A version of Kubernetes expires soon",
     /// A version expires soon.
     ExpiresSoon = Warning "expires-soon": "A version expires soon",
-    /// The object is near to the size that can be stored.
+    /// The object nearly has the maximum size that can be stored.
     Size = Warning "size": "The object becomes too large",
     /// A capability has no effect, although its name or values suggest one.
     WithoutEffect = Warning "without-effect": "A capability does not do what it says",
-    /// Flavors can run the same.
+    /// Flavors have the same capabilities.
     IdenticalFlavors = Warning "identical-flavors": "Flavors can run the same",
     /// No machine type can use a version.
     UnusedVersion = Warning "unused-version": "No machine type can use a version",
@@ -157,7 +157,7 @@ rules! {
     UnreachableFlavor = Warning "unreachable-flavor": "No machine type gets a flavor",
     /// A flavor has no image in some regions.
     MissingRegion = Warning "missing-region": "A flavor has no image in some regions",
-    /// Images for a region that the profile does not have.
+    /// A flavor has images for a region that the profile does not have.
     UnknownRegion = Warning "unknown-region": "Images for a region that the profile does not have",
     /// Two versions point to one image.
     SameImage = Warning "same-image": "Two versions point to one image",
@@ -169,9 +169,9 @@ rules! {
     UnlistedFlavor = Warning "unlisted-flavor": "The provider config has a flavor that is not offered",
     /// The provider's half lists something several times.
     ListedTwice = Warning "listed-twice": "The provider config lists something twice",
-    /// A version suffix stands for a capability.
+    /// A version suffix denotes a capability.
     VersionSuffix = Warning "version-suffix": "A version suffix stands for a capability",
-    /// A deprecated version has no end.
+    /// A deprecated version never expires.
     DeprecatedWithoutExpiry = Note "deprecated-without-expiry": "A deprecated version never expires",
     /// Several versions of a minor are supported.
     TwoSupported = Note "two-supported": "Several versions of a minor are supported",
@@ -179,9 +179,9 @@ rules! {
     Expired = Note "expired": "A version has expired",
     /// A capability has the values true and false.
     TrueOrFalse = Note "true-or-false": "A capability is only true or false",
-    /// Gardener refuses what the provider's webhook fills in.
+    /// Gardener rejects the profile unless the provider's webhook sets flavors.
     FilledIn = Note "filled-in": "The provider's webhook has to fill something in",
-    /// Nobody here knows the provider.
+    /// No known provider has this type.
     UnknownProvider = Note "unknown-provider": "The provider's half is not checked",
     /// The order of preference decides.
     OrderSensitive = Note "order-sensitive": "The order of preference decides",
@@ -199,7 +199,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// Names in a sentence: the first few, and how many more.
+/// Names for a sentence: the first few, and how many more there are.
 pub(in crate::offer) fn some_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     const NAMED: usize = 4;
     let names: Vec<&str> = names.into_iter().collect();
@@ -212,12 +212,12 @@ pub(in crate::offer) fn some_of<'a>(names: impl IntoIterator<Item = &'a str>) ->
     }
 }
 
-/// `1 machine type`, `2 machine types`.
+/// A number with its noun, such as `1 machine type` or `2 machine types`.
 pub(super) fn count(number: usize, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
 }
 
-/// `2 machine types (a and b)`.
+/// Names of machine types with their number, such as `2 machine types (a and b)`.
 pub(super) fn machine_types(names: &[&str]) -> String {
     format!("{} ({})", count(names.len(), "machine type"), some_of(names.iter().copied()))
 }

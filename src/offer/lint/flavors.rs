@@ -1,4 +1,4 @@
-//! Flavors that tie, that can run the same, and that nobody gets.
+//! Flavors that tie, that have the same capabilities, or that no machine type gets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,13 +11,13 @@ use crate::offer::offered::{Defect, OfferedFlavor, OfferedVersion};
 use crate::offer::resolution::{Availability, FlavorChoice, ResolvedVersion, TypeGroup};
 use crate::provider::explanation::capabilities_text;
 
-/// Which flavors of a version machine types get.
+/// How machine types use the flavors of a version.
 #[derive(Default)]
 struct FlavorUse {
     chosen: BTreeSet<usize>,
-    /// Flavors that machines can't start from, with the groups that would.
+    /// Flavors that machines can't start from, with the groups for which they are chosen.
     unusable: BTreeMap<usize, BTreeSet<usize>>,
-    /// Flavors that tie, with the groups that get nothing because of it.
+    /// Flavors that tie, with the groups that get no image because of it.
     tied: BTreeMap<Vec<usize>, BTreeSet<usize>>,
 }
 
@@ -28,7 +28,7 @@ impl FlavorUse {
 }
 
 impl Lint<'_> {
-    /// Finds versions that no machine type can use, ties, equal flavors and those that nobody gets.
+    /// Reports versions that no machine type can use, ties, equal flavors, and flavors that no machine type gets.
     pub(super) fn flavors(&mut self) {
         for resolved in self.resolution.versions().iter().filter(|version| !version.offered.is_expired()) {
             let (version, uses) = (resolved.offered, self.flavor_use(resolved));
@@ -129,7 +129,7 @@ impl Lint<'_> {
         self.find(Rule::Tie, path(version, last), version.title(), reason, advice);
     }
 
-    /// Pairs of flavors that list the same and meet in a region.
+    /// Pairs of flavors with the same capabilities and a common region.
     fn equal_flavors(&self, version: &ResolvedVersion<'_>) -> Vec<(usize, usize)> {
         let definitions = &self.offer().definitions;
         let defaulted: Vec<Capabilities> =
@@ -163,7 +163,7 @@ impl Lint<'_> {
         self.find(Rule::UnreachableFlavor, &offered.path, version.offered.title(), reason, advice);
     }
 
-    /// A group that the flavor fits, what the group gets instead, and the value that decided.
+    /// A group that the flavor fits, the flavor that the group gets instead, and the value that decided.
     fn preferred_to(&self, version: &ResolvedVersion<'_>, flavor: usize) -> Option<(&TypeGroup<'_>, usize, String)> {
         for available in &version.availability {
             let Some(place) = available.flavors.iter().position(|known| *known == flavor) else { continue };
@@ -192,7 +192,7 @@ fn requirements_of(version: &OfferedVersion, flavor: usize) -> String {
     version.flavors.get(flavor).map(|flavor| requirements(&flavor.capabilities)).unwrap_or_default()
 }
 
-/// What a flavor runs on, in words.
+/// The capabilities that a flavor requires, as text.
 pub(super) fn requirements(capabilities: &Capabilities) -> String {
     let text = capabilities_text(capabilities);
     if text.is_empty() { "every capability".to_owned() } else { text }

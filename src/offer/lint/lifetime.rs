@@ -14,7 +14,7 @@ use crate::offer::resolution::ResolvedVersion;
 use crate::versions::candidates::unfit_in_place;
 use crate::versions::catalog::{ListedImage, ListedVersion, VersionCatalog};
 
-/// A version, where it stands, and whether it says itself that it is supported.
+/// A version with its path, and whether its classification is explicitly `supported`.
 struct VersionOfList<'l> {
     path: String,
     listed: &'l ListedVersion<'l>,

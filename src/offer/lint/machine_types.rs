@@ -1,4 +1,4 @@
-//! Machine types without an image, and lists that nothing can match.
+//! Machine types without an image, and empty lists that nothing can match.
 
 use super::Lint;
 use super::finding::{Rule, count, machine_types, some_of};
@@ -15,7 +15,7 @@ impl<'a> Lint<'a> {
         self.admitted_without_image();
     }
 
-    /// Whether machines of a group can be had with a version in at least one region.
+    /// Whether machines of a group can use a version in at least one region.
     pub(super) fn can_have(&self, group: &TypeGroup<'_>, version: &ResolvedVersion<'_>) -> bool {
         let gets = |available| self.resolution.chosen(group, available).is_some();
         self.resolution.admits(version.offered, group) && version.availability.iter().any(gets)
@@ -58,7 +58,7 @@ impl<'a> Lint<'a> {
         }
     }
 
-    /// Not the machine types are wrong where there is no version to choose.
+    /// Reports that no version can be selected. The machine types themselves are not wrong.
     fn nothing_to_select(&mut self) {
         let offer = self.offer();
         let types = offer.machine_types.iter().filter(|machine_type| machine_type.usable).count();
@@ -79,7 +79,7 @@ impl<'a> Lint<'a> {
         self.find(Rule::MachineTypeWithoutImage, "spec.machineImages", "", reason, advice);
     }
 
-    /// The flavor of a version that lacks the least for a machine.
+    /// The flavor of a version with the fewest mismatches for a machine.
     fn nearest(&self, machine: &Capabilities, version: &OfferedVersion) -> Option<(usize, Vec<Mismatch>)> {
         let definitions = &self.offer().definitions;
         let flavors = version.flavors.iter().enumerate();
@@ -88,7 +88,8 @@ impl<'a> Lint<'a> {
         missed.filter(|(_, mismatches)| !mismatches.is_empty()).min_by_key(|(_, mismatches)| distance(mismatches))
     }
 
-    /// Core's half and the provider's are compared flavor by flavor on admission, but not for what machine types can do.
+    /// Reports versions that Gardener admits but that have no image. Admission compares the flavors of both halves, but
+    /// not with the machine types.
     fn admitted_without_image(&mut self) {
         for ResolvedVersion { offered: version, availability } in self.resolution.versions() {
             if !version.classification.is_active() || version.flavors.is_empty() {
@@ -139,7 +140,7 @@ impl<'a> Lint<'a> {
     }
 }
 
-/// How far a flavor is from a machine: another architecture is farther than anything else.
+/// The distance of a flavor from a machine. Another architecture is farther away than any other mismatch.
 fn distance(mismatches: &[Mismatch]) -> (bool, usize) {
     (mismatches.iter().any(|mismatch| mismatch.capability == ARCHITECTURE), mismatches.len())
 }
@@ -148,7 +149,7 @@ fn empty_lists(capabilities: &Capabilities) -> impl Iterator<Item = &str> {
     capabilities.0.iter().filter(|(_, values)| values.is_empty()).map(|(name, _)| name.as_str())
 }
 
-/// `needs hypervisorType={gen1}, the machine type has {gen2}`.
+/// A text such as `needs hypervisorType={gen1}, where the machine type has {gen2}`.
 fn mismatch_text(mismatches: &[Mismatch]) -> String {
     let texts = mismatches.iter().map(|mismatch| {
         let needed = Capabilities::from_iter([(mismatch.capability.as_str(), mismatch.offered.iter())]);

@@ -1,4 +1,4 @@
-//! What the provider's half of a profile has in excess of core's. The other direction is refused on admission.
+//! Entries in the provider's half that core's half lacks. The other direction is rejected on admission.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ impl Lint<'_> {
                 return true;
             }
             if declared.is_empty() || version.old_format {
-                // Only the architecture can be told apart in core's half.
+                // Core's half distinguishes flavors only by architecture.
                 let named = flavor.capabilities.values(ARCHITECTURE).unwrap_or_default();
                 return named.is_empty() || named.iter().any(|named| architectures.contains(named));
             }
@@ -76,8 +76,8 @@ impl Lint<'_> {
         offered.map(|offered| offered.architectures.clone()).unwrap_or_default()
     }
 
-    /// In the old format a version may come once per architecture, where all entries count; anything else is asking for trouble, because admission
-    /// looks at one entry and Workers at all of them.
+    /// Reports versions that are listed several times, because admission reads one entry and Workers read all. In the
+    /// old format, one entry per architecture is allowed.
     fn listed_twice(&mut self, listed: &[ListedVersion<'_>]) {
         let mut places: BTreeMap<(&str, &str), Vec<&ListedVersion<'_>>> = BTreeMap::new();
         for version in listed {

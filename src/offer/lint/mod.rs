@@ -1,4 +1,5 @@
-//! What is wrong with a CloudProfile, or will be: what Gardener and the provider refuse, and what they don't see.
+//! Finds problems of a CloudProfile: errors for which Gardener and the provider reject it, and problems that they do
+//! not detect.
 //!
 //! * `reading`: what can't be decoded; `refusals`: what is refused; `mapping`: the two halves against each other;
 //! * `namespaced`: the same for a NamespacedCloudProfile and the CloudProfile that it extends;
@@ -41,25 +42,25 @@ use reading::{Reading, is_below_one_of};
 pub(super) use size::stored_bytes;
 pub use size::{ImageCost, Prunable, Size};
 
-/// How to judge.
+/// Settings of a lint.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The moment.
+    /// The time for which versions are classified.
     pub now: Timestamp,
     /// A version that expires within this time expires soon.
     pub soon: SignedDuration,
-    /// What Gardener's API server has switched on.
+    /// Feature gates of Gardener's API server.
     pub gates: FeatureGates,
 }
 
-/// What there is to say about a profile.
+/// The findings about a profile.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Name of the profile.
     pub profile: String,
-    /// The worst first.
+    /// Findings, the most severe first.
     pub findings: Vec<Finding>,
-    /// How large it is.
+    /// The size of the stored object.
     pub size: Size,
 }
 
@@ -72,7 +73,7 @@ impl Report {
     }
 }
 
-/// Everything that the rules look at.
+/// The input of all rules, and their findings.
 struct Lint<'a> {
     settings: Settings,
     profile: &'a Profile,
@@ -80,11 +81,10 @@ struct Lint<'a> {
     findings: Vec<Finding>,
 }
 
-/// Judges the document of a CloudProfile, as far as it can be read: what can't is a finding, and so is a provider that nobody
-/// here knows.
+/// Lints the document of a CloudProfile. Fields that can't be decoded and an unknown provider are reported as findings.
 ///
 /// # Errors
-/// When nothing can be decoded.
+/// If core's half can't be decoded.
 pub fn lint(document: &Value, settings: Settings, providers: Providers) -> Result<Report, ProfileError> {
     let Reading { profile, as_written, knows_images, findings: unreadable } = Reading::of(document, providers)?;
     let offer: Offer = profile.offer(settings.now);
@@ -141,7 +141,7 @@ impl<'a> Lint<'a> {
         self.find_as(rule.severity(), rule, path, subject, reason, advice);
     }
 
-    /// A finding that is better or worse than its rule usually is.
+    /// Adds a finding with another severity than its rule's.
     fn find_as(
         &mut self,
         severity: Severity,
@@ -159,7 +159,7 @@ impl<'a> Lint<'a> {
         self.resolution.offer()
     }
 
-    /// Names of the machine types of some groups.
+    /// Names of the machine types in some groups.
     fn names<'n>(&self, groups: impl IntoIterator<Item = &'n usize>) -> Vec<&'a str> {
         let groups = groups.into_iter().filter_map(|group| self.resolution.groups().get(*group));
         groups.flat_map(TypeGroup::names).collect()

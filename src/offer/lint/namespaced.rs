@@ -1,5 +1,5 @@
-//! What is wrong with a NamespacedCloudProfile beside the CloudProfile that it extends: what Gardener's admission and the
-//! provider's refuse, what Gardener leaves out without a word, and what comes of both together.
+//! Lints a NamespacedCloudProfile together with its parent CloudProfile: what Gardener's and the provider's admission
+//! reject, what Gardener silently ignores, and findings about the merged profile.
 
 use serde_json::Value;
 
@@ -19,14 +19,14 @@ use crate::offer::profile::{ProfileError, spec_of};
 use crate::provider::Providers;
 use crate::provider::profile::ProfileConfig;
 
-/// Where what comes of both together is kept.
+/// Path of the merged profile.
 const MERGED: &str = "status.cloudProfileSpec";
 
-/// Judges the document of a NamespacedCloudProfile that is about to be made, beside that of its parent. What the parent has
-/// by itself is not told again.
+/// Lints the document of a NamespacedCloudProfile before its creation, together with its parent. Findings that the
+/// parent has by itself are not repeated.
 ///
 /// # Errors
-/// When the parent can't be read; what can't be read of the NamespacedCloudProfile is a finding.
+/// If the parent can't be read. Unreadable fields of the NamespacedCloudProfile are findings.
 pub fn lint_namespaced(
     document: &Value,
     parent_document: &Value,
@@ -49,7 +49,7 @@ pub fn lint_namespaced(
     };
     let mut findings = left_out(&written, settings);
     let named = Named { machine_types: &written.machine_types, images: &written.machine_images, config: &*config };
-    // What is wrong with both together is found below, with what lies beside it.
+    // Errors in the merged profile are reported below, together with its other findings.
     let Refusals { own, .. } = validate_namespaced(written.clone(), parent.clone(), None, settings.gates, settings.now);
     findings.extend(own.0.iter().map(|error| refused_by_gardener(error, &named)));
     let of_provider = config.validate_namespaced(&written, &parent);
@@ -74,7 +74,7 @@ pub fn lint_namespaced(
     Ok(Report::of(document, findings))
 }
 
-/// New images that don't say how they are updated. A CloudProfile gets a default; what Gardener merges gets none.
+/// New images without an update strategy. Gardener sets a default in CloudProfiles, but not in merged profiles.
 fn without_strategy(
     spec: &NamespacedProfileSpec,
     parent: &ProfileSpec,
@@ -88,7 +88,7 @@ fn without_strategy(
     of_strategy.map(|error| refused_by_gardener(error, &named)).collect()
 }
 
-/// New versions that can't be used any more, or not yet.
+/// Reports new versions that have expired, or whose first stage has not begun.
 fn left_out(spec: &NamespacedProfileSpec, settings: Settings) -> Vec<Finding> {
     let finding = |path: String, subject: String| Finding {
         severity: Severity::Warning,
@@ -116,7 +116,7 @@ fn left_out(spec: &NamespacedProfileSpec, settings: Settings) -> Vec<Finding> {
     findings
 }
 
-/// Whether the parent has the same; positions may have moved.
+/// Whether the parent has the same finding. Paths are ignored, because positions may differ.
 fn is_known(finding: &Finding, known: &[Finding]) -> bool {
     known
         .iter()

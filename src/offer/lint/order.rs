@@ -1,6 +1,6 @@
-//! Choices that hang on the order of capabilities or of their values alone.
+//! Choices that depend only on the order of capabilities or of their values.
 //!
-//! Another order gives the same classes other images: the nodes there are keep theirs, every new one differs.
+//! In another order, the same classes have other images: existing nodes keep theirs, new nodes differ.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,7 +11,7 @@ use crate::capabilities::best_flavor;
 use crate::offer::offered::OfferedVersion;
 use crate::offer::resolution::{Availability, TypeGroup};
 
-/// A choice that several flavors of a version compete for.
+/// A choice between several flavors of a version that fit.
 struct ContestedChoice<'a> {
     group: &'a TypeGroup<'a>,
     version: &'a OfferedVersion,
@@ -19,7 +19,7 @@ struct ContestedChoice<'a> {
     chosen: usize,
 }
 
-/// Choices that another order decides otherwise, with the flavor that would win.
+/// Choices that change in another order, with the flavor that would be chosen.
 type Changed<'a> = Vec<(&'a ContestedChoice<'a>, usize)>;
 
 impl<'a> Lint<'a> {
@@ -68,7 +68,8 @@ impl<'a> Lint<'a> {
         contested
     }
 
-    /// The shortest move to the place of an earlier item that changes something says it all.
+    /// Finds the shortest move to the position of an earlier item that changes a choice. Longer moves need no finding
+    /// of their own.
     fn first_change<'c>(
         &self,
         contested: &'c [ContestedChoice<'c>],
@@ -119,7 +120,7 @@ impl<'a> Lint<'a> {
     }
 }
 
-/// A list with one item moved to the front of an earlier one.
+/// The list with an item moved in front of an earlier one.
 fn moved<T: Clone>(items: &[T], from: usize, to: usize) -> Vec<T> {
     let mut items = items.to_vec();
     if from < items.len() && to < items.len() {

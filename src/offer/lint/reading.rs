@@ -1,4 +1,5 @@
-//! A profile as far as it can be read: what can't be decoded is reported and taken out, so that everything else is judged.
+//! Reads as much of a profile as possible. Fields that can't be decoded are reported and removed, so that all others
+//! can be checked.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -14,26 +15,25 @@ use crate::provider::Providers;
 use crate::provider::document::DocumentError;
 use crate::provider::profile::{ProfileConfig, ProfileFormat, UnknownConfig, UnknownFormat};
 
-/// More members of the provider's half are not taken out: then it is another document.
+/// Maximum number of repairs in the provider's half. A document with more errors probably belongs to another provider.
 const MOST_REPAIRS: usize = 200;
-/// The provider's half.
 const CONFIG: &str = "spec.providerConfig";
 
-/// What could be read, and what not.
+/// The readable part of a profile, and findings about the rest.
 pub(super) struct Reading {
     pub(super) profile: Profile,
-    /// Core's half before the provider's webhook has filled in flavors.
+    /// Core's half before the provider's webhook sets flavors.
     pub(super) as_written: ProfileSpec,
-    /// Whether the provider's half could be read, so that images and machine types can be judged.
+    /// Whether the provider's half could be read, so that images and machine types can be checked.
     pub(super) knows_images: bool,
     pub(super) findings: Vec<Finding>,
 }
 
 impl Reading {
-    /// Reads as much as can be read.
+    /// Reads the document without the fields that can't be decoded.
     ///
     /// # Errors
-    /// When core's half can't be decoded, although every member has its type.
+    /// If core's half can't be decoded, although every field has the right type.
     pub(super) fn of(document: &Value, providers: Providers) -> Result<Self, ProfileError> {
         let mut readable = document.clone();
         let mut findings: Vec<Finding> = take_out_misfits(&mut readable).into_iter().map(of_misfit).collect();
@@ -61,7 +61,7 @@ impl Reading {
     }
 }
 
-/// The provider's half without what it does not know; none when it is another document.
+/// The provider's half without invalid fields; `None` if it can't be repaired.
 pub(super) fn opened(
     format: &dyn ProfileFormat,
     document: &mut Value,
@@ -81,7 +81,7 @@ pub(super) fn opened(
                 return None;
             }
         };
-        // A value that was replaced once and is wrong still is reported once.
+        // A value that is still wrong after its replacement is reported only once.
         let is_reported = reported.contains(&error.path);
         if !repair(config, &error.path, is_reported) {
             findings.push(refused_member(&error));
@@ -95,8 +95,8 @@ pub(super) fn opened(
     None
 }
 
-/// Takes a member out, or puts text in the place of a number; of a list, the item becomes null, and the list goes when that
-/// does not help.
+/// Removes a field, or converts a number or boolean to text. A list item becomes null; if that does not help, the list
+/// is removed.
 fn repair(document: &mut Value, path: &str, again: bool) -> bool {
     let Some((around, last)) = split_last(path) else { return false };
     let pointer = format!("/{}", around.replace(['.', '['], "/").replace(']', ""));
@@ -123,7 +123,7 @@ fn repair(document: &mut Value, path: &str, again: bool) -> bool {
     }
 }
 
-/// The last step of a path, and what is before it.
+/// Splits a path into the part before the last step, and the last step.
 fn split_last(path: &str) -> Option<(&str, &str)> {
     let (around, last) = path.split_at_checked(path.rfind(['.', '[']).unwrap_or_default())?;
     (!path.is_empty()).then_some((around, last.trim_start_matches(['.', '[']).trim_end_matches(']')))
@@ -156,7 +156,7 @@ pub(super) fn of_misfit(misfit: Misfit) -> Finding {
     finding(rule, path, reason, advice)
 }
 
-/// What drafts of GEP-33 called otherwise.
+/// The current name of a field that had another name in drafts of GEP-33.
 fn draft_name(path: &str, known: &[&'static str]) -> Option<&'static str> {
     let (_, name) = split_last(path)?;
     let today = match name {
@@ -205,7 +205,7 @@ fn finding(rule: Rule, path: String, reason: String, advice: String) -> Finding 
     Finding { severity, rule, path, subject: String::new(), reason, advice, refusal: None }
 }
 
-/// Whether a finding only says again that something was taken out: it is about the same field, or one in it.
+/// Whether a finding is about a field that was removed, or about a field in it.
 pub(super) fn is_below_one_of(findings: &[Finding], path: &str) -> bool {
     findings.iter().filter(|known| matches!(known.rule, Rule::Unreadable)).any(|known| {
         path.strip_prefix(known.path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))

@@ -1,4 +1,4 @@
-//! What Gardener's API server and the provider's admission refuse.
+//! Errors for which Gardener's API server and the provider's admission reject a profile.
 
 use super::finding::{Finding, Rule, Severity};
 use super::{Lint, Settings};
@@ -10,14 +10,14 @@ use crate::cloud_profile::creation::validate_creation;
 use crate::cloud_profile::validation::{validate_metadata, validate_profile};
 use crate::provider::profile::ProfileConfig;
 
-/// Group and version in which Gardener has CloudProfiles.
+/// API version of Gardener's CloudProfiles.
 const API_VERSION: &str = "core.gardener.cloud/v1beta1";
 
 impl Lint<'_> {
     pub(super) fn refusals(&mut self) {
         let provider = self.profile.config.validate(&self.profile.spec);
         let core = self.refused_by_core();
-        // A flavor that Gardener refuses has no counterpart in the provider's half; it need not be said.
+        // If Gardener rejects a flavor, the provider's error about its missing counterpart is redundant.
         let is_of_refused = |error: &&FieldError| {
             let flavor = format!("{}.", error.field);
             let is_flavor = error.field.ends_with(']') && error.field.contains(".capabilityFlavors[");
@@ -30,7 +30,7 @@ impl Lint<'_> {
         self.findings.extend(provider);
     }
 
-    /// What Gardener refuses when the profile is created, or when it is changed.
+    /// Errors for which Gardener rejects the creation or the update of the profile.
     fn refused_by_core(&self) -> Vec<Finding> {
         let (spec, Settings { gates, now, .. }) = (&self.profile.spec, self.settings);
         let by_webhook = self.profile.spec_by_webhook();
@@ -57,7 +57,7 @@ impl Lint<'_> {
         findings
     }
 
-    /// What Gardener would refuse if the provider's webhook had not filled in flavors.
+    /// Reports errors for which Gardener would reject the profile if the provider's webhook did not set flavors.
     pub(super) fn filled_in(&mut self, as_written: &ProfileSpec) {
         let Settings { gates, now, .. } = self.settings;
         let stored = validate_creation(&self.profile.spec, gates, now).0;
@@ -68,7 +68,7 @@ impl Lint<'_> {
         self.findings.extend(findings);
     }
 
-    /// What is wrong outside of `spec`.
+    /// Errors outside of `spec`.
     fn refused_object(&self) -> Vec<FieldError> {
         let document = &self.profile.document;
         let mut errors = FieldErrors::default();
@@ -88,14 +88,14 @@ impl Lint<'_> {
     }
 }
 
-/// What has names that people use for it.
+/// Objects whose names are used as subjects of findings.
 pub(super) struct Named<'a> {
     pub(super) machine_types: &'a [ProfileMachineType],
     pub(super) images: &'a [ProfileImage],
     pub(super) config: &'a dyn ProfileConfig,
 }
 
-/// An error of core's half.
+/// An error in core's half.
 pub(super) fn refused_by_gardener(error: &FieldError, named: &Named<'_>) -> Finding {
     let rule = match error.field.as_str() {
         path if path.starts_with("spec.machineCapabilities") => Rule::DefinitionRefused,
@@ -106,7 +106,7 @@ pub(super) fn refused_by_gardener(error: &FieldError, named: &Named<'_>) -> Find
     refused(rule, "Gardener", error, named)
 }
 
-/// An error of the provider's half, or between both.
+/// An error in the provider's half, or in the relation of both halves.
 pub(super) fn refused_by_provider(error: &FieldError, named: &Named<'_>) -> Finding {
     let in_config = error.field.starts_with("spec.providerConfig");
     let rule = if in_config { Rule::ProviderConfigRefused } else { Rule::MappingMissing };
@@ -163,7 +163,7 @@ fn filled_in(refused: Finding) -> Finding {
     }
 }
 
-/// Who wrote it meant something else than what will be stored.
+/// An error that is only in the flavors that the author wrote. They are not stored, because the webhook replaces them.
 fn replaced(refused: Finding) -> Finding {
     Finding {
         severity: Severity::Warning,
@@ -203,7 +203,7 @@ impl Named<'_> {
     }
 }
 
-/// Where a field stands in the document: some of Gardener's paths exist in none.
+/// The real path of a field. Some paths in Gardener's errors do not exist in the document.
 fn in_document(path: &str, spec: &ProfileSpec) -> String {
     if let Some(rest) = path.strip_prefix("spec.kubernetes.versions[].") {
         let versions = spec.kubernetes.versions.iter().enumerate();
@@ -223,7 +223,7 @@ fn in_document(path: &str, spec: &ProfileSpec) -> String {
     of_definition.unwrap_or_else(|| path.to_owned())
 }
 
-/// The index that a path has behind a member.
+/// The list index that follows `member` in a path.
 fn index(path: &str, member: &str) -> Option<usize> {
     let (_, rest) = path.split_once(member)?;
     rest.strip_prefix('[')?.split_once(']')?.0.parse().ok()

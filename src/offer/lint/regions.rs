@@ -1,4 +1,4 @@
-//! Images that are missing in some regions, and images for regions that nobody has.
+//! Images that are missing in some regions, and images for regions that the profile does not have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ impl Lint<'_> {
         }
     }
 
-    /// What machine types that get the flavor elsewhere get where it is missing.
+    /// The effect of a flavor's missing regions on the machine types that get it elsewhere.
     fn consequence(&self, version: &ResolvedVersion<'_>, flavor: usize, lacking: &[&Availability<'_>]) -> String {
         let mut nothing = Vec::new();
         let mut another: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
@@ -62,12 +62,12 @@ impl Lint<'_> {
         if sentences.is_empty() { "No machine type gets it elsewhere either.".to_owned() } else { sentences.join(" ") }
     }
 
-    /// Versions that Gardener admits in regions for which the provider's half has no image.
+    /// Reports versions that Gardener admits in regions for which the provider's half has no image.
     fn regions_without_images(&mut self, version: &ResolvedVersion<'_>) {
         let (offered, declared) = (version.offered, &self.profile.spec.machine_capabilities);
         let none = version.availability.iter().find(|available| available.flavors.is_empty());
         let (reason, advice) = if offered.flavors.is_empty() {
-            // A version that the provider's half does not list at all lacks its mapping, which is another rule.
+            // A version that the provider's half does not list is reported by the rule for missing mappings.
             if self.profile.config.flavors([&offered.image, &offered.version], None, declared).is_empty() {
                 return;
             }

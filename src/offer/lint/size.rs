@@ -1,4 +1,4 @@
-//! How large the stored object is, how long that will do, and what could go.
+//! The size of the stored object, how many more versions fit into it, and which parts can be removed.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -9,58 +9,58 @@ use crate::api::gotext::json::to_go_json;
 use crate::offer::document::{CORE_IMAGES, PROVIDER_IMAGES, at_path, objects, text, versions, without_status};
 use crate::offer::profile::Profile;
 
-/// Etcd's default for the largest request: more can't be stored.
+/// Etcd's default for the largest request; larger objects can't be stored.
 const LIMIT: usize = 1_572_864;
-/// From this share on the size is worth a word.
+/// Percentage of the limit from which the size is reported.
 const WORTH_A_WORD: usize = 75;
-/// Fewer versions than this are soon used up.
+/// If fewer versions than this fit, the size is reported.
 const FEW_VERSIONS: usize = 20;
 
-/// How large a profile is.
+/// The size of a profile.
 ///
-/// It is counted as JSON. That is what seeds store: every Cluster has the profile in it, beside Shoot and Seed, and custom
-/// resources are JSON. The garden stores the profile as protobuf, which takes less.
+/// It is the size as JSON, because seeds store the profile in every Cluster in addition to Shoot and Seed, and custom
+/// resources are stored as JSON. The garden stores the profile as protobuf, which is smaller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Size {
-    /// Bytes of the object, without `status` and managed fields.
+    /// Size of the object in bytes, without `status` and managed fields.
     pub bytes: usize,
-    /// Bytes that can be stored.
+    /// Maximum size in bytes that can be stored.
     pub limit: usize,
-    /// Share in whole percent.
+    /// Percentage of the limit, rounded down.
     pub percent: usize,
-    /// What one more version of each image takes, in both halves.
+    /// The size of another version of each image, in both halves.
     pub images: Vec<ImageCost>,
-    /// How many more versions there is room for, when all images get new ones at the same pace; absent without any image.
+    /// How many more versions fit, if all images get new ones at the same rate; absent without images.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub room_for_versions: Option<usize>,
-    /// What could go without anybody noticing.
+    /// Parts that can be removed without an effect on users.
     pub prunable: Vec<Prunable>,
 }
 
-/// What versions of an image take.
+/// The size of an image's versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageCost {
     /// Name of the image.
     pub image: String,
-    /// Its versions.
+    /// Number of versions.
     pub versions: usize,
-    /// Bytes of one of them on average, in both halves.
+    /// Average size of a version in bytes, in both halves.
     pub bytes_per_version: usize,
 }
 
-/// A part that could go.
+/// A part that can be removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Prunable {
-    /// What it is.
+    /// Description of the part.
     pub what: String,
-    /// Bytes that it takes.
+    /// Its size in bytes.
     pub bytes: usize,
 }
 
 impl Size {
-    /// The size of a document of which nothing is known.
+    /// The size of a document that can't be analyzed further.
     pub(super) fn of_document(document: &Value) -> Self {
         let bytes = stored_bytes(document);
         Self {
@@ -74,7 +74,7 @@ impl Size {
     }
 }
 
-/// Bytes of an object without what is not its author's.
+/// Size of an object in bytes, without fields that its author does not write.
 pub(in crate::offer) fn stored_bytes(document: &Value) -> usize {
     let mut document = without_status(document);
     if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -124,7 +124,8 @@ impl Lint<'_> {
         self.find_as(severity, Rule::Size, "spec", name, reason, advice);
     }
 
-    /// Expired versions, versions that nobody can use or is offered, and images of unknown regions.
+    /// Expired versions, versions that no machine type can use or that are not offered, and flavors that no machine
+    /// type gets.
     fn prunable(&self) -> Vec<Prunable> {
         let mut prunable = Vec::new();
         let mut add = |what: String, bytes: usize| {
@@ -162,13 +163,13 @@ fn image_costs(profile: &Profile) -> Vec<ImageCost> {
     images.map(cost).collect()
 }
 
-/// Bytes of a version in both halves.
+/// Size of a version in bytes, in both halves.
 fn version_bytes(profile: &Profile, image: &str, version: &str) -> usize {
     let half = |pointer: &str| -> usize {
         let versions =
             objects(&profile.document, pointer).filter(|known| text(known, "name") == image).flat_map(versions);
         let versions = versions.filter(|known| text(known, "version") == version);
-        // A comma stands between two.
+        // One byte for the comma between list items.
         versions.map(|known| to_go_json(&known.clone().into()).len() + 1).sum()
     };
     half(CORE_IMAGES) + half(PROVIDER_IMAGES)
