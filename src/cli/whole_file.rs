@@ -1,4 +1,4 @@
-//! Files that are written as a whole or not at all.
+//! Atomic file writes.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -6,15 +6,15 @@ use std::path::Path;
 
 use anyhow::Context;
 
-/// Writes a text beside the file first, then into its place: whoever reads it gets what was there before or this.
+/// Writes a temporary file next to the target and renames it, so that readers get either the old content or the new.
 ///
 /// # Errors
-/// When it can't be written, with its name; what was there stays.
+/// If the file cannot be written, with its name. The old content is kept.
 pub(super) fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
     write_whole_by(path, |file| file.write_all(text.as_bytes()))
 }
 
-/// The same with what `write` writes, piece by piece.
+/// Same as [`write_whole`], for content that `write` produces in pieces.
 ///
 /// # Errors
 /// As [`write_whole`].

@@ -12,12 +12,12 @@ use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
 use crate::preview::{FindingKind, Severity, Verdict};
 
-/// Workers that the answer names.
+/// Maximum number of obstacles listed.
 const MOST_OBSTACLES: usize = 20;
-/// Indentation of what stands under a heading.
+/// Indentation below a heading.
 const INDENT: usize = 2;
 
-/// What becomes of the pools, who else writes, what is allowed, and the answer.
+/// Pool changes, other writers, permissions, and the answer.
 pub(super) fn text(survey: &Survey, exit: Exit, all: bool, width: usize) -> String {
     let mut text = preview::text(&survey.comparison, all, width);
     if survey.left_alone > 0 {
@@ -35,7 +35,7 @@ fn heading(text: &str) -> String {
     format!("\n{HEADING}{text}{HEADING:#}\n")
 }
 
-/// Versions that we are not written to, and operations that should end before.
+/// Unsupported Gardener versions, and operations that should finish first.
 fn facts(survey: &Survey, width: usize) -> String {
     let mut table = Table::new(["", ""]);
     let mut is_empty = true;
@@ -146,7 +146,7 @@ fn answer(survey: &Survey, exit: Exit, width: usize) -> String {
     text
 }
 
-/// Who keeps the answer from being a yes although no node of theirs is known to roll, each with what helps.
+/// Obstacles to the takeover other than known rolls, each with a remedy.
 fn obstacles(survey: &Survey) -> Vec<(String, String)> {
     let mut obstacles = Vec::new();
     if survey.permissions.as_ref().is_some_and(|permissions| !permissions.missing.is_empty()) {
@@ -177,7 +177,7 @@ fn obstacles(survey: &Survey) -> Vec<(String, String)> {
     obstacles
 }
 
-/// Where nodes would be touched, and what of their class differs.
+/// Placements whose nodes would change, with the differences of their class.
 fn rolling(survey: &Survey) -> Table {
     let mut table = Table::new(["", "", "", ""]);
     for (worker, placement) in survey.rolling() {
@@ -197,7 +197,7 @@ fn rolling(survey: &Survey) -> Table {
     table
 }
 
-/// How the Go extension takes over again.
+/// How to return to the Go extension.
 pub(super) const ROLLBACK: [&str; 2] = [
     "Rollback: stop this controller, then start the Go extension without --disable-controllers=worker.",
     "It finds its own names, hashes and status; this controller adds only annotations of machine deployments, which it leaves alone.",

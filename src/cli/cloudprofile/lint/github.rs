@@ -1,4 +1,4 @@
-//! Findings as workflow commands of GitHub Actions: each stands at its line of a pull request.
+//! Findings as GitHub Actions workflow commands, which annotate lines of a pull request.
 
 use super::{Linted, documentation};
 use crate::offer::lint::{Finding, Severity};
@@ -20,12 +20,12 @@ fn line(linted: &Linted, finding: &Finding) -> String {
     format!("::{command} file={file}{at},title={title}::{}\n", data(&message))
 }
 
-/// A message: line ends would begin another command.
+/// Escapes a message, because a line break would start another command.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// The value of a property.
+/// Escapes a property value.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,4 +1,4 @@
-//! The matrix for spreadsheets: one line for each machine type, image version and part of the regions.
+//! The matrix as CSV: one line per machine type, image version and group of regions.
 
 use crate::offer::matrix::{Choice, Image, Matrix};
 use crate::provider::explanation::capabilities_text;
@@ -61,7 +61,7 @@ fn of_choice(matrix: &Matrix<'_>, image: &Image<'_>, choice: &Choice<'_>) -> Vec
     ]
 }
 
-/// One line (RFC 4180). What a spreadsheet would take for a formula gets an apostrophe in front.
+/// Writes one line (RFC 4180). An apostrophe in front of a cell prevents spreadsheets from evaluating it as a formula.
 fn line(cells: &[String]) -> String {
     let quoted = cells.iter().map(|cell| {
         let guard = if cell.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
