@@ -1,5 +1,5 @@
-//! A certificate authority of our own in a Secret that all replicas share. Whoever finds something due does it, with the
-//! resource version that was read, so that two never do it both.
+//! A self-managed certificate authority in a Secret shared by all replicas. Any replica performs the due step. Writes
+//! use the resource version that it read, so a step is never performed twice.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::issue::{self, Issued};
 use super::live_certificate::LiveCertificate;
 use super::rotation::{Due, Lifetimes, Span, Times, due};
 
-/// Members of the Secret. The first three are those of other certificate Secrets.
+/// Keys of the Secret. The first three are those of TLS Secrets.
 const BUNDLE: &str = "ca.crt";
 const SERVER: &str = "tls.crt";
 const SERVER_KEY: &str = "tls.key";
@@ -26,14 +26,14 @@ const NEXT_KEY: &str = "next-authority.key";
 const FORMER: &str = "former-authority.crt";
 const TIMES: &str = "times.json";
 
-/// How often it is tried again when another replica was faster.
+/// Number of attempts after write conflicts with another replica.
 const ATTEMPTS: u32 = 5;
 
-/// Whom clients trust: authorities one after the other, PEM.
+/// PEM certificates of all trusted authorities.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CaBundle(pub(crate) String);
 
-/// The authority in its Secret.
+/// The authority stored in a Secret.
 pub(crate) struct CertificateAuthority {
     api: Api<Secret>,
     secret: String,
@@ -52,28 +52,28 @@ struct CaSecret {
 }
 
 impl CertificateAuthority {
-    /// The authority in a Secret, whose certificates are for these names or addresses.
+    /// An authority that issues certificates for these DNS names or IP addresses.
     pub(crate) fn new(api: Api<Secret>, secret: &str, names: Vec<String>, lifetimes: Lifetimes) -> Self {
         Self { api, secret: secret.to_owned(), names, lifetimes, published: None }
     }
 
-    /// How often [`CertificateAuthority::rotate`] has to be called.
+    /// How often to call [`CertificateAuthority::rotate`].
     pub(crate) fn period(&self) -> Duration {
         (self.lifetimes.announcement / 4).clamp(Duration::from_millis(200), Duration::from_secs(60))
     }
 
-    /// Everybody has been told to trust this bundle.
+    /// Records that the webhook configurations contain this bundle.
     pub(crate) fn mark_published(&mut self, bundle: &CaBundle) {
         if self.published.as_ref().is_none_or(|(published, _)| published != bundle) {
             self.published = Some((bundle.clone(), Instant::now()));
         }
     }
 
-    /// Does what is due, presents the certificate and returns whom to trust, and when the authority that signs expires, in
-    /// seconds since 1970.
+    /// Performs the due step and serves the certificate. Returns the bundle to publish and the expiry of the signing
+    /// authority in seconds since 1970.
     ///
     /// # Errors
-    /// When the Secret can't be read or written; what is presented stays.
+    /// If the Secret cannot be read or written. The server keeps its certificate.
     pub(crate) async fn rotate(&self, live: &LiveCertificate) -> anyhow::Result<(CaBundle, i64)> {
         for _ in 0..ATTEMPTS {
             let secret = self.api.get_opt(&self.secret).await.context("the Secret can't be read")?;
@@ -111,7 +111,7 @@ impl CertificateAuthority {
         anyhow::bail!("the Secret {} is changed concurrently all the time", self.secret)
     }
 
-    /// How long the bundle has been published.
+    /// How long the current bundle has been published.
     fn published_for(&self, kept: Option<&CaSecret>) -> Duration {
         match (&self.published, kept) {
             (Some((published, since)), Some(kept)) if *published == kept.bundle() => since.elapsed(),
@@ -119,7 +119,7 @@ impl CertificateAuthority {
         }
     }
 
-    /// What stands in the Secret after what is due was done.
+    /// Content of the Secret after performing the due step.
     fn done(&self, due: Due, kept: Option<CaSecret>, now: Timestamp) -> anyhow::Result<CaSecret> {
         let span = Span { issued: now, expires: now + SignedDuration::try_from(self.lifetimes.validity)? };
         let signed = |authority: &Issued, span: Span| issue::server(&self.names, authority, span);
@@ -155,7 +155,7 @@ impl CertificateAuthority {
     async fn write(&self, secret: Option<Secret>, kept: &CaSecret) -> Result<(), kube::Error> {
         let data = Some(kept.data().map_err(kube::Error::SerdeError)?);
         match secret {
-            // Holds the resource version that was read.
+            // Contains the resource version that was read.
             Some(secret) => {
                 let wanted = Secret { data, ..secret };
                 self.api.replace(&self.secret, &PostParams::default(), &wanted).await?;
@@ -171,7 +171,7 @@ impl CertificateAuthority {
 }
 
 impl CaSecret {
-    /// `None` when something is missing.
+    /// Returns `None` if a key is missing.
     fn read(secret: &Secret) -> Option<Self> {
         let data = secret.data.as_ref()?;
         let text = |member: &str| String::from_utf8(data.get(member)?.0.clone()).ok();

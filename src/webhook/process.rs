@@ -1,4 +1,4 @@
-//! The process of a command with webhooks from its start to its end: certificates, registration, server.
+//! The process of a command with webhooks: certificates, registration and server.
 
 use std::future::Future;
 use std::path::Path;
@@ -32,24 +32,24 @@ use crate::process::readiness::{Need, Readiness};
 use crate::process::signals::stop_signal;
 use crate::process::threads;
 
-/// How often given certificates are published anew, and failures are tried again.
+/// How often the registration is updated when certificates come from files.
 const PUBLISH_INTERVAL: Duration = Duration::from_secs(10);
-/// How soon a failure is tried again.
+/// Delay before retrying after a failure.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What a command serves.
+/// The services of a command.
 pub(crate) struct Served {
-    /// The cluster that it runs in.
+    /// The cluster that the process runs in.
     pub(crate) cluster: Client,
-    /// The cluster whose API server asks.
+    /// The cluster whose API server calls the webhooks.
     pub(crate) asking: Client,
-    /// The files that say how to reach them, as they were before.
+    /// The kubeconfig files as they were when the clients were created.
     pub(crate) files: ConfigFiles,
     pub(crate) webhooks: Vec<(WebhookKind, Webhook)>,
     pub(crate) routes: Routes,
 }
 
-/// Runs a command with webhooks until it is told to stop. `name` is that of Service, Secret and configurations.
+/// Runs a command with webhooks until it is stopped. `name` is used for Service, Secret and webhook configurations.
 pub(crate) fn run(
     arguments: &WebhookArguments,
     name: &str,
@@ -60,14 +60,14 @@ pub(crate) fn run(
         let logs = logs::begin(arguments.log_level, arguments.log_format)?;
         let runtime = threads::several().context("no threads")?;
         let result = runtime.block_on(until_stopped(arguments, name, Arc::new(metrics), served, logs));
-        // Nothing that is still under way may hold up the end.
+        // Tasks still in progress must not delay the exit.
         runtime.shutdown_background();
         result
     };
     match start() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Logs may not be there yet.
+            // Logging may not be initialized yet.
             complain(&reason(error.as_ref()));
             ExitCode::FAILURE
         }
@@ -114,7 +114,7 @@ async fn until_stopped(
     result.and(served)
 }
 
-/// What is registered; `None` when somebody else does it.
+/// The configurations to write; `None` if they are managed elsewhere.
 async fn registration(
     arguments: &WebhookArguments,
     name: &str,
@@ -146,7 +146,7 @@ async fn owner(namespace: &str, asking: &Client) -> anyhow::Result<OwnerReferenc
     })
 }
 
-/// What is kept up while the server runs.
+/// Tasks that run while the server is running.
 struct Upkeep {
     registration: Option<Registration>,
     asking: Client,
@@ -155,7 +155,7 @@ struct Upkeep {
     metrics: Arc<WebhookMetrics>,
 }
 
-/// Keeps certificate and registration up; ends only with an error, if the arguments are wrong.
+/// Maintains certificate and registration. Ends only with an error, for invalid arguments.
 fn keep_up(
     arguments: &WebhookArguments,
     name: &str,
@@ -212,7 +212,7 @@ impl Upkeep {
                 Err(error) => {
                     let error = reason(error.as_ref());
                     warn!(error, "certificates can't be kept up");
-                    // One that has expired is trusted by nobody.
+                    // Clients do not trust an expired certificate.
                     if !self.live.is_there() || Timestamp::now().as_second() >= valid_until {
                         self.readiness.misses(Need::Certificate, error);
                     }
@@ -223,7 +223,7 @@ impl Upkeep {
         }
     }
 
-    /// Whether the API server knows whom to trust.
+    /// Publishes the bundle. Returns whether the API server has it.
     async fn publish(&self, bundle: &CaBundle) -> bool {
         let Some(registration) = &self.registration else { return true };
         match publish(&self.asking, registration, bundle).await {
