@@ -5,7 +5,6 @@
 //! binary ends. Instead, a few lines of `sh` supervise each process and hold the read end of a pipe. When this process
 //! ends for any reason, the kernel closes the write end and the supervisor kills the process. The pipe also carries
 //! signals.
-//! reason we end, they kill the process. The pipe also carries signals to it while we live.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
