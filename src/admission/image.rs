@@ -107,7 +107,7 @@ pub(crate) fn compare(
     verdict(what, &errors, warnings)
 }
 
-/// The offer of a profile in a region.
+/// The images of a profile in a region, with the provider that decodes them.
 struct Offer<'a> {
     profile: &'a ProfileSpec,
     format: &'a dyn ProfileFormat,
@@ -303,7 +303,7 @@ mod tests {
             "Shoot a/b: spec.provider.workers[0].providerConfig.serverGroup.policy: Unsupported value: \"soft-affinity\": \
              supported values: \"affinity\""
         );
-        // The profile may have changed since the last edit.
+        // An unchanged policy is not compared, because the profile may have changed since.
         assert_eq!(compared_to(&profile, &pool("soft-affinity"), &pool("soft-affinity")), "");
     }
 

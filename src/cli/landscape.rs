@@ -29,7 +29,7 @@ impl Landscape {
         Self { files: GardenFiles::none(), objects: Vec::new() }
     }
 
-    /// Adds the objects of files and folders. Records unreadable files as evidence.
+    /// Adds the objects of files and folders. Records unreadable files in the evidence.
     pub(super) fn add_files(&mut self, paths: &[PathBuf]) {
         for file in self.files.evidence.note_skipped(files(paths)) {
             match file.objects() {
@@ -61,8 +61,8 @@ impl Landscape {
         self.objects.iter().any(|object| kinds.iter().any(|kind| object["kind"] == **kind))
     }
 
-    /// The versions that maintenance will update Shoots to within a year. Records a Shoot that cannot be evaluated as
-    /// evidence.
+    /// The versions that maintenance will update Shoots to within a year. Shoots that cannot be evaluated are recorded
+    /// in the evidence.
     pub(super) fn planned_versions(&mut self, profile: &str, now: Timestamp) -> Vec<PlannedVersion> {
         let profiles = self.files.replaced_by(&GardenFiles::none());
         let children = children(profile, self.files.namespaced());

@@ -29,7 +29,7 @@ pub(super) fn say_proof(proof: &EquivalenceCheck, exceptions: bool, width: usize
     say(&text, 0, width);
 }
 
-/// Prints the differences between the two profiles.
+/// Prints the differences between the two profiles, and images that machine types lose.
 pub(super) fn say_differences(differences: &[Difference], lost: &[Lost], width: usize) {
     for difference in differences.iter().take(LISTED) {
         let regions = if difference.regions.is_empty() {

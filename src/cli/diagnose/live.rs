@@ -17,7 +17,7 @@ use crate::cluster::seed::Seed;
 use crate::diagnose::ObjectKind;
 use crate::process::failure_reason::reason;
 
-/// Reads a shoot namespace. Only a failure to list the Workers is an error; other failures leave gaps.
+/// Reads a shoot namespace. Only a failure to list the Workers is an error; other failures are recorded as unread.
 pub(in crate::cli) async fn namespace(seed: &Seed, name: &str) -> anyhow::Result<Namespace> {
     let client = seed.client().await?;
     let workers = list::<Worker>(&client, name).await.context("Workers")?;

@@ -62,7 +62,7 @@ pub(in crate::cli) struct GardenFiles {
     /// Copies of profiles in Clusters.
     copies: BTreeMap<ProfileKey, ProfileSpec>,
     namespaced: Vec<NamespacedCloudProfile>,
-    /// Merged NamespacedCloudProfiles from Clusters, whose parents may not be in the files.
+    /// Merged specs in the status of NamespacedCloudProfiles whose parent had not been read before them.
     merged: BTreeMap<Reference, ProfileSpec>,
     bindings: Vec<Value>,
 }
@@ -80,7 +80,7 @@ impl GardenFiles {
         }
     }
 
-    /// Reads files and folders. Records unreadable files as evidence and continues.
+    /// Reads files and folders. Records unreadable files in the evidence and continues.
     pub(in crate::cli) fn read(paths: &[PathBuf]) -> Self {
         let mut found = Self::none();
         for file in found.evidence.note_skipped(files(paths)) {

@@ -42,7 +42,7 @@ impl AddAssign for Replaced {
 }
 
 impl Replacement {
-    /// Reads the only profile in a file. A NamespacedCloudProfile's parent must be a profile that Shoots can reference.
+    /// Reads the only profile in a file. A NamespacedCloudProfile's parent comes from `--profiles`.
     pub(super) fn read(path: &Path, of_shoots: &ShootReader, shared: &CloudProfiles) -> anyhow::Result<Self> {
         const KINDS: [&str; 2] = ["CloudProfile", "NamespacedCloudProfile"];
         let mut documents = objects_of_file(path)?;

@@ -61,7 +61,7 @@ fn folded(findings: &[Finding], all: bool) -> Vec<Vec<&Finding>> {
 fn finding_text(linted: &Linted, same: &[&Finding], width: usize) -> String {
     let Some(first) = same.first() else { return String::new() };
     let style = style(first.severity);
-    // Nameless subjects are identified by their path. A finding of its own has the path on the next line already.
+    // Nameless subjects are identified by their path. A single finding prints its path on the next line anyway.
     let subject = |finding: &&Finding| match finding.subject.as_str() {
         "" if same.len() > 1 => finding.path.clone(),
         subject => subject.to_owned(),
