@@ -45,7 +45,7 @@ impl NewSide {
         match after_next_window(&new, now) {
             Ok(maintained) => {
                 let mut change = compare(Some(inputs), Some(&maintained.inputs), live, baseline, profiles);
-                // Print the maintenance actions before other findings.
+                // Put maintenance actions before other findings of the same severity.
                 change.findings.splice(0..0, maintained.findings);
                 change.findings.sort_by_key(|finding| finding.severity);
                 change
