@@ -5,7 +5,7 @@
 //!                          │ serves
 //!                          ▼
 //!  LiveCertificate ◄── files       certificates from files, reloaded when they change
-//!                  ◄── certificate_authority   a CA in a Secret: rotation determines due steps, issue creates certificates
+//!                  ◄── certificate_authority   a CA in a Secret: rotation finds due steps, issue creates certificates
 //!                          │ bundle
 //!                          ▼
 //!  registration: ValidatingWebhookConfiguration, MutatingWebhookConfiguration

@@ -7,7 +7,7 @@
 //! proxy        the proxy of the fault tests, which stalls them
 //! slots        slow writes do not delay other Workers
 //! election     leader election of two processes; a suspended leader writes nothing
-//! shards       several processes share a seed with a real sharder: one writer per Worker, whichever process joins, leaves or is killed
+//! shards       processes share a seed with a real sharder: one writer per Worker while processes join, leave or die
 //! takeover     the Go extension's objects: compared by a dry run and by `takeover check`, then taken over
 //! traces       traces in an OpenTelemetry collector
 //! nodes        with --health-check, counts nodes through the shoots' API servers

@@ -13,7 +13,7 @@
 //! machine_controller_manager    the real one; its VMs are Nodes of the same cluster
 //! faker                         a fake for tests that need many machines but no real behaviour
 //! sharder                       of kubernetes-controller-sharding: assigns Workers to processes
-//! gardener_part                 a part of Gardener with line-based I/O: Shoot to Worker, maintenance, client of Workers
+//! gardener_part                 a part of Gardener with line-based I/O: Shoot to Worker, maintenance, Worker client
 //! ```
 //!
 //! `process` ensures that no child process outlives the test process.
