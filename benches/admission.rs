@@ -1,5 +1,5 @@
-//! How long the webhooks take for a CloudProfile of 1.5 MiB, and for a Shoot of which fifty pools roll: the program, asked over TLS as an API server asks.
-//! `cargo bench --bench admission`, with `CONTROLLER=FILE` for another build; docs/performance.md keeps the figures.
+//! Measures the webhooks over TLS, for a CloudProfile of 1.5 MiB and for a Shoot with fifty pools that roll. `cargo
+//! bench --bench admission`, with `CONTROLLER=FILE` for another build; docs/performance.md lists the results.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "the report of this program is its output")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark of inputs that are written here")]
@@ -19,7 +19,7 @@ use test_support::https::Connection;
 /// Reviews of each kind.
 const REVIEWS: usize = 500;
 
-/// The program, ended with the benchmark.
+/// The program, killed when the benchmark ends.
 struct Program(Child);
 
 impl Drop for Program {
@@ -30,7 +30,7 @@ impl Drop for Program {
 }
 
 fn main() -> Result<()> {
-    // `cargo test --benches` only wants to know that it builds.
+    // `cargo test --benches` only checks that it builds.
     if !std::env::args().any(|argument| argument == "--bench") {
         return Ok(());
     }
@@ -93,7 +93,7 @@ async fn measure() -> Result<()> {
     Ok(())
 }
 
-/// A Shoot with fifty pools and a policy for all of their kubelets.
+/// A Shoot with fifty pools and this CPU manager policy for all kubelets.
 fn large_shoot(policy: &str) -> Value {
     let mut shoot = azure_shoot("garden-bench");
     shoot["spec"]["kubernetes"] = json!({"version": "1.33.1", "kubelet": {"cpuManagerPolicy": policy}});
@@ -114,7 +114,7 @@ fn start(folder: &Path, port: u16) -> Result<Program> {
     let [certificate_file, key_file, kubeconfig] = ["tls.crt", "tls.key", "kubeconfig"].map(|name| folder.join(name));
     std::fs::write(&certificate_file, certificate.pem())?;
     std::fs::write(&key_file, key.serialize_pem())?;
-    // CloudProfiles are judged by themselves; nobody is asked.
+    // Reviews of CloudProfiles read nothing from the garden.
     let nobody = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{"name": "u", "user": {}}],
         "clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}],
@@ -170,7 +170,7 @@ fn print(name: &str, mut times: Vec<Duration>) {
     println!("{name:<28}{:>8.1}{:>8.1}{:>8.1}{:>8.1}", at(0.5), at(0.9), at(0.99), at(1.0));
 }
 
-/// In KiB.
+/// Peak memory in KiB.
 fn highest_memory(process: u32) -> Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;

@@ -1,4 +1,4 @@
-//! What images cost: 100,000 images and 50 lookups, the largest CloudProfile, 10,000 Workers.
+//! Time and memory for images: 100,000 images and 50 lookups, the largest CloudProfile, 10,000 Workers.
 //!
 //! `cargo bench --bench images`
 
@@ -26,7 +26,7 @@ const IMAGES: usize = 100_000;
 const LOOKUPS: usize = 50;
 const WORKERS: usize = 10_000;
 const REGIONS: usize = 20;
-/// What etcd takes.
+/// etcd's size limit for an object.
 const LARGEST: usize = 3 << 19;
 
 fn measured<T>(what: &str, work: impl FnOnce() -> T) -> T {
@@ -46,7 +46,7 @@ fn ami(number: usize) -> String {
     format!("ami-{number:017x}")
 }
 
-/// Images of as many operating systems as there are lookups, in some regions.
+/// Images of one region, with as many operating systems as lookups.
 fn listing(region: usize) -> Value {
     let image = |number: usize| {
         let number = number * REGIONS + region;
@@ -66,7 +66,7 @@ fn lookup(number: usize) -> Lookup {
     Lookup::read(&json!({"kind": "ImageLookup", "metadata": {"name": "l"}, "spec": spec})).expect("a lookup")
 }
 
-/// A profile with so many versions that it is as large as one can be.
+/// A profile with this number of versions, as large as a profile can be.
 fn profile(versions: usize) -> Value {
     let regions: Vec<Value> = (0..REGIONS).map(|region| json!({"name": format!("region-{region}")})).collect();
     let architectures = ["amd64", "arm64"];
@@ -107,7 +107,7 @@ fn worker(number: usize) -> Value {
 }
 
 fn main() {
-    // `cargo test --benches` only wants to know that it builds.
+    // `cargo test --benches` only checks that it builds.
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }

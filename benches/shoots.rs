@@ -1,6 +1,6 @@
-//! How long a preview of a landscape takes from a terminal: 10,000 Shoots and 10,000 Workers in files against a changed CloudProfile.
-//! `cargo bench --bench shoots`; docs/preview.md says what is wanted, docs/performance.md what was measured. `SHOOTS` sets another
-//! number of both.
+//! Measures a preview of a landscape on the command line: 10,000 Shoots and 10,000 Workers in files with a changed
+//! CloudProfile. `cargo bench --bench shoots`; docs/preview.md states the targets, docs/performance.md the results.
+//! `SHOOTS` sets another number for both.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "the report of this program is its output")]
 #![allow(clippy::expect_used, reason = "a benchmark of inputs that are written here")]
@@ -19,7 +19,7 @@ const WORKER: &str = include_str!("../example/azure.yaml");
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
-    // `cargo test --benches` only wants to know that it builds.
+    // `cargo test --benches` only checks that it builds.
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
@@ -68,7 +68,7 @@ async fn main() {
     }
 }
 
-/// Workers in files, and the CloudProfile of their Clusters with another image.
+/// Writes Workers, and their CloudProfile with another image.
 fn write_workers(folder: &Path, workers: usize) {
     let (_, profile) = WORKER.split_once("  cloudProfile:\n").expect("a Cluster with its profile");
     let (profile, _) = profile.split_once("\n  seed:").expect("the Seed comes next");
@@ -82,7 +82,8 @@ fn write_workers(folder: &Path, workers: usize) {
     }
 }
 
-/// Seconds, the most memory in KiB, which is told only while the program runs, and the bytes that were printed.
+/// Returns the duration in seconds, the peak memory in KiB (only available while the program runs), and the printed
+/// bytes.
 async fn run(folder: &Path, arguments: &[&str]) -> (f64, u64, u64) {
     let begin = Instant::now();
     let mut program = Command::new(env!("CARGO_BIN_EXE_gardener-extension-worker"));

@@ -1,5 +1,5 @@
-//! How long a forecast takes for a landscape: a year of 10,000 shoots with 4 pools against 3 CloudProfiles, on 2 threads.
-//! `cargo bench --bench versions`; docs/performance.md says what is wanted and what was measured.
+//! Measures a forecast for a landscape: a year of 10,000 shoots with 4 pools and 3 CloudProfiles, on 2 threads. `cargo
+//! bench --bench versions`; docs/performance.md states targets and results.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "the report of this program is its output")]
 #![allow(clippy::expect_used, reason = "a benchmark of inputs that are written here")]
@@ -28,7 +28,7 @@ fn day(day: usize) -> String {
     (start() + SignedDuration::from_hours(24) * i32::try_from(day).expect("a day")).to_string()
 }
 
-/// Six minors of Kubernetes and 60 versions of an image, most of which expire within the year.
+/// Six minor versions of Kubernetes and 60 versions of an image, most of which expire within the year.
 fn profile(number: usize) -> ProfileSpec {
     let kubernetes: Vec<Value> = (30..36)
         .flat_map(|minor| (0..5).map(move |patch| (minor, patch)))
@@ -77,7 +77,7 @@ fn shoot(number: usize) -> Value {
 }
 
 fn main() {
-    // `cargo test --benches` only wants to know that it builds.
+    // `cargo test --benches` only checks that it builds.
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }

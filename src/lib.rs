@@ -3,50 +3,51 @@
 //!
 //! ```text
 //!  Worker + Cluster + Secrets + live objects
-//!         │  decode: strict, with the path of what is wrong
+//!         │  decode: strict; errors contain the path
 //!         ▼
-//!  Plan: for each pool a PoolPlan or a PoolError        (pure: no clock, no client)
+//!  Plan: a PoolPlan or PoolError per pool               (pure: no clock, no client)
 //!         │                         │
-//!         │ apply: only what differs │ render · explain · why (cli, the same Plan, no cluster)
+//!         │ apply: only differences │ render · explain · why (cli, the same Plan, no cluster)
 //!         ▼                         ▼
-//!  cluster objects            a person's terminal
+//!  cluster objects                terminal
 //!         │  progress: pure fold over watched objects
 //!         ▼
 //!  Worker.status, events
 //! ```
 //!
-//! The rooms in the order of the data; each uses only those above it:
+//! The modules follow the flow of data. Each uses only those listed above it:
 //!
-//! * [`api`]: objects on the wire;
-//! * [`capabilities`]: which image flavor fits a machine, and which fits best (GEP-33);
-//! * [`cloud_profile`]: CloudProfiles as Gardener itself treats them;
-//! * [`versions`]: what becomes of the versions of a shoot in its maintenance windows;
+//! * [`api`]: API objects;
+//! * [`capabilities`]: which image flavors fit a machine, and which fits best (GEP-33);
+//! * [`cloud_profile`]: CloudProfiles as Gardener interprets them;
+//! * [`versions`]: updates of a Shoot's versions in its maintenance windows;
 //! * [`pool`]: zones, hash, names, settings;
-//! * [`shoot`]: from a Shoot to the Worker that gardenlet writes;
-//! * [`provider`]: the seam, and one folder per provider;
-//! * [`offer`]: what a CloudProfile offers, what is wrong with it, how it could be written;
-//! * [`images`]: images by flavor: which there are, which is used, what is locked;
-//! * [`worker`]: the decisions about one Worker, all of them pure;
-//! * [`cloud`]: clients of clouds, for what pools depend on there;
-//! * [`explain`]: a plan for people;
-//! * [`preview`]: what a change does before it happens, and why;
-//! * [`diagnose`]: why a Worker is not ready, from its objects as they are;
+//! * [`shoot`]: renders a Shoot to the Worker that gardenlet writes;
+//! * [`provider`]: the provider traits, and one folder per provider;
+//! * [`offer`]: the images a CloudProfile offers, problems in it, and equivalent ways to write it;
+//! * [`images`]: images by flavor: existing, used and locked ones;
+//! * [`worker`]: all decisions about one Worker, without I/O;
+//! * [`cloud`]: clients of clouds, for the dependencies of pools;
+//! * [`explain`]: explains a plan to users;
+//! * [`preview`]: predicts the effect of a change and its cause;
+//! * [`diagnose`]: finds out from existing objects why a Worker is not ready;
 //! * `process`: logs, traces, endpoints, leader election;
-//! * `reader`: everything that a person hands in: files, folders, standard input;
+//! * `reader`: reads user input: files, folders, standard input;
 //! * `cluster`: clients, watches, the store, reads and writes;
-//! * `webhook`: the server of admission reviews, its certificate and registration;
-//! * `image_controller`: keeps objects for machine images;
-//! * `controller`: reconciles Workers: the only place where decisions and cluster meet;
-//! * [`admission`]: webhooks of the garden;
-//! * [`sidecar`]: the webhook of a seed that completes machine-controller-manager;
-//! * [`cli`]: what a person types;
-//! * `fuzzing`: what fuzz targets reach of private rooms, only with that feature;
-//! * `simulation`: the controller with an API server of a test, only with that feature.
+//! * `webhook`: the server for admission reviews, its certificate and registration;
+//! * `image_controller`: maintains objects for machine images;
+//! * `controller`: reconciles Workers. Only this module combines decisions with cluster I/O;
+//! * [`admission`]: webhooks for the garden;
+//! * [`sidecar`]: the webhook for seeds that adds the provider's sidecar to machine-controller-manager;
+//! * [`cli`]: the command line;
+//! * `fuzzing`: exposes private functions to fuzz targets (feature `fuzzing`);
+//! * `simulation`: runs the controller against a simulated API server (feature `simulation`).
 
 //!
-//! Another crate that brings a provider builds on [`api`], [`capabilities`], [`pool`], [`provider`], [`cloud`] with what its trait
-//! names of [`worker`], and starts with [`cli`]: these follow semantic versioning. The other rooms are public for the tests and
-//! tools of this repository, are left out of the documentation, and may change with any version.
+//! A crate that adds a provider builds on [`api`], [`capabilities`], [`pool`], [`provider`], [`cloud`], and the parts
+//! of [`worker`] that the provider trait uses. It starts with [`cli`]. These modules follow semantic versioning. The
+//! others are public only for this repository's tests and tools. They are hidden from the documentation and may change
+//! in any version.
 
 #[doc(hidden)]
 pub mod admission;
@@ -89,7 +90,7 @@ pub mod versions;
 pub(crate) mod webhook;
 pub mod worker;
 
-/// How property tests run: what has failed once is kept beside the other tests, and tried first.
+/// Configuration of property tests. Failing inputs are saved with the tests and tried first in later runs.
 #[cfg(test)]
 fn property_tests() -> proptest::test_runner::Config {
     use proptest::test_runner::{Config, FileFailurePersistence};

@@ -1,11 +1,11 @@
-//! The binary: one call.
+//! The binary of the extension and its command line tools.
 
 use std::process::ExitCode;
 
 use gardener_extension_worker::cli::Program;
 use tikv_jemallocator::Jemalloc;
 
-/// Gives back to the system what Workers held that are gone, in the time that .cargo/config.toml says (docs/dependencies.md#allocator).
+/// Returns freed memory to the system after the delay set in .cargo/config.toml (docs/dependencies.md#allocator).
 #[global_allocator]
 static ALLOCATOR: Jemalloc = Jemalloc;
 

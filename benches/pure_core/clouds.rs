@@ -1,4 +1,4 @@
-//! What the documents of a Worker differ in from cloud to cloud.
+//! Differences between the clouds in the documents of a Worker.
 
 use serde_json::{Value, json};
 
@@ -8,18 +8,18 @@ pub(crate) struct Cloud {
     pub(crate) region: &'static str,
     pub(crate) zones: [&'static str; super::ZONES],
     pub(crate) volume_type: &'static str,
-    /// A capability besides the architecture.
+    /// A capability other than the architecture.
     pub(crate) capability: &'static str,
-    /// Its values, the preferred one first.
+    /// Its values in order of preference.
     pub(crate) capability_values: [&'static str; 2],
     pub(crate) infrastructure: fn() -> Value,
     pub(crate) worker_config: fn() -> Value,
-    /// A flavor without its capabilities: the reference to the image of that name and version.
+    /// A flavor without capabilities: the image reference for a name and version.
     pub(crate) image: fn(&str, &str) -> Value,
 }
 
 impl Cloud {
-    /// A document of the provider: its kind around its members.
+    /// Adds API version and kind of the provider to a document.
     pub(crate) fn document(&self, kind: &str, mut members: Value) -> Value {
         members["apiVersion"] = json!(format!("{}.provider.extensions.gardener.cloud/v1alpha1", self.worker_type));
         members["kind"] = json!(kind);

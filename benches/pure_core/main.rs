@@ -1,8 +1,8 @@
-//! The pure core on one core: decoding, planning and comparing a large Worker, for each cloud.
+//! Measures the pure core on one CPU: decoding, planning and comparing a large Worker, for each cloud.
 //!
-//! 100 pools in 3 zones each, against a CloudProfile with 400 machine types and 200 image versions of 4 flavors. An
-//! element is one pool in one zone, so `thrpt` is pool-zones per second. `docs/performance.md` keeps the figures.
-//! What clouds differ in is in `clouds.rs`; `profiles.rs` measures commands for CloudProfiles.
+//! 100 pools in 3 zones each, with a CloudProfile of 400 machine types and 200 image versions with 4 flavors. An
+//! element is one pool in one zone, so `thrpt` is pool-zones per second. `docs/performance.md` lists the results.
+//! `clouds.rs` defines the differences between clouds; `profiles.rs` measures commands for CloudProfiles.
 
 #![allow(missing_docs, clippy::expect_used, reason = "a benchmark of inputs that are written here")]
 
@@ -33,10 +33,10 @@ const POOLS: usize = 100;
 const ZONES: usize = 3;
 const MACHINE_TYPES: usize = 400;
 const IMAGE_VERSIONS: usize = 200;
-/// When everything happens; the core itself knows no clock.
+/// The current time, which the core receives as an argument.
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
-/// A Worker, its surroundings and their texts.
+/// A Worker and related objects, decoded and as text.
 struct Input {
     worker_text: String,
     cluster_text: String,
@@ -191,7 +191,7 @@ fn secrets(pools: usize) -> Secrets {
         ("tenantID", "tenant"),
     ];
     secrets.insert(NAMESPACE, "cloudprovider", content(&credentials));
-    // As long as the scripts that Gardener writes.
+    // As long as Gardener's scripts.
     let script = "#!/bin/bash\n".repeat(400);
     for number in 0..pools {
         let name = format!("gardener-node-agent-{number}");
@@ -200,7 +200,7 @@ fn secrets(pools: usize) -> Secrets {
     secrets
 }
 
-/// The cluster after everything planned was written.
+/// The machine objects after all planned changes are written.
 fn live_after(input: &Input, plan: &Plan) -> MachineObjects {
     let mut live = MachineObjects::default();
     for change in changes(&input.context(), plan, &ClassImages::default(), &MachineObjects::default(), NOW) {

@@ -1,7 +1,7 @@
-//! What `cloudprofile matrix` and `lint` do with a large CloudProfile, from its document to every answer.
+//! Measures `cloudprofile matrix` and `lint` for a large CloudProfile, from its document to all results.
 //!
-//! The worst that a profile of that size can be: 400 machine types of which no two can do the same, and 200 versions of 4
-//! flavors in 8 different lists, so that nothing is ranked for several at once but what must be.
+//! The worst case for its size: 400 machine types that all differ in capabilities, and 200 versions of 4 flavors in 8
+//! different lists, so that few rankings can be shared.
 
 use std::hint::black_box;
 
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use super::clouds::Cloud;
 use super::{IMAGE_VERSIONS, MACHINE_TYPES, NOW, image_version_name, machine_type_name};
 
-/// Capabilities that tell machine types apart, beside those of the cloud.
+/// Capabilities that distinguish machine types, in addition to the cloud's.
 const BITS: usize = 9;
 
 pub(crate) fn measure(criterion: &mut Criterion, cloud: &Cloud) {

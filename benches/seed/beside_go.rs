@@ -1,5 +1,5 @@
-//! A part of the load of `fleet` for the Go extension of Azure and for this controller, one after the other on the same machine. Only
-//! with `GO_EXTENSION=FILE`.
+//! Compares the Go extension for Azure with this controller, under a part of the load of `fleet`, one after the other
+//! on the same machine. Requires `GO_EXTENSION=FILE`.
 
 use std::path::PathBuf;
 

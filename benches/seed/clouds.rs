@@ -1,5 +1,5 @@
-//! 500 Workers in one process: of Azure alone, and of five clouds. Requests, processor and memory for those of each cloud; each
-//! OpenStack Worker has a server group of a stand-in.
+//! 500 Workers in one process: all of Azure, and of five clouds. Measures requests, CPU and memory per cloud. Each
+//! OpenStack Worker has a server group in a fake OpenStack.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use test_support::openstack::{OpenStack, ask_for_groups};
 use test_support::shoot::Shoot;
 
 const CLOUDS: [&str; 5] = ["azure", "aws", "gcp", "alicloud", "openstack"];
-/// Workers of each cloud.
+/// Workers per cloud.
 const EACH: usize = 100;
 
 pub(crate) async fn run() -> Result<()> {
@@ -30,7 +30,7 @@ pub(crate) async fn run() -> Result<()> {
     Ok(())
 }
 
-/// Creates the Workers of one cloud after the other, asks for a reconcile of all, and tells how much memory is used then.
+/// Creates the Workers cloud by cloud and requests a reconcile of all. Returns the memory used afterwards.
 async fn mix(title: &str, clouds: [&str; CLOUDS.len()]) -> Result<f64> {
     let control_plane = ControlPlane::start().await?;
     let client = control_plane.client(ADMIN).await?;

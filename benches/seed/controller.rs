@@ -1,5 +1,5 @@
-//! The controller that is measured: with `CONTROLLER=FILE` that program, such as the one that is shipped; else the one that
-//! `cargo bench` has built, which has all optional features. Or the Go extension of Azure.
+//! The measured controller: `CONTROLLER=FILE`, such as a released binary, or the one that `cargo bench` built with all
+//! optional features. Alternatively the Go extension for Azure.
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +8,14 @@ use anyhow::Result;
 use test_support::cluster::{ControlPlane, Process, Program, free_ports};
 use test_support::program;
 
-/// Whose program is measured.
+/// Which program to measure.
 pub(crate) enum Controller {
     Ours,
-    /// gardener-extension-provider-azure, by its file.
+    /// The binary of gardener-extension-provider-azure.
     GoExtension(PathBuf),
 }
 
 impl Controller {
-    /// Its file.
     pub(crate) fn binary(&self) -> PathBuf {
         match self {
             Self::Ours => program::measured(),
@@ -24,7 +23,7 @@ impl Controller {
         }
     }
 
-    /// Starts one that reaches the API server as a kubeconfig says.
+    /// Starts the program with a kubeconfig.
     pub(crate) fn start(&self, control_plane: &ControlPlane, kubeconfig: &Path) -> Result<Process> {
         let program = match self {
             Self::Ours => {
@@ -36,12 +35,12 @@ impl Controller {
     }
 }
 
-/// Starts ours.
+/// Starts this controller.
 pub(crate) fn start(control_plane: &ControlPlane, kubeconfig: &Path) -> Result<Process> {
     Controller::Ours.start(control_plane, kubeconfig)
 }
 
-/// Its Worker controller alone, with twenty slots and without a limit of its requests that would be felt.
+/// Runs only its Worker controller, with twenty concurrent reconciles and practically no rate limit.
 fn go_extension(binary: &Path, control_plane: &ControlPlane, kubeconfig: &Path) -> Result<Program> {
     let configuration = control_plane.folder().join("go-extension.json");
     let content = serde_json::json!({

@@ -1,5 +1,5 @@
-//! A digest of everything that a controller has made, without what the API server or time adds. The same digest as the load
-//! prints with which the Go extension was measured.
+//! Digests of all created objects, without values that the API server or the time determines. The load with which the
+//! Go extension was measured prints the same digests.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::load::resource;
 
-/// What the Go extension's objects give after the whole load: 100 Workers, 3 pools, 3 zones, created, asked twice, rolled.
+/// Digests for the Go extension after the whole load: 100 Workers, 3 pools, 3 zones, created, reconciled twice, rolled.
 pub(crate) const OF_THE_GO_EXTENSION: [(&str, &str); 3] = [
     ("machinedeployments", "11cb0bb0e225d915"),
     ("machineclasses", "9f439464b34ee973"),
@@ -21,7 +21,7 @@ pub(crate) const OF_THE_GO_EXTENSION: [(&str, &str); 3] = [
 ];
 
 const MACHINES: &str = "machine.sapcloud.io/v1alpha1";
-/// Annotations of ours, which the Go extension does not know.
+/// Prefix of this controller's annotations, which the Go extension does not write.
 const OURS: &str = "gardener-extension-worker/";
 
 /// Digests of deployments, classes, class Secrets and Workers.
@@ -81,7 +81,7 @@ fn of_worker(object: Value) -> Value {
     })
 }
 
-/// The first 16 digits of SHA-256 over JSON with sorted members and a blank after each comma and colon.
+/// The first 16 hex digits of SHA-256 over JSON with sorted members and a blank after each comma and colon.
 fn digest(value: &Value) -> Result<String> {
     let mut text = Vec::new();
     value.serialize(&mut serde_json::Serializer::with_formatter(&mut text, Blanks))?;

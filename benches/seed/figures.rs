@@ -1,9 +1,9 @@
-//! How the figures of the bench are printed.
+//! Prints the results of the benchmark.
 
 use std::fmt::Display;
 use std::time::Duration;
 
-/// The median, the 95th of a hundred and the longest.
+/// Median, 95th percentile and maximum.
 pub(crate) fn spread(mut times: Vec<Duration>) -> String {
     times.sort();
     let at = |share: f64| {
@@ -13,13 +13,13 @@ pub(crate) fn spread(mut times: Vec<Duration>) -> String {
     format!("{:.2} / {:.2} / {:.2}", at(0.5), at(0.95), at(1.0))
 }
 
-/// A row of a table of Markdown.
+/// Prints a row of a Markdown table.
 pub(crate) fn row(cells: &[&dyn Display]) {
     let cells: Vec<String> = cells.iter().map(ToString::to_string).collect();
     println!("| {} |", cells.join(" | "));
 }
 
-/// The first rows of a table.
+/// Prints the title and head of a table.
 pub(crate) fn head(title: &str, columns: &[&str]) {
     println!("\n## {title}\n\n| {} |\n|{}", columns.join(" | "), "---|".repeat(columns.len()));
 }

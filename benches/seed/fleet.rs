@@ -1,4 +1,5 @@
-//! A hundred Workers of three pools in three zones: created, asked again, rolled. Requests, processor, memory, time.
+//! A hundred Workers with three pools in three zones: created, reconciled without changes, rolled. Measures requests,
+//! CPU, memory and time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use test_support::cluster::{ADMIN, AuditLog, CONTROLLER, ControlPlane, FAKER, Fa
 
 const WORKERS: usize = 100;
 const SIZE: Size = Size { pools: 3, zones: 3 };
-/// The columns of a table of phases.
+/// Table columns.
 pub(crate) const PHASES: [&str; 7] = [
     "phase",
     "requests per Worker",
@@ -30,9 +31,9 @@ pub(crate) const PHASES: [&str; 7] = [
     "RSS MiB at most",
 ];
 const LONG: Duration = Duration::from_secs(600);
-/// Between phases: stamps are whole seconds.
+/// Pause between phases, because timestamps have a resolution of seconds.
 const PAUSE: Duration = Duration::from_millis(1100);
-/// After a phase: what still comes belongs to it.
+/// Time after a phase for its remaining requests.
 const REST: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run() -> Result<()> {
@@ -44,13 +45,13 @@ pub(crate) async fn run() -> Result<()> {
     Ok(())
 }
 
-/// What a controller is asked.
+/// The load on a controller.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// Everything, in documents with capabilities.
+    /// All phases, with documents that use capabilities.
     Whole,
-    /// What older versions of the Go extension can do as well: without capabilities, and without a roll. In a roll they wait until a machine
-    /// deployment has a second machine set, which the simulator never shows.
+    /// Limited to features of older versions of the Go extension: without capabilities and without a roll. In a roll,
+    /// they wait for a machine deployment's second machine set, which the faker never creates.
     BesideGo,
 }
 
@@ -63,7 +64,7 @@ impl Load {
     }
 }
 
-/// Measures a controller with this load. Returns the digests of what it has made.
+/// Measures a controller with this load. Returns the digests of the created objects.
 pub(crate) async fn measure(
     title: &str,
     controller: &Controller,
@@ -160,7 +161,7 @@ impl Bench<'_> {
         tokio::time::sleep(PAUSE).await;
         let audit: AuditLog = self.control_plane.audit().await?;
         let (before, mark) = (self.workers.stamps(), audit.mark().await?);
-        // The highest figure from now on.
+        // Reset the peak memory.
         std::fs::write(format!("/proc/{}/clear_refs", self.pid), "5")?;
         let apiserver = self.control_plane.apiserver().id().await?;
         let seconds = || anyhow::Ok([processor_seconds(self.pid)?, processor_seconds(apiserver)?]);

@@ -1,5 +1,5 @@
-//! The load: what gardenlet leaves in the namespace of a shoot of Azure. The same documents as the load that the Go extension
-//! was measured with, so that figures and digests can be put side by side.
+//! The load: gardenlet's objects in the namespace of a shoot on Azure. The Go extension was measured with the same
+//! documents, so results and digests are comparable.
 
 use anyhow::{Context as _, Result};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -9,10 +9,10 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-/// The operation annotation.
+/// The operation annotation, and the annotation with its timestamp.
 pub(crate) const OPERATION: &str = "gardener.cloud/operation";
 const TIMESTAMP: &str = "gardener.cloud/timestamp";
-/// Requests of gardenlet that are under way at a time.
+/// Number of concurrent gardenlet requests.
 pub(crate) const SIDE_BY_SIDE: usize = 16;
 
 const REGION: &str = "westeurope";
@@ -29,22 +29,22 @@ pub(crate) struct Size {
     pub(crate) zones: usize,
 }
 
-/// Name of the namespace of a shoot.
+/// The namespace of a shoot.
 pub(crate) fn namespace(shoot: &str) -> String {
     format!("shoot--bench--{shoot}")
 }
 
-/// Name of the Worker in a namespace.
+/// The Worker's name in a namespace.
 pub(crate) fn worker_name(namespace: &str) -> &str {
     namespace.trim_start_matches("shoot--bench--")
 }
 
-/// Everything but the Workers, in namespaces that are not there yet.
+/// Creates everything except the Workers, in new namespaces.
 pub(crate) async fn prepare(client: &Client, namespaces: &[String], size: Size) -> Result<()> {
     prepare_with(client, namespaces, size, |document| document).await
 }
 
-/// The same with Clusters as `documents` makes them.
+/// Same as [`prepare`], with Clusters changed by `documents`.
 pub(crate) async fn prepare_with(
     client: &Client,
     namespaces: &[String],
@@ -85,13 +85,11 @@ async fn prepare_one(client: &Client, namespace: &str, size: Size, documents: &i
     Ok(())
 }
 
-/// The resource of a kind.
 pub(crate) fn resource(group_version: &str, kind: &str) -> ApiResource {
     let (group, version) = group_version.split_once('/').unwrap_or(("", group_version));
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
-/// Creates a document.
 pub(crate) async fn create(client: &Client, document: Value) -> Result<DynamicObject> {
     let text = |member: &Value| member.as_str().unwrap_or_default().to_owned();
     let (kind, name) = (text(&document["kind"]), text(&document["metadata"]["name"]));
@@ -149,7 +147,8 @@ fn cloud_profile() -> Value {
     }})
 }
 
-/// A Cluster, a Worker or a patch of one as before capabilities and the caching of volumes: images are told by architecture.
+/// Removes capabilities and volume caching from a Cluster, a Worker or a patch, so that images are selected by
+/// architecture.
 pub(crate) fn without_capabilities(mut document: Value) -> Value {
     for pool in document.pointer_mut("/spec/pools").and_then(Value::as_array_mut).into_iter().flatten() {
         pool["providerConfig"].as_object_mut().into_iter().for_each(|config| drop(config.remove("volume")));
@@ -227,7 +226,7 @@ fn pool(number: usize, size: Size) -> Value {
     })
 }
 
-/// A Worker as gardenlet writes it, with the request to reconcile.
+/// A Worker as gardenlet writes it, with the operation annotation.
 pub(crate) fn worker(namespace: &str, size: Size) -> Value {
     json!({
         "apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Worker",
@@ -252,12 +251,12 @@ pub(crate) fn worker(namespace: &str, size: Size) -> Value {
     })
 }
 
-/// The merge patch with which gardenlet asks for a reconcile.
+/// gardenlet's merge patch to request a reconcile.
 pub(crate) fn request() -> Value {
     json!({"metadata": {"annotations": {OPERATION: "reconcile", TIMESTAMP: Timestamp::now().to_string()}}})
 }
 
-/// The same with another configuration of the node agent in every pool or in the first one: these machines roll.
+/// Same as [`request`], with another node agent Secret for the first pools, whose machines roll.
 pub(crate) fn roll(namespace: &str, size: Size, rolling_pools: usize) -> Value {
     let mut pools = worker(namespace, size)["spec"]["pools"].take();
     for pool in pools.as_array_mut().into_iter().flatten().take(rolling_pools) {

@@ -1,5 +1,5 @@
-//! One Worker of two pools in three zones with the real machine-controller-manager: how long each flow takes, and how much of
-//! it is left after the last event of a machine.
+//! One Worker with two pools in three zones and the real machine-controller-manager: the duration of each flow, and its
+//! part after the last event of a machine.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -75,7 +75,7 @@ pub(crate) async fn run() -> Result<()> {
     control_plane.stop().await
 }
 
-/// When machines, their sets and deployments have changed. Dropping it ends the watches.
+/// Times of changes of machines, machine sets and machine deployments. Dropping it ends the watches.
 struct Events {
     times: Arc<Mutex<Vec<Instant>>>,
     watches: Vec<JoinHandle<()>>,

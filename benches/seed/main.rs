@@ -1,16 +1,16 @@
-//! The figures of `docs/performance.md`: the controller as it is shipped, against a real API server.
-//! `cargo bench --bench seed`, `cargo bench --bench seed -- fleet` for one part.
+//! Measures the figures in `docs/performance.md`: the shipped controller against a real API server. `cargo bench
+//! --bench seed`, or `cargo bench --bench seed -- fleet` for one part.
 //!
 //! ```text
-//! load        what gardenlet leaves in the namespace of a shoot
+//! load        gardenlet's objects in the namespace of a shoot
 //! controller  the binary
-//! workers     when each Worker has changed
-//! figures     processor, memory, tables
-//! digest      what was made, in 16 digits
+//! workers     times of changes of Workers
+//! figures     prints CPU, memory and tables
+//! digest      digests of the created objects
 //! fleet       100 Workers × 3 pools × 3 zones: create, no-op, roll
 //! beside_go   create and no-op of the Go extension and of this controller (GO_EXTENSION=FILE)
-//! wide        one Worker with 300 pools, each request takes 200 ms
-//! rolling     500 Workers that roll at once, and one more
+//! wide        one Worker with 300 pools, with 200 ms latency per request
+//! rolling     500 Workers that roll at the same time, and one more
 //! clouds      500 Workers of one cloud, and of five
 //! machines    one Worker with the real machine-controller-manager
 //! objects     the objects of 100 Workers without a controller

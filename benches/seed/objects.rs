@@ -1,5 +1,5 @@
-//! The objects of a hundred Workers of three pools in three zones, made by a client that does nothing else: what they alone cost the
-//! API server, with the stand-in for machine-controller-manager that `fleet` has.
+//! The objects of a hundred Workers with three pools in three zones, created by a plain client: the baseline cost for
+//! the API server, with the faker of `fleet`.
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, FAKER, Faker, proce
 const WORKERS: u32 = 100;
 const SIZE: Size = Size { pools: 3, zones: 3 };
 const LONG: Duration = Duration::from_secs(600);
-/// What the stand-in still does is done after that time.
+/// Time after which the faker is idle.
 const REST: Duration = Duration::from_secs(8);
-/// Kinds with the label that tells the objects of a Worker from others.
+/// Kinds, with a label that selects a Worker's objects.
 const KINDS: [(&str, &str, &str); 3] = [
     ("v1", "Secret", "gardener.cloud/purpose=machineclass"),
     ("machine.sapcloud.io/v1alpha1", "MachineClass", ""),
@@ -59,7 +59,7 @@ pub(crate) async fn run() -> Result<()> {
     control_plane.stop().await
 }
 
-/// The objects of a kind as they were made.
+/// The objects of a kind, in the form in which they were created.
 async fn objects(client: &Client, namespace: &str, group_version: &str, kind: &str, label: &str) -> Result<Vec<Value>> {
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource(group_version, kind));
     let listed = api.list(&ListParams::default().labels(label)).await?;

@@ -1,5 +1,5 @@
-//! 500 Workers roll at once and their machines take minutes. How soon the status of each tells what has changed, and how
-//! soon one more Worker gets its machine deployments.
+//! 500 Workers roll at the same time and their machines take minutes. Measures how soon each status reports a change,
+//! and how soon another Worker gets its machine deployments.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, FAKER, Faker, memor
 
 const WORKERS: usize = 500;
 const SIZE: Size = Size { pools: 1, zones: 3 };
-/// Longer than the whole measurement: nothing changes but what is changed here.
+/// Longer than the whole measurement, so that only the benchmark changes anything.
 const MACHINES_TAKE: Duration = Duration::from_secs(3600);
-/// Between two changes: 20 a second.
+/// Interval between changes: 20 per second.
 const PERIOD: Duration = Duration::from_millis(50);
 const LONG: Duration = Duration::from_secs(600);
 
@@ -66,7 +66,7 @@ pub(crate) async fn run() -> Result<()> {
         .await?;
     head("500 Workers roll at once", &["what", "figure"]);
     row(&[&"until all tell that they wait for machines", &format!("{:.1} s", start.elapsed().as_secs_f64())]);
-    // It has told of a roll that goes on everywhere; from here on only the bench changes anything.
+    // The faker has reported a roll in progress everywhere. From here on, only the benchmark changes anything.
     tokio::time::sleep(Duration::from_secs(3)).await;
     drop(faker);
 
@@ -109,7 +109,7 @@ pub(crate) async fn run() -> Result<()> {
     control_plane.stop().await
 }
 
-/// What machine-controller-manager writes when the first new machine of a deployment is there.
+/// Writes what machine-controller-manager writes when the first new machine of a deployment is ready.
 async fn one_machine_is_there(client: &kube::Client, namespace: &str) -> Result<()> {
     let api: Api<DynamicObject> =
         Api::namespaced_with(client.clone(), namespace, &resource("machine.sapcloud.io/v1alpha1", "MachineDeployment"));
@@ -118,7 +118,7 @@ async fn one_machine_is_there(client: &kube::Client, namespace: &str) -> Result<
     Ok(())
 }
 
-/// How long a new Worker takes until all its deployments are there.
+/// Duration until all deployments of a new Worker exist.
 async fn deployed(client: kube::Client, namespace: String) -> Result<Duration> {
     let start = Instant::now();
     load::create(&client, load::worker(&namespace, SIZE)).await?;

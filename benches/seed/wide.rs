@@ -1,4 +1,4 @@
-//! One Worker with 300 pools of one zone, behind a proxy in which each request takes 200 ms.
+//! One Worker with 300 pools in one zone, through a proxy that delays each request by 200 ms.
 
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(crate) async fn run() -> Result<()> {
     });
     std::fs::write(&kubeconfig, document.to_string())?;
     let process = controller::start(&control_plane, &kubeconfig)?;
-    // Its watches are filled before anything happens.
+    // Wait until its caches are filled.
     tokio::time::sleep(Duration::from_secs(5)).await;
     process.ensure_running()?;
 
@@ -62,7 +62,7 @@ pub(crate) async fn run() -> Result<()> {
         } else {
             api.patch(name, &PatchParams::default(), &Patch::Merge(load::request())).await?;
         }
-        // From here on the API server has the request.
+        // From here on, the API server has the request.
         let start = Instant::now();
         let is_published = |known: &Known| {
             let published =

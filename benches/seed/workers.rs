@@ -1,4 +1,4 @@
-//! Follows all Workers through a watch, and knows when each of them has changed.
+//! Watches all Workers and records when each of them changes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::load::{OPERATION, resource};
 
-/// The last version of a Worker, and when it was seen.
+/// The last version of a Worker, and when it was observed.
 #[derive(Clone)]
 pub(crate) struct Seen {
     pub(crate) worker: Arc<Value>,
@@ -33,7 +33,6 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Begins.
     pub(crate) fn follow(client: &Client) -> Self {
         let api: Api<DynamicObject> =
             Api::all_with(client.clone(), &resource("extensions.gardener.cloud/v1alpha1", "Worker"));
@@ -57,18 +56,17 @@ impl Workers {
         Self { known, task }
     }
 
-    /// The Worker of a namespace.
     pub(crate) fn of(&self, namespace: &str) -> Option<Seen> {
         self.known.borrow().get(namespace).cloned()
     }
 
-    /// When the last operation of each Worker ended or got on.
+    /// Time of the last update of each Worker's operation.
     pub(crate) fn stamps(&self) -> HashMap<String, Value> {
         let known = self.known.borrow();
         known.iter().map(|(namespace, seen)| (namespace.clone(), stamp(&seen.worker))).collect()
     }
 
-    /// Waits until all are done with another stamp than before; when each was.
+    /// Waits until all Workers have succeeded with a stamp other than `before`. Returns the times.
     pub(crate) async fn done(
         &self,
         namespaces: &[String],

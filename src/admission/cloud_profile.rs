@@ -1,5 +1,5 @@
-//! CloudProfiles: whether the provider's half fits core's half, and what core's half has to list
-//! (docs/contract.md#provider-half).
+//! Reviews CloudProfiles: whether provider and generic part are consistent, and which flavors the generic part must
+//! list (docs/contract.md#provider-half).
 
 use jiff::Timestamp;
 
@@ -14,7 +14,7 @@ use crate::provider::document::DocumentError;
 use crate::provider::profile::{ProfileConfig, ProfileFormat};
 use crate::webhook::Verdict;
 
-/// Warnings that are sent; an API server cuts long lists.
+/// Maximum number of warnings; an API server truncates long lists.
 const MOST_WARNINGS: usize = 10;
 
 /// Checks a CloudProfile. `what` is its kind and name.
@@ -25,7 +25,7 @@ pub(crate) fn validate(
     now: Timestamp,
 ) -> Result<Verdict, Verdict> {
     let ProfileObject { spec, .. } = subject.to_validate()?;
-    // Profiles of other providers carry our label only by mistake; their own extension reviews them.
+    // Profiles of other providers have this label only by mistake. Their own extension reviews them.
     let Some(format) = providers.profile_format(&spec.provider_type) else { return Ok(Verdict::ALLOWED) };
     if spec.provider_config.is_none() {
         let mut errors = FieldErrors::default();
@@ -43,7 +43,7 @@ pub(crate) fn validate(
     Ok(warn_of_profile(verdict, subject, &spec, now))
 }
 
-/// Brings the flavors of core's half up to those of the provider's half.
+/// Updates the flavors in the generic part to match those in the provider config.
 pub(crate) fn mutate(subject: Subject<'_>, what: &str, providers: Providers) -> Result<Verdict, Verdict> {
     let ProfileObject { spec, .. } = subject.to_mutate()?;
     let Some(format) = providers.profile_format(&spec.provider_type) else { return Ok(Verdict::ALLOWED) };
@@ -54,7 +54,7 @@ pub(crate) fn mutate(subject: Subject<'_>, what: &str, providers: Providers) -> 
     Ok(flavor_patch(&spec.machine_images, config.core_flavors(&spec.machine_images)))
 }
 
-/// A provider's document that can't be read. Its error names the member, not its value.
+/// A provider config that cannot be decoded. The error names the member but not its value.
 pub(super) fn undecodable(what: &str, error: &DocumentError) -> Verdict {
     let mut errors = FieldErrors::default();
     let detail = format!("can't be read: {error}");
@@ -62,7 +62,7 @@ pub(super) fn undecodable(what: &str, error: &DocumentError) -> Verdict {
     verdict(what, &errors, Vec::new())
 }
 
-/// What Gardener accepts and machines will miss.
+/// Warnings about values that Gardener accepts although machines will fail.
 fn warnings(config: &dyn ProfileConfig, format: &dyn ProfileFormat, spec: &ProfileSpec) -> Vec<String> {
     let repeated = config.repeated_flavors(&format.definitions(&spec.machine_capabilities));
     let warning = repeated.iter().take(MOST_WARNINGS).map(|repeated| {

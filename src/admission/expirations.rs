@@ -1,4 +1,4 @@
-//! What expires, as warnings that kubectl prints: nothing is refused for it (docs/versions.md#when-a-person-writes).
+//! Warns about expiring versions, without denying the request (docs/versions.md#when-a-person-writes).
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -14,19 +14,19 @@ use crate::versions::expirations::Expirations;
 use crate::versions::notices::{Notice, notices, notices_of_profile};
 use crate::webhook::Verdict;
 
-/// Lines that are printed; the others are counted.
+/// Maximum number of lines; the rest are counted.
 const MOST_LINES: usize = 10;
-/// Most bytes of a line; an API server cuts longer ones.
+/// Maximum length of a line; an API server truncates longer ones.
 const MOST_BYTES: usize = 256;
 
-/// A CloudProfile as it was. A large one takes as long to be read whole as all that is checked of the new one.
+/// The old CloudProfile. Decoding only its versions halves the duration of the review.
 #[derive(Deserialize)]
 struct OldProfile {
     #[serde(default)]
     spec: ProfileVersions,
 }
 
-/// Adds to the verdict about a Shoot which of its versions expire.
+/// Adds warnings about expiring versions of a Shoot.
 pub(super) fn warn_of_shoot(
     verdict: Verdict,
     subject: Subject<'_>,
@@ -34,7 +34,7 @@ pub(super) fn warn_of_shoot(
     now: Timestamp,
 ) -> Verdict {
     let shoot: Option<VersionedShoot> = serde_json::from_str(subject.object).ok();
-    // Gardener sets versions that are left open before anybody is asked; where it has not, nothing can be told.
+    // Gardener defaults open versions before webhooks are called. Without them, expiration cannot be determined.
     let is_complete = |shoot: &VersionedShoot| {
         let mut pools = shoot.spec.provider.workers.iter();
         shoot.spec.kubernetes.version.is_some() && pools.all(|pool| pool.machine.image.is_some())
@@ -42,7 +42,7 @@ pub(super) fn warn_of_shoot(
     let Some(shoot) = shoot.filter(is_complete) else { return verdict };
     apply_defaults(&mut profile);
     warned(verdict, || {
-        // A review has no time for what is too large.
+        // Too many notices are omitted, because a review has limited time.
         let mut notices = notices(&shoot, &profile, now).unwrap_or_default();
         let more = notices.len().saturating_sub(MOST_LINES);
         notices.truncate(MOST_LINES);
@@ -50,7 +50,7 @@ pub(super) fn warn_of_shoot(
     })
 }
 
-/// Adds to the verdict about a CloudProfile what newly expires.
+/// Adds warnings about versions of a CloudProfile that newly expire.
 pub(super) fn warn_of_profile(
     verdict: Verdict,
     subject: Subject<'_>,
@@ -64,8 +64,8 @@ pub(super) fn warn_of_profile(
     })
 }
 
-/// Adds to the verdict about a NamespacedCloudProfile what newly expires: against before or, where it is made, against its
-/// parent alone.
+/// Adds warnings about versions of a NamespacedCloudProfile that newly expire. Compares with the old profile, or on
+/// creation with its parent.
 pub(super) fn warn_of_namespaced(
     verdict: Verdict,
     subject: Subject<'_>,
@@ -85,7 +85,7 @@ pub(super) fn warn_of_namespaced(
     })
 }
 
-/// `notices` are those that are printed, and how many there are besides.
+/// `notices` returns the notices to print and the number of further ones.
 fn warned(mut verdict: Verdict, notices: impl FnOnce() -> (Vec<Notice>, usize)) -> Verdict {
     if let Verdict::Allowed { warnings, .. } = &mut verdict {
         let (notices, more) = notices();

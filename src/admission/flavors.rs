@@ -1,4 +1,4 @@
-//! The patch that makes core's half list the flavors of the provider's half.
+//! The patch that updates the flavors in the generic part of a profile to match the provider config.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use crate::api::gardener::ProfileImage;
 use crate::provider::profile::CoreFlavors;
 use crate::webhook::{PatchOperation, Verdict};
 
-/// A step for each version whose flavors differ; a flavor that is written in another way but means the same stays.
+/// One patch operation per version with different flavors. Equivalent flavors in another notation are kept.
 pub(super) fn flavor_patch(images: &[ProfileImage], listed: Vec<CoreFlavors<'_>>) -> Verdict {
     let steps = listed.into_iter().filter_map(|listed| {
         let version = images.get(listed.image)?.versions.get(listed.version)?;

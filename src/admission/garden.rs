@@ -1,4 +1,4 @@
-//! The garden: profiles that an object refers to.
+//! Reads profiles referenced by reviewed objects from the garden.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::api::gardener::{ProfileObject, ProfileSpec};
 use crate::api::gotext::json::{DecodeError, decode_lenient, null_as_default};
 use crate::process::failure_reason::reason;
 
-/// What reading a profile may take; an API server waits ten seconds for the whole answer.
+/// Time limit for reading a profile; an API server waits ten seconds for the whole response.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
 const API: &str = "/apis/core.gardener.cloud/v1beta1";
 
-/// Why a profile can't be had.
+/// Why a profile is not available.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProfileError {
     #[error("{0} does not exist")]
@@ -28,7 +28,7 @@ pub(super) enum ProfileError {
     Other(anyhow::Error),
 }
 
-/// Reads from the garden. Profiles are read each time: few requests need one, and then often one that has just been written.
+/// Reads from the garden without a cache, because few requests need a profile and often one that was just written.
 #[derive(Clone)]
 pub(super) struct Garden {
     client: Client,
@@ -53,7 +53,7 @@ impl Garden {
         Self { client }
     }
 
-    /// The profile, which must be [a name](ProfileReference::is_a_name).
+    /// Reads the profile; the reference must be [a valid name](ProfileReference::is_a_name).
     pub(super) async fn profile(&self, reference: &ProfileReference) -> Result<ProfileSpec, ProfileError> {
         let read = async {
             let (path, name) = match reference {
@@ -77,7 +77,7 @@ impl Garden {
             ProfileReference::CloudProfile(_) => cloud_profile,
             ProfileReference::Namespaced { .. } => merged_profile,
         };
-        // Large profiles take milliseconds.
+        // Large profiles take milliseconds to decode.
         let decoded = spawn_blocking(move || decode(&text)).await;
         let unreadable =
             |error: anyhow::Error| ProfileError::Other(error.context(format!("{reference} can't be understood")));

@@ -1,4 +1,4 @@
-//! The pools of the garden's Shoots, read once in a while: a review waits for them only as long as a person does.
+//! Caches the pools of the garden's Shoots. A review waits for a read only as long as a user would.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,12 +10,12 @@ use tokio::time::timeout;
 use super::pool_warnings::{Parents, UsedPool};
 use crate::cluster::garden_cluster::GardenKind;
 
-/// What was read counts for this long.
+/// Age at which the cache is reread.
 const VALID: Duration = Duration::from_secs(5 * 60);
-/// A review waits for this long; an API server waits ten seconds for the whole answer.
+/// Maximum wait of a review; an API server waits ten seconds for the whole response.
 const READ_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What is known of the garden's Shoots.
+/// A shared cache of the garden's pools.
 #[derive(Clone)]
 pub(super) struct GardenShoots {
     client: Client,
@@ -32,11 +32,11 @@ impl GardenShoots {
         Self { client, known: Arc::default() }
     }
 
-    /// The pools of all Shoots; why not, where they are not known in time. Reading goes on for the next review.
+    /// The pools of all Shoots, or why they are not available in time. The read continues for the next review.
     pub(super) async fn pools(&self) -> Result<Arc<Vec<UsedPool>>, String> {
         let Self { client, known } = self.clone();
         let reading = tokio::spawn(async move {
-            // Who comes while another one reads waits for what it reads.
+            // Concurrent reviews wait for the same read.
             let mut known = known.lock().await;
             if let Some(fresh) = known.as_ref().filter(|known| known.since.elapsed() < VALID) {
                 return Ok(Arc::clone(&fresh.pools));

@@ -1,7 +1,8 @@
-//! Whether a machine of a pool would find its image: the question that a Worker asks later, asked when the Shoot is written.
+//! Checks when a Shoot is written whether its machines will find an image. Otherwise only the Worker would report it
+//! later.
 //!
-//! Gardener compares machine types and images by core's half of a profile. What it does not see are flavors that tie, and
-//! regions without an image; and its own refusal does not say what would fit.
+//! Gardener compares machine types with images by the generic part of a profile. It detects neither ambiguous flavors
+//! nor regions without an image, and its denials do not suggest alternatives.
 
 use jiff::Timestamp;
 
@@ -18,28 +19,28 @@ use crate::provider::profile::{ListedFlavor, ProfileConfig, ProfileFormat};
 use crate::versions::selectable::selectable;
 use crate::webhook::Verdict;
 
-/// Versions that are looked at and named as a way out.
+/// Maximum number of versions checked as alternatives, and of versions suggested.
 const LOOKED_AT: usize = 50;
 const NAMED: usize = 5;
 
-/// What is left to compare with the profile of a Shoot.
+/// The parts of a Shoot that remain to be compared with its profile.
 #[derive(Debug)]
 pub(crate) struct ToCompare {
-    /// What is wrong with the pools by themselves.
+    /// Errors in the pools themselves.
     pub(super) errors: FieldErrors,
-    /// What was wrong with them before, and does not hold the edit up.
+    /// Errors that existed before, so they do not block the edit.
     pub(super) warnings: Vec<String>,
     pub(super) pools: ShootPools,
-    /// Those whose machines need an image that they did not need before.
+    /// Indexes of pools whose machines need another image than before.
     pub(super) positions: Vec<usize>,
-    /// Those with a provider config that they did not have before, where the CloudProfile says what it may ask for.
+    /// Indexes of pools with a new provider config, if the CloudProfile restricts its values.
     pub(super) configured: Vec<usize>,
     pub(super) region: String,
     pub(super) profile: ProfileReference,
 }
 
 impl ToCompare {
-    /// What a person is told when the profile can't be read; a Shoot that only has other versions is told nothing.
+    /// The warning if the profile cannot be read. A Shoot that only changes versions gets none.
     pub(super) fn not_compared(&self, error: &ProfileError) -> Option<String> {
         let what = match (self.positions.is_empty(), self.configured.is_empty()) {
             (true, true) => return None,
@@ -51,7 +52,7 @@ impl ToCompare {
     }
 }
 
-/// Pools whose machines need an image that they did not need before: positions among the pools.
+/// Indexes of pools whose machines need another image than before.
 pub(super) fn pools_to_compare(pools: &ShootPools, old: Option<&ShootPools>) -> Vec<usize> {
     let names_all = |pool: &ShootPool| {
         let image = pool.machine.image.as_ref();
@@ -61,7 +62,7 @@ pub(super) fn pools_to_compare(pools: &ShootPools, old: Option<&ShootPools>) -> 
     positions(pools, old, |pool, before| names_all(pool) && before.is_none_or(|before| before.machine != pool.machine))
 }
 
-/// Pools with a provider config that they did not have before: positions among the pools.
+/// Indexes of pools with a new provider config.
 pub(super) fn pools_configured(pools: &ShootPools, old: Option<&ShootPools>) -> Vec<usize> {
     let config = |pool: &ShootPool| pool.provider_config.as_ref().map(|config| config.get().to_owned());
     positions(pools, old, |pool, before| pool.provider_config.is_some() && before.and_then(config) != config(pool))
@@ -77,7 +78,7 @@ fn positions(
     pools.map(|(position, _)| position).collect()
 }
 
-/// Compares pools with the profile of their Shoot, and adds what is wrong to what was wrong before. `what` is the Shoot.
+/// Compares pools with the profile of their Shoot and adds the errors to the earlier ones. `what` is the Shoot.
 pub(crate) fn compare(
     left: ToCompare,
     profile: &ProfileSpec,
@@ -87,7 +88,7 @@ pub(crate) fn compare(
 ) -> Verdict {
     let ToCompare { mut errors, mut warnings, pools, positions, configured, region, profile: _ } = left;
     let format = providers.profile_format(&profile.provider_type);
-    // Wrong profiles are refused by themselves; they are no fault of the Shoot.
+    // Invalid profiles are denied by their own review and must not block a Shoot.
     let config = format.and_then(|format| format.open(profile.provider_config.as_deref()).ok());
     if let (Some(format), Some(config)) = (format, config) {
         let definitions = format.definitions(&profile.machine_capabilities);
@@ -106,7 +107,7 @@ pub(crate) fn compare(
     verdict(what, &errors, warnings)
 }
 
-/// What a profile offers in a region.
+/// The images of a profile in a region, with the provider that decodes them.
 struct Offer<'a> {
     profile: &'a ProfileSpec,
     format: &'a dyn ProfileFormat,
@@ -119,7 +120,7 @@ struct Offer<'a> {
 impl Offer<'_> {
     fn compare(&self, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors, warnings: &mut Vec<String>) {
         let machine_types = &mut self.profile.machine_types.iter();
-        // Gardener itself refuses types and versions that its half does not list.
+        // Gardener itself denies machine types and versions that the generic part does not list.
         let Some(machine_type) = machine_types.find(|known| known.name == pool.machine.machine_type) else { return };
         let Some(image) = &pool.machine.image else { return };
         let encrypted = pool.volume.as_ref().and_then(|volume| volume.encrypted).unwrap_or_default();
@@ -139,7 +140,7 @@ impl Offer<'_> {
         if flavors.is_empty() {
             let elsewhere = self.config.flavors([name, version], None, declared);
             if elsewhere.is_empty() {
-                // Workers may still know it from before.
+                // Workers may still have it in their status.
                 warnings.push(format!(
                     "{version_path}: the providerConfig of the profile has no image for {name}@{version}"
                 ));
@@ -186,7 +187,7 @@ impl Offer<'_> {
         self.format.machine_capabilities(Some(&machine_type.capabilities), architecture, self.definitions)
     }
 
-    /// Other versions that can be selected and would do, the best first.
+    /// Other selectable versions with a matching image, best first.
     fn way_out(&self, image: &MachineImage, machine: &Capabilities, machine_type: &str) -> String {
         let versions = self.profile.machine_images.iter().filter(|known| known.name == image.name);
         let versions = versions.flat_map(|known| selectable(&known.versions, self.now)).take(LOOKED_AT);
@@ -302,7 +303,7 @@ mod tests {
             "Shoot a/b: spec.provider.workers[0].providerConfig.serverGroup.policy: Unsupported value: \"soft-affinity\": \
              supported values: \"affinity\""
         );
-        // The profile may have changed since.
+        // An unchanged policy is not compared, because the profile may have changed since.
         assert_eq!(compared_to(&profile, &pool("soft-affinity"), &pool("soft-affinity")), "");
     }
 

@@ -1,22 +1,22 @@
-//! Webhooks of the garden: what is wrong with CloudProfiles, NamespacedCloudProfiles and pools of Shoots is refused where a
-//! person writes it, and what follows from a provider's half of a profile is written into the other half.
+//! Webhooks for the garden. They deny invalid CloudProfiles, NamespacedCloudProfiles and Shoot pools when they are
+//! written, and copy flavors from the provider config to the generic part of a profile.
 //!
 //! ```text
 //!  AdmissionReview ──► reviewers ── parent of a NamespacedCloudProfile, from the garden ──► check (pure) ──► Verdict
 //! ```
 //!
 //! * `cloud_profile`, `namespaced`, `shoot` with `image`: the checks;
-//! * `standing_problems`: what was wrong with pools before an edit that only moves versions;
-//! * `expirations`: warnings about versions that expire;
-//! * `node_warnings`: what an edit of a Shoot does to its nodes;
-//! * `pool_warnings`: what an edit of a CloudProfile does to pools, with what `garden_shoots` reads;
-//! * `flavors`: the patch that keeps core's half like the provider's;
-//! * `subject`, `refusal`: what has to be looked at; errors as a person reads them;
-//! * `reviewers`, `garden`: which check, with what;
-//! * `webhooks`, `arguments`: what is registered, and what the command is told.
+//! * `standing_problems`: errors that existed before an edit that only changes versions;
+//! * `expirations`: warnings about expiring versions;
+//! * `node_warnings`: effects of editing a Shoot on its nodes;
+//! * `pool_warnings`: effects of editing a CloudProfile on pools, which `garden_shoots` reads;
+//! * `flavors`: the patch that updates the generic part's flavors;
+//! * `subject`, `refusal`: which objects need a review, and how errors are printed;
+//! * `reviewers`, `garden`: select the check and read its inputs;
+//! * `webhooks`, `arguments`: the webhook registration and the arguments of the command.
 //!
-//! The process around it, with its server, is the room `webhook`. Paths, objects and semantics are those of
-//! docs/contract.md#webhooks.
+//! The module `webhook` runs the process and its server. docs/contract.md#webhooks specifies paths, objects and
+//! semantics.
 
 mod arguments;
 pub(crate) mod cloud_profile;
@@ -53,7 +53,7 @@ use crate::cluster::seed;
 use crate::provider::Providers;
 use crate::webhook::{self, Reviewer, Served, WebhookKind, WebhookMetrics};
 
-/// Serves the webhooks of these providers until it is told to stop.
+/// Serves the webhooks for these providers until the process is stopped.
 #[must_use]
 pub fn run(arguments: AdmissionArguments, providers: Providers) -> ExitCode {
     let paths = [VALIDATE, MUTATE].map(str::to_owned).to_vec();

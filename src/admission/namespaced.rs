@@ -1,5 +1,5 @@
-//! NamespacedCloudProfiles: whether what a project adds fits its parent, the flavors of core's half, and the merged
-//! document in the status (docs/contract.md#namespacedcloudprofiles).
+//! Reviews NamespacedCloudProfiles: additions must fit the parent, the generic part must list the flavors, and the
+//! status must contain the merged provider config (docs/contract.md#namespacedcloudprofiles).
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -18,7 +18,7 @@ use crate::api::gotext::json::null_as_default;
 use crate::provider::Providers;
 use crate::webhook::{PatchOperation, Verdict};
 
-/// The parent that has to be read before a review.
+/// The reference to the parent, which must be read before a review.
 #[derive(Debug, Default, Deserialize)]
 struct WithParent {
     #[serde(default, deserialize_with = "null_as_default")]
@@ -31,7 +31,7 @@ struct SpecWithParent {
     parent: ParentReference,
 }
 
-/// The parent, to read it from the garden; a verdict where there is nothing to read it for.
+/// The parent to read from the garden, or a verdict if none is needed.
 pub(crate) fn parent(subject: Subject<'_>, what: &str, changes: bool) -> Result<ProfileReference, Verdict> {
     let WithParent { spec } = if changes { subject.to_mutate()? } else { subject.to_validate()? };
     let ParentReference { kind, name } = spec.parent;
@@ -43,7 +43,7 @@ pub(crate) fn parent(subject: Subject<'_>, what: &str, changes: bool) -> Result<
     if name.is_empty() {
         errors.required(path.child("name"), "must name the CloudProfile to extend");
     } else if !is_object_name(&name) {
-        // It becomes part of a path.
+        // The name becomes part of a URL path.
         errors.invalid(path.child("name"), &name, "must be the name of a CloudProfile");
     }
     if errors.is_empty() { Ok(ProfileReference::CloudProfile(name)) } else { Err(verdict(what, &errors, Vec::new())) }
@@ -66,7 +66,7 @@ pub(crate) fn validate(
     Ok(warn_of_namespaced(verdict, subject, spec, parent, now))
 }
 
-/// Brings the flavors of the project's images up to those of its provider config.
+/// Updates the flavors of the project's images to match its provider config.
 pub(crate) fn mutate(
     subject: Subject<'_>,
     parent: &ProfileSpec,
@@ -80,7 +80,7 @@ pub(crate) fn mutate(
     Ok(flavor_patch(&spec.machine_images, config.core_flavors(&spec.machine_images)))
 }
 
-/// Whether there are images whose flavors may have to be brought up to date; else the parent need not be read.
+/// Whether the profile has images with flavors to update. Otherwise the parent need not be read.
 pub(crate) fn has_images(subject: Subject<'_>) -> bool {
     #[derive(Default, Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -100,8 +100,8 @@ pub(crate) fn has_images(subject: Subject<'_>) -> bool {
     spec.provider_config.is_some() && spec.machine_images.is_some_and(|images| images.get() != "[]")
 }
 
-/// Merges the project's provider config into that of its parent, which Gardener has put into the status. Only where the
-/// status is about the current spec; merging again changes nothing.
+/// Merges the project's provider config into the parent's, which Gardener has written to the status. Only applies if
+/// the status reflects the current spec. Merging is idempotent.
 pub(crate) fn merge_status(subject: Subject<'_>, what: &str, providers: Providers) -> Result<Verdict, Verdict> {
     let profile: NamespacedCloudProfile = subject.to_mutate()?;
     let merged = &profile.status.cloud_profile_spec;

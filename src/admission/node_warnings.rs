@@ -1,7 +1,7 @@
-//! What an edit of a Shoot does to nodes, told to the person who makes it. Never a refusal.
+//! Warns users about the effect of a Shoot edit on nodes, without denying it.
 //!
-//! The Shoot under review has everything that gardenlet makes class names from, so neither the garden nor the seed is asked:
-//! nodes are replaced where the name of a pool's class becomes another one.
+//! The Shoot under review contains all inputs of its class names, so the check reads neither garden nor seed. Nodes are
+//! replaced if the class name of their pool changes.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::Value;
@@ -15,13 +15,13 @@ use crate::provider::{Provider, Providers};
 use crate::shoot::{Surroundings, member_of_input, worker};
 use crate::webhook::Verdict;
 
-/// Warnings that a person reads; of further pools only the number is told.
+/// Maximum number of warnings; further pools are only counted.
 const MOST: usize = 10;
-/// Bytes of a name, and of all causes.
+/// Maximum bytes of a name, and of all causes.
 const NAME: usize = 63;
 const CAUSES: usize = 200;
 
-/// Adds what happens to nodes to a verdict that lets the Shoot through.
+/// Adds warnings about nodes if the verdict allows the Shoot.
 pub(crate) fn warn_of_nodes(mut verdict: Verdict, subject: Subject<'_>, providers: Providers) -> Verdict {
     if let (Verdict::Allowed { warnings, .. }, Some(old)) = (&mut verdict, subject.old) {
         warnings.extend(node_warnings(old, subject.object, providers));
@@ -29,7 +29,7 @@ pub(crate) fn warn_of_nodes(mut verdict: Verdict, subject: Subject<'_>, provider
     verdict
 }
 
-/// What happens to the nodes of each pool; nothing where that can't be known.
+/// The effect on the nodes of each pool; empty if it cannot be determined.
 fn node_warnings(old: &str, new: &str, providers: Providers) -> Vec<String> {
     let sides = [old, new].map(|text| Side::read(text, providers));
     let [Some(old), Some(new)] = sides else { return Vec::new() };
@@ -44,13 +44,13 @@ fn node_warnings(old: &str, new: &str, providers: Providers) -> Vec<String> {
     warnings
 }
 
-/// One side of the edit.
+/// The Shoot before or after the edit.
 struct Side {
     shoot: Shoot,
     pools: Vec<Pool>,
 }
 
-/// A pool with what its class name is made of.
+/// A pool with the inputs of its class name.
 struct Pool {
     worker: WorkerPool,
     class_hash: String,
@@ -60,7 +60,7 @@ struct Pool {
 impl Side {
     fn read(text: &str, providers: Providers) -> Option<Self> {
         let document: Value = serde_json::from_str(text).ok()?;
-        // What a CloudProfile adds to a Worker is in no class name.
+        // Class names do not depend on the values that a CloudProfile adds to a Worker.
         let written = worker(&document, &ProfileSpec::default(), &Surroundings::default()).ok()?;
         let spec: WorkerSpec = decode_lenient(&to_go_json(&written["spec"])).ok()?;
         let shoot: Shoot = decode_lenient(text).ok()?;
@@ -86,13 +86,13 @@ impl Pool {
         format!("pool {}", shortened(&escaped(&self.worker.name), NAME))
     }
 
-    /// How many nodes it has, as far as its bounds tell.
+    /// The possible number of nodes according to the pool's bounds.
     fn nodes(&self) -> String {
         let WorkerPool { minimum, maximum, .. } = self.worker;
         if minimum == maximum { format!("{minimum} nodes") } else { format!("{minimum} to {maximum} nodes") }
     }
 
-    /// The members of the Shoot that make its class another one.
+    /// The Shoot fields that change the class hash.
     fn causes(&self, before: &Self) -> String {
         let has = |items: &HashItems, input: &str, value: &str| {
             items.iter().any(|item| item.input == input && item.value == value)
@@ -110,7 +110,6 @@ impl Pool {
     }
 }
 
-/// A number or a percentage.
 fn number(bound: &IntOrString) -> String {
     match bound {
         IntOrString::Int(number) => number.to_string(),

@@ -1,7 +1,8 @@
-//! What an edit of a CloudProfile or NamespacedCloudProfile does to pools of the garden's Shoots, as warnings. Never a refusal.
+//! Warns users about the effect of editing a CloudProfile or NamespacedCloudProfile on the garden's pools, without
+//! denying it.
 //!
-//! Shoots alone are known, not their Workers: whether a pool keeps an image that its CloudProfile loses stands in the status of its
-//! Worker, in a seed.
+//! The check reads only Shoots. Whether a pool keeps an image that its CloudProfile loses depends on the Worker's
+//! status in a seed.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -20,17 +21,16 @@ use crate::preview::NamedProfiles;
 use crate::provider::Providers;
 use crate::webhook::Verdict;
 
-/// Lines that a person reads; further ones are counted.
+/// Maximum number of lines; the rest are counted.
 const MOST: usize = 10;
-/// Bytes of a name.
+/// Maximum bytes of a name.
 const NAME: usize = 63;
 
-/// The CloudProfile that each NamespacedCloudProfile extends, by namespace and name of the latter.
+/// The parent CloudProfile of each NamespacedCloudProfile, by `namespace/name` of the latter.
 #[derive(Debug, Default)]
 pub(super) struct Parents(HashMap<String, String>);
 
 impl Parents {
-    /// Keeps the parent of a NamespacedCloudProfile.
     pub(super) fn add(&mut self, namespaced: &Value) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let metadata = &namespaced["metadata"];
@@ -39,13 +39,13 @@ impl Parents {
     }
 }
 
-/// A pool of a Shoot, as far as a CloudProfile decides over its machines.
+/// The properties of a Shoot's pool that a CloudProfile affects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UsedPool {
     shoot: String,
-    /// The profile that the Shoot names; that of a NamespacedCloudProfile begins with its namespace.
+    /// The referenced CloudProfile's name, or `namespace/name` of a NamespacedCloudProfile.
     profile: String,
-    /// What that extends.
+    /// The parent, if the profile is a NamespacedCloudProfile.
     parent: Option<String>,
     region: String,
     machine_type: String,
@@ -54,7 +54,7 @@ pub(super) struct UsedPool {
 }
 
 impl UsedPool {
-    /// The pools of a stored Shoot. One that names a NamespacedCloudProfile gets what its parent offers, too.
+    /// The pools of a stored Shoot. With a NamespacedCloudProfile, its parent also affects them.
     pub(super) fn of_shoot(shoot: &Value, parents: &Parents) -> Vec<Self> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (spec, metadata) = (&shoot["spec"], &shoot["metadata"]);
@@ -73,7 +73,7 @@ impl UsedPool {
         pools.map(of_pool).collect()
     }
 
-    /// Whether an edit of the profile of that name reaches it.
+    /// Whether an edit of the named profile affects this pool.
     fn is_offered_by(&self, profile: &str) -> bool {
         self.profile == profile || self.parent.as_deref() == Some(profile)
     }
@@ -86,14 +86,14 @@ impl UsedPool {
     }
 }
 
-/// A profile of which only the name is read.
+/// A profile of which only the name is decoded.
 #[derive(Deserialize)]
 struct Named {
     #[serde(default)]
     metadata: ObjectMeta,
 }
 
-/// Adds what happens to the pools of the garden to a verdict that lets a profile through, with the parent of one that has it.
+/// Adds warnings about pools if the verdict allows the profile. `parent` is required for a NamespacedCloudProfile.
 pub(super) fn warn_of_pools(
     mut verdict: Verdict,
     subject: Subject<'_>,
@@ -108,7 +108,7 @@ pub(super) fn warn_of_pools(
     verdict
 }
 
-/// What happens to the pools; `None` where that can't be known.
+/// The effect on the pools; `None` if it cannot be determined.
 fn pool_warnings(
     old: &str,
     new: &str,
@@ -169,7 +169,7 @@ fn warning(difference: &Difference, pools: &[&UsedPool]) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// A profile with so many versions, of which each has such an image.
+    /// A profile with this number of versions, each with the image `urn`.
     fn profile(versions: usize, urn: &str) -> String {
         let names = (0..versions).map(|number| format!("1.{number}.0"));
         let listed: Vec<Value> =

@@ -1,22 +1,21 @@
-//! Which profile an object refers to. Names come from users and become part of a path.
+//! References to profiles. Their names come from users and become part of a URL path.
 
-/// Longest name of an object.
+/// Maximum length of an object name.
 const LONGEST: usize = 253;
 
-/// A profile by its name.
+/// A reference by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ProfileReference {
     CloudProfile(String),
-    /// A NamespacedCloudProfile, of which the merged profile in the status is meant.
+    /// A NamespacedCloudProfile, whose merged profile in the status is used.
     Namespaced {
-        /// Namespace of the project.
         namespace: String,
         name: String,
     },
 }
 
 impl ProfileReference {
-    /// Whether it can be asked for.
+    /// Whether it is valid and safe to use in a URL path.
     pub(super) fn is_a_name(&self) -> bool {
         match self {
             Self::CloudProfile(name) => is_object_name(name),
@@ -36,7 +35,7 @@ impl std::fmt::Display for ProfileReference {
     }
 }
 
-/// Lower-case letters, digits, points and hyphens, with a letter or digit at both ends of each part.
+/// Whether it is a DNS subdomain (RFC 1123): lower-case letters, digits, dots and hyphens.
 pub(super) fn is_object_name(name: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_part =

@@ -1,4 +1,4 @@
-//! What is wrong with an object, as a person reads it.
+//! Formats errors of an object for users.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -7,13 +7,13 @@ use crate::api::bounded_text::{Bound, beginning, joined, shortened};
 use crate::api::gotext::field::{FieldError, FieldErrors};
 use crate::webhook::{Denial, DenialCause, Verdict};
 
-/// Problems that are listed; the others are counted.
+/// Maximum number of listed errors; the rest are counted.
 const LISTED: usize = 20;
-/// Longest text of one problem, in characters; values of an object may be long.
+/// Maximum characters of one error, because values of an object may be long.
 const LONGEST: usize = 2000;
-/// Most bytes of all problems; the causes have as many.
+/// Maximum bytes of all errors in the message, and again in the causes.
 const MOST_BYTES: usize = 32 * 1024;
-/// Most bytes of an object's kind and name, or of a field's path.
+/// Maximum bytes of an object's kind and name, or of a field path.
 const MOST_OF_NAME: usize = 1024;
 
 /// The errors of a review: those that are listed, and how many others there are. `stop` says when nobody waits for the verdict any more.
@@ -41,7 +41,7 @@ fn denial(what: &str, errors: &FieldErrors) -> Denial {
     };
     let share = MOST_BYTES / errors.len().clamp(1, LISTED);
     let mut causes: Vec<DenialCause> = errors.iter().take(LISTED).map(|error| cause(error, share)).collect();
-    // Where there are causes, kubectl prints them and not the message.
+    // kubectl prints the causes, if any, instead of the message.
     if let Some(first) = errors.get(LISTED) {
         let message = format!("and {} more", number - LISTED);
         causes.push(DenialCause { message, ..cause(first, share) });
@@ -49,7 +49,7 @@ fn denial(what: &str, errors: &FieldErrors) -> Denial {
     Denial { code: 422, reason: "Invalid", message, causes }
 }
 
-/// One problem in at most so many bytes, in one line: each line of a message is a problem.
+/// One error on one line, because each line of a message is one error.
 fn problem(error: &FieldError, bytes: usize) -> String {
     one_line(&error.to_string(), bytes)
 }

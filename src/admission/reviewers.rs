@@ -1,4 +1,4 @@
-//! Which judgement a request gets, with what it needs from the garden.
+//! Selects the check for a request and reads its inputs from the garden.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,22 +22,21 @@ use crate::provider::Providers;
 use crate::webhook::{Denial, Operation, ReviewRequest, Reviewer, Verdict, WebhookKind};
 
 pub(super) const GROUP: &str = "core.gardener.cloud";
-/// Plural names of the resources.
 pub(super) const CLOUD_PROFILES: &str = "cloudprofiles";
 pub(super) const NAMESPACED_CLOUD_PROFILES: &str = "namespacedcloudprofiles";
 pub(super) const SHOOTS: &str = "shoots";
-/// Sub-resource that Gardener writes merged profiles through.
+/// Subresource through which Gardener writes merged profiles.
 pub(super) const STATUS: &str = "status";
 
-/// Denies what is wrong, or writes what follows from the provider's half.
+/// Denies invalid objects, or patches the generic part of a profile.
 #[derive(Clone)]
 pub(super) struct GardenReviewer {
     pub(super) kind: WebhookKind,
     pub(super) providers: Providers,
     pub(super) garden: Garden,
-    /// Whether edits of Shoots are answered with what happens to nodes.
+    /// Whether edits of Shoots return warnings about nodes.
     pub(super) warns_of_nodes: bool,
-    /// The garden's Shoots, where edits of CloudProfiles are answered with what happens to their pools.
+    /// The garden's Shoots, if edits of CloudProfiles return warnings about pools.
     pub(super) shoots: Option<GardenShoots>,
 }
 
@@ -52,21 +51,21 @@ impl Reviewer for GardenReviewer {
     }
 }
 
-/// Whether the spec of an object stays as it is: what was stored before can always be labelled and finalized, also where nothing can be
-/// written into it. The status of a profile is not such an object: without the images of its project it would replace one that has them.
+/// Whether the spec is unchanged. Stored objects can always be labelled and finalized, even if patching them fails.
+/// This excludes the status of a profile, because an unpatched status would lose the images of the project.
 async fn stays_as_it_is(request: &Arc<ReviewRequest>) -> bool {
     let stays = on_thread(request, |subject, _| Ok(subject.stays_as_it_is()));
     request.sub_resource.is_empty() && stays.await.unwrap_or_default()
 }
 
-/// Resource and sub-resource of requests that are judged.
+/// Resource and subresource of requests to review; empty for others.
 fn resource(request: &ReviewRequest) -> (&str, &str) {
     let is_written = matches!(request.operation, Operation::Create | Operation::Update);
     if request.group == GROUP && is_written { (&request.resource, &request.sub_resource) } else { ("", "") }
 }
 
 impl GardenReviewer {
-    /// Both sides are verdicts: the wrong one where there is nothing left to find out.
+    /// `Err` is an early verdict that needs no further check.
     async fn verdict(&self, request: &Arc<ReviewRequest>) -> Result<Verdict, Verdict> {
         use WebhookKind::{Mutating, Validating};
         let providers = self.providers;
@@ -112,7 +111,7 @@ impl GardenReviewer {
         }
     }
 
-    /// With what an edited profile does to pools, where that is wanted. A garden that can't list its Shoots holds up no profile.
+    /// Adds the effect of an edited profile on pools, if enabled. Failing to list Shoots never blocks a profile.
     async fn with_pools(
         &self,
         request: &Arc<ReviewRequest>,
@@ -138,7 +137,7 @@ impl GardenReviewer {
         on_thread(request, warn).await
     }
 
-    /// The parent, or the verdict that there is without it.
+    /// The parent, or the verdict if it is not available.
     async fn parent(&self, request: &ReviewRequest, parent: &ProfileReference) -> Result<ProfileSpec, Verdict> {
         self.garden.profile(parent).await.map_err(|error| match error {
             ProfileError::Missing(ProfileReference::CloudProfile(name) | ProfileReference::Namespaced { name, .. }) => {
@@ -147,13 +146,13 @@ impl GardenReviewer {
                 errors.invalid(FieldPath::new("spec.parent.name"), &name, detail);
                 verdict(&what(request), &errors, Vec::new())
             }
-            // It is not the object's fault, so it may be tried again.
+            // The object is not at fault, so the client may retry.
             ProfileError::Other(error) => Verdict::Denied(Denial::internal(format!("{}: {error:#}", what(request)))),
         })
     }
 
-    /// Judges a Shoot by itself and, if a pool needs another image or has another version than before, with its profile. A
-    /// garden that can't give the profile holds up no Shoot: Gardener compares the other half by itself.
+    /// Checks a Shoot, and compares it with its profile if a pool needs another image or changes versions. An
+    /// unavailable profile does not block the Shoot, because Gardener itself checks the generic part.
     async fn shoot(&self, request: &Arc<ReviewRequest>) -> Result<Verdict, Verdict> {
         let providers = self.providers;
         let left = on_thread(request, move |subject, what| shoot::validate(subject, what, providers)).await?;
@@ -170,7 +169,6 @@ impl GardenReviewer {
     }
 }
 
-/// Kind and name of the object, for messages.
 fn what(request: &ReviewRequest) -> String {
     let kind = match request.resource.as_str() {
         CLOUD_PROFILES => "CloudProfile",
@@ -202,7 +200,7 @@ async fn on_thread<T: Send + 'static>(
     let is_stopped = Arc::clone(&stop.0);
     let judged = spawn_blocking(move || {
         let object = request.object.as_deref().and_then(|object| std::str::from_utf8(object).ok());
-        // Nothing is written without an object.
+        // Create and update requests always have an object.
         let Some(object) = object else { return Err(Verdict::ALLOWED) };
         let old = request.old_object.as_deref().and_then(|object| std::str::from_utf8(object).ok());
         judge(Subject { object, old, stop: Some(&is_stopped) }, &what(&request))

@@ -1,4 +1,4 @@
-//! Shoots: whether machines can be made for their pools (docs/contract.md#pools-of-a-shoot).
+//! Reviews Shoots: whether machines can be created for their pools (docs/contract.md#pools-of-a-shoot).
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -16,7 +16,7 @@ use crate::api::gotext::json::decode_lenient;
 use crate::provider::Providers;
 use crate::webhook::Verdict;
 
-/// A Shoot of which only the part that is judged is looked at.
+/// A Shoot of which only the reviewed parts are decoded.
 #[derive(Deserialize)]
 struct Outline<'a> {
     #[serde(borrow)]
@@ -29,9 +29,9 @@ struct OutlineSpec<'a> {
     provider: Option<&'a RawValue>,
 }
 
-/// Judges the pools of a Shoot by themselves; a change elsewhere in the Shoot is not held up by pools that stay as they are.
-/// Returns what is left to compare with the profile, with what is wrong already, also where only versions have become others;
-/// or the verdict. A provider whose Workers are not served has no rules of its own, but its images are compared.
+/// Checks the pools of a Shoot. Unchanged pools never block a change elsewhere in the Shoot. Returns the comparison
+/// with the profile that remains, including the errors so far, or the verdict. Also compares pools whose versions
+/// changed. For a provider type whose Workers are not served, only the images are compared.
 pub(crate) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -> Result<ToCompare, Verdict> {
     let shoot: OrderedShoot = subject.to_validate()?;
     let OrderedShootSpec { region, cloud_profile, cloud_profile_name, provider: pools } = shoot.spec;
@@ -77,7 +77,7 @@ fn keeps_its_pools(subject: Subject<'_>) -> bool {
     subject.old.is_some_and(|old| same(provider(old), provider(subject.object)))
 }
 
-/// What decides over the Kubernetes versions of a Shoot.
+/// The inputs that determine the Kubernetes versions of a Shoot.
 fn versions(shoot: &str) -> Option<(Vec<KubernetesOfPool>, Option<CloudProfileReference>, Option<String>)> {
     let VersionedShoot { spec, .. } = decode_lenient(shoot).ok()?;
     let of_pools = spec.provider.workers.into_iter().map(|pool| pool.kubernetes);
@@ -91,7 +91,7 @@ mod tests {
     use super::super::garden::ProfileError;
     use super::*;
 
-    /// What is told where the profile can't be read; `None` where nobody asks for it.
+    /// The warning if the profile cannot be read; the outer `None` if no comparison is needed.
     fn not_compared(provider: &str, old: &Value, new: &Value) -> Option<Option<String>> {
         let shoot = |pool: &Value| {
             let provider = json!({"type": provider, "workers": [pool]});

@@ -1,6 +1,5 @@
-//! Problems that a Shoot had before an edit, in pools of which the edit changes nothing but versions. Maintenance makes such edits,
-//! and writes nothing at all of a Shoot that is refused: what was stored with a problem, before these webhooks or another rule of
-//! theirs, must not keep all of its pools from their updates. So it is a warning.
+//! Downgrades errors to warnings if they existed before an edit and the edit only changes versions. Maintenance makes
+//! such edits. If the webhook denied them, one old error in a Shoot would prevent all of its pools from being updated.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,10 +9,10 @@ use serde_json::Value;
 use super::subject::Subject;
 use crate::api::gotext::field::{FieldError, FieldErrorType, FieldErrors};
 
-/// Where pools stand in a Shoot.
+/// Field path of pools in a Shoot.
 const POOLS: &str = "spec.provider.workers[";
 
-/// A Shoot with its pools as they are written.
+/// A Shoot with raw pools.
 #[derive(Deserialize)]
 struct Written {
     spec: WrittenSpec,
@@ -30,7 +29,7 @@ struct WrittenProvider {
     workers: Vec<Value>,
 }
 
-/// Takes the problems out of `errors` that were there before, and tells of them.
+/// Removes the errors that existed before from `errors` and returns them as warnings.
 pub(super) fn standing_problems(
     subject: Subject<'_>,
     errors: &mut FieldErrors,
@@ -99,7 +98,7 @@ impl<'a> Before<'a> {
     }
 }
 
-/// Position of the pool and what follows it in the path of a field.
+/// Index of the pool in a field path, and the path below it.
 fn of_pool(field: &str) -> Option<(usize, &str)> {
     let (index, member) = field.strip_prefix(POOLS)?.split_once(']')?;
     Some((index.parse().ok()?, member))
@@ -136,7 +135,7 @@ mod tests {
             "type": "aws", "infrastructureConfig": infrastructure, "workers": pools}}})
     }
 
-    /// Problems, and warnings, of the edit of a Shoot.
+    /// Errors and warnings for an edit of a Shoot.
     fn reviewed(old: &Value, new: &Value) -> [Vec<String>; 2] {
         let (object, old) = (new.to_string(), old.to_string());
         match validate(Subject { object: &object, old: Some(&old), stop: None }, "Shoot a/b", Providers::SHIPPED) {

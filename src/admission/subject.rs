@@ -1,4 +1,4 @@
-//! The objects of a review: what is asked about, and whether it has to be looked at at all.
+//! The object under review, and whether it needs a review.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::api::gotext::json::decode_lenient;
 use crate::webhook::{Denial, Verdict};
 
-/// An object with its spec unread.
+/// An object with its spec undecoded.
 #[derive(Deserialize)]
 struct Outline<'a> {
     #[serde(default)]
@@ -22,20 +22,20 @@ struct Outline<'a> {
     spec: Option<&'a RawValue>,
 }
 
-/// An object as it is to become, and as it is.
+/// The new and the old version of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject<'a> {
-    /// As it is to become, JSON.
+    /// New object as JSON.
     pub(crate) object: &'a str,
-    /// As it is, JSON; `None` when it is made.
+    /// Old object as JSON; `None` on creation.
     pub(crate) old: Option<&'a str>,
     /// Says when nobody waits for the verdict any more.
     pub(crate) stop: Option<&'a Arc<AtomicBool>>,
 }
 
 impl<'a> Subject<'a> {
-    /// The object, unless it needs no check: it is being deleted, or its spec stays as it is. So an object that was accepted
-    /// before can always be labelled, finalized and deleted.
+    /// Decodes the new object unless it needs no check: it is being deleted, or its spec is unchanged. This way stored
+    /// objects can always be labelled, finalized and deleted.
     pub(super) fn to_validate<T: DeserializeOwned>(self) -> Result<T, Verdict> {
         let outline: Outline<'a> = parse(self.object)?;
         if outline.metadata.deletion_timestamp.is_some() {
@@ -48,21 +48,21 @@ impl<'a> Subject<'a> {
         read(self.object)
     }
 
-    /// Whether its spec stays as it is.
+    /// Whether the spec is unchanged.
     pub(super) fn stays_as_it_is(self) -> bool {
         let spec = |object| serde_json::from_str::<Outline<'_>>(object).ok().map(|outline| outline.spec);
         let (object, old) = (spec(self.object), self.old.and_then(spec));
         object.zip(old).is_some_and(|(object, old)| same(old, object))
     }
 
-    /// The object, unless it is being deleted.
+    /// Decodes the new object, unless it is being deleted.
     pub(super) fn to_mutate<T: DeserializeOwned>(self) -> Result<T, Verdict> {
         let outline: Outline<'a> = parse(self.object)?;
         if outline.metadata.deletion_timestamp.is_some() { Err(Verdict::ALLOWED) } else { read(self.object) }
     }
 }
 
-/// Whether two documents say the same.
+/// Whether two documents are equivalent JSON.
 pub(super) fn same(one: Option<&RawValue>, other: Option<&RawValue>) -> bool {
     match (one, other) {
         (None, None) => true,
@@ -71,11 +71,11 @@ pub(super) fn same(one: Option<&RawValue>, other: Option<&RawValue>) -> bool {
     }
 }
 
-/// Levels down to which documents are compared part by part.
+/// Depth down to which documents are compared part by part.
 const LEVELS: usize = 16;
 
-/// An API server writes both documents in the same way, so most parts are the same text; only those that differ are taken
-/// apart, until the first that says something else.
+/// An API server serializes both documents the same way, so most parts are equal as text. Only different parts are
+/// decoded, until the first actual difference.
 fn say_the_same(one: &RawValue, other: &RawValue, levels: usize) -> bool {
     if one.get() == other.get() {
         return true;
@@ -98,12 +98,12 @@ fn say_the_same(one: &RawValue, other: &RawValue, levels: usize) -> bool {
     }
 }
 
-/// Both documents read; `None` where one can't be.
+/// Decodes both documents; `None` if that fails for either.
 fn both<'a, T: Deserialize<'a>>(one: &'a RawValue, other: &'a RawValue) -> Option<(T, T)> {
     Some((serde_json::from_str(one.get()).ok()?, serde_json::from_str(other.get()).ok()?))
 }
 
-/// Reads an object with the path of what is wrong.
+/// Decodes an object; errors contain the path.
 pub(super) fn read<T: DeserializeOwned>(object: &str) -> Result<T, Verdict> {
     decode_lenient(object).map_err(|error| unreadable(&error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! What is registered at the garden (docs/contract.md#webhooks).
+//! Webhooks to register in the garden (docs/contract.md#webhooks).
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ pub(super) const VALIDATE: &str = "/webhooks/validate";
 pub(super) const MUTATE: &str = "/webhooks/mutate";
 const VERSION: &str = "v1beta1";
 
-/// One validating and one mutating webhook for each provider type. Each sees only objects with the label that Gardener puts on
-/// those of its provider; a mistake at one provider holds up no other.
+/// One validating and one mutating webhook per provider type. Each selects objects by Gardener's provider label, so
+/// that a failure for one provider does not block others.
 pub(super) fn webhooks<'a>(provider_types: impl Iterator<Item = &'a str>) -> Vec<(WebhookKind, Webhook)> {
     let webhooks = provider_types.flat_map(|provider_type| {
         let validated = vec![CLOUD_PROFILES, NAMESPACED_CLOUD_PROFILES, SHOOTS];

@@ -1,8 +1,8 @@
-//! `--config FILE`: arguments of a long-running command in a YAML file. What the command line says goes before the
-//! environment, the environment before the file, the file before the defaults.
+//! `--config FILE`: arguments of a long-running command in a YAML file. The command line takes precedence over the
+//! environment, the environment over the file, and the file over defaults.
 //!
-//! The file's members are the long names of the arguments. They are put behind the command line as if they had been typed,
-//! so that a value is checked in one place only.
+//! The file's members are the long names of arguments. They are appended to the command line, so that values are
+//! validated in one place only.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,13 +13,13 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde_json::{Map, Value};
 
-/// Name of the argument that names the file.
+/// The argument with the path of the file.
 const CONFIG: &str = "config";
 
-/// The arguments, with those of the file that nothing goes before.
+/// Appends the file's arguments, unless the command line or environment sets them.
 pub(super) fn with_file(command: &Command, arguments: &[OsString]) -> Result<Vec<OsString>, clap::Error> {
-    // What the command line lacks may stand in the file: only help ends here, and whoever reads the arguments with those of
-    // the file says what is wrong with them.
+    // Ignore errors, because the file may contain the missing arguments. The final parse of all arguments reports
+    // errors.
     let mut command = command.clone().ignore_errors(true);
     let matches = command.try_get_matches_from_mut(arguments)?;
     let Some((name, matches)) = matches.subcommand() else { return Ok(arguments.to_vec()) };
@@ -33,7 +33,7 @@ pub(super) fn with_file(command: &Command, arguments: &[OsString]) -> Result<Vec
     Ok(arguments.iter().cloned().chain(typed.into_iter().map(OsString::from)).collect())
 }
 
-/// The members of a file as arguments, without those that the command line or the environment has.
+/// The file's members as arguments, without those that the command line or environment sets.
 pub(crate) fn typed(command: &Command, matches: &ArgMatches, text: &str) -> Result<Vec<String>, String> {
     let members: Option<Map<String, Value>> = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
     let mut typed = Vec::new();
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
     use crate::cli::Arguments;
 
-    /// The arguments as the program reads them, with this file.
+    /// The parsed arguments with this configuration file.
     fn read_with(text: &str, arguments: &[&str]) -> Result<String, String> {
         let file = tempfile::NamedTempFile::new().unwrap();
         fs::write(file.path(), text).unwrap();
@@ -105,7 +105,7 @@ mod tests {
         for said in ["registry.example/azure:v1", "registry.example/aws:v1", "a.example", "c.crt", "c.key"] {
             assert!(read.contains(said), "{said} is missing: {read}");
         }
-        // One of two that belong together is typed.
+        // Only one argument of a pair is on the command line.
         let read = read_with(file, &["sidecar", "--tls-cert-file", "typed.crt", "--image", "gcp=typed:v1"]).unwrap();
         assert!(read.contains("typed.crt") && read.contains("c.key") && read.contains("typed:v1"), "{read}");
         assert!(!read.contains("registry.example"), "the command line goes before the file: {read}");

@@ -1,5 +1,6 @@
-//! What an answer rests on: what was evaluated, what was skipped, what was not given. Every command returns it with its result, and
-//! headline, JSON, page and exit code follow from it, so that no command answers from missing evidence.
+//! The evidence for an answer: which inputs were evaluated, which were skipped, and which were not given. Every command
+//! returns it with its result. Headline, JSON, page and exit code derive from it, so no command answers from missing
+//! evidence.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use crate::process::failure_reason::reason;
 use crate::reader::Skipped;
 use crate::reader::files::Files;
 
-/// What a command found, with the evidence for it. The evidence decides over the exit code where it is incomplete.
+/// A command's result with its evidence. Incomplete evidence overrides the exit code.
 #[derive(Debug)]
 pub(super) struct Answer {
     evidence: Evidence,
@@ -22,7 +23,7 @@ impl Answer {
         Self { evidence, exit }
     }
 
-    /// Of a command that prints what the program itself contains, and reads nothing.
+    /// For a command that prints built-in data and reads no input.
     pub(super) fn of_program() -> Self {
         Self { evidence: Evidence::of("document"), exit: Exit::Done }
     }
@@ -31,21 +32,21 @@ impl Answer {
         &self.evidence
     }
 
-    /// Its exit code: incomplete evidence is worse than every finding.
+    /// The exit code. Incomplete evidence outranks every finding.
     pub(super) fn exit(&self) -> Exit {
         self.exit.max(self.evidence.exit())
     }
 }
 
-/// What an answer rests on.
+/// The inputs of an answer, by what happened to them.
 #[derive(Clone, Debug)]
 pub(super) struct Evidence {
-    /// What is evaluated, as a noun in the singular.
+    /// Singular noun for what is evaluated.
     subject: &'static str,
     evaluated: usize,
-    /// Subjects that were read, and could not be evaluated.
+    /// Subjects that were read but could not be evaluated.
     unevaluated: Vec<String>,
-    /// Inputs that could not be read: nobody knows what they hold.
+    /// Inputs that could not be read, so their content is unknown.
     unread: Vec<String>,
     not_given: Vec<NotGiven>,
 }
@@ -53,26 +54,25 @@ pub(super) struct Evidence {
 /// An input that was not given, and what stays unknown without it.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct NotGiven {
-    /// What it is: "Shoots".
+    /// Plural noun, such as "Shoots".
     pub(super) what: &'static str,
-    /// The flag that gives it.
+    /// The flag that provides it.
     pub(super) flag: &'static str,
-    /// What stays unknown.
     pub(super) unknown: &'static str,
 }
 
 impl Evidence {
-    /// Nothing yet, about this subject.
+    /// Empty evidence about this subject.
     pub(super) fn of(subject: &'static str) -> Self {
         Self { subject, evaluated: 0, unevaluated: Vec::new(), unread: Vec::new(), not_given: Vec::new() }
     }
 
-    /// Of so many inputs, all of which were read and evaluated.
+    /// Complete evidence: every input was read and evaluated.
     pub(super) fn whole(subject: &'static str, evaluated: usize) -> Self {
         Self { evaluated, ..Self::of(subject) }
     }
 
-    /// The files of paths; what of the paths can't be read is noted.
+    /// Returns the readable files and records the skipped ones.
     pub(super) fn note_skipped(&mut self, Files { files, skipped }: Files) -> Vec<crate::reader::files::NamedFile> {
         for Skipped { input, reason } in skipped {
             self.unread.push(format!("{input}: {reason}"));
@@ -84,17 +84,17 @@ impl Evidence {
         self.evaluated += count;
     }
 
-    /// An input that can't be read, with its name.
+    /// Records an input that cannot be read. The error contains its name.
     pub(super) fn unread(&mut self, error: &anyhow::Error) {
         self.unread_text(reason(error.as_ref()));
     }
 
-    /// The same, where it is text already.
+    /// Same as [`Self::unread`] for an error that is already text.
     pub(super) fn unread_text(&mut self, error: String) {
         self.unread.push(error);
     }
 
-    /// A subject that was read and can't be evaluated, with its name.
+    /// Records a subject that was read but cannot be evaluated. The error contains its name.
     pub(super) fn unevaluated(&mut self, error: String) {
         self.unevaluated.push(error);
     }
@@ -103,7 +103,7 @@ impl Evidence {
         self.not_given.push(not_given);
     }
 
-    /// Adds what another part of the same answer rests on.
+    /// Merges the evidence for another part of the same answer.
     pub(super) fn join(&mut self, other: Self) {
         let Self { subject: _, evaluated, unevaluated, unread, not_given } = other;
         self.evaluated += evaluated;
@@ -112,27 +112,26 @@ impl Evidence {
         self.not_given.extend(not_given);
     }
 
-    /// Whether everything that was handed in is part of the answer.
+    /// Whether the answer covers every given input.
     pub(super) fn is_complete(&self) -> bool {
         self.unevaluated.is_empty() && self.unread.is_empty()
     }
 
-    /// How many subjects were evaluated.
     pub(super) fn count(&self) -> usize {
         self.evaluated
     }
 
-    /// What could not be read or evaluated, a line each.
+    /// Inputs that could not be read or evaluated, one line each.
     pub(super) fn problems(&self) -> impl Iterator<Item = &String> {
         self.unread.iter().chain(&self.unevaluated)
     }
 
-    /// Inputs that could not be read, a line each.
+    /// Inputs that could not be read, one line each.
     pub(super) fn unread_inputs(&self) -> impl Iterator<Item = &String> {
         self.unread.iter()
     }
 
-    /// How much of the input the answer covers, where it does not cover all of it.
+    /// The covered share of the input, unless the answer covers all of it.
     pub(super) fn shortfall(&self) -> Option<String> {
         if self.is_complete() {
             return None;
@@ -145,7 +144,7 @@ impl Evidence {
         Some(text)
     }
 
-    /// The headline of an answer: with what it does not cover first.
+    /// Puts the shortfall, if any, before the answer.
     pub(super) fn headline(&self, answer: &str) -> String {
         match self.shortfall() {
             Some(shortfall) if self.evaluated == 0 => format!("{shortfall}: there is no answer"),
@@ -158,13 +157,13 @@ impl Evidence {
         if self.is_complete() { Exit::Done } else { Exit::Failed }
     }
 
-    /// Adds it to a JSON document.
+    /// Adds the evidence to a JSON document.
     pub(super) fn attach(&self, mut document: Value) -> Value {
         document["evidence"] = self.document();
         document
     }
 
-    /// For JSON documents.
+    /// The evidence as JSON.
     pub(super) fn document(&self) -> Value {
         json!({
             "complete": self.is_complete(),
@@ -177,7 +176,7 @@ impl Evidence {
     }
 }
 
-/// The error of a selection that nothing matches: what was searched, and what comes close to it.
+/// The error for a selection without a match: what was searched and the closest names.
 pub(super) fn no_match<'a>(what: &str, selected: &str, known: impl IntoIterator<Item = &'a str>) -> anyhow::Error {
     const MAX_NAMES: usize = 5;
     let mut known: Vec<&str> = known.into_iter().collect();

@@ -1,9 +1,9 @@
-//! Work on many items with all processors.
+//! Runs work on many items in parallel.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Runs the work on all processors; the results have the order of the items.
+/// Uses one thread per processor. Results keep the order of the items.
 pub(super) fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
     let next = AtomicUsize::new(0);

@@ -1,4 +1,4 @@
-//! Workers from files, each with the objects of its namespace.
+//! Reads Workers from files, each with the objects of its namespace.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,40 +21,40 @@ use crate::reader::objects::{ROLES, flattened, objects};
 use crate::worker::desired::CloudView;
 use crate::worker::machine_objects::{Digested, LiveDeployment, MachineObjects, PURPOSE_LABEL};
 
-/// One Worker with everything that lies around it.
+/// One Worker with all related objects.
 pub struct WorkerInput {
-    /// Where it comes from.
+    /// The file, and the Worker in it.
     pub source: Source,
     /// The Worker.
     pub worker: Worker,
-    /// Its Cluster, if the file has one.
+    /// Its Cluster, if the file contains one.
     pub cluster: Option<Cluster>,
-    /// The images that Gardener's half of its CloudProfile lists, as far as they can be read: for advice.
+    /// Readable images in the generic part of the CloudProfile (`spec.machineImages`), used for advice.
     pub listed_images: Vec<ProfileImage>,
-    /// All Secrets.
+    /// Secrets that the Worker may read.
     pub secrets: Secrets,
     /// Machine objects in the Worker's namespace.
     pub live: MachineObjects,
-    /// The cloud as a bundle describes it; a bundle without a word about it has an empty cloud.
+    /// The cloud state in a bundle. A bundle without cloud data describes an empty cloud.
     pub cloud: Option<Value>,
-    /// What it says that no garden would let through, with paths.
+    /// Values that Gardener's API server would reject, with their paths.
     pub warnings: Vec<String>,
 }
 
 impl WorkerInput {
-    /// How it is known what the pools depend on at the cloud.
+    /// Where to find the cloud resources that the pools depend on.
     #[must_use]
     pub fn cloud_view(&self) -> CloudView<'_> {
         self.cloud.as_ref().map_or(CloudView::Context, CloudView::Described)
     }
 }
 
-/// A file, and the Worker in it where the file has several.
+/// A file, and which Worker in it if there are several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// The file as it was named.
+    /// The path as given by the user.
     pub path: PathBuf,
-    /// `namespace/name`, only where the file has several Workers.
+    /// `namespace/name`, only if the file contains several Workers.
     pub worker: Option<String>,
 }
 
@@ -65,10 +65,10 @@ impl fmt::Display for Source {
     }
 }
 
-/// The Workers of a file. A file that a folder brought along may have none.
+/// Reads the Workers of a file. Only a file named by the user must contain one; a file found in a folder need not.
 ///
 /// # Errors
-/// When the file can't be read, or a document in it is not what it says.
+/// If the file cannot be read or a document does not match its kind.
 pub fn workers_of_file(file: &NamedFile) -> anyhow::Result<Vec<WorkerInput>> {
     let documents = file.documents()?;
     let workers = workers_of_documents(&file.path, documents).with_context(|| file.name())?;
@@ -78,7 +78,7 @@ pub fn workers_of_file(file: &NamedFile) -> anyhow::Result<Vec<WorkerInput>> {
     Ok(workers)
 }
 
-/// The machine deployments of a file or folder, whatever else is in it.
+/// Reads the MachineDeployments of a file or folder and ignores other objects.
 pub(super) fn machine_deployments_of_path(path: &Path, evidence: &mut Evidence) -> anyhow::Result<Vec<LiveDeployment>> {
     let mut deployments = Vec::new();
     for file in evidence.note_skipped(files(&[path.to_owned()])) {
@@ -95,15 +95,14 @@ pub(super) fn machine_deployments_of_path(path: &Path, evidence: &mut Evidence) 
     Ok(deployments)
 }
 
-/// One Worker as documents, so that parts of it can be compared and shared.
+/// One Worker as documents, so that parts can be compared and shared.
 pub(super) struct WorkerDocuments {
     pub(super) worker: Value,
     pub(super) cluster: Option<Value>,
-    /// Its Secrets and machine objects; or which of them can't be decoded.
+    /// Its Secrets and machine objects, or the one that cannot be decoded.
     pub(super) surroundings: anyhow::Result<(Secrets, MachineObjects)>,
 }
 
-/// The Workers of a text as documents.
 pub(super) fn worker_documents(text: &str) -> anyhow::Result<Vec<WorkerDocuments>> {
     let objects = objects(text)?;
     let index = ObjectIndex::new(&objects);
@@ -116,10 +115,10 @@ pub(super) fn worker_documents(text: &str) -> anyhow::Result<Vec<WorkerDocuments
     Ok(documents.collect())
 }
 
-/// The Workers among the documents of one file; `path` is the file's name.
+/// Extracts the Workers from the documents of one file; `path` is that file.
 ///
 /// # Errors
-/// When a document is not what it says.
+/// If a document does not match its kind.
 pub fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Result<Vec<WorkerInput>> {
     let cloud = documents.iter().find_map(described_cloud);
     let objects = flattened(documents);
@@ -159,7 +158,7 @@ fn listed_images(cluster: &Value) -> Vec<ProfileImage> {
     images.and_then(|images| decode_lenient(&to_go_json(images)).ok()).unwrap_or_default()
 }
 
-/// What a bundle describes of the cloud: everything in it but its objects. Its provider knows the form.
+/// The cloud state in a bundle: every member that is not an object role. The provider interprets it.
 fn described_cloud(document: &Value) -> Option<Value> {
     let members = document.as_object()?;
     if !members.contains_key("worker") {
@@ -170,7 +169,7 @@ fn described_cloud(document: &Value) -> Option<Value> {
     Some(others.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
-/// Decodes an object from the text that an API server would send for it, because hashes run over its bytes.
+/// Decodes from the JSON that an API server would send, because hashes depend on its exact bytes.
 fn decode<T: DeserializeOwned>(object: &Value, kind: &str) -> anyhow::Result<T> {
     decode_lenient(&to_go_json(object)).with_context(|| format!("{kind} {:?}", name_in(object)))
 }
@@ -187,7 +186,7 @@ fn surroundings<'a>(worker: &'a Value, index: &ObjectIndex<'a>) -> anyhow::Resul
         let name = name_in(document);
         let secret = secret(document)?;
         if is_class_secret(&secret) {
-            // Those of classes are large, and rarely anything else.
+            // Secrets of machine classes are large and rarely used as user data.
             if user_data.contains(name) {
                 secrets.insert(namespace, name, SecretContent::from(secret.clone()));
             }
@@ -207,10 +206,10 @@ fn surroundings<'a>(worker: &'a Value, index: &ObjectIndex<'a>) -> anyhow::Resul
 }
 
 fn secret(document: &Value) -> anyhow::Result<Secret> {
-    // Not the cause of an error: it could quote what is secret.
+    // Drops the cause, because it could quote secret data.
     let mut secret: Secret = serde_json::from_value(document.clone())
         .map_err(|_| anyhow::anyhow!("Secret {:?} is malformed", name_in(document)))?;
-    // An API server turns `stringData`, which only files have, into `data`.
+    // `stringData` occurs only in files. The API server converts it to `data`.
     for (key, text) in secret.string_data.take().unwrap_or_default() {
         secret.data.get_or_insert_default().insert(key, ByteString(text.into_bytes()));
     }
@@ -222,7 +221,7 @@ fn is_class_secret(secret: &Secret) -> bool {
     purpose.is_some_and(|purpose| purpose == PURPOSE_LABEL.1)
 }
 
-/// The machine objects of a namespace, without the Secrets of classes.
+/// The machine objects of a namespace, without class Secrets.
 fn machine_objects<'a>(namespace: &'a str, index: &ObjectIndex<'a>) -> anyhow::Result<MachineObjects> {
     let mut live = MachineObjects::default();
     for object in index.of(namespace, "MachineDeployment") {

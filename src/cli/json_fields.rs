@@ -1,22 +1,23 @@
-//! The members of the JSON that commands print, from the outline `json_fields.txt`: an indented line is a member of the one above it,
-//! and `like COMMAND: MEMBER` stands for the members below that one of a document, described above. A test compares them with what is really printed.
+//! Describes the JSON output of commands, from the outline `json_fields.txt`. An indented line is a member of the line
+//! above; `like COMMAND: MEMBER` repeats the members of a document described earlier. A test compares the outline with
+//! actual output.
 
 const OUTLINE: &str = include_str!("json_fields.txt");
 
-/// A member of a document.
+/// A member of a JSON document.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Where it is; `[]` is every entry of a list, `*` every key of a map.
+    /// Path in the document. `[]` is every list entry, `*` every map key.
     pub path: String,
-    /// Its type.
+    /// JSON type.
     pub kind: &'static str,
     /// Whether it can be absent.
     pub optional: bool,
-    /// What it says.
+    /// Description for readers of the output.
     pub meaning: &'static str,
 }
 
-/// The commands with JSON output, such as `explain -o json`, each with the members of its document.
+/// Commands with JSON output, such as `explain -o json`, each with the members of its document.
 #[must_use]
 pub fn documents() -> Vec<(&'static str, Vec<Field>)> {
     let sections = OUTLINE.split("# ").filter_map(|section| section.split_once('\n'));
@@ -28,7 +29,7 @@ pub fn documents() -> Vec<(&'static str, Vec<Field>)> {
     documents
 }
 
-/// Adds the members of the last document.
+/// Parses one section of the outline into the last document.
 fn describe(outline: &'static str, documents: &mut [(&'static str, Vec<Field>)]) {
     let mut parents: Vec<&str> = Vec::new();
     for line in outline.lines().filter(|line| !line.is_empty()) {

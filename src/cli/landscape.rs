@@ -1,4 +1,4 @@
-//! Everything in a landscape that may use versions of CloudProfiles, for `cloudprofile versions` and `images unused`.
+//! All objects of a landscape that may use CloudProfile versions, for `cloudprofile versions` and `images unused`.
 
 use std::path::{Path, PathBuf};
 
@@ -17,20 +17,19 @@ use crate::reader::files::files;
 use crate::versions::catalog::VersionCatalog;
 use crate::versions::garden::{Garden, Validation};
 
-/// The objects of a landscape, also as Gardener reads them.
+/// The objects of a landscape, raw and decoded.
 pub(super) struct Landscape {
     pub(super) files: GardenFiles,
-    /// All objects as they are written.
+    /// Raw objects.
     pub(super) objects: Vec<Value>,
 }
 
 impl Landscape {
-    /// Without any object.
     pub(super) fn empty() -> Self {
         Self { files: GardenFiles::none(), objects: Vec::new() }
     }
 
-    /// Adds the objects of files and folders. A file that can't be read is noted.
+    /// Adds the objects of files and folders. Records unreadable files in the evidence.
     pub(super) fn add_files(&mut self, paths: &[PathBuf]) {
         for file in self.files.evidence.note_skipped(files(paths)) {
             match file.objects() {
@@ -56,13 +55,14 @@ impl Landscape {
         self.objects.push(object);
     }
 
-    /// Whether it has an object that uses versions: a Shoot or a Worker.
+    /// Whether it contains objects that use versions.
     pub(super) fn has_users(&self) -> bool {
         let kinds = ["Shoot", "Worker", "Cluster"];
         self.objects.iter().any(|object| kinds.iter().any(|kind| object["kind"] == **kind))
     }
 
-    /// The versions of a profile that maintenance will move Shoots to within a year. A Shoot of which that can't be told is noted.
+    /// The versions that maintenance will update Shoots to within a year. Shoots that cannot be evaluated are recorded
+    /// in the evidence.
     pub(super) fn planned_versions(&mut self, profile: &str, now: Timestamp) -> Vec<PlannedVersion> {
         let profiles = self.files.replaced_by(&GardenFiles::none());
         let children = children(profile, self.files.namespaced());

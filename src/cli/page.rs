@@ -1,4 +1,4 @@
-//! A page for a browser in one file: nothing is loaded from elsewhere, and nothing of its data can become markup or a script.
+//! A self-contained HTML page: it loads nothing, and its data cannot become markup or script.
 
 use anyhow::Context;
 use base64::Engine;
@@ -11,24 +11,24 @@ use crate::process::workflow_commands::{escaped_in_json, escaped_in_xml};
 /// What all pages look like.
 const STYLE: &str = include_str!("page.css");
 
-/// What a page consists of besides its data.
+/// The static parts of a page.
 pub(super) struct Page {
-    /// HTML with the `{{parts}}` policy, title, style, data and script.
+    /// HTML with the placeholders `{{policy}}`, title, style, data and script.
     pub(super) template: &'static str,
-    /// Styles besides those of all pages.
+    /// Styles in addition to the shared ones.
     pub(super) style: &'static str,
-    /// The script, which finds the data as JSON in the element of the id `data`.
+    /// Script that reads its JSON data from the element with the id `data`.
     pub(super) script: &'static str,
 }
 
 impl Page {
-    /// The page with a title and data.
+    /// Renders the page with a title and data.
     ///
     /// # Errors
-    /// When the data can't be written as JSON.
+    /// If the data cannot be serialized as JSON.
     pub(super) fn render(&self, title: &str, data: &impl Serialize) -> anyhow::Result<String> {
         let data = serde_json::to_string(data).context("the data of the page can't be written as JSON")?;
-        // Only texts can contain it there; the escape keeps a text from ending the element that it stands in.
+        // In JSON, `<` occurs only inside strings. The escape prevents a string from closing the script element.
         let data = data.replace('<', "\\u003c");
         let data = escaped_in_json(&data);
         let style = [STYLE, self.style].concat();
@@ -48,7 +48,7 @@ impl Page {
     }
 }
 
-/// A template with its `{{parts}}`. What is put in is not looked into again.
+/// Fills the `{{placeholders}}`. Inserted text is not expanded again.
 fn filled(template: &str, parts: &[(&str, &str)]) -> String {
     let mut page = String::with_capacity(parts.iter().map(|(_, text)| text.len()).sum::<usize>() + template.len());
     let mut rest = template;
@@ -63,7 +63,7 @@ fn filled(template: &str, parts: &[(&str, &str)]) -> String {
     page
 }
 
-/// The hash by which a content security policy allows an inline text.
+/// The hash that lets a content security policy allow an inline script or style.
 fn source_hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
 }

@@ -1,4 +1,4 @@
-//! The program that a crate builds: its providers, its clouds, and the commands that follow from them.
+//! The program that a crate builds: its providers, its clouds, and the resulting commands.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,26 +13,26 @@ use super::{Arguments, configuration_file};
 use crate::cloud::{CloudArguments, CloudFactory, azure, openstack};
 use crate::provider::Providers;
 
-/// How the program is called where its file is `kubectl-gardener_worker`.
+/// The displayed name if the executable is `kubectl-gardener_worker`.
 const PLUGIN: &str = "kubectl gardener-worker";
-/// What the parser of numbers says, and what a person understands.
+/// Error texts of the number parser, with replacements for users.
 const OF_NUMBERS: [(&str, &str); 2] = [
     ("invalid digit found in string", "a whole number is expected"),
     ("cannot parse integer from empty string", "a whole number is expected"),
 ];
-/// The command that clouds bring arguments to.
+/// The command that receives the clouds' arguments.
 const CONTROLLER: &str = "controller";
 
-/// A program for Workers of these providers. A crate with a provider of its own builds one and calls [`Program::run`].
+/// A program for Workers of these providers. A crate with its own provider builds one and calls [`Program::run`].
 #[derive(Clone, Copy)]
 pub struct Program {
-    /// Whose Workers are served, and whose CloudProfiles are understood.
+    /// Providers whose Workers are served and whose CloudProfiles are supported.
     pub providers: Providers,
-    /// What creates at clouds that pools of some of them depend on; each Worker type at most once.
+    /// Factories for cloud resources that pools depend on, at most one per Worker type.
     pub clouds: &'static [&'static dyn CloudFactory],
 }
 
-/// What was typed.
+/// Parsed arguments.
 pub struct Call {
     pub(super) program: Program,
     pub(super) arguments: Arguments,
@@ -40,11 +40,11 @@ pub struct Call {
 }
 
 impl Program {
-    /// `gardener-extension-worker`.
+    /// The program in releases, `gardener-extension-worker`.
     pub const SHIPPED: Self =
         Self { providers: Providers::SHIPPED, clouds: &[&azure::AzureFactory, &openstack::OpenStackFactory] };
 
-    /// Its commands, with the arguments that its clouds need.
+    /// The command definitions, including the clouds' arguments.
     #[must_use]
     pub fn command(self) -> clap::Command {
         let with_clouds = |command| self.clouds.iter().fold(command, |command, cloud| cloud.with_arguments(command));
@@ -54,10 +54,10 @@ impl Program {
         })
     }
 
-    /// Reads the arguments of the process, the first of which is the name of the program.
+    /// Parses the arguments of the process, starting with the program name.
     ///
     /// # Errors
-    /// The exit code when there is nothing to run: 0 after help, else that of wrong usage.
+    /// The exit code if there is nothing to run: 0 after help, else that of wrong usage.
     pub fn parse(self, arguments: impl IntoIterator<Item = OsString>) -> Result<Call, ExitCode> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
         self.read(&arguments).map_err(|refusal| {
@@ -69,13 +69,13 @@ impl Program {
                 complain_in_lines(text.trim_end());
                 return Exit::Usage.into();
             }
-            // Nothing is left to do when stdout is closed.
+            // Ignore errors, because stdout may be closed.
             let _ = print(&text);
             ExitCode::SUCCESS
         })
     }
 
-    /// Reads the arguments of the process and runs the command that they name.
+    /// Parses the arguments of the process and runs the selected command.
     #[must_use]
     pub fn run(self, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         self.parse(arguments).map_or_else(|code| code, Call::run)
@@ -94,7 +94,7 @@ impl Program {
         Ok(Call { program: self, arguments: Arguments::from_arg_matches(&matches)?, clouds })
     }
 
-    /// The commands, under the name by which the program was called.
+    /// The command definitions, with the name by which the program was called.
     fn called(self, arguments: &[OsString]) -> clap::Command {
         let name = arguments.first().and_then(|program| Path::new(program).file_stem());
         let command = self.command();

@@ -1,19 +1,18 @@
-//! How far long work is: a bar on a terminal, now and then a line in a log, nothing for what is done at once.
+//! Progress of long work: a bar on a terminal, occasional lines in a log, nothing for short work.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use crate::process::output::{is_watched, progress};
 
-/// Work that takes less is not worth a bar.
+/// Work that takes less time prints nothing.
 const SILENT: Duration = Duration::from_secs(1);
-/// How often a terminal is written to, and how often a log.
+/// Intervals between updates of a terminal and of a log.
 const BAR: Duration = Duration::from_millis(200);
 const LINE: Duration = Duration::from_secs(30);
-/// Characters of the bar.
+/// Width of the bar in characters.
 const WIDTH: usize = 30;
 
-/// The progress of work with a known number of items.
 pub(super) struct Progress {
     noun: &'static str,
     total: usize,
@@ -34,9 +33,9 @@ impl Progress {
         Self { noun, total, state: Mutex::new(State { done: 0, begin, next, shown: false }) }
     }
 
-    /// One more item is done.
+    /// Records that one more item is done.
     pub(super) fn step(&self) {
-        // A thread that has panicked has other worries.
+        // Progress is not worth a panic of its own after another thread panicked.
         let Ok(mut state) = self.state.lock() else { return };
         state.done += 1;
         let (now, watched) = (Instant::now(), is_watched());

@@ -1,4 +1,4 @@
-//! `docs/cli.md`, made from the definitions of the commands, so that it can't say anything else than `--help`.
+//! Generates `docs/cli.md` from the command definitions, so that it always matches `--help`.
 
 use clap::{Arg, Command};
 
@@ -6,7 +6,7 @@ use super::exit::Exit;
 use super::json_fields::{Field, documents};
 use super::program::Program;
 
-/// Kinds of evidence, what an answer looks like with it, and the exit code.
+/// Kinds of evidence, the resulting answer, and the exit code.
 const EVIDENCE: [[&str; 3]; 6] = [
     ["everything was read and evaluated", "the answer", "of the answer"],
     [
@@ -68,7 +68,7 @@ pub fn reference(program: Program) -> String {
     page
 }
 
-/// The commands that do something, with their names after that of the program.
+/// Collects the executable commands with their full names.
 fn collect<'a>(command: &'a Command, before: &str, commands: &mut Vec<(String, &'a Command)>) {
     for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
         let name = format!("{before}{}", command.get_name());

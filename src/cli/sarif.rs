@@ -1,34 +1,31 @@
-//! SARIF 2.1.0, which code scanning reads: rules, and findings at lines of files.
+//! SARIF 2.1.0 for code scanning: rules, and findings at lines of files.
 
 use serde_json::{Value, json};
 
 use super::terminal;
 
-/// A rule.
 pub(super) struct SarifRule<'a> {
     pub(super) id: &'a str,
-    /// What it is about, in a few words.
+    /// Short description.
     pub(super) title: &'a str,
-    /// Where it is explained.
+    /// Where to read more.
     pub(super) help: String,
-    /// The address of that; links in SARIF are absolute or absent.
+    /// Absolute URL of the help; SARIF allows no relative links here.
     pub(super) url: Option<String>,
 }
 
-/// A finding.
 pub(super) struct SarifResult<'a> {
-    /// Position of the rule.
+    /// Index of the rule.
     pub(super) rule: usize,
     /// `error`, `warning` or `note`.
     pub(super) level: &'a str,
     pub(super) message: String,
     pub(super) file: &'a str,
     pub(super) line: Option<usize>,
-    /// The member of the document.
+    /// Path of the member in the document.
     pub(super) path: &'a str,
 }
 
-/// The document.
 pub(super) fn text(rules: &[SarifRule<'_>], results: &[SarifResult<'_>]) -> anyhow::Result<String> {
     let descriptors = rules.iter().map(|rule| {
         let mut descriptor =
@@ -70,7 +67,7 @@ fn of_result(rules: &[SarifRule<'_>], result: &SarifResult<'_>) -> Value {
     })
 }
 
-/// A path as a relative reference (RFC 3986).
+/// Encodes a path as a relative reference (RFC 3986).
 fn uri(path: &str) -> String {
     let mut uri = String::with_capacity(path.len());
     for byte in path.bytes() {

@@ -1,16 +1,15 @@
-//! Aligned tables: as wide as the terminal, with colours that the output stream drops where nobody sees them.
+//! Aligned tables, fitted to the terminal width. The output stream removes colours if it is not a terminal.
 
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::api::bounded_text::escaped;
 
-/// Space between columns.
 const GAP: usize = 2;
-/// No column is made narrower than this to fit the terminal.
+/// Columns are not narrowed below this width.
 const NARROWEST: usize = 14;
 
-/// Rows under a heading.
+/// Rows below a heading.
 pub(super) struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
@@ -21,7 +20,6 @@ struct Column {
     numeric: bool,
 }
 
-/// Text with a style.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cell {
     text: String,
@@ -41,7 +39,8 @@ impl<T: Into<String>> From<T> for Cell {
 }
 
 impl Table {
-    /// A table with these headings, or without any; columns whose heading starts with `>` are aligned to the right.
+    /// A table with these headings. A heading that starts with `>` aligns its column to the right; all empty means no
+    /// heading.
     pub(super) fn new<const N: usize>(headings: [&'static str; N]) -> Self {
         let columns = headings
             .into_iter()
@@ -53,7 +52,7 @@ impl Table {
         self.rows.push(cells.into());
     }
 
-    /// The table as lines, indented, at most `width` columns wide where the text allows it.
+    /// Renders indented lines, at most `width` columns wide where the text can be wrapped.
     pub(super) fn render(&self, indent: usize, width: usize) -> String {
         let widths = self.widths(width.saturating_sub(indent));
         let heading: Vec<Cell> =
@@ -63,12 +62,12 @@ impl Table {
         heading.into_iter().chain(&self.rows).map(|row| self.render_row(row, &widths, indent)).collect()
     }
 
-    /// Whether nothing has to be wrapped.
+    /// Whether the table fits without wrapping.
     pub(super) fn fits(&self, indent: usize, width: usize) -> bool {
         self.widths(usize::MAX).iter().sum::<usize>() + GAP * self.columns.len().saturating_sub(1) + indent <= width
     }
 
-    /// Natural widths; the widest columns give way until the table fits.
+    /// Natural column widths, reduced from the widest column until the table fits.
     fn widths(&self, available: usize) -> Vec<usize> {
         let natural = |(index, column): (usize, &Column)| {
             let cells = self.rows.iter().filter_map(|row| row.get(index));
@@ -106,7 +105,7 @@ impl Table {
                 }
                 text.push_str(&" ".repeat(GAP));
             }
-            // No blanks at the end of a line.
+            // Remove trailing blanks.
             text.truncate(plain_end);
             text.push('\n');
         }
@@ -114,12 +113,12 @@ impl Table {
     }
 }
 
-/// Text of others in one line, with the width that it has on a terminal.
+/// Escapes untrusted text to a single line of predictable width.
 pub(super) fn printable(text: &str) -> String {
     escaped(text).replace(['\n', '\t'], " ")
 }
 
-/// Text in lines, the later ones indented a little more.
+/// Wraps text with a hanging indent.
 pub(super) fn paragraph(text: &str, style: Style, indent: usize, width: usize) -> String {
     let lines = wrap(&printable(text), width.saturating_sub(indent + 2));
     let line = |(index, line): (usize, &String)| {
@@ -129,13 +128,13 @@ pub(super) fn paragraph(text: &str, style: Style, indent: usize, width: usize) -
     lines.iter().enumerate().map(line).collect()
 }
 
-/// The first names, and how many more there are.
+/// The first names and the number of the rest.
 pub(super) fn some<T: AsRef<str>>(names: &[T], most: usize) -> String {
     let named = names.iter().take(most).map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
     if names.len() > most { format!("{named} and {} more", names.len() - most) } else { named }
 }
 
-/// Lines of at most `width` columns; broken between words, else behind punctuation, else anywhere.
+/// Wraps lines at `width` columns, preferably between words, then after punctuation, else anywhere.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = text;
@@ -146,7 +145,7 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
         let mut breakable = 0;
         for (start, character) in rest.char_indices() {
             used += character.width().unwrap_or_default();
-            // A blank at the end takes no room.
+            // A trailing blank needs no space.
             if used > width && character != ' ' {
                 break;
             }
@@ -158,7 +157,7 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
             }
         }
         let first = rest.chars().next().map_or(rest.len(), char::len_utf8);
-        // Between words, unless that leaves most of the line empty.
+        // Break between words, unless that leaves most of the line empty.
         let end = match (behind_blank, breakable) {
             (blank, _) if blank * 2 > fits => blank,
             (0, 0) => fits.max(first),

@@ -1,4 +1,4 @@
-//! Files that are written as a whole or not at all.
+//! Atomic file writes.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
@@ -19,12 +19,12 @@ const MOST_LINKS: usize = 40;
 /// leads to is written. Permissions stay.
 ///
 /// # Errors
-/// When it can't be written, with its name; what was there stays.
+/// If the file cannot be written, with its name. The old content is kept.
 pub(super) fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
     write_whole_by(path, |file| file.write_all(text.as_bytes()))
 }
 
-/// The same with what `write` writes, piece by piece.
+/// Same as [`write_whole`], for content that `write` produces in pieces.
 ///
 /// # Errors
 /// As [`write_whole`].

@@ -1,4 +1,4 @@
-//! What a Worker in a file says that no garden would let through, although the Go extension makes machine objects of it.
+//! Warns about Worker values that Gardener's API server would reject although the Go extension accepts them.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::api::gotext::quantity::Quantity;
 
-/// Members of a pool and of the objects in it, as Gardener's API has them (docs/contract.md).
+/// Members of a pool and its nested objects in Gardener's API (docs/contract.md).
 const MEMBERS: [(&str, &str); 6] = [
     (
         "",
@@ -31,7 +31,7 @@ const MEMBERS: [(&str, &str); 6] = [
     ),
 ];
 
-/// One line for each mistake, with its path in the Worker.
+/// One line per mistake, with its path in the Worker.
 pub(super) fn warnings(worker: &Value) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut names = BTreeSet::new();
@@ -70,13 +70,13 @@ fn numbers(pool: &Value) -> Vec<String> {
     mistakes
 }
 
-/// Whether a name can be part of the names of objects (RFC 1123).
+/// Whether a name is a valid DNS label (RFC 1123).
 fn is_label(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !name.is_empty() && name.len() <= 63 && name.bytes().all(allowed) && !name.starts_with('-') && !name.ends_with('-')
 }
 
-/// Members that have one of a few words.
+/// Members with a fixed set of values.
 const WORDS: [(&str, &[&str]); 2] = [
     ("architecture", &["amd64", "arm64"]),
     ("updateStrategy", &["AutoRollingUpdate", "AutoInPlaceUpdate", "ManualInPlaceUpdate"]),
@@ -125,7 +125,7 @@ fn zones(pool: &Value, spec: &Value) -> Vec<String> {
     let repeated: BTreeSet<&str> = zones.iter().copied().filter(|zone| !seen.insert(*zone)).collect();
     let mut mistakes: Vec<String> =
         repeated.into_iter().map(|zone| format!("zones: {zone:?} is in the list several times")).collect();
-    // A shoot whose machines stand outside of zones says so in its infrastructure.
+    // A Shoot without zones declares that in its infrastructure status.
     let infrastructure = &spec["infrastructureProviderStatus"];
     let has_zones = infrastructure["zoned"].as_bool().unwrap_or_else(|| infrastructure.get("resourceGroup").is_none());
     if zones.is_empty() && has_zones {

@@ -1,4 +1,4 @@
-//! The files that paths name. A folder stands for its YAML and JSON files, at any depth.
+//! Finds the files that paths name. A folder includes its YAML and JSON files at any depth.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,9 +11,9 @@ use super::Skipped;
 use super::objects;
 use super::text::{MAX_BYTES, TextError, read_text};
 
-/// Endings of the files that a folder stands for.
+/// Extensions of the files to read in a folder.
 const ENDINGS: [&str; 6] = [".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz"];
-/// The most files of one call.
+/// Maximum number of files per call.
 const MAX_FILES: usize = 200_000;
 
 /// A file to read.
@@ -21,17 +21,17 @@ const MAX_FILES: usize = 200_000;
 pub struct NamedFile {
     /// Its path; `-` is standard input.
     pub path: PathBuf,
-    /// Whether the user named it, rather than a folder that contains it.
+    /// Whether the user named the file itself, not a folder that contains it.
     pub explicit: bool,
-    /// Its text, where that is known already: that of a revision, or standard input.
+    /// Its text if already read: from a git revision or standard input.
     pub text: Option<String>,
 }
 
 impl NamedFile {
-    /// Its text.
+    /// Reads the text.
     ///
     /// # Errors
-    /// With its path, when it can't be read.
+    /// If the file cannot be read. The error contains its path.
     pub(crate) fn text(&self) -> anyhow::Result<String> {
         match &self.text {
             Some(text) => Ok(text.clone()),
@@ -39,18 +39,18 @@ impl NamedFile {
         }
     }
 
-    /// Its documents, as they are written.
+    /// Parses the documents, without splitting lists into objects.
     ///
     /// # Errors
-    /// With its path, when it can't be read.
+    /// If the file cannot be read or parsed. The error contains its path.
     pub(crate) fn documents(&self) -> anyhow::Result<Vec<Value>> {
         objects::documents(&self.text()?).with_context(|| self.name())
     }
 
-    /// Its documents, of at most so many bytes.
+    /// Same as [`Self::documents`] with a limit in bytes.
     ///
     /// # Errors
-    /// With its path, when it can't be read.
+    /// If the file cannot be read or parsed. The error contains its path.
     pub(crate) fn documents_within(&self, max_bytes: u64) -> anyhow::Result<Vec<Value>> {
         let text = match &self.text {
             Some(text) => text.clone(),
@@ -59,59 +59,59 @@ impl NamedFile {
         objects::documents(&text).with_context(|| self.name())
     }
 
-    /// All objects in it.
+    /// All objects in the file.
     ///
     /// # Errors
-    /// With its path, when it can't be read or a list in it is incomplete.
+    /// If the file cannot be read, or a list in it is incomplete. The error contains its path.
     pub(crate) fn objects(&self) -> anyhow::Result<Vec<Value>> {
         objects::objects(&self.text()?).with_context(|| self.name())
     }
 
-    /// Its name for messages.
+    /// The name for messages.
     pub(crate) fn name(&self) -> String {
         name_of(&self.path)
     }
 }
 
-/// The files of paths, and what of the paths can't be read.
+/// The result of expanding paths.
 #[derive(Debug, Default)]
 pub struct Files {
     /// The files to read.
     pub files: Vec<NamedFile>,
-    /// Files and folders that can't be read.
+    /// Files and folders that cannot be read.
     pub skipped: Vec<Skipped>,
 }
 
-/// How a path is called in messages; `-` is standard input.
+/// The name of a path in messages.
 pub(crate) fn name_of(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The text of a file or of standard input.
+/// Reads a file or standard input.
 ///
 /// # Errors
-/// With its path, when it can't be read.
+/// If it cannot be read. The error contains its path.
 pub(crate) fn text_of_file(path: &Path) -> anyhow::Result<String> {
     text_within(path, MAX_BYTES)
 }
 
 fn text_within(path: &Path, max_bytes: u64) -> anyhow::Result<String> {
-    // One error, not a chain: the cause is part of its text already.
+    // The text of the error already includes its cause, so a chain would repeat it.
     read_text(path, max_bytes).map_err(|error: TextError| anyhow::anyhow!("{}: {error}", name_of(path)))
 }
 
-/// All objects of a file or of standard input.
+/// All objects in a file or standard input.
 ///
 /// # Errors
-/// With its path, when it can't be read or a list in it is incomplete.
+/// If it cannot be read, or a list in it is incomplete. The error contains its path.
 pub(crate) fn objects_of_file(path: &Path) -> anyhow::Result<Vec<Value>> {
     NamedFile { path: path.to_owned(), explicit: true, text: None }.objects()
 }
 
-/// The files that the paths name, in the order of names within a folder.
+/// Expands paths to files, sorted by name within each folder.
 ///
-/// In folders, entries that begin with a dot are left out: the kubelet mounts a ConfigMap's files twice, once behind such an entry.
-/// A link counts as what it leads to, unless that is read anyway. Files that can't be read to an end, such as pipes, are skipped.
+/// Skips folder entries that begin with a dot, because the kubelet mounts each ConfigMap file a second time below one.
+/// Follows symbolic links unless their target is read anyway. Skips files without an end, such as pipes.
 #[must_use]
 pub fn files(paths: &[PathBuf]) -> Files {
     let mut walk = Walk::default();
@@ -129,9 +129,9 @@ pub fn files(paths: &[PathBuf]) -> Files {
 #[derive(Default)]
 struct Walk {
     found: Files,
-    /// Folders and files that were found without a link, by their real paths.
+    /// Canonical paths of folders and files found without following links.
     real: BTreeSet<PathBuf>,
-    /// Links that were found on the way.
+    /// Symbolic links found in folders.
     links: BTreeSet<PathBuf>,
 }
 
@@ -178,7 +178,7 @@ impl Walk {
         self.found.files.push(NamedFile { path, explicit: false, text: None });
     }
 
-    /// Follows links at the end, when it is known what is read without them. Each may lead to more of them.
+    /// Follows links last, when all directly reachable files are known. A target folder may contain further links.
     fn links(&mut self) {
         while let Some(link) = self.links.pop_first() {
             let metadata = match fs::metadata(&link) {
@@ -206,7 +206,7 @@ impl Walk {
     }
 }
 
-/// Whether a file of a folder may hold objects.
+/// Whether a file in a folder may contain objects.
 fn has_known_ending(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     ENDINGS.iter().any(|ending| name.ends_with(ending))
@@ -218,7 +218,7 @@ mod tests {
 
     use super::*;
 
-    /// The names of the files that a folder stands for, and of those that are skipped.
+    /// Relative names of found and skipped files.
     fn names(folder: &Path) -> (Vec<String>, Vec<String>) {
         let relative = |path: &Path| path.strip_prefix(folder).unwrap().display().to_string();
         let Files { files, skipped } = files(&[folder.to_owned()]);

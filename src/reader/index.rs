@@ -1,10 +1,10 @@
-//! Objects by namespace and kind, so that each Worker of a file finds its own without a look at all others.
+//! Indexes objects by namespace and kind, so that finding a Worker's objects does not scan all of them.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-/// Objects by namespace and kind, in their order.
+/// Objects by namespace and kind, in input order.
 pub(crate) struct ObjectIndex<'a> {
     by_kind: HashMap<(&'a str, &'a str), Vec<&'a Value>>,
     /// Objects that others refer to by name.
@@ -13,7 +13,7 @@ pub(crate) struct ObjectIndex<'a> {
 }
 
 impl<'a> ObjectIndex<'a> {
-    /// Of these objects. One without a namespace has the empty one.
+    /// Indexes the objects. A missing namespace is the empty one.
     pub(crate) fn new(objects: &'a [Value]) -> Self {
         let mut index = Self { by_kind: HashMap::new(), clusters: HashMap::new(), secrets: HashMap::new() };
         for object in objects {
@@ -23,7 +23,7 @@ impl<'a> ObjectIndex<'a> {
             let kind = object["kind"].as_str().unwrap_or_default();
             match kind {
                 "Cluster" => drop(index.clusters.entry(name).or_insert(object)),
-                // The last one counts, as for an API server to which one after the other is applied.
+                // The last Secret wins, as if all were applied in order.
                 "Secret" => drop(index.secrets.insert((namespace, name), object)),
                 _ => {}
             }
@@ -37,12 +37,11 @@ impl<'a> ObjectIndex<'a> {
         self.by_kind.get(&(namespace, kind)).map_or(&[], Vec::as_slice)
     }
 
-    /// The Cluster of a shoot namespace: the first of that name.
+    /// The Cluster of a shoot namespace; the first wins.
     pub(crate) fn cluster(&self, namespace: &str) -> Option<&'a Value> {
         self.clusters.get(namespace).copied()
     }
 
-    /// The Secret of that namespace and name.
     pub(crate) fn secret(&self, namespace: &'a str, name: &'a str) -> Option<&'a Value> {
         self.secrets.get(&(namespace, name)).copied()
     }

@@ -1,21 +1,21 @@
-//! The objects of a text: documents of YAML or JSON, the items of lists, the members of bundles.
+//! Extracts objects from a text: YAML or JSON documents, list items, and bundle members.
 
 use serde_json::{Map, Value};
 
 use crate::api::gotext::yaml::{self, YamlError};
 
-/// A text that can't be used. The message never quotes the text, which may hold secrets.
+/// An unusable text. The message never quotes it, because it may contain secrets.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ObjectsError {
-    /// It is neither YAML nor JSON.
+    /// Neither YAML nor JSON.
     #[error(transparent)]
     Syntax(#[from] YamlError),
-    /// It has only a part of a list.
+    /// Contains only one page of a list.
     #[error("the list is incomplete ({0}): read all of it, for example without --limit, --max-items and --no-paginate")]
     Incomplete(&'static str),
 }
 
-/// The roles of a bundle, with the kind of objects that need not name theirs.
+/// The members of a bundle, with the kind of objects that may omit theirs.
 pub(crate) const ROLES: [(&str, Option<&str>); 5] = [
     ("worker", Some("Worker")),
     ("cluster", Some("Cluster")),
@@ -24,25 +24,25 @@ pub(crate) const ROLES: [(&str, Option<&str>); 5] = [
     ("existingMachineDeployments", Some("MachineDeployment")),
 ];
 
-/// The documents of a text as they are written: one list is one document.
+/// Parses the documents of a text. A list stays one document.
 ///
 /// # Errors
-/// When it is not YAML or JSON, or has only a part of a list.
+/// If the text is neither YAML nor JSON, or contains only one page of a list.
 pub(crate) fn documents(text: &str) -> Result<Vec<Value>, ObjectsError> {
     let documents = yaml::documents(text)?;
     documents.iter().try_for_each(refuse_incomplete)?;
     Ok(documents)
 }
 
-/// All objects of a text, whatever they are.
+/// All objects of a text, of any kind.
 ///
 /// # Errors
-/// When it is not YAML or JSON, or has only a part of a list.
+/// If the text is neither YAML nor JSON, or contains only one page of a list.
 pub(crate) fn objects(text: &str) -> Result<Vec<Value>, ObjectsError> {
     Ok(flattened(documents(text)?))
 }
 
-/// The objects of documents. A document of an unknown form counts as an object, so that none is lost.
+/// Splits documents into objects. A document of unknown form is kept as an object, so that nothing is lost.
 #[must_use]
 pub fn flattened(documents: Vec<Value>) -> Vec<Value> {
     let mut objects = Vec::new();
@@ -50,7 +50,7 @@ pub fn flattened(documents: Vec<Value>) -> Vec<Value> {
     objects
 }
 
-/// Refuses a document that has a part of a list only: what the other part holds is unknown.
+/// Rejects a partial list, because the content of the rest is unknown.
 fn refuse_incomplete(document: &Value) -> Result<(), ObjectsError> {
     let has_text = |path: &str| document.pointer(path).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
     if has_text("/metadata/continue") {
@@ -59,7 +59,7 @@ fn refuse_incomplete(document: &Value) -> Result<(), ObjectsError> {
     if document.pointer("/metadata/remainingItemCount").and_then(Value::as_i64).is_some_and(|count| count > 0) {
         return Err(ObjectsError::Incomplete("metadata.remainingItemCount is not 0"));
     }
-    // What the tools of clouds print for a page.
+    // Page markers printed by command-line tools of clouds.
     for (path, found) in [
         ("/NextToken", "NextToken is set"),
         ("/nextToken", "nextToken is set"),
@@ -73,12 +73,12 @@ fn refuse_incomplete(document: &Value) -> Result<(), ObjectsError> {
     Ok(())
 }
 
-/// `compute#imageList` is how GCP calls a page.
+/// GCP lists have kinds such as `compute#imageList`.
 fn is_cloud_list(kind: &str) -> bool {
     kind.contains('#')
 }
 
-/// The objects of a document: itself, the items of a list, or the members of a bundle.
+/// Adds the document itself, the items of a list, or the members of a bundle.
 fn flatten(document: Value, kind: Option<&ListKind>, objects: &mut Vec<Value>) {
     match document {
         Value::Array(items) => items.into_iter().for_each(|item| flatten(item, kind, objects)),
@@ -101,7 +101,7 @@ fn flatten(document: Value, kind: Option<&ListKind>, objects: &mut Vec<Value>) {
     }
 }
 
-/// A document without a kind: the members that are objects, else the document itself.
+/// Splits a document without a kind: its members with a role are objects; without any, the document itself is kept.
 fn flatten_bundle(mut members: Map<String, Value>, objects: &mut Vec<Value>) {
     let before = objects.len();
     for (role, kind) in ROLES {
@@ -126,16 +126,16 @@ fn has_kind(value: &Value) -> bool {
     value.get("kind").is_some() || value.get(0).is_some_and(|first| first.get("kind").is_some())
 }
 
-/// What the items of a list are, where they don't say it themselves.
+/// The kind of list items that omit theirs.
 struct ListKind {
     kind: String,
     api_version: Option<Value>,
 }
 
 impl ListKind {
-    /// Of a list such as `ShootList`, or `List`, or one without a kind; `None` where it is no list.
+    /// Accepts `ShootList`, `List` and lists without a kind; `None` if it is not a list.
     fn of(members: &Map<String, Value>) -> Option<Self> {
-        // Go writes an empty list as null.
+        // Go serializes an empty list as null.
         if !members.get("items").is_some_and(|items| items.is_array() || items.is_null()) {
             return None;
         }

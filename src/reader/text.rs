@@ -1,4 +1,4 @@
-//! The bytes of a file as text: UTF-8, UTF-16 as PowerShell redirects write it, or either of them in gzip.
+//! Decodes files as text: UTF-8, UTF-16 as written by PowerShell redirection, or either compressed with gzip.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -7,30 +7,30 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
-/// The largest text that is read of one file, unpacked.
+/// Maximum size of one file's text after decompression.
 pub(crate) const MAX_BYTES: u64 = 512 << 20;
 
-/// The first bytes of gzip.
+/// The magic bytes of gzip, and the byte order marks of UTF-16.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const UTF16_LE: [u8; 2] = [0xff, 0xfe];
 const UTF16_BE: [u8; 2] = [0xfe, 0xff];
 
-/// A file that can't be read as text. The text never quotes the content, which may hold secrets.
+/// A file that cannot be read as text. The message never quotes the content, because it may contain secrets.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TextError {
-    /// The operating system refuses it.
+    /// An error from the operating system.
     #[error("can't be read: {}", failure(.0))]
     Io(io::Error),
-    /// A device has no end, a folder no text.
+    /// A device has no end, and a folder has no text.
     #[error("{0} is not a file that can be read")]
     NotAFile(&'static str),
-    /// It is larger than a file may be: its size, where that is known, and the bound.
+    /// Larger than the limit. Contains the size, if known, and the limit.
     #[error("{}more than the {} MiB that are read of a file", size(*.0), .1 >> 20)]
     TooLarge(Option<u64>, u64),
-    /// It is gzip with an error in it.
+    /// Corrupt gzip.
     #[error("the gzip can't be unpacked")]
     Packed,
-    /// It is in no encoding of text.
+    /// No supported encoding.
     #[error("not text: neither UTF-8 nor UTF-16 (the first byte that doesn't fit is number {0})")]
     NotText(usize),
 }
@@ -39,7 +39,7 @@ fn size(bytes: Option<u64>) -> String {
     bytes.map(|bytes| format!("{} MiB are ", bytes >> 20)).unwrap_or_default()
 }
 
-/// What the operating system says, without the number of the error.
+/// The operating system's message without the error number.
 fn failure(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file or folder".to_owned(),
@@ -48,10 +48,10 @@ fn failure(error: &io::Error) -> String {
     }
 }
 
-/// Reads the text of a file of at most so many bytes, or of standard input for `-`.
+/// Reads a file, or standard input for `-`, with a limit in bytes.
 ///
 /// # Errors
-/// When it can't be read, is too large, or is not text.
+/// If it cannot be read, is too large, or is not text.
 pub(crate) fn read_text(path: &Path, max_bytes: u64) -> Result<String, TextError> {
     if path.as_os_str() == "-" {
         return decode(bounded(io::stdin().lock(), max_bytes)?, max_bytes);
@@ -79,10 +79,10 @@ fn bounded(reader: impl Read, max_bytes: u64) -> Result<Vec<u8>, TextError> {
     Ok(bytes)
 }
 
-/// The text of bytes in one of the encodings.
+/// Decodes bytes in any supported encoding.
 ///
 /// # Errors
-/// When they are in none, or unpack to more than so many bytes.
+/// If the encoding is not supported, or the text exceeds the limit after decompression.
 pub(crate) fn decode(bytes: Vec<u8>, max_bytes: u64) -> Result<String, TextError> {
     let bytes = if bytes.starts_with(&GZIP) {
         bounded(MultiGzDecoder::new(bytes.as_slice()), max_bytes).map_err(|error| match error {
@@ -92,7 +92,7 @@ pub(crate) fn decode(bytes: Vec<u8>, max_bytes: u64) -> Result<String, TextError
     } else {
         bytes
     };
-    // JSON and YAML begin with an ASCII character, so a zero next to it says which half of a UTF-16 unit comes first.
+    // JSON and YAML begin with an ASCII character, so the position of the zero byte reveals the byte order of UTF-16.
     match bytes.as_slice() {
         [first, second, ..] if [*first, *second] == UTF16_LE => utf16(&bytes[2..], u16::from_le_bytes),
         [first, second, ..] if [*first, *second] == UTF16_BE => utf16(&bytes[2..], u16::from_be_bytes),

@@ -1,5 +1,5 @@
-//! A certificate authority of our own in a Secret that all replicas share. Whoever finds something due does it, with the
-//! resource version that was read, so that two never do it both.
+//! A self-managed certificate authority in a Secret shared by all replicas. Any replica performs the due step. Writes
+//! use the resource version that it read, so a step is never performed twice.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use super::issue::{self, Issued};
 use super::live_certificate::LiveCertificate;
 use super::rotation::{Due, Lifetimes, Span, Times, due};
 
-/// Members of the Secret. The first three are those of other certificate Secrets.
+/// Keys of the Secret. The first three are those of TLS Secrets.
 const BUNDLE: &str = "ca.crt";
 const SERVER: &str = "tls.crt";
 const SERVER_KEY: &str = "tls.key";
@@ -27,18 +27,18 @@ const NEXT_KEY: &str = "next-authority.key";
 const FORMER: &str = "former-authority.crt";
 const TIMES: &str = "times.json";
 
-/// How often it is tried again when another replica was faster.
+/// Number of attempts after write conflicts with another replica.
 const ATTEMPTS: u32 = 5;
 /// Former authorities that are trusted at most; the newest stay.
 const MAX_FORMER: usize = 4;
 /// How a certificate ends in PEM.
 const PEM_END: &str = "-----END CERTIFICATE-----\n";
 
-/// Whom clients trust: authorities one after the other, PEM.
+/// PEM certificates of all trusted authorities.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CaBundle(pub(crate) String);
 
-/// The authority in its Secret.
+/// The authority stored in a Secret.
 pub(crate) struct CertificateAuthority {
     api: Api<Secret>,
     rotation: Rotation,
@@ -83,17 +83,17 @@ pub(crate) struct Rotated {
 }
 
 impl CertificateAuthority {
-    /// The authority in a Secret, whose certificates are for these names or addresses.
+    /// An authority that issues certificates for these DNS names or IP addresses.
     pub(crate) fn new(api: Api<Secret>, secret: &str, names: Vec<String>, lifetimes: Lifetimes) -> Self {
         Self { api, rotation: Rotation { secret: secret.to_owned(), names, lifetimes }, published: None }
     }
 
-    /// How often [`CertificateAuthority::rotate`] has to be called.
+    /// How often to call [`CertificateAuthority::rotate`].
     pub(crate) fn period(&self) -> Duration {
         (self.rotation.lifetimes.announcement / 4).clamp(Duration::from_millis(200), Duration::from_secs(60))
     }
 
-    /// Everybody has been told to trust this bundle.
+    /// Records that the webhook configurations contain this bundle.
     pub(crate) fn mark_published(&mut self, bundle: &CaBundle) {
         if self.published.as_ref().is_none_or(|(published, _)| published != bundle) {
             self.published = Some((bundle.clone(), Instant::now()));
@@ -133,7 +133,7 @@ impl CertificateAuthority {
         anyhow::bail!("the Secret {secret_name} is changed concurrently all the time")
     }
 
-    /// How long the bundle has been published.
+    /// How long the current bundle has been published.
     fn published_for(&self, kept: Option<&CaSecret>) -> Duration {
         match (&self.published, kept) {
             (Some((published, since)), Some(kept)) if *published == kept.bundle() => since.elapsed(),
@@ -144,7 +144,7 @@ impl CertificateAuthority {
     async fn write(&self, secret: Option<Secret>, kept: &CaSecret) -> Result<(), kube::Error> {
         let data = Some(kept.data().map_err(kube::Error::SerdeError)?);
         match secret {
-            // Holds the resource version that was read.
+            // Contains the resource version that was read.
             Some(secret) => {
                 let wanted = Secret { data, ..secret };
                 self.api.replace(&self.rotation.secret, &PostParams::default(), &wanted).await?;

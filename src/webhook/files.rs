@@ -1,4 +1,4 @@
-//! Given certificates in files, for example a mounted Secret of cert-manager: read again when they change.
+//! Certificates from files, such as a mounted Secret of cert-manager, reloaded when they change.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,25 +9,25 @@ use tracing::{info, warn};
 
 use super::live_certificate::LiveCertificate;
 
-/// How soon a change is seen. The files are a few kilobytes; a mounted Secret changes by a renamed link, which watching its
-/// files would miss.
+/// Polling interval. The files are small, and a mounted Secret is updated by renaming a symbolic link, which a file
+/// watch would miss.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug)]
 pub(crate) struct CertificateFiles {
-    /// The certificate with its chain, PEM.
+    /// Certificate chain, PEM.
     pub(crate) certificate: PathBuf,
-    /// Its private key, PEM.
+    /// Private key, PEM.
     pub(crate) key: PathBuf,
 }
 
 impl CertificateFiles {
-    /// Presents what the files hold.
+    /// Loads the files and serves the certificate.
     pub(crate) fn load(&self, live: &LiveCertificate) -> anyhow::Result<()> {
         self.present(live, &self.read()?)
     }
 
-    /// Presents what the files hold whenever that changes. What cannot be used is logged and left aside.
+    /// Reloads the files when they change. Logs and ignores unusable content.
     pub(crate) async fn follow(&self, live: &LiveCertificate) {
         let mut seen = self.read().ok();
         loop {
@@ -40,7 +40,7 @@ impl CertificateFiles {
                     continue;
                 }
             };
-            // Told once for each content: certificate and key may be exchanged one after the other.
+            // Log once per content, because certificate and key may be replaced one after the other.
             match self.present(live, &read) {
                 Ok(()) => info!(file = %self.certificate.display(), "presenting a new certificate"),
                 Err(error) => warn!(error = format!("{error:#}"), "the former certificate stays"),

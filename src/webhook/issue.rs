@@ -1,4 +1,4 @@
-//! Making certificates: an authority, and what it signs.
+//! Creates certificate authorities and server certificates.
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -16,14 +16,14 @@ pub(super) struct Issued {
     pub(super) key: String,
 }
 
-/// Its key is nobody's business.
+/// Hides the private key.
 impl std::fmt::Debug for Issued {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Issued")
     }
 }
 
-/// An authority of that name that trusts nobody but itself.
+/// Creates a self-signed authority with that name.
 pub(super) fn authority(name: &str, span: Span) -> anyhow::Result<Issued> {
     let mut parameters = CertificateParams::default();
     parameters.distinguished_name = distinguished(name);
@@ -36,7 +36,7 @@ pub(super) fn authority(name: &str, span: Span) -> anyhow::Result<Issued> {
     Ok(Issued { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-/// A server's certificate for these names or addresses.
+/// Creates a server certificate for these DNS names or IP addresses.
 pub(super) fn server(names: &[String], authority: &Issued, span: Span) -> anyhow::Result<Issued> {
     let signing = KeyPair::from_pem(&authority.key).context("the key of the CA can't be read")?;
     let issuer = Issuer::from_ca_cert_pem(&authority.certificate, signing).context("the CA can't be read")?;

@@ -1,5 +1,5 @@
-//! The certificate that a server presents, exchanged while it serves: connections that are open keep theirs, the next one
-//! gets the new one.
+//! The server's certificate, which can be replaced while serving. Open connections keep the old one; new ones get the
+//! new one.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,16 +12,16 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
-/// Protocols of the server, the preferred one first.
+/// ALPN protocols in order of preference.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// The current certificate. Clones are the same one.
+/// The current certificate. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct LiveCertificate {
     current: Arc<RwLock<Option<Arc<CertifiedKey>>>>,
 }
 
-/// Its key is nobody's business.
+/// Hides the private key.
 impl fmt::Debug for LiveCertificate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("LiveCertificate")
@@ -29,16 +29,16 @@ impl fmt::Debug for LiveCertificate {
 }
 
 impl LiveCertificate {
-    /// Presents another certificate from now on. Both are PEM, the certificate with its chain.
+    /// Replaces the certificate for new connections. Both arguments are PEM, the certificate with its chain.
     ///
     /// # Errors
-    /// When one can't be read or they don't belong together; then the former one stays.
+    /// If either cannot be read or they do not match. The previous certificate stays.
     pub(crate) fn replace(&self, certificates: &[u8], key: &[u8]) -> anyhow::Result<()> {
         let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(certificates)
             .collect::<Result<_, _>>()
             .map_err(|error| anyhow::anyhow!("the certificate is no PEM: {error}"))?;
         anyhow::ensure!(!chain.is_empty(), "there is no certificate in the PEM");
-        // The error of a key is not repeated: it might show some of it.
+        // Drops the error, because it might contain part of the key.
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| anyhow::anyhow!("the private key is no PEM"))?;
         let certified = CertifiedKey::from_der(chain, key, &provider()).context("certificate and private key")?;
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(certified));
@@ -51,7 +51,7 @@ impl LiveCertificate {
         current.as_ref().map(|certified| certified.cert.clone()).unwrap_or_default()
     }
 
-    /// A server that presents it. Without one, handshakes fail.
+    /// TLS configuration that serves the current certificate. Handshakes fail while there is none.
     pub(crate) fn server_config(&self) -> anyhow::Result<ServerConfig> {
         let builder = ServerConfig::builder_with_provider(Arc::new(provider()))
             .with_safe_default_protocol_versions()

@@ -1,4 +1,4 @@
-//! Metrics of a command with webhooks. Label values come from sets that are fixed at its start.
+//! Metrics of commands with webhooks. Label values come from sets that are fixed at startup.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use super::{Denial, Observer, ReviewRequest, Verdict};
 use crate::process::endpoints::MetricsText;
 
-/// Upper bounds of durations in seconds.
+/// Upper bounds of the histogram buckets in seconds.
 const SECONDS: [f64; 10] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5, 10.0];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -43,7 +43,7 @@ pub(crate) struct WebhookMetrics {
 }
 
 impl WebhookMetrics {
-    /// Of webhooks at these paths for these resources; `prefix` begins all names.
+    /// Metrics for webhooks at these paths for these resources. `prefix` is part of every name.
     pub(crate) fn new(prefix: &str, paths: Vec<String>, resources: &'static [&'static str]) -> Self {
         let mut registry = Registry::with_prefix(prefix);
         let reviews = Family::default();
@@ -76,7 +76,7 @@ impl WebhookMetrics {
         }
     }
 
-    /// The certificate is good until then, in seconds since 1970.
+    /// Sets the expiry of the certificate, in seconds since 1970.
     pub(crate) fn certificate_expires(&self, seconds: i64) {
         self.certificate_expires.set(seconds);
     }
@@ -95,13 +95,13 @@ impl WebhookMetrics {
 impl MetricsText for WebhookMetrics {
     fn text(&self) -> String {
         let mut text = String::new();
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = encode(&mut text, &self.registry);
         text
     }
 }
 
-/// What stands for everything else.
+/// Label value for all other values.
 const OTHER: &str = "other";
 
 impl Observer for WebhookMetrics {
@@ -115,7 +115,7 @@ impl Observer for WebhookMetrics {
                 "changed"
             }
             Verdict::Allowed { .. } => "allowed",
-            // The message may hold values of the object; they are for the person who wrote it.
+            // Log only the fields, because the message may contain values that are meant for the user only.
             Verdict::Denied(Denial { code: 422, causes, .. }) => {
                 let fields: Vec<&str> = causes.iter().map(|cause| cause.field.as_str()).collect();
                 info!(webhook, resource, object, ?fields, "denied");

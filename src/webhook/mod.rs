@@ -1,8 +1,8 @@
 //! Webhooks of a cluster: an HTTPS server for admission reviews, its certificate, and its registration.
 //!
 //! ```text
-//!  API server ──HTTPS──► server ── body in time, deadline ──► review ──► Reviewer ──► Verdict ──► answer
-//!                          │ presents
+//!  API server ──HTTPS──► server ── size limit, deadline ──► review ──► Reviewer ──► Verdict ──► response
+//!                          │ serves
 //!                          ▼
 //!  LiveCertificate ◄── files       given certificates, read again when they change
 //!                  ◄── certificate_authority   a CA of our own in a Secret: rotation says what is due, issue makes it
@@ -11,8 +11,8 @@
 //!  registration: ValidatingWebhookConfiguration, MutatingWebhookConfiguration
 //! ```
 //!
-//! What is reviewed is no matter of this folder: a command that has [`Reviewer`]s gives them paths and calls [`run`], which is
-//! the process around all of it, with the [`WebhookArguments`] and [`WebhookMetrics`] that such commands share.
+//! Other modules define the reviews. A command passes its [`Reviewer`]s with their paths to [`run`], which runs the
+//! whole process. Such commands share [`WebhookArguments`] and [`WebhookMetrics`].
 
 mod arguments;
 mod certificate_authority;

@@ -1,4 +1,4 @@
-//! The process of a command with webhooks from its start to its end: certificates, registration, server.
+//! The process of a command with webhooks: certificates, registration and server.
 
 use std::future::Future;
 use std::path::Path;
@@ -33,24 +33,24 @@ use crate::process::readiness::{Need, Readiness};
 use crate::process::signals::stop_signal;
 use crate::process::threads;
 
-/// How often given certificates are published anew, and failures are tried again.
+/// How often the registration is updated when certificates come from files.
 const PUBLISH_INTERVAL: Duration = Duration::from_secs(10);
-/// How soon a failure is tried again.
+/// Delay before retrying after a failure.
 const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What a command serves.
+/// The services of a command.
 pub(crate) struct Served {
-    /// The cluster that it runs in.
+    /// The cluster that the process runs in.
     pub(crate) cluster: Client,
-    /// The cluster whose API server asks.
+    /// The cluster whose API server calls the webhooks.
     pub(crate) asking: Client,
-    /// The files that say how to reach them, as they were before.
+    /// The kubeconfig files as they were when the clients were created.
     pub(crate) files: ConfigFiles,
     pub(crate) webhooks: Vec<(WebhookKind, Webhook)>,
     pub(crate) routes: Routes,
 }
 
-/// Runs a command with webhooks until it is told to stop. `name` is that of Service, Secret and configurations.
+/// Runs a command with webhooks until it is stopped. `name` is used for Service, Secret and webhook configurations.
 pub(crate) fn run(
     arguments: &WebhookArguments,
     name: &str,
@@ -61,14 +61,14 @@ pub(crate) fn run(
         let logs = logs::begin(arguments.log_level, arguments.log_format)?;
         let runtime = threads::several().context("no threads")?;
         let result = runtime.block_on(until_stopped(arguments, name, Arc::new(metrics), served, logs));
-        // Nothing that is still under way may hold up the end.
+        // Tasks still in progress must not delay the exit.
         runtime.shutdown_background();
         result
     };
     match start() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Logs may not be there yet.
+            // Logging may not be initialized yet.
             complain(&reason(error.as_ref()));
             ExitCode::FAILURE
         }
@@ -120,7 +120,7 @@ async fn until_stopped(
     result.and(served)
 }
 
-/// What is registered; `None` when somebody else does it.
+/// The configurations to write; `None` if they are managed elsewhere.
 async fn registration(
     arguments: &WebhookArguments,
     name: &str,
@@ -152,7 +152,7 @@ async fn owner(namespace: &str, asking: &Client) -> anyhow::Result<OwnerReferenc
     })
 }
 
-/// What is kept up while the server runs.
+/// Tasks that run while the server is running.
 struct Upkeep {
     registration: Option<Registration>,
     asking: Client,
@@ -163,7 +163,7 @@ struct Upkeep {
     server_name: String,
 }
 
-/// Keeps certificate and registration up; ends only with an error, if the arguments are wrong.
+/// Maintains certificate and registration. Ends only with an error, for invalid arguments.
 fn keep_up(
     arguments: &WebhookArguments,
     name: &str,

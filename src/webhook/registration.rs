@@ -1,4 +1,4 @@
-//! The ValidatingWebhookConfiguration and MutatingWebhookConfiguration by which an API server learns of the webhooks.
+//! Registers webhooks in a ValidatingWebhookConfiguration and a MutatingWebhookConfiguration.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use tracing::info;
 
 use super::certificate_authority::CaBundle;
 
-/// Seconds that an API server waits for an answer.
+/// Seconds that an API server waits for a response.
 const TIMEOUT_SECONDS: i32 = 10;
 
-/// Whether webhooks validate objects or change them.
+/// Whether webhooks validate or change objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WebhookKind {
     Validating,
@@ -34,34 +34,33 @@ impl WebhookKind {
     }
 }
 
-/// Resources of one group that are reviewed when they are made or changed.
+/// Resources of one group whose creation and updates are reviewed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WebhookRule {
-    /// API group.
     pub(crate) group: &'static str,
-    /// Its version. Requests in other versions are converted to it.
+    /// API version. The API server converts requests in other versions to it.
     pub(crate) version: &'static str,
-    /// Plural names, sub-resources behind a slash.
+    /// Plural names; a subresource follows after a slash.
     pub(crate) resources: Vec<&'static str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Webhook {
-    /// Its name, a domain.
+    /// Name, which must be a domain.
     pub(crate) name: String,
     pub(crate) path: String,
     pub(crate) rules: Vec<WebhookRule>,
-    /// Labels that an object must have.
+    /// Labels that select objects.
     pub(crate) object_labels: BTreeMap<String, String>,
-    /// Labels that its namespace must have.
+    /// Labels that select namespaces.
     pub(crate) namespace_labels: BTreeMap<String, String>,
 }
 
-/// Where the API server finds the server.
+/// How the API server reaches the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     Url {
-        /// Such as `admission.garden.svc:443`.
+        /// Host and port, such as `admission.garden.svc:443`.
         host: String,
     },
     Service {
@@ -72,11 +71,11 @@ pub(crate) enum Address {
 }
 
 impl Address {
-    /// The names or addresses that the server's certificate must be for.
+    /// DNS names or IP addresses that the server's certificate must include.
     pub(crate) fn names(&self) -> Vec<String> {
         match self {
             Self::Url { host } => {
-                // Port and the brackets of IPv6 addresses are no part of a name.
+                // Remove the port and the brackets of IPv6 addresses.
                 let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
                 let name = name.map_or(host.as_str(), |(name, _)| name);
                 vec![name.trim_matches(|bracket| bracket == '[' || bracket == ']').to_owned()]
@@ -99,18 +98,18 @@ impl Address {
     }
 }
 
-/// A configuration of webhooks; the validating and the mutating one have the same name.
+/// A pair of webhook configurations; both have the same name.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Registration {
     pub(crate) name: String,
     pub(crate) labels: BTreeMap<String, String>,
-    /// Whose deletion takes it along.
+    /// The object whose deletion also deletes the configurations.
     pub(crate) owner: Option<OwnerReference>,
     pub(crate) address: Address,
     pub(crate) webhooks: Vec<(WebhookKind, Webhook)>,
 }
 
-/// Tells the API server of the webhooks and which CA bundle to trust; writes only what differs, and no configuration without webhooks.
+/// Writes the webhooks with the CA bundle to the configurations that differ. Skips kinds without webhooks.
 pub(crate) async fn publish(client: &Client, registration: &Registration, bundle: &CaBundle) -> anyhow::Result<()> {
     for kind in [WebhookKind::Validating, WebhookKind::Mutating] {
         let webhooks = registration.entries(kind, bundle);
@@ -122,7 +121,7 @@ pub(crate) async fn publish(client: &Client, registration: &Registration, bundle
     Ok(())
 }
 
-/// Replaces the webhooks as a whole; of the metadata only our labels and our owner are ours.
+/// Replaces all webhooks. In the metadata, this controller owns only its labels and its owner reference.
 async fn write(
     client: &Client,
     registration: &Registration,
@@ -150,7 +149,7 @@ async fn write(
 }
 
 impl Registration {
-    /// The webhooks of a kind. What an API server would fill in is written out, so that it compares equal.
+    /// The webhooks of a kind, with API server defaults filled in so that they compare as equal.
     fn entries(&self, kind: WebhookKind, bundle: &CaBundle) -> Vec<Value> {
         let webhooks = self.webhooks.iter().filter(|(is, _)| *is == kind);
         let entry = |(_, webhook): &(WebhookKind, Webhook)| {

@@ -1,6 +1,6 @@
-//! `AdmissionReview` of `admission.k8s.io` v1 and v1beta1: the question of an API server and the answer to it.
+//! `AdmissionReview` of `admission.k8s.io` v1 and v1beta1: requests of an API server and responses.
 //!
-//! Objects keep their bytes and share the memory of the request: a CloudProfile may have 1.5 MiB, and an update brings two.
+//! Objects are slices of the request body, because a CloudProfile can have 1.5 MiB and an update contains two.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use serde_json::{Value, json};
 use crate::api::bounded_text::shortened;
 use crate::api::gotext::json::null_as_default;
 
-/// Most bytes of a refusal.
+/// Maximum bytes of a denial.
 const MOST_OF_MESSAGE: usize = 48 * 1024;
-/// Most warnings; those behind them are counted.
+/// Maximum number of warnings; the rest are counted.
 const MOST_WARNINGS: usize = 20;
-/// Most bytes of a warning. The API server hands them on as headers.
+/// Maximum bytes of a warning. The API server sends warnings as headers.
 const MOST_OF_WARNING: usize = 1024;
 
-/// Versions of the review that are understood.
+/// Supported versions.
 const VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
 
-/// The longest name in Kubernetes, and longer than a uid. Names come back in answers and stand in logs.
+/// The longest name in Kubernetes, and longer than a uid. Names appear in responses and logs.
 const LONGEST_NAME: usize = 253;
 
-/// What is being done to an object.
+/// The operation under review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum Operation {
@@ -38,27 +38,27 @@ pub(crate) enum Operation {
     Connect,
 }
 
-/// What an API server asks.
+/// A review request.
 #[derive(Clone, Debug)]
 pub(crate) struct ReviewRequest {
-    /// Comes back in the answer.
+    /// Returned in the response.
     uid: String,
-    /// Version of the review, for the answer.
+    /// Version of the review, also used for the response.
     api_version: &'static str,
     /// Kind of the object, such as `CloudProfile`.
     kind: String,
-    /// Group and plural name of the resource: `core.gardener.cloud`, `cloudprofiles`.
+    /// API group, such as `core.gardener.cloud`.
     pub(crate) group: String,
-    /// Plural name of the resource.
+    /// Plural name of the resource, such as `cloudprofiles`.
     pub(crate) resource: String,
-    /// Such as `status`; empty for the object itself.
+    /// Subresource, such as `status`; empty for the object itself.
     pub(crate) sub_resource: String,
     pub(crate) operation: Operation,
-    /// Namespace of the object; empty for objects of the cluster.
+    /// Namespace of the object; empty if it is cluster-scoped.
     pub(crate) namespace: String,
-    /// Name of the object; may be empty when it is made.
+    /// Name of the object; can be empty on creation.
     pub(crate) name: String,
-    /// The object as it is to become.
+    /// The new object.
     pub(crate) object: Option<Bytes>,
     pub(crate) old_object: Option<Bytes>,
     /// What is reserved for the review until nothing works for it any more.
@@ -122,7 +122,7 @@ struct Resource {
 }
 
 impl Request<'_> {
-    /// A member that is longer than it makes sense.
+    /// The first member that exceeds the maximum length.
     fn too_long(&self) -> Option<&'static str> {
         let Resource { group, resource } = &self.resource;
         let members = [
@@ -138,7 +138,7 @@ impl Request<'_> {
     }
 }
 
-/// Why a body is no review. Values of the object are not repeated.
+/// Why a body is not a valid review. Never quotes values of the object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ReviewError {
     #[error("the body is no AdmissionReview: line {line}, column {column}")]
@@ -147,7 +147,7 @@ pub(crate) enum ReviewError {
     Kind { kind: String, version: String },
     #[error("the AdmissionReview has no request")]
     NoRequest,
-    /// It names something as nothing is named.
+    /// A name exceeds the maximum length of Kubernetes names.
     #[error("{member} of the request has more than {LONGEST_NAME} bytes")]
     TooLong { member: &'static str },
 }
@@ -165,7 +165,7 @@ impl ReviewRequest {
         if let Some(member) = request.too_long() {
             return Err(ReviewError::TooLong { member });
         }
-        // An API server sends null for the object that there is not.
+        // An API server sends null for an absent object.
         let shared = |raw: Option<&RawValue>| {
             raw.map(RawValue::get).filter(|text| *text != "null").map(|text| body.slice_ref(text.as_bytes()))
         };
@@ -200,8 +200,7 @@ impl ReviewRequest {
         if self.namespace.is_empty() { self.name.clone() } else { format!("{}/{}", self.namespace, self.name) }
     }
 
-    /// The status of a denial. Where fields are wrong it has the details that the API server gives of objects that it
-    /// refuses itself.
+    /// The status of a denial. For field errors, it has the same details as the API server's own validation errors.
     fn status(&self, Denial { code, reason, message, causes }: Denial) -> Value {
         let message = shortened(&message, MOST_OF_MESSAGE);
         let mut status = json!({"status": "Failure", "code": code, "reason": reason, "message": message});
@@ -211,7 +210,7 @@ impl ReviewRequest {
         status
     }
 
-    /// The answer as the API server wants it.
+    /// Serializes the response.
     pub(crate) fn answer(&self, verdict: Verdict) -> Vec<u8> {
         let mut response = json!({"uid": self.uid});
         match verdict {
@@ -236,7 +235,7 @@ impl ReviewRequest {
     }
 }
 
-/// As many warnings, and as much of each, as a person reads.
+/// Limits the number and length of warnings.
 fn bounded(warnings: Vec<String>) -> Vec<String> {
     let count = warnings.len();
     let mut shown: Vec<String> =
@@ -247,76 +246,76 @@ fn bounded(warnings: Vec<String>) -> Vec<String> {
     shown
 }
 
-/// What becomes of a request.
+/// The result of a review.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Verdict {
     Allowed {
-        /// What is changed about the object.
+        /// Changes to the object.
         patch: Vec<PatchOperation>,
-        /// What the person who made the request should know.
+        /// Warnings for the user.
         warnings: Vec<String>,
     },
     Denied(Denial),
 }
 
 impl Verdict {
-    /// The object is fine as it is.
+    /// Allows the object unchanged.
     pub(crate) const ALLOWED: Self = Self::Allowed { patch: Vec::new(), warnings: Vec::new() };
 }
 
-/// A step of a JSON patch (RFC 6902).
+/// A JSON patch operation (RFC 6902).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase", tag = "op")]
 pub(crate) enum PatchOperation {
-    /// Sets a member, whether or not it was there; in a list it is put before the one that is there, or behind all (`-`).
+    /// Adds or replaces a member. In a list, inserts before the index, or appends for `-`.
     Add {
         /// JSON pointer.
         path: String,
         value: Value,
     },
-    /// Puts a value in the place of one that is there, also in a list.
+    /// Replaces an existing value, also in a list.
     Replace {
         /// JSON pointer.
         path: String,
         value: Value,
     },
-    /// Takes a member away that was there.
+    /// Removes an existing member.
     Remove {
         /// JSON pointer.
         path: String,
     },
 }
 
-/// Why a request is refused.
+/// Why a request is denied.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Denial {
-    /// HTTP status: 422 for wrong objects, 5xx where it is not the object's fault.
+    /// HTTP status: 422 for an invalid object, 5xx if the object is not at fault.
     pub(crate) code: u16,
-    /// Kubernetes' word for it: `Invalid`, `InternalError`, `Timeout`.
+    /// Reason in terms of Kubernetes: `Invalid`, `InternalError`, `Timeout`.
     pub(crate) reason: &'static str,
     pub(crate) message: String,
-    /// Each problem by its field, for programs and `kubectl`.
+    /// One cause per field, for programs and `kubectl`.
     pub(crate) causes: Vec<DenialCause>,
 }
 
-/// One problem: a `StatusCause` of Kubernetes.
+/// A Kubernetes `StatusCause`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct DenialCause {
-    /// Such as `FieldValueInvalid`.
+    /// For example `FieldValueInvalid`.
     pub(crate) reason: &'static str,
-    /// What is wrong, without the field.
+    /// The error without the field.
     pub(crate) message: String,
-    /// Its path.
+    /// The field path.
     pub(crate) field: String,
 }
 
 impl Denial {
-    /// It is not the object's fault.
+    /// A failure that the object did not cause.
     pub(crate) fn internal(message: String) -> Self {
         Self { code: 500, reason: "InternalError", message, causes: Vec::new() }
     }
 
-    /// No verdict came in time.
+    /// The review exceeded its deadline.
     pub(crate) fn timeout(message: String) -> Self {
         Self { code: 504, reason: "Timeout", message, causes: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! What is due with a certificate authority of our own, so that nobody meets a certificate that they don't trust yet:
+//! Determines the due step of CA rotation, so that clients trust an authority before it signs the server's certificate:
 //!
 //! ```text
 //!  time ──────────────────────────────────────────────────────────────►
@@ -23,20 +23,20 @@ pub(super) const SKEW: Duration = Duration::from_secs(300);
 /// How long things last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lifetimes {
-    /// Of an authority and of the certificates that it signs.
+    /// Validity of authorities and the certificates that they sign.
     pub(crate) validity: Duration,
-    /// How long an authority is trusted by everybody before it signs.
+    /// How long a new authority is published as trusted before it signs.
     pub(crate) announcement: Duration,
 }
 
 impl Lifetimes {
-    /// Age at which an authority gets a successor: when two thirds of its life are over.
+    /// Age at which a successor is created: two thirds of the validity.
     fn renewal(self) -> Duration {
         self.validity / 3 * 2
     }
 }
 
-/// When something was issued and until when it is valid.
+/// The validity period of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Span {
     pub(crate) issued: Timestamp,
@@ -65,9 +65,9 @@ impl Span {
 /// What there is, as far as time matters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Times {
-    /// The authority that signs.
+    /// The signing authority.
     pub(crate) authority: Span,
-    /// The one that will sign.
+    /// The next authority, already trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<Span>,
     /// Those that have signed.
@@ -82,17 +82,17 @@ pub(crate) enum Due {
     Nothing,
     /// Everything: there is nothing, or nothing of use.
     Everything,
-    /// The next authority is made and trusted.
+    /// Create the next authority and publish it as trusted.
     Announce,
-    /// The next authority signs from now on.
+    /// Sign with the next authority.
     Switch,
-    /// The server's certificate is for other names.
+    /// Issue a server certificate for the new names.
     Reissue,
     /// The former authorities have expired.
     RemoveFormer,
 }
 
-/// What is due now. `published` is how long everybody has been told whom to trust as it stands.
+/// The due step. `published` is how long the current bundle has been published.
 pub(crate) fn due(
     times: Option<&Times>,
     names: &[String],
@@ -125,7 +125,7 @@ pub(crate) fn due(
     if times.former.is_some_and(|former| former.is_over(clocks)) { Due::RemoveFormer } else { Due::Nothing }
 }
 
-/// Clocks that go backwards make nothing older.
+/// If the clock moves backwards, the age is zero.
 fn age(span: Span, now: Timestamp) -> Duration {
     Duration::try_from(now.duration_since(span.issued)).unwrap_or_default()
 }

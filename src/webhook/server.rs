@@ -1,4 +1,4 @@
-//! Answers reviews over HTTPS, each within the time that the API server gives it.
+//! Serves reviews over HTTPS, within the API server's deadline.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,29 +18,30 @@ use super::live_certificate::LiveCertificate;
 use super::review::{Denial, ReviewRequest, Verdict};
 use crate::process::http_server::{BodyMemory, Server, UsedMemory};
 
-/// Largest body: two objects of 3 MiB, the most that an API server takes in, and what is around them.
+/// Maximum body size: two objects of 3 MiB, the API server's limit, plus overhead.
 const LARGEST_BODY: usize = 7 << 20;
-/// Memory for bodies that are received or reviewed.
+/// Maximum memory for all bodies being received or reviewed.
 const BODY_MEMORY: usize = 64 << 20;
 /// Bytes of bodies that are reviewed at a time. What a review holds grows with its body (docs/reliability.md), so this bounds all of them.
 const REVIEWED_BYTES: usize = 8 << 20;
 /// Connections at a time. An API server needs one or two.
 const CONNECTIONS: usize = 256;
-/// What a review may take, unless the API server says less. Its own limit is ten seconds; an answer in time says more than none.
+/// Default and upper limit for a review. The API server's default is ten seconds; an error response is more useful than
+/// a timeout.
 const DEADLINE: Duration = Duration::from_secs(9);
-/// How much sooner than the API server's deadline the answer is sent.
+/// Time reserved for sending the response before the API server's deadline.
 const MARGIN: Duration = Duration::from_millis(500);
 
-/// Reviews objects, or changes them.
+/// Validates or changes objects.
 pub(crate) trait Reviewer: Send + Sync {
-    /// What becomes of a request. Whatever blocks for more than a few milliseconds belongs on a thread for it.
+    /// Reviews a request. Work that blocks for more than a few milliseconds belongs on a blocking thread.
     fn review(&self, request: Arc<ReviewRequest>) -> BoxFuture<'_, Verdict>;
 }
 
-/// Hears of every review.
+/// Receives every review, for metrics and logs.
 pub(crate) trait Observer: Send + Sync {
     fn reviewed(&self, path: &str, request: &ReviewRequest, verdict: &Verdict, took: Duration);
-    /// A request was none that can be answered.
+    /// The request was not a valid review.
     fn refused(&self, path: &str, why: &str);
 }
 
@@ -55,7 +56,7 @@ struct Endpoint {
     reviewed: Arc<Semaphore>,
 }
 
-/// Serves until stopped; then open requests get to end.
+/// Serves until stopped, then completes open requests.
 pub(crate) async fn serve(
     listener: TcpListener,
     live: &LiveCertificate,
@@ -71,13 +72,13 @@ pub(crate) async fn serve(
         let endpoint = Endpoint { path: path.as_str().into(), reviewer, observer, bodies, reviewed };
         router = router.route(&path, post(answer).with_state(endpoint));
     }
-    // Also when nobody is there any more who could say so.
+    // Also stops if the sender has been dropped.
     let told_to_stop = async { drop(stopped.wait_for(|stopped| *stopped).await) };
     Server::new("webhooks", CONNECTIONS, router).with_tls(live.server_config()?).serve(listener, told_to_stop).await;
     Ok(())
 }
 
-/// Answers one request. What is no review gets a plain text, which ends up in the API server's log and message.
+/// Answers one request. Invalid requests get a plain text, which appears in the API server's log and message.
 async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response {
     let began = Instant::now();
     let limit = deadline(request.uri().query().unwrap_or_default());
@@ -123,7 +124,7 @@ async fn read(endpoint: &Endpoint, request: Request) -> Result<(ReviewRequest, U
     Ok((review, memory))
 }
 
-/// The API server tells in the query how long it waits: `timeout=10s`, in whole seconds and at most 30.
+/// Deadline of the API server in the query: `timeout=10s`, in whole seconds and at most 30.
 fn deadline(query: &str) -> Duration {
     let timeout = query.split('&').find_map(|pair| pair.strip_prefix("timeout=")?.strip_suffix('s')?.parse().ok());
     timeout.map_or(DEADLINE, |seconds| Duration::from_secs(seconds).saturating_sub(MARGIN).min(DEADLINE))

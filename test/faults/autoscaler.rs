@@ -1,5 +1,5 @@
-//! An autoscaler that hardly rests: it writes the replicas of one deployment or another ten times a second, while the Worker
-//! is reconciled, rolled and given other bounds. Every number it writes stays until it writes the next one.
+//! An aggressive autoscaler: it writes the replicas of a deployment ten times a second while the Worker is reconciled,
+//! rolled and given other bounds. Each written value must stay until the autoscaler writes the next one.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,16 +18,16 @@ use crate::report::Row;
 use crate::world::World;
 use test_support::shoot::{Kind, Shoot, pool, set_image};
 
-/// Between two numbers.
+/// Interval between writes.
 const PERIOD: Duration = Duration::from_millis(100);
-/// Numbers of one reconcile at most: on a busy machine the stand-in of machine-controller-manager never catches up with
-/// more, and nothing could be over.
+/// Maximum number of writes per reconcile. On a busy machine, the faker could never catch up with more, so no reconcile
+/// would succeed.
 const NUMBERS: usize = 150;
 
 /// A change of the Worker.
 type Change = fn(&mut Value);
 
-/// What happens meanwhile, with the bounds of each deployment after it. The numbers are within them.
+/// Concurrent changes, with the bounds of each deployment afterwards. The written replicas are within these bounds.
 const CHANGES: [(&str, [i64; 2], Change); 4] = [
     ("nothing new", [1, 2], |_| {}),
     ("another image", [1, 2], |worker| POOLS.iter().for_each(|name| set_image(worker, name, "12.2.0"))),
@@ -43,11 +43,11 @@ fn set_bounds(worker: &mut Value, [minimum, maximum]: [i64; 2]) {
     }
 }
 
-/// All changes, one after the other.
+/// Applies all changes one after the other.
 pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
     let mut life = Life::begin(world, "autoscaler", ends).await?;
     let mut violations = Vec::new();
-    // Revisions of its numbers.
+    // Revisions of the autoscaler's writes.
     let mut own = HashSet::new();
     let outcome = async {
         life.go(Flow::Create).await?;
@@ -69,7 +69,7 @@ pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
     })
 }
 
-/// Reconciles a change while numbers are written. Returns the revisions of the numbers.
+/// Reconciles a change while the autoscaler writes. Returns the revisions of its writes.
 async fn while_it_writes(life: &Life<'_>, bounds: [i64; 2], change: fn(&mut Value)) -> Result<HashSet<u64>> {
     let ended = AtomicBool::new(false);
     let reconciled = async {
@@ -80,7 +80,7 @@ async fn while_it_writes(life: &Life<'_>, bounds: [i64; 2], change: fn(&mut Valu
         outcome
     };
     let (own, ()) = try_join!(write(&life.shoot, bounds, &ended), reconciled)?;
-    // The last of them must be seen before they are judged.
+    // The observer must see the last write before the checks.
     let last = own.iter().max().copied().unwrap_or_default();
     let seen = |seen: &crate::observer::Seen| {
         ensure!(seen.versions.iter().any(|version| version.revision >= last), "revision {last} is missing");
@@ -90,7 +90,7 @@ async fn while_it_writes(life: &Life<'_>, bounds: [i64; 2], change: fn(&mut Valu
     Ok(own)
 }
 
-/// Writes the upper and the lower bound in turn, until it has ended or all numbers are written. Returns the revisions.
+/// Writes the upper and lower bound in turn, until `ended` is set or the maximum is reached. Returns the revisions.
 async fn write(shoot: &Shoot, bounds: [i64; 2], ended: &AtomicBool) -> Result<HashSet<u64>> {
     let names = shoot.names(Kind::MachineDeployment).await?;
     let api = shoot.api(Kind::MachineDeployment);
@@ -112,7 +112,7 @@ async fn write(shoot: &Shoot, bounds: [i64; 2], ended: &AtomicBool) -> Result<Ha
     Ok(own)
 }
 
-/// Numbers that somebody else has replaced, although they were within the bounds.
+/// Replicas within the bounds that another writer has overwritten.
 fn lost(life: &Life<'_>, own: &HashSet<u64>, [minimum, maximum]: [i64; 2]) -> Vec<String> {
     let first = own.iter().min().copied().unwrap_or_default();
     let mut replicas = std::collections::HashMap::new();

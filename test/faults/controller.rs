@@ -1,4 +1,4 @@
-//! The binary under test with a proxy of its own, which can be killed and started again.
+//! The binary under test behind its own proxy. It can be killed and restarted.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,9 +13,9 @@ use test_support::proxy::Proxy;
 /// How much a controller logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Chatter {
-    /// As in earnest. For the many.
+    /// As in production, for tests with many controllers.
     Usual,
-    /// More than anybody logs in earnest: what must not be told must not be told here either.
+    /// More verbose than in production, because no log level may reveal secrets.
     Debug,
 }
 
@@ -25,13 +25,13 @@ pub(crate) struct Controller {
     name: String,
     folder: PathBuf,
     chatter: Chatter,
-    /// Arguments besides the kubeconfig.
+    /// Arguments in addition to the kubeconfig.
     arguments: Vec<String>,
     process: Option<Process>,
 }
 
 impl Controller {
-    /// Starts one; `number` tells several of one namespace apart.
+    /// Starts a controller; `number` distinguishes several for one namespace.
     pub(crate) async fn start(
         control_plane: &ControlPlane,
         namespace: &str,
@@ -43,7 +43,7 @@ impl Controller {
         Self::with(proxy, &name, control_plane.folder(), chatter, &[])
     }
 
-    /// Starts one behind a proxy that is there.
+    /// Starts a controller behind an existing proxy.
     pub(crate) fn with(
         proxy: Proxy,
         name: &str,
@@ -76,40 +76,40 @@ impl Controller {
         Ok(())
     }
 
-    /// Ends it as a crash or a lost node would: at once. Returns when it is dead.
+    /// Kills the process as in a crash or node failure. Returns when it has ended.
     pub(crate) async fn kill(&mut self) -> Result<()> {
         let Some(process) = self.process.take() else { return Ok(()) };
         process.ensure_running()?;
-        // Dropping kills it and waits until the kernel has taken it away.
+        // Dropping kills it and waits for it.
         tokio::task::spawn_blocking(move || drop(process)).await.context("killing the controller")
     }
 
-    /// Starts it again, with a clear way to the API server.
+    /// Restarts the process without faults.
     pub(crate) fn restart(&mut self) -> Result<()> {
         self.proxy.resume();
         self.run()
     }
 
-    /// Fails if it has ended by itself.
+    /// Fails if it has ended on its own.
     pub(crate) fn ensure_running(&self) -> Result<()> {
         self.process.as_ref().map_or(Ok(()), Process::ensure_running)
     }
 
-    /// All that it has logged in all its lives.
+    /// The log of all its processes.
     pub(crate) fn log(&self) -> Result<String> {
         let file = self.folder.join(format!("{}.log", self.name));
         let bytes = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// For the error of who waits for it in vain.
+    /// The end of the log, for errors after a timeout.
     pub(crate) fn last_words(&self) -> String {
         let held = if self.proxy.stops() { "; the proxy holds everything" } else { "" };
         let last = self.process.as_ref().map(|process| process.last_lines(5)).unwrap_or_default();
         format!("the controller's last words{held}:\n{last}\n")
     }
 
-    /// Ends it as Kubernetes would: asks first.
+    /// Terminates the process gracefully, as Kubernetes does.
     pub(crate) async fn stop(mut self) -> Result<()> {
         match self.process.take() {
             Some(process) => process.stop(Duration::from_secs(3)).await,

@@ -1,10 +1,9 @@
-//! The controller is killed right before and right after each request that writes, in each flow.
+//! Kills the controller right before and right after each write request in each flow.
 //!
-//! The requests of a flow are known by what they do (`POST …/machinedeployments/NAMESPACE-bow-z1`, the second one) and not by
-//! their place, because those of different zones go side by side. Whatever the first undisturbed goes of a flow send is a
-//! point. Each life goes through all flows. In each of them the controller is killed at the first point that comes and is
-//! open, and, when it has started again and has got on as far as another one, perhaps there too. After the last kill the
-//! flow must come to its end.
+//! Requests are identified by what they do (`POST …/machinedeployments/NAMESPACE-bow-z1`, the second one), not by their
+//! position, because zones are processed concurrently. All writes of the first undisturbed runs of a flow are points.
+//! Each life runs all flows. In each flow the controller is killed at the first open point, and after its restart
+//! perhaps at further points. After the last kill, the flow must complete.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,28 +19,28 @@ use crate::report::{Row, Times};
 use crate::world::World;
 use test_support::proxy::{Call, Treatment};
 
-/// So many undisturbed goes show the points of a flow.
+/// Number of undisturbed runs that determine the points of a flow.
 const LESSONS: usize = 3;
-/// After so many goes in a row in which no open point came, those that are left are rare: e.g. a status on the way that is
-/// not reported each time.
+/// After this many consecutive runs without an open point, the remaining points are considered rare, for example an
+/// intermediate status that is not always reported.
 const TRIES: u32 = 3;
-/// After so many violations nobody needs more.
+/// Stop after this many violations.
 const ENOUGH: usize = 10;
 
-/// A request that writes, among those of one flow.
+/// A write request within a flow.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Write {
     /// Method and path.
     request: String,
-    /// Which of those with the same method and path that the API server hears of; the first is 1.
+    /// Ordinal among forwarded requests with the same method and path, starting with 1.
     number: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Moment {
-    /// The API server never hears of it.
+    /// The API server does not receive it.
     Before,
-    /// It is done, but the controller has not heard of it.
+    /// It is executed, but the controller does not receive the response.
     After,
 }
 
@@ -49,7 +48,7 @@ enum Moment {
 enum State {
     Open,
     Covered,
-    /// It did not come again.
+    /// It did not occur again.
     Absent,
 }
 
@@ -59,14 +58,14 @@ struct Numbering(HashMap<String, u32>);
 
 impl Numbering {
     fn next(&self, call: &Call) -> Write {
-        // Events are named after what they tell and when: the same in no two lives.
+        // Names of events contain message and time, so they differ in each life.
         let path = call.path.split_inclusive("/events/").next().unwrap_or_default();
         let request = format!("{} {path}", call.method);
         let number = self.0.get(&request).copied().unwrap_or_default() + 1;
         Write { request, number }
     }
 
-    /// The API server hears of it.
+    /// The API server receives it.
     fn arrives(&mut self, write: Write) {
         self.0.insert(write.request, write.number);
     }
@@ -74,22 +73,22 @@ impl Numbering {
 
 type Point = (Write, Moment);
 
-/// Which points there are, and how each stands.
+/// All points and their state.
 #[derive(Default)]
 struct Schedule {
     points: BTreeMap<Flow, BTreeMap<Point, State>>,
-    /// Goes in a row in which no open point came.
+    /// Consecutive runs without an open point.
     in_vain: BTreeMap<Flow, u32>,
-    /// From the last kill to the end.
+    /// Durations from the last kill to the end.
     recoveries: BTreeMap<Flow, Vec<Duration>>,
-    /// From the request to the end, of flows without a kill.
+    /// Durations from the request to the end, in runs without a kill.
     undisturbed: BTreeMap<Flow, Vec<Duration>>,
     violations: BTreeMap<Flow, Vec<String>>,
 }
 
 impl Schedule {
-    /// Takes an open point of this write. What comes several times in a flow, such as a status, is the same request only as
-    /// long as nothing was killed: a new process tells some of it again.
+    /// Returns an open point of this write. Repeated requests in a flow, such as a status, are only identifiable before
+    /// the first kill, because a new process repeats some of them.
     fn take(&mut self, flow: Flow, write: &Write, is_first_kill: bool) -> Option<Moment> {
         let points = self.points.entry(flow).or_default();
         let second = Write { number: 2, ..write.clone() };
@@ -107,7 +106,7 @@ impl Schedule {
         taken
     }
 
-    /// A go has ended without a kill although each open point was waited for.
+    /// Records a run without a kill in which no open point occurred.
     fn in_vain(&mut self, flow: Flow) {
         let times = self.in_vain.entry(flow).or_default();
         *times += 1;
@@ -117,7 +116,7 @@ impl Schedule {
         }
     }
 
-    /// Whether a life still has something to do in this flow or a later one.
+    /// Whether this flow or a later one still has open points.
     fn is_open_from(&self, flow: Flow) -> bool {
         self.points.range(flow..).any(|(_, points)| points.values().any(|state| *state == State::Open))
     }
@@ -138,7 +137,7 @@ impl Schedule {
     }
 }
 
-/// Runs all of it for a fleet, with so many lives side by side and at most so many kills in one go of a flow.
+/// Runs everything for a fleet, with this many concurrent lives and kills per run of a flow.
 pub(crate) async fn run(
     world: &World,
     ends: &Ends,
@@ -161,16 +160,16 @@ pub(crate) async fn run(
     Ok(Flow::ALL.into_iter().map(|flow| row(fleet, flow, &schedule)).collect())
 }
 
-/// What a life is for.
+/// The purpose of a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// To show the points.
+    /// Determine the points.
     Lesson,
-    /// At most so many in one go.
+    /// Kill at open points, at most this often per run of a flow.
     Kills(usize),
 }
 
-/// One life, until nothing is left to do for it.
+/// Runs one life, until no work is left for it.
 async fn live(
     world: &World,
     ends: &Ends,
@@ -282,6 +281,6 @@ fn row(fleet: Fleet, flow: Flow, schedule: &Schedule) -> Row {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing is left half done while one is held.
+    // A panic leaves no partial state, so ignore poisoning.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

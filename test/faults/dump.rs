@@ -1,4 +1,5 @@
-//! What a namespace holds, in a form that is equal for equal ends: without names of the namespace, times and versions.
+//! The objects of a namespace in normalized form, without namespace, times and versions, so that equal end states
+//! compare as equal.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -9,10 +10,10 @@ use serde_json::{Value, json};
 use crate::observer::Objects;
 use test_support::shoot::Kind;
 
-/// Differences that are reported; the others are only counted.
+/// Maximum number of differences printed; the rest are counted.
 const TOLD: usize = 6;
 
-/// What is remembered of the classes of a deployment, the present one first.
+/// The annotation with the class inputs of a deployment, the current class first.
 const CLASS_INPUTS: &str = "/metadata/annotations/gardener-extension-worker~1class-inputs";
 
 /// Objects by kind and name.
@@ -20,7 +21,7 @@ const CLASS_INPUTS: &str = "/metadata/annotations/gardener-extension-worker~1cla
 pub(crate) struct Dump(BTreeMap<String, Value>);
 
 impl Dump {
-    /// Of all objects but events.
+    /// All objects except events.
     pub(crate) fn of(namespace: &str, objects: &Objects) -> Self {
         let kept = objects.iter().filter(|((kind, _), _)| *kind != Kind::Event);
         let canonical = kept.map(|((kind, name), object)| {
@@ -29,17 +30,17 @@ impl Dump {
         Self(canonical.collect())
     }
 
-    /// Of objects by kind and name.
+    /// Objects by kind and name.
     pub(crate) fn of_all(namespace: &str, objects: &BTreeMap<String, Value>) -> Self {
         Self(objects.iter().map(|(name, object)| (name.clone(), canonical(namespace, object))).collect())
     }
 
-    /// Leaves an object out, by kind and name.
+    /// Removes an object by kind and name.
     pub(crate) fn forget(&mut self, object: &str) {
         self.0.remove(object);
     }
 
-    /// How another dump differs from this one; `None` if it does not.
+    /// The differences of another dump; `None` if equal.
     pub(crate) fn difference(&self, other: &Self) -> Option<String> {
         let mut differences = Vec::new();
         for key in self.0.keys().chain(other.0.keys().filter(|key| !self.0.contains_key(*key))) {
@@ -82,24 +83,24 @@ fn canonical(namespace: &str, object: &Value) -> Value {
     let mut object = object.clone();
     let generation = object["metadata"]["generation"].take();
     if let Some(observed) = object.pointer_mut("/status/observedGeneration") {
-        // How often something was written is no matter, but whether the last time was seen.
+        // The number of writes varies, but the last one must be observed.
         *observed = json!(if *observed == generation { "the last" } else { "an older one" });
     }
     for member in ["apiVersion", "kind"] {
-        // Not reported of objects in a list.
+        // Objects in a list omit these.
         object[member].take();
     }
     for member in ["uid", "resourceVersion", "creationTimestamp"] {
         object["metadata"][member].take();
     }
-    // Names the namespace, in base64.
+    // Contains the namespace, in base64.
     object.pointer_mut("/data/authURL").map(Value::take);
     if let Some(state) = object.pointer_mut("/status/state") {
-        // Packed; what came of it is in the objects.
+        // Compressed; its content is also in the objects.
         *state = json!("some");
     }
     if let Some(record) = object.pointer_mut(CLASS_INPUTS) {
-        // What was before is not the same for everybody: somebody may have edited it meanwhile.
+        // Earlier inputs can differ, because another client may have edited the object.
         let mut known: Value = serde_json::from_str(record.as_str().unwrap_or_default()).unwrap_or_default();
         known["g"].as_array_mut().into_iter().for_each(|generations| generations.truncate(1));
         *record = known;

@@ -1,4 +1,5 @@
-//! Somebody edits what belongs to the controller: the next reconcile repairs it, and replicas stay the autoscaler's.
+//! Manual edits of the controller's objects: the next reconcile reverts them, except replicas, which the autoscaler
+//! owns.
 
 use std::time::Instant;
 
@@ -13,10 +14,10 @@ use crate::report::{Row, Times};
 use crate::world::World;
 use test_support::shoot::Kind;
 
-/// A change by hand.
+/// A manual edit.
 type Edit = fn(&mut Value);
 
-/// What is changed by hand: kind, pool and zone, and how.
+/// Manual edits by kind, pool and zone.
 const CHANGES: [(Kind, &str, Edit); 8] = [
     (Kind::MachineClass, "bow-z1", |class| class["providerSpec"]["foreign"] = json!("edit")),
     (Kind::MachineClass, "hull-z1", |class| class["metadata"]["labels"] = json!({"foreign": "edit"})),
@@ -38,11 +39,11 @@ const CHANGES: [(Kind, &str, Edit); 8] = [
     }),
 ];
 
-/// What is deleted by hand.
+/// Manual deletions.
 const DELETIONS: [(Kind, &str); 3] =
     [(Kind::MachineClass, "bow-z2"), (Kind::Secret, "hull-z2"), (Kind::MachineDeployment, "hull-z1")];
 
-/// All of it at once.
+/// Applies all edits at the same time.
 pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
     let mut life = Life::begin(world, "edits", ends).await?;
     let (mut times, mut violations) = (Vec::new(), Vec::new());
@@ -82,7 +83,7 @@ pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
 
 async fn edit(life: &Life<'_>) -> Result<()> {
     let shoot = &life.shoot;
-    // Names of classes and Secrets have the hash between pool and zone.
+    // Names of classes and Secrets contain the hash between pool and zone.
     let named = async |kind: Kind, placement: &str| -> Result<String> {
         let (pool, zone) = placement.split_once('-').unwrap_or_default();
         let (pool, zone) = (format!("-{pool}-"), format!("-{zone}"));
@@ -115,7 +116,7 @@ async fn repaired(life: &Life<'_>, before: &Dump, since: u64) -> Result<()> {
         }
         let mut now = Dump::of(namespace, &seen.now);
         let mut before = before.clone();
-        // Create has become Reconcile, and the request has a time.
+        // The operation type has changed from Create to Reconcile, and the request has a timestamp.
         now.forget("Worker fleet");
         before.forget("Worker fleet");
         let difference = before.difference(&now);

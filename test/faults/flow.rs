@@ -1,4 +1,4 @@
-//! The flows of a Worker's life: how gardenlet begins each, and when it is over.
+//! The flows of a Worker's life: how gardenlet starts each, and when it is complete.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::jiff::Timestamp;
@@ -15,21 +15,21 @@ use test_support::shoot::{Documents, Kind, Shoot, pool, set_image};
 /// The pools, each in three zones.
 pub(crate) const POOLS: [&str; 3] = ["bow", "hull", "stern"];
 const ZONES: [&str; 3] = ["1", "2", "3"];
-/// The pool that is removed.
+/// The pool to remove.
 pub(crate) const REMOVED: &str = "stern";
-/// The deployment that has two machines while the control plane moves; the others have one.
+/// The deployment with two machines while the control plane moves; the others have one.
 pub(crate) const GROWN: &str = "bow-z1";
-/// The zone of the other clouds' pools as AliCloud names deployments.
+/// That deployment for the other clouds' pools, as named on AliCloud.
 const GROWN_OF_ALICLOUD: &str = "bow-eu-central-1a";
-/// Machines of a pool: one for each zone at least, two at most.
+/// Minimum and maximum of a pool: at least one machine per zone, at most two.
 const BOUNDS: [i32; 2] = [3, 6];
 
-/// Whose pools they are.
+/// The cloud of the pools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fleet {
-    /// Azure's, each pool in three zones.
+    /// Azure, with three zones per pool.
     Azure,
-    /// Those of an example, each pool in one zone. On OpenStack each has a server group.
+    /// An example of another cloud, with one zone per pool. On OpenStack, each pool has a server group.
     Example(&'static str),
 }
 
@@ -38,7 +38,7 @@ impl Fleet {
     pub(crate) const EXAMPLES: [Self; 4] =
         [Self::Example("aws"), Self::Example("gcp"), Self::Example("alicloud"), Self::Example("openstack")];
 
-    /// As in tables.
+    /// The name in tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Azure => "azure",
@@ -73,25 +73,25 @@ impl Fleet {
     }
 }
 
-/// Whether it is the deployment that has two machines while the control plane moves.
+/// Whether it is the deployment with two machines while the control plane moves.
 pub(crate) fn is_grown(deployment: &str) -> bool {
     deployment.ends_with(GROWN) || deployment.ends_with(GROWN_OF_ALICLOUD)
 }
 
-/// A flow, in the order of a life.
+/// A flow. The order is that of a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Flow {
     Create,
-    /// A request for which nothing is to be done.
+    /// A no-op request.
     Confirm,
     /// Another image for all pools.
     Roll,
     PoolRemoval,
     Hibernate,
     Wake,
-    /// The control plane moves away.
+    /// The control plane leaves the seed.
     Migrate,
-    /// And comes to its new place.
+    /// The control plane arrives on its new seed.
     Restore,
     Delete,
 }
@@ -109,7 +109,7 @@ impl Flow {
         Self::Delete,
     ];
 
-    /// As in tables.
+    /// The name in tables.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -124,7 +124,7 @@ impl Flow {
         }
     }
 
-    /// Asks for it. Returns the revision from which on it may be over.
+    /// Starts the flow. Returns the revision after which it can complete.
     pub(crate) async fn begin(self, shoot: &Shoot, fleet: Fleet, openstack: &Project) -> Result<u64> {
         match self {
             Self::Create => {
@@ -146,7 +146,7 @@ impl Flow {
                 request(shoot, |_| {}).await
             }
             Self::Migrate => {
-                // The autoscaler has made the first deployment larger: that must not get lost on the way.
+                // Scale up as the autoscaler would. The move must preserve the replicas.
                 let grown = format!("{}-{}", shoot.namespace, fleet.grown());
                 shoot
                     .change(Kind::MachineDeployment, &grown, |deployment| deployment["spec"]["replicas"] = json!(2))
@@ -169,7 +169,7 @@ impl Flow {
         }
     }
 
-    /// Fails by saying what is missing. `since` is what [`Flow::begin`] has returned.
+    /// Fails with what is missing. `since` is the result of [`Flow::begin`].
     pub(crate) fn ensure_over(self, seen: &Seen, since: u64) -> Result<()> {
         let worker = seen.now.get(&(Kind::Worker, "fleet".to_owned()));
         if self == Self::Delete {
@@ -182,8 +182,8 @@ impl Flow {
     }
 }
 
-/// Whether what the Worker says is said of the request: after that revision it was in work or answered, or nothing had been
-/// said yet.
+/// Whether the Worker's status refers to the request: after that revision the operation was processing or answered, or
+/// there was no status yet.
 fn has_begun(versions: &[Version], since: u64) -> bool {
     let mut later = versions.iter().filter(|version| version.kind == Kind::Worker && version.revision > since);
     later.any(|version| {
@@ -194,8 +194,9 @@ fn has_begun(versions: &[Version], since: u64) -> bool {
     })
 }
 
-/// Whether the request was taken off, and the status has a time that is not before it. While something is to be done, the
-/// request is taken off only after that was said; and in the second of an answer before, only after the answer.
+/// Whether the operation annotation was removed and the status is not older than the request. If there is work to do,
+/// the annotation is removed after the status is set to Processing. Within the second of an earlier answer, it is
+/// removed only after the answer.
 fn is_answered(worker: &Value) -> bool {
     let annotations = &worker["metadata"]["annotations"];
     let requested = seconds(&annotations["gardener.cloud/timestamp"]);
@@ -207,7 +208,7 @@ fn seconds(time: &Value) -> Option<i64> {
     time.as_str()?.parse::<Timestamp>().ok().map(Timestamp::as_second)
 }
 
-/// What gardenlet waits for.
+/// gardenlet's criterion for success.
 pub(crate) fn ensure_succeeded(worker: &Value) -> Result<()> {
     let (metadata, status) = (&worker["metadata"], &worker["status"]);
     ensure!(metadata["annotations"]["gardener.cloud/operation"].is_null(), "the request has not been taken off");
@@ -223,7 +224,8 @@ pub(crate) async fn request(shoot: &Shoot, change: impl Fn(&mut Value)) -> Resul
     request_operation(shoot, "reconcile", change).await
 }
 
-/// Asks for nothing, in a later second than that of the answer before: in that one, the time of a request tells nothing.
+/// Requests a no-op, in a later second than the earlier answer, because the request's timestamp has a resolution of
+/// seconds.
 pub(crate) async fn confirm(shoot: &Shoot) -> Result<u64> {
     let answered = seconds(&shoot.worker().await?["status"]["lastOperation"]["lastUpdateTime"]);
     eventually(LONG, "the next second", async || {
@@ -252,7 +254,7 @@ async fn request_operation(shoot: &Shoot, operation: &str, change: impl Fn(&mut 
     version.await?.parse().context("a version is a number")
 }
 
-/// The shoot of the faults: three equal pools in three zones each.
+/// The shoot for fault tests: three equal pools in three zones each.
 pub(crate) fn three_pools_in_three_zones(documents: &mut Documents) {
     three_pools(documents.of_kind("Worker"), REMOVED, |pool| {
         pool["zones"] = json!(ZONES);
@@ -260,7 +262,7 @@ pub(crate) fn three_pools_in_three_zones(documents: &mut Documents) {
     });
 }
 
-/// Three pools like this one, each with one machine in each zone.
+/// Replaces the pools by three copies of one, each with one machine per zone.
 fn three_pools(worker: &mut Value, model: &str, change: impl Fn(&mut Value)) {
     let model = pool(worker, model).clone();
     let pools = POOLS.map(|name| {

@@ -1,9 +1,10 @@
-//! The controllers for images are killed right before and right after each request that writes: what enriches, discovers, marks
-//! the latest, cleans up, records first resolutions, announces upgrades and labels machine templates.
+//! Kills the controllers for images right before and right after each write: those that enrich, discover, mark the
+//! latest, clean up, record first resolutions, announce upgrades and label machine templates.
 //!
-//! Objects for images are in no namespace, so this has a control plane of its own. One life without faults shows what each step
-//! writes and what it ends with. In the second life each of these requests is stopped twice, before the API server hears of it and
-//! after it is done; each time another process goes on. Every step must end as it did in the first life.
+//! Objects for images are cluster-scoped, so this test has its own control plane. A first life without faults shows the
+//! writes and the end state of each step. In a second life, each of these requests is stopped twice: before it reaches
+//! the API server and after its execution. Each time, another process continues. Every step must have the same end
+//! state as in the first life.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,26 +23,26 @@ use crate::controller::{Chatter, Controller};
 use crate::dump::Dump;
 use crate::report::{Row, Times};
 
-/// How long a step may take, all its kills included.
+/// Time limit for a step, including all kills.
 const STEP: Duration = Duration::from_secs(120);
-/// How often is checked how far a step has come.
+/// Interval of progress checks.
 const TICK: Duration = Duration::from_millis(50);
-/// The sources were checked so often without a write: nothing comes any more.
+/// After this many checks of the sources without a write, the step is complete.
 const CHECKS: usize = 2;
 const V3: &str = "capa-ami-ubuntu-24.04-v1.34.2-1791000000";
 
-/// What a person, or the cloud, does.
+/// An action of a user or the cloud.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
-    /// A lookup, a hand-made image, a selection and a template are there.
+    /// Create a lookup, a manual image, a selection and a template.
     Discover,
-    /// There is a newer image.
+    /// Add a newer image.
     Newer,
-    /// The selection moves to it.
+    /// Move the selection to it.
     Move,
-    /// The older images are gone; one of them is used by the template.
+    /// Remove the older images, one of which the template uses.
     CleanUp,
-    /// The lookup is deleted, and with it the images that nobody uses.
+    /// Delete the lookup, and with it all unused images.
     Forget,
 }
 
@@ -49,7 +50,7 @@ impl Step {
     const ALL: [Self; 5] = [Self::Discover, Self::Newer, Self::Move, Self::CleanUp, Self::Forget];
 }
 
-/// Requests that write, as `method path`, with how often each has arrived.
+/// Number of write requests by step and `method path`.
 type Arrived = BTreeMap<(Step, String), u32>;
 
 /// Kills at each write.
@@ -78,10 +79,10 @@ pub(crate) async fn run() -> Result<Row> {
     })
 }
 
-/// What came of one life.
+/// The result of one life.
 #[derive(Default)]
 struct Life {
-    /// How each step has ended.
+    /// The end state of each step.
     ends: Vec<Dump>,
     arrived: Arrived,
     times: Vec<Duration>,
@@ -89,7 +90,7 @@ struct Life {
 }
 
 impl Life {
-    /// Goes through all steps; killed at each write if it is known how each has to end.
+    /// Runs all steps. Kills at each write if the expected end states are given.
     async fn live(stage: &Stage, namespace: &str, ends: &[Dump]) -> Result<Self> {
         let arrived = Arc::<Mutex<Arrived>>::default();
         let name = if ends.is_empty() { "images" } else { "killed-images" };
@@ -127,14 +128,14 @@ impl Life {
     }
 }
 
-/// Counts requests that write, and stops the world at the first two of each kind where that is wanted.
+/// Counts write requests. If `kills` is set, stops the world at the first two of each kind.
 fn counting(step: Step, arrived: Arc<Mutex<Arrived>>, kills: bool) -> impl FnMut(&Call) -> Treatment + Send + 'static {
     move |call| {
         if !call.writes() {
             return Treatment::Forward;
         }
         let mut arrived = arrived.lock().unwrap_or_else(PoisonError::into_inner);
-        // Events are named after what they tell and when: the same in no two lives.
+        // Names of events contain message and time, so they differ in each life.
         let path = call.path.split_inclusive("/events/").next().unwrap_or_default();
         let times = arrived.entry((step, format!("{} {path}", call.method))).or_default();
         *times += 1;
@@ -146,7 +147,7 @@ fn counting(step: Step, arrived: Arc<Mutex<Arrived>>, kills: bool) -> impl FnMut
     }
 }
 
-/// Waits for the end of a step, with another process after each kill.
+/// Waits for the end of a step, with a new process after each kill.
 async fn end_of(stage: &Stage, namespace: &str, controller: &mut Controller, wanted: Option<&Dump>) -> Result<Dump> {
     let mut checked_before = checks(controller)?;
     controller.proxy.take_writes();
@@ -218,7 +219,7 @@ fn templates(stage: &Stage, namespace: &str) -> Api<DynamicObject> {
     Api::namespaced_with(stage.client.clone(), namespace, &ApiResource::erase::<AwsMachineTemplate>(&()))
 }
 
-/// All objects, as they are.
+/// All objects, unnormalized.
 async fn dump(stage: &Stage, namespace: &str) -> Result<Dump> {
     let client = || stage.client.clone();
     let kinds = [
@@ -239,7 +240,7 @@ async fn dump(stage: &Stage, namespace: &str) -> Result<Dump> {
     Ok(Dump::of_all(namespace, &objects))
 }
 
-/// Everything goes, so that another life begins as the one before.
+/// Deletes everything, so that the next life starts from the same state.
 async fn clear(stage: &Stage, namespace: &str) -> Result<()> {
     let (all, any) = (DeleteParams::default(), ListParams::default());
     templates(stage, namespace).delete_collection(&all, &any).await?;

@@ -1,4 +1,4 @@
-//! What must hold at every moment, whatever happens: checked over all versions of all objects of a namespace.
+//! Invariants that must always hold, checked for all versions of all objects in a namespace.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use test_support::shoot::Kind;
 const FINALIZER: &str = "extensions.gardener.cloud/worker";
 const PURPOSE: &str = "gardener.cloud/purpose";
 
-/// From a revision on, changes are those of a flow.
+/// The revision from which changes belong to a flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mark {
     pub(crate) since: u64,
     pub(crate) flow: Flow,
 }
 
-/// Every way in which the versions break a rule. `marks` are in order.
+/// All violations in the versions. `marks` are in order.
 pub(crate) fn violations(versions: &[Version], marks: &[Mark]) -> Vec<String> {
     let mut check =
         Check { now: Objects::new(), template_changes: BTreeMap::new(), moved: Vec::new(), found: Vec::new() };
@@ -31,11 +31,11 @@ pub(crate) fn violations(versions: &[Version], marks: &[Mark]) -> Vec<String> {
 }
 
 struct Check {
-    /// The objects as they were at this moment.
+    /// The objects at this revision.
     now: Objects,
-    /// How often a template was changed, by flow and deployment.
+    /// Number of template changes by flow and deployment.
     template_changes: BTreeMap<(Flow, String), u32>,
-    /// Machines that were there when the control plane moved away.
+    /// Machines that existed when the control plane moved away.
     moved: Vec<(Kind, String)>,
     found: Vec<String>,
 }
@@ -75,7 +75,7 @@ impl Check {
         if begins_to_vanish(before, after) {
             let pool = before.or(after).map(|object| &object["metadata"]["labels"]["worker.gardener.cloud/pool"]);
             let allowed = match flow {
-                // When the control plane has moved away, gardenlet takes them with it.
+                // After the control plane has moved away, gardenlet deletes them.
                 Flow::Delete => true,
                 Flow::Migrate => !self.moved.is_empty(),
                 Flow::PoolRemoval => pool.is_some_and(|pool| *pool == REMOVED),
@@ -109,7 +109,7 @@ impl Check {
         self.replicas(name, &before["spec"]["replicas"], &after["spec"]["replicas"], flow);
     }
 
-    /// A witness that has missed something says so: each change of what is wanted counts one generation.
+    /// Detects versions that the observer has missed: each change of the spec increments the generation.
     fn unseen(&mut self, name: &str, before: &Value, after: &Value) {
         let generation = |metadata: &Value| metadata["generation"].as_u64().unwrap_or_default();
         if generation(before) + 1 < generation(after) || before["uid"] != after["uid"] {
@@ -118,7 +118,7 @@ impl Check {
         }
     }
 
-    /// What makes machine-controller-manager replace machines.
+    /// Checks a change of the template, which makes machine-controller-manager replace machines.
     fn template(&mut self, name: &str, before: &Value, after: &Value, flow: Flow) {
         let facts = |deployment: &Value| {
             let template = &deployment["spec"]["template"];
@@ -135,13 +135,14 @@ impl Check {
         }
     }
 
-    /// Only the controller writes replicas in the flows, with one exception; each deployment has one machine at least.
+    /// With one exception, only the controller writes replicas in the flows, and each deployment has at least one
+    /// machine.
     fn replicas(&mut self, name: &str, before: &Value, after: &Value, flow: Flow) {
         let allowed = match flow {
             _ if before == after => true,
             Flow::Hibernate => *after == 0,
             Flow::Wake if *before == 0 => *after == 1,
-            // By the test, before it asks for the next flow.
+            // The test scales up before it starts the next flow.
             Flow::Wake => is_grown(name) && *before == 1 && *after == 2,
             _ => false,
         };
@@ -190,7 +191,7 @@ impl Check {
         }
     }
 
-    /// machine-controller-manager may not run before all machines are back, or it makes others.
+    /// machine-controller-manager must not run before all machines are restored, because it would create others.
     fn machine_controller(&mut self, before: Option<&Value>, after: Option<&Value>, flow: Flow) {
         let runs = |object: Option<&Value>| object.is_some_and(|object| object["spec"]["replicas"] != 0);
         if flow != Flow::Restore || runs(before) || !runs(after) {
@@ -206,14 +207,14 @@ impl Check {
         self.now.get(&(kind, name.to_owned())).map(|object| &**object)
     }
 
-    /// Machine objects come only when the Worker is held, or they would be forgotten with it.
+    /// Machine objects may only be created while the Worker has its finalizer, or they would be orphaned with it.
     fn held(&mut self, what: &str) {
         if !self.get(Kind::Worker, "fleet").is_some_and(is_held) {
             self.found.push(format!("{what} comes before the Worker's finalizer"));
         }
     }
 
-    /// A class and its secret go only when nothing refers to the class.
+    /// A class and its Secret may only be deleted when no object refers to the class.
     fn not_in_use(&mut self, what: &str, class: &str) {
         let user = self.now.iter().find(|((kind, _), object)| match kind {
             Kind::MachineDeployment | Kind::MachineSet => class_of(object) == class,
@@ -232,7 +233,7 @@ fn begins_to_vanish(before: Option<&Value>, after: Option<&Value>) -> bool {
     before.is_some() && !vanishes(before) && vanishes(after)
 }
 
-/// The class of a deployment's or set's template.
+/// The class in the template of a deployment or set.
 fn class_of(object: &Value) -> &str {
     object["spec"]["template"]["spec"]["class"]["name"].as_str().unwrap_or_default()
 }

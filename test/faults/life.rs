@@ -1,4 +1,4 @@
-//! One Worker through its flows, with the ends that they must have.
+//! One Worker through its flows, with the expected end states.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,10 +19,10 @@ use test_support::openstack::Project;
 use test_support::proxy::{Call, Treatment};
 use test_support::shoot::{Kind, Shoot};
 
-/// Longer than any flow takes on a busy machine, waiting between tries included.
+/// Longer than any flow takes on a busy machine, including backoff.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
 
-/// How each flow ends when nothing happens to it.
+/// The end state of each flow without faults.
 #[derive(Clone, Default)]
 pub(crate) struct Ends(Arc<Mutex<BTreeMap<Flow, Dump>>>);
 
@@ -47,7 +47,7 @@ pub(crate) struct Life<'a> {
     marks: Vec<Mark>,
 }
 
-/// How a flow went.
+/// The course of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Went {
     /// From the request to its end.
@@ -57,12 +57,12 @@ pub(crate) struct Went {
 }
 
 impl<'a> Life<'a> {
-    /// Begins one in a namespace of its own.
+    /// Starts a life in a new namespace.
     pub(crate) async fn begin(world: &'a World, prefix: &str, ends: &Ends) -> Result<Self> {
         Self::begin_with(world, prefix, ends, Chatter::Debug, Fleet::Azure).await
     }
 
-    /// The same for a fleet, with a controller that logs so much.
+    /// Same as [`Self::begin`] for a fleet and a log level.
     pub(crate) async fn begin_with(
         world: &'a World,
         prefix: &str,
@@ -72,12 +72,12 @@ impl<'a> Life<'a> {
     ) -> Result<Self> {
         let (shoot, controller) = world.shoot(prefix, chatter).await?;
         let openstack = world.openstack.project(&shoot.namespace);
-        // Pools are provided for side by side.
+        // Pools are processed concurrently, so ids must not depend on the order.
         openstack.set(|state| state.id_of = Box::new(|name, _| format!("id-of-{name}")));
         Ok(Self { world, shoot, controller, fleet, openstack, ends: ends.clone(), marks: Vec::new() })
     }
 
-    /// Goes through one flow to its end. Whenever the proxy stops the world, the controller is killed and started again.
+    /// Runs one flow to its end. Whenever the proxy stops the world, kills and restarts the controller.
     pub(crate) async fn go(&mut self, flow: Flow) -> Result<Went> {
         let start = Instant::now();
         let since = self.ask(flow).await?;
@@ -91,7 +91,7 @@ impl<'a> Life<'a> {
             if !self.controller.proxy.stops() {
                 break;
             }
-            // Perhaps the last write was the one: the flow is over, and the controller does not know.
+            // The flow may be complete with the last write, without the controller knowing it.
             self.controller.proxy.stopped().await;
             killed = Some(Instant::now());
             self.controller.kill().await?;
@@ -104,7 +104,7 @@ impl<'a> Life<'a> {
         Ok(Went { took: start.elapsed(), recovered_in: killed.map(|killed| killed.elapsed()) })
     }
 
-    /// OpenStack has the server groups that the Worker's status tells of, and no others.
+    /// OpenStack has exactly the server groups that the Worker's status records.
     async fn has_recorded_groups_alone(&self) -> Result<()> {
         eventually(LONG, "as many server groups as records", async || {
             let worker = self.shoot.get(Kind::Worker, "fleet").await?.unwrap_or_default();
@@ -120,14 +120,14 @@ impl<'a> Life<'a> {
         .await
     }
 
-    /// Asks for a flow. Returns the revision from which on it may be over.
+    /// Starts a flow. Returns the revision after which it can complete.
     pub(crate) async fn ask(&mut self, flow: Flow) -> Result<u64> {
         let since = flow.begin(&self.shoot, self.fleet, &self.openstack).await?;
         self.marks.push(Mark { since, flow });
         Ok(since)
     }
 
-    /// Waits until a flow is over and has the end that it must have; the first one shows which.
+    /// Waits until a flow is complete and has the expected end state, which the first run determines.
     pub(crate) async fn over(&self, flow: Flow, since: u64) -> Result<()> {
         let namespace = &self.shoot.namespace;
         let what = format!("{} in {namespace}", flow.name());
@@ -147,8 +147,8 @@ impl<'a> Life<'a> {
             .await
     }
 
-    /// Waits until machine-controller-manager has taken up the last version of each deployment, one of which has been changed
-    /// at a revision.
+    /// Waits until machine-controller-manager has observed the last version of each deployment, one of which was
+    /// changed at a revision.
     pub(crate) async fn taken_up(&self, changed: u64) -> Result<()> {
         let taken_up = |seen: &Seen| {
             ensure!(seen.versions.iter().any(|version| version.revision >= changed), "the change has not been seen");
@@ -162,7 +162,7 @@ impl<'a> Life<'a> {
         self.world.observer.until(&self.shoot.namespace, LONG, "all deployments taken up", taken_up).await
     }
 
-    /// What the namespace holds when nothing has changed for a second.
+    /// The objects of the namespace once nothing has changed for a second.
     pub(crate) async fn settled(&self) -> Result<Dump> {
         let namespace = &self.shoot.namespace;
         loop {
@@ -178,12 +178,11 @@ impl<'a> Life<'a> {
         self.world.observer.until(namespace, LONG, "objects", |seen| Ok(Dump::of(namespace, &seen.now))).await
     }
 
-    /// Makes these faults happen from now on.
     pub(crate) fn set_faults(&self, faults: impl FnMut(&Call) -> Treatment + Send + 'static) {
         self.controller.proxy.set_faults(faults);
     }
 
-    /// Ends it: every rule that was broken at any moment, and what the log tells that it must not.
+    /// Ends the life. Returns all violated invariants, and secrets and panics in the log.
     pub(crate) async fn judge(self) -> Result<Vec<String>> {
         let mut found = violations(&self.world.observer.versions(&self.shoot.namespace), &self.marks);
         found.iter_mut().for_each(|violation| violation.insert_str(0, &format!("{}: ", self.shoot.namespace)));
@@ -191,7 +190,7 @@ impl<'a> Life<'a> {
         Ok(found)
     }
 
-    /// Ends it where somebody else has broken the rules: only what the log tells that it must not.
+    /// Ends a life in which other writers violate the invariants. Returns only secrets and panics in the log.
     pub(crate) async fn end(self) -> Result<Vec<String>> {
         let namespace = &self.shoot.namespace;
         let log = self.controller.log()?;

@@ -1,27 +1,27 @@
-//! Faults at every point: the shipped controller against a real API server, with every fault that can happen between them.
+//! Injects all possible faults between the shipped controller and a real API server, at every point.
 //!
 //!     cargo test --test faults                default tier: kills at each write for Azure, and faults that share its control plane
 //!     cargo test --test faults -- --ignored   deep tier: kills at each write for the other clouds
 //!     cargo test --test faults -- crash       cases by name, of any tier
 //!
 //! ```text
-//! controller   the binary under test with a proxy of its own, killed and started again
+//! controller   the binary under test behind its own proxy, killed and restarted
 //! flow         create, roll, pool removal, hibernation, waking up, move to another seed, deletion
-//! life         one Worker through its flows, with the ends that they must have
-//! observer     an independent witness: every version of every object
-//! invariants   what must hold at every moment
-//! dump         what a namespace holds, in a form that can be compared
-//! crash        killed before and after each write, with a Worker of each cloud
-//! images       the same for the controllers of images
-//! network      lost answers, refusals, broken watches
-//! secrets      user data or credentials missing for a while
+//! life         one Worker through its flows, with the expected end states
+//! observer     an independent observer of every version of every object
+//! invariants   invariants that must always hold
+//! dump         the objects of a namespace in comparable form
+//! crash        kills before and after each write, with a Worker of each cloud
+//! images       the same for the controllers for images
+//! network      lost responses, errors, broken watches
+//! secrets      temporarily missing user data or credentials
 //! edits        objects edited and deleted by hand
 //! autoscaler   replicas written ten times a second
-//! two_controllers  two controllers at once
-//! second_request  asked again while the answer is on its way
-//! outage       the API server killed and back
-//! recovery     a fault is over, and only one object changes
-//! report       the table
+//! two_controllers  two concurrent controllers
+//! second_request  a second request before the first is answered
+//! outage       the API server killed and restarted
+//! recovery     changes of a single object after a fault
+//! report       the table of results
 //! ```
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end where its own input is not what it expects")]
@@ -63,14 +63,14 @@ use report::{Row, table};
 use test_support::tier::Tier;
 use world::World;
 
-/// Lives that go on at the same time; more of them only wait for the processor.
+/// Number of concurrent lives; more would only wait for the CPU.
 const SIDE_BY_SIDE: usize = 8;
 
-/// Kills in one go of a flow when all cases run, one after the other; `-- crash` alone lets each flow come to its end after
-/// each kill, and takes three times as long.
+/// Kills per run of a flow when all cases run. With `-- crash` alone, each flow completes after each kill, which takes
+/// three times as long.
 const MOST_KILLS: usize = 4;
 
-/// What is random comes the same way each time.
+/// Seed of random numbers, fixed for reproducibility.
 const SEED: u64 = 20_261_121;
 
 fn main() -> ExitCode {
@@ -90,12 +90,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether a case of a tier runs: by its name, else by the tier that was selected.
+/// Whether to run a case of a tier: by name, else by the selected tier.
 fn is_selected(named: &[String], case: &str, tier: Tier) -> bool {
     if named.is_empty() { tier == Tier::of_arguments() } else { named.iter().any(|name| case.contains(name.as_str())) }
 }
 
-/// Runs the cases that are named, or those of the tier.
+/// Runs the named cases, or those of the tier.
 fn run() -> Result<Vec<Row>> {
     let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     let is_wanted = |case: &str| is_selected(&named, case, Tier::Default);
@@ -123,7 +123,7 @@ fn run() -> Result<Vec<Row>> {
     })
 }
 
-/// The cases that mostly wait, all at once.
+/// Runs the cases that mostly wait concurrently.
 async fn beside_each_other(world: &World, ends: &Ends, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Row>> {
     let mut cases: Vec<LocalBoxFuture<'_, Result<Row>>> = Vec::new();
     for fault in NetworkFault::ALL {
@@ -160,7 +160,7 @@ async fn beside_each_other(world: &World, ends: &Ends, is_wanted: impl Fn(&str) 
     try_join_all(cases).await
 }
 
-/// A life without faults shows how each flow must end.
+/// Determines the expected end state of each flow in a life without faults.
 async fn undisturbed(world: &World, ends: &Ends, fleet: Fleet) -> Result<()> {
     let mut life = Life::begin_with(world, "undisturbed", ends, Chatter::Debug, fleet).await?;
     for flow in Flow::ALL {
@@ -171,7 +171,7 @@ async fn undisturbed(world: &World, ends: &Ends, fleet: Fleet) -> Result<()> {
     Ok(())
 }
 
-/// Prints how long a case takes.
+/// Prints the duration of a case.
 async fn timed<T>(case: &str, run: impl Future<Output = Result<T>>) -> Result<T> {
     let start = Instant::now();
     let outcome = run.await.with_context(|| case.to_owned())?;

@@ -1,5 +1,5 @@
-//! Network faults between controller and API server, through all flows of a life: answers that get lost, refusals, watches that
-//! break, answers that stop on their way or come from something else, a slow network.
+//! Network faults between controller and API server in all flows of a life: lost responses, errors, broken watches,
+//! truncated responses, responses from intermediaries, and a slow network.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,26 +16,26 @@ use crate::report::{Row, Times};
 use crate::world::World;
 use test_support::proxy::{Call, Refusal, Treatment};
 
-/// What goes wrong all the time.
+/// A continuous fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NetworkFault {
-    /// Each write is done, and the first time nobody hears of it.
+    /// Each write is executed, but its first response is lost.
     AnswersLost,
-    /// Each change of an object is refused three times, as if somebody else were always faster.
+    /// Each change of an object fails three times with a conflict.
     ConflictStorm,
-    /// Many requests are told to come again in a second.
+    /// Many requests are throttled with a delay of a second.
     TooManyRequests,
     /// One of ten requests fails in the API server or before it.
     TenPercentFail,
-    /// Every other one does.
+    /// Every second request fails.
     HalfFail,
-    /// One of five requests is answered by something that is no API server, be it done or not.
+    /// One of five requests is answered by an intermediary, whether executed or not.
     ForeignAnswers,
-    /// Each deletion of a machine object is said to be done the first time, or the object not to be there; nothing happens.
+    /// The first deletion of each machine object returns success or not found without effect.
     DeletionsLie,
-    /// In some flows the answer to the first write stops on its way.
+    /// In some flows, the response to the first write stalls.
     AnswersStop,
-    /// Each request takes a while, and no watch lasts longer than a second.
+    /// Each request is slow, and no watch lasts longer than a second.
     WatchesCut,
 }
 
@@ -66,7 +66,7 @@ impl NetworkFault {
         }
     }
 
-    /// The faults in a flow, as they come with this seed.
+    /// The faults in a flow, determined by a seed.
     fn faults(self, flow: Flow, seed: u64) -> impl FnMut(&Call) -> Treatment + Send + 'static {
         let mut random = Random::new(seed);
         let mut times: HashMap<String, u32> = HashMap::new();
@@ -103,7 +103,7 @@ fn failure(random: &mut Random) -> Refusal {
     if random.percent(50) { Refusal::Internal } else { Refusal::Unavailable }
 }
 
-/// Each costs half a minute, so there are few.
+/// Each stall costs half a minute, so there are few.
 fn stopped(flow: Flow) -> Treatment {
     match flow {
         Flow::Roll => Treatment::NeverAnswer,
@@ -112,8 +112,8 @@ fn stopped(flow: Flow) -> Treatment {
     }
 }
 
-/// What is no answer of an API server. Good words about a write that was not done are left out, but for deletions
-/// ([`NetworkFault::DeletionsLie`]): they can't be told from true ones.
+/// Responses that do not come from an API server. Success without effect is excluded, except for deletions
+/// ([`NetworkFault::DeletionsLie`]), because the controller cannot distinguish it from real success.
 fn foreign(random: &mut Random, call: &Call) -> Treatment {
     let answer = match random.percent(50) {
         true if !call.watches => return Treatment::Truncate,
@@ -125,13 +125,13 @@ fn foreign(random: &mut Random, call: &Call) -> Treatment {
     if random.percent(50) { Treatment::Replace(answer) } else { Treatment::Refuse(answer) }
 }
 
-/// One life through all flows.
+/// Runs one life through all flows.
 pub(crate) async fn run(world: &World, ends: &Ends, fault: NetworkFault, seed: u64) -> Result<Row> {
     let mut life = Life::begin(world, "network", ends).await?;
     let (requests, troubled) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (mut times, mut violations) = (Vec::new(), Vec::new());
     for flow in Flow::ALL {
-        // Anew for each flow: what comes once comes once in each.
+        // Reset for each flow, so that one-time faults occur once per flow.
         let mut faults = fault.faults(flow, seed.wrapping_add(flow as u64));
         let (requests, troubled) = (Arc::clone(&requests), Arc::clone(&troubled));
         life.set_faults(move |call| {

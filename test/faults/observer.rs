@@ -1,10 +1,11 @@
-//! An independent witness: sees every version of every object through watches of its own, straight from the API server.
+//! An independent observer that records every version of every object through its own watches, directly from the API
+//! server.
 //!
-//! While the API server is away nobody sees anything, and what was written in the moment before it went may never be shown.
-//! A list tells what is there then: each object with its own revision, so the order of what came is known. What has gone is
-//! not in it, so machines and what holds them count as gone since the watch ended, and what they need as gone when it was
-//! listed: no rule may be broken by what was not seen. That a version is missing in between is told by the generation
-//! (`invariants`).
+//! During an outage of the API server it sees nothing, and it may never see the last writes before the outage.
+//! Afterwards it lists all objects; their revisions reveal the order of creations and updates, but deleted objects are
+//! missing. Machines and their owners are recorded as deleted when the watch ended, and objects they need as deleted at
+//! the time of the list, so that missed versions never violate an invariant. Missed versions in between are detected by
+//! their generation (`invariants`).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +23,7 @@ use tokio::time::Instant;
 use test_support::cluster::{ADMIN, ControlPlane};
 use test_support::shoot::Kind;
 
-/// What is watched, in all namespaces.
+/// Watched kinds, in all namespaces.
 const KINDS: [Kind; 8] = [
     Kind::Worker,
     Kind::Deployment,
@@ -34,14 +35,14 @@ const KINDS: [Kind; 8] = [
     Kind::Event,
 ];
 
-/// One version of one object.
+/// A version of an object.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
-    /// The revision of the whole cluster that it came with: versions of all kinds have one order.
+    /// The cluster-wide revision, which orders versions of all kinds.
     pub(crate) revision: u64,
     pub(crate) kind: Kind,
     pub(crate) name: String,
-    /// `None` when it is gone.
+    /// `None` for a deletion.
     pub(crate) object: Option<Arc<Value>>,
 }
 
@@ -51,7 +52,7 @@ pub(crate) type Objects = BTreeMap<(Kind, String), Arc<Value>>;
 /// The watches. Dropping it ends them.
 pub(crate) struct Observer {
     namespaces: Arc<Namespaces>,
-    /// How many of them go on now.
+    /// Number of active watches.
     going_on: watch::Sender<usize>,
     watches: Vec<JoinHandle<()>>,
 }
@@ -62,21 +63,21 @@ struct Namespaces(Mutex<HashMap<String, Arc<Namespace>>>);
 #[derive(Default)]
 struct Namespace {
     seen: Mutex<Seen>,
-    /// Rings with each version.
+    /// Notifies of each version.
     bell: watch::Sender<()>,
 }
 
-/// What is known of one namespace.
+/// The recorded versions of one namespace.
 #[derive(Default)]
 pub(crate) struct Seen {
-    /// All versions; those of one kind in their order.
+    /// All versions; those of one kind are in order.
     pub(crate) versions: Vec<Version>,
     /// The last version of each object.
     pub(crate) now: Objects,
 }
 
 impl Observer {
-    /// Begins with what there is.
+    /// Starts with the existing objects.
     pub(crate) async fn start(control_plane: &ControlPlane) -> Result<Self> {
         let namespaces = Arc::<Namespaces>::default();
         let going_on = watch::Sender::new(0);
@@ -90,25 +91,25 @@ impl Observer {
         Ok(Self { namespaces, going_on, watches })
     }
 
-    /// Waits until nothing can happen any more without being seen, after the API server was away.
+    /// Waits until all watches are active again after an outage of the API server.
     pub(crate) async fn sees_everything(&self) {
-        // The sender lives as long as we do.
+        // The sender lives as long as the observer.
         let _ = self.going_on.subscribe().wait_for(|count| *count == KINDS.len()).await;
     }
 
-    /// All versions in a namespace until now, in their order.
+    /// All versions in a namespace so far, in order.
     pub(crate) fn versions(&self, namespace: &str) -> Vec<Version> {
         let mut versions = self.namespaces.of(namespace).seen().versions.clone();
         versions.sort_by_key(|version| version.revision);
         versions
     }
 
-    /// Forgets a namespace.
+    /// Discards a namespace.
     pub(crate) fn forget(&self, namespace: &str) {
         self.namespaces.lock().remove(namespace);
     }
 
-    /// Calls `check` with what is known of a namespace whenever an object changes, until it succeeds; at most for `deadline`.
+    /// Calls `check` after each change in a namespace until it succeeds, for at most `deadline`.
     pub(crate) async fn until<T>(
         &self,
         namespace: &str,
@@ -125,7 +126,7 @@ impl Observer {
                 Ok(value) => return Ok(value),
                 Err(missing) => missing,
             };
-            // The bell lives as long as the namespace does.
+            // The sender lives as long as the namespace.
             if tokio::time::timeout_at(end, bell.changed()).await.is_err() {
                 return Err(missing).with_context(|| format!("{what}: not within {deadline:?}"));
             }
@@ -156,7 +157,7 @@ impl Namespaces {
         namespace.see(Version { revision, kind, name, object });
     }
 
-    /// What is known of a kind and not in a list of its objects, by namespace and name, has gone between two revisions.
+    /// Records known objects of a kind that are missing in a list as deleted between two revisions.
     fn see_gone(&self, kind: Kind, listed: &HashSet<(String, String)>, between: (u64, u64)) {
         let revision = match kind {
             Kind::MachineDeployment | Kind::MachineSet | Kind::Machine => between.0,
@@ -196,7 +197,7 @@ impl Namespace {
     }
 }
 
-/// Follows one kind in all namespaces.
+/// Watches one kind in all namespaces.
 struct Follower {
     api: Api<DynamicObject>,
     kind: Kind,
@@ -205,13 +206,13 @@ struct Follower {
 }
 
 impl Follower {
-    /// Goes on where it was when a watch ends; begins anew where that is not possible, because the API server was away.
+    /// Resumes an ended watch, or relists if that fails because the API server was down.
     async fn follow(self, mut from: String) {
         loop {
             if self.watch(&mut from).await.is_ok() {
                 continue;
             }
-            // Not at once, as long as it is away.
+            // Wait before retrying while it is down.
             tokio::time::sleep(Duration::from_millis(100)).await;
             if let Ok(listed) = self.list(&from).await {
                 from = listed;
@@ -219,8 +220,7 @@ impl Follower {
         }
     }
 
-    /// Sees everything there is, after everything until the version `from` was seen. Returns the version from which on to
-    /// watch.
+    /// Records all existing objects; versions up to `from` were seen already. Returns the version from which to watch.
     async fn list(&self, from: &str) -> Result<String> {
         let list = self.api.list(&ListParams::default()).await.with_context(|| format!("listing {:?}", self.kind))?;
         let version = list.metadata.resource_version.unwrap_or_default();
@@ -253,7 +253,7 @@ impl Follower {
     }
 }
 
-/// Counts a watch as long as it goes on.
+/// Counts a watch while it is active.
 struct GoingOn<'a>(&'a watch::Sender<usize>);
 
 impl<'a> GoingOn<'a> {

@@ -1,4 +1,4 @@
-//! The API server is killed in the middle of a flow and comes back.
+//! The API server is killed in the middle of a flow and restarted.
 
 use std::time::{Duration, Instant};
 
@@ -12,18 +12,18 @@ use crate::report::{Row, Times};
 use crate::world::World;
 use test_support::proxy::{Call, Refusal, Treatment};
 
-/// How long it is away, besides the seconds that it takes to start.
+/// Duration of the outage, in addition to the seconds that a start takes.
 const AWAY: Duration = Duration::from_secs(3);
-/// No-op reconciles until one costs what it did before: an API server that has just started refuses resumed watches once more,
-/// so that they list anew, and does not answer every first try.
+/// Number of no-op reconciles until one needs as few requests as before. A restarted API server rejects resumed watches
+/// once, so they relist, and it does not answer every first attempt.
 const NO_OPS_AFTER_OUTAGE: usize = 3;
-/// Lives that are under way when it happens.
+/// Number of lives in progress.
 const LIVES: usize = 4;
 /// The flows in which it happens.
 const DISTURBED: [Flow; 4] = [Flow::Create, Flow::Roll, Flow::Restore, Flow::Delete];
 
-/// Killed right after it was asked for each flow that makes or removes many objects. Everybody would notice, so it has a
-/// control plane of its own.
+/// Kills it right after the start of each flow that creates or deletes many objects. This would affect all other tests,
+/// so it uses its own control plane.
 pub(crate) async fn run(ends: &Ends) -> Result<Row> {
     let world = World::start_alone().await?;
     let world = &world;
@@ -73,12 +73,12 @@ pub(crate) async fn run(ends: &Ends) -> Result<Row> {
     })
 }
 
-/// Returns when the API server is back; the controllers can't reach it yet.
+/// Returns when the API server is running. The controllers cannot reach it yet.
 async fn outage(world: &World, lives: &[Life<'_>]) -> Result<()> {
     let apiserver = world.control_plane.apiserver();
     apiserver.signal("KILL")?;
     apiserver.wait(Duration::from_secs(10)).await?;
-    // For the controllers it stays away until the witness is back: nothing may happen unseen.
+    // Controllers stay disconnected until the observer is active, so that it sees all of their writes.
     let away = |_: &Call| Treatment::Refuse(Refusal::Unavailable);
     lives.iter().for_each(|life| life.set_faults(away));
     tokio::time::sleep(AWAY).await;

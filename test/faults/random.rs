@@ -1,6 +1,5 @@
-//! Numbers that look random and are the same for the same seed (SplitMix64).
+//! Reproducible pseudorandom numbers (SplitMix64).
 
-/// A source of them.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -16,7 +15,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// True so often.
+    /// True with this probability in percent.
     pub(crate) fn percent(&mut self, percent: u64) -> bool {
         self.next() % 100 < percent
     }

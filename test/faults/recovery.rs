@@ -1,6 +1,6 @@
-//! Recovery from a fault without further events: the fault is over, and then nothing changes but the one object under test. A cache that
-//! needs another event to catch up is stale by now. The Worker is steady, and some kinds have no objects: its pools have no
-//! machines.
+//! Recovery from a fault without further events: after the fault, only the object under test changes. A cache that
+//! needs another event to catch up is still stale then. The Worker is steady, and some kinds have no objects, because
+//! its pools have no machines.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,25 +20,25 @@ use test_support::cluster::eventually;
 use test_support::proxy::{Call, Refusal, Treatment};
 use test_support::shoot::{Documents, Kind, pool};
 
-/// Watches of a controller.
+/// Number of watches of a controller.
 const WATCHES: usize = 8;
-/// A failed machine is reported when it has failed for half a minute; the rest is what a busy machine adds.
+/// A failed machine is reported after half a minute; the rest is for busy machines.
 const REPORTED_WITHIN: Duration = Duration::from_secs(30 + 30);
 
-/// What happens to all watches at the same time, and is over then.
+/// A temporary fault that affects all watches at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WatchFault {
     /// The only connection is reset.
     Reset,
-    /// And the watches that begin anew fail at first.
+    /// The connection is reset, and the first new watches fail.
     Refused,
-    /// They begin, and end with an error.
+    /// New watches start and end with an error.
     Error,
-    /// They begin, and end because they are too far behind.
+    /// New watches start and end because their version has expired.
     TooOld,
-    /// They can't begin, because they are too far behind.
+    /// New watches cannot start because their version has expired.
     TooOldToBegin,
-    /// They begin, and end at once.
+    /// New watches start and end immediately.
     EndsAtOnce,
 }
 
@@ -57,11 +57,11 @@ impl WatchFault {
         }
     }
 
-    /// What a watch gets instead, and how often.
+    /// The failure of a watch, and how often it occurs.
     fn refusal(self) -> Option<(Refusal, usize)> {
         match self {
             Self::Reset => None,
-            // More often than one request is tried.
+            // More often than a request is retried.
             Self::Refused => Some((Refusal::Unavailable, 7)),
             Self::Error => Some((Refusal::WatchError(500), 1)),
             Self::TooOld => Some((Refusal::WatchError(410), 1)),
@@ -71,7 +71,7 @@ impl WatchFault {
     }
 }
 
-/// A Worker at rest, each fault before each kind of change.
+/// A steady Worker, with each fault before each kind of change.
 pub(crate) async fn run(world: &World, ends: &Ends, fault: WatchFault) -> Result<Row> {
     let steady = SteadyWorker::begin(world, ends).await?;
     let outcome = steady.reports_changes_after(async || steady.inflict(fault).await, 1).await;
@@ -86,12 +86,12 @@ pub(crate) async fn run(world: &World, ends: &Ends, fault: WatchFault) -> Result
     })
 }
 
-/// A Worker to which nothing happens.
+/// A Worker without changes.
 pub(crate) struct SteadyWorker<'a> {
     pub(crate) life: Life<'a>,
-    /// Requests about the shoot. A watch that begins anew with a list of everything is none of them.
+    /// Number of requests for the shoot, excluding relists.
     requests: Arc<AtomicUsize>,
-    /// Watches that the API server has heard of.
+    /// Number of watches that reached the API server.
     watches: Arc<AtomicUsize>,
 }
 
@@ -106,10 +106,10 @@ impl<'a> SteadyWorker<'a> {
         Ok(steady)
     }
 
-    /// A change of one object is reported although nothing else changes after the fault. A no-op costs what it did before, at the
-    /// latest at the given try.
+    /// Checks that a change of one object is reported although nothing else changes after the fault. A no-op must need
+    /// as few requests as before, at the latest at the given attempt.
     pub(crate) async fn reports_changes_after(&self, fault: impl AsyncFn() -> Result<()>, no_ops: usize) -> Result<()> {
-        // The first one writes what later ones find.
+        // The first one writes state that later ones find.
         self.no_op().await?;
         let before = self.no_op().await?;
 
@@ -124,7 +124,7 @@ impl<'a> SteadyWorker<'a> {
         self.selected_machine_is_updated().await
     }
 
-    /// Lets a fault happen to all watches. Returns when all have begun anew.
+    /// Injects a fault into all watches. Returns when all have restarted.
     async fn inflict(&self, fault: WatchFault) -> Result<()> {
         let mut left: HashMap<(String, String), usize> = HashMap::new();
         self.count(move |call| match fault.refusal() {
@@ -142,7 +142,7 @@ impl<'a> SteadyWorker<'a> {
         self.watches_begin().await
     }
 
-    /// Returns when all watches have begun since [`SteadyWorker::count`].
+    /// Waits until all watches have started since [`SteadyWorker::count`].
     pub(crate) async fn watches_begin(&self) -> Result<()> {
         eventually(LONG, "the watches begin anew", async || {
             let watches = self.watches.load(Ordering::Relaxed);
@@ -152,7 +152,7 @@ impl<'a> SteadyWorker<'a> {
         .await
     }
 
-    /// From now on these faults happen, and what the API server hears of is counted.
+    /// Injects these faults, and counts the forwarded requests.
     pub(crate) fn count(&self, mut faults: impl FnMut(&Call) -> Treatment + Send + 'static) {
         self.watches.store(0, Ordering::Relaxed);
         let (requests, watches) = (Arc::clone(&self.requests), Arc::clone(&self.watches));
@@ -165,7 +165,7 @@ impl<'a> SteadyWorker<'a> {
         });
     }
 
-    /// Asks for nothing. Returns how many requests that costs.
+    /// Requests a no-op. Returns the number of its requests.
     async fn no_op(&self) -> Result<usize> {
         self.life.settled().await?;
         let before = self.requests.load(Ordering::Relaxed);
@@ -175,8 +175,8 @@ impl<'a> SteadyWorker<'a> {
         Ok(self.requests.load(Ordering::Relaxed) - before)
     }
 
-    /// A no-op costs what it did before, at the latest at the given try. A store that is never trusted again costs more for
-    /// ever.
+    /// Checks that a no-op needs as few requests as before, at the latest at the given attempt. A store that is never
+    /// trusted again would permanently need more.
     async fn no_op_costs_again(&self, before: usize, tries: usize) -> Result<()> {
         let mut costs = Vec::new();
         while costs.last() != Some(&before) {
@@ -186,7 +186,7 @@ impl<'a> SteadyWorker<'a> {
         Ok(())
     }
 
-    /// A machine that has failed becomes known, and that it is gone.
+    /// Checks that a failed machine and its deletion are reported.
     async fn failed_machine_is_reported(&self) -> Result<()> {
         let deployment = format!("{}-bow-z1", self.life.shoot.namespace);
         let failed = json!([{"name": "bow-z1-broken", "lastOperation": {"description": "no quota", "type": "Create"}}]);
@@ -196,7 +196,7 @@ impl<'a> SteadyWorker<'a> {
         self.until(REPORTED_WITHIN, "all nodes are ready again", |seen| every_node_is(seen, "True")).await
     }
 
-    /// Pool stern, which is updated by hand, has one old machine, which nobody has selected.
+    /// Creates one old machine, not yet selected for update, in pool stern, which is updated manually.
     async fn old_machine_by_hand(&self) -> Result<()> {
         let (shoot, namespace) = (&self.life.shoot, &self.life.shoot.namespace);
         let get = async |name: &str| -> Result<Value> {
@@ -217,7 +217,7 @@ impl<'a> SteadyWorker<'a> {
             let created = shoot.api(kind).create(&PostParams::default(), &serde_json::from_value(object)?).await?;
             Ok(serde_json::to_value(created)?)
         };
-        // Any class will do that is there and is not the one that the pool has now.
+        // Any existing class other than the pool's current one.
         let class = bow["spec"]["template"]["spec"]["class"].clone();
         let spec = json!({"replicas": 1, "template": {"spec": {"class": class}}});
         let set = create(Kind::MachineSet, "stern-old", owner("MachineDeployment", &stern), spec).await?;
@@ -227,7 +227,7 @@ impl<'a> SteadyWorker<'a> {
         self.life.settled().await.map(drop)
     }
 
-    /// A person selects it, and an operation begins.
+    /// Checks that an operation starts when a user selects the machine.
     async fn selected_machine_is_updated(&self) -> Result<()> {
         let before = self.life.shoot.worker().await?["status"]["lastOperation"].clone();
         self.set_in_place("SelectedForUpdate").await?;
@@ -255,7 +255,7 @@ impl<'a> SteadyWorker<'a> {
     }
 }
 
-/// Pools that the autoscaler has left empty, one of them updated by hand.
+/// Pools that the autoscaler has scaled to zero, one of them with manual updates.
 fn without_machines(documents: &mut Documents) {
     let worker = documents.of_kind("Worker");
     for name in ["bow", "stern"] {

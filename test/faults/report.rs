@@ -1,16 +1,16 @@
-//! What came of it, as a table.
+//! The results as a table.
 
 use std::fmt;
 use std::time::Duration;
 
-/// One line of the table.
+/// A row of the table.
 #[derive(Debug, Default)]
 pub(crate) struct Row {
     pub(crate) what: String,
     pub(crate) covered: String,
-    /// How long it takes when nothing happens.
+    /// Durations without faults.
     pub(crate) undisturbed: Times,
-    /// How long it takes from the fault to the end.
+    /// Durations from the fault to the end.
     pub(crate) recovery: Times,
     pub(crate) violations: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! A second request comes while the first one, which finds everything done, is being answered: neither answer nor taking off
-//! may be meant for it.
+//! A second request arrives while a first no-op request is being answered. The controller must neither answer it
+//! unprocessed nor remove its annotation.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use test_support::proxy::Treatment;
 /// Long enough for the second request.
 const HELD: Duration = Duration::from_millis(700);
 
-/// Who asks first.
+/// Who makes the first request.
 #[derive(Clone, Copy, Debug)]
 enum Asks {
-    /// With the time of the request.
+    /// With a timestamp.
     Gardenlet,
-    /// Without one.
+    /// Without a timestamp.
     Person,
 }
 
-/// Which write is held until the second request is there: of the status, or what takes the request off.
+/// The write that is delayed until the second request exists: the status, or the removal of the annotation.
 const WRITES: [&str; 2] = ["/workers/fleet/status", "/workers/fleet"];
 
-/// Each way of asking, with each write held.
+/// Tests all combinations.
 pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
     let cases = [Asks::Gardenlet, Asks::Person].into_iter().flat_map(|asks| WRITES.map(|held| (asks, held)));
     let outcomes = join_all(cases.map(async |(asks, held)| {
@@ -61,7 +61,7 @@ async fn second_request(life: &mut Life<'_>, asks: Asks, held: &'static str) -> 
             return Treatment::Forward;
         }
         has_held = true;
-        // Nobody listens once the second request was made.
+        // After the second request, there is no receiver.
         let _ = sender.send(());
         Treatment::Delay(HELD)
     });

@@ -15,7 +15,8 @@ use test_support::shoot::{Kind, ensure_says};
 const CREDENTIALS: &str = "cloudprovider";
 const USER_DATA: &str = "boot";
 
-/// Both are missing in turn: it is reported, nothing is harmed, and it goes on when they are back. A deletion needs neither.
+/// Both Secrets are missing in turn. That must be reported, cause no harm, and resolve when they return. A deletion
+/// needs neither.
 pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
     let mut life = Life::begin(world, "secrets", ends).await?;
     let (mut times, mut violations) = (Vec::new(), Vec::new());
@@ -68,7 +69,7 @@ async fn put_back(life: &Life<'_>, mut secret: Value) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the Worker names the missing Secret.
+/// Waits until the Worker's error names the missing Secret.
 async fn tells(life: &Life<'_>, name: &str) -> Result<()> {
     let what = format!("the Worker tells that {name} is missing");
     let reported = |seen: &crate::observer::Seen| {

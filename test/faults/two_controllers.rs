@@ -1,4 +1,4 @@
-//! Two controllers at once, one of them by mistake: they do twice the work, and nothing else goes wrong.
+//! Two concurrent controllers, by mistake: they do the work twice, but no invariant is violated.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::life::{Ends, Life};
 use crate::report::{Row, Times};
 use crate::world::World;
 
-/// A whole life of two controllers.
+/// Runs a life with two controllers.
 pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
     let mut life = Life::begin(world, "two-controllers", ends).await?;
     let other = Controller::start(world.control_plane, &life.shoot.namespace, 1, Chatter::Debug).await?;
@@ -40,7 +40,7 @@ pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
     })
 }
 
-/// When a flow is over, both leave it so: there is a second without a change soon.
+/// Waits until nothing changes for a second, because both must leave a completed flow unchanged.
 async fn at_rest(life: &Life<'_>) -> Result<()> {
     let rest = tokio::time::timeout(Duration::from_secs(30), life.settled()).await;
     ensure!(rest.is_ok(), "they never come to rest");

@@ -1,4 +1,4 @@
-//! What all cases share: the control plane, the witness, and a stand-in for machine-controller-manager.
+//! Shared by all cases: the control plane, the observer, and a fake machine-controller-manager.
 
 use std::time::Duration;
 
@@ -10,25 +10,24 @@ use test_support::cluster::{self, ControlPlane, FAKER, Faker};
 use test_support::openstack::OpenStack;
 use test_support::shoot::Shoot;
 
-/// Machines take so long, so that something can happen while they are waited for.
+/// Machines take this long, so that faults can occur while the controller waits for them.
 const MACHINES_TAKE: Duration = Duration::from_millis(150);
 
-/// Shared by all cases.
 pub(crate) struct World {
     pub(crate) control_plane: &'static ControlPlane,
     pub(crate) observer: Observer,
-    /// The cloud of OpenStack's Workers, a project for each.
+    /// The OpenStack of all Workers, with a project for each.
     pub(crate) openstack: OpenStack,
     _machines: Faker,
 }
 
 impl World {
-    /// Starts it on the control plane that all share.
+    /// Starts it on the shared control plane.
     pub(crate) async fn start() -> Result<Self> {
         Self::on(cluster::shared().await?).await
     }
 
-    /// Starts it on a control plane of its own, for a case that everybody else would notice.
+    /// Starts it on a new control plane, for a case that would affect all others.
     pub(crate) async fn start_alone() -> Result<Self> {
         Self::on(Box::leak(Box::new(ControlPlane::start().await?))).await
     }
@@ -39,7 +38,7 @@ impl World {
         Ok(Self { control_plane, observer, openstack: OpenStack::start()?, _machines: machines })
     }
 
-    /// A namespace with a controller for it, and nothing else yet.
+    /// A new namespace with a controller for it.
     pub(crate) async fn shoot(&self, prefix: &str, chatter: Chatter) -> Result<(Shoot, Controller)> {
         let shoot = Shoot::new(self.control_plane, prefix).await?;
         let controller = Controller::start(self.control_plane, &shoot.namespace, 0, chatter).await?;

@@ -1,4 +1,4 @@
-//! Every version that a Worker had, in order, as a watch shows them.
+//! Records every version of a Worker in order, through a watch.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,14 +8,14 @@ use kube::api::{Api, DynamicObject, WatchEvent, WatchParams};
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-/// A watch that goes on until this is dropped.
+/// A watch that runs until dropped.
 pub(crate) struct History {
     versions: Arc<Mutex<Vec<Value>>>,
     task: JoinHandle<()>,
 }
 
 impl History {
-    /// Begins with the next version of any Worker in the namespace.
+    /// Starts with the next version of any Worker in the namespace.
     pub(crate) async fn follow(workers: &Api<DynamicObject>) -> Result<Self> {
         let versions = Arc::<Mutex<Vec<Value>>>::default();
         let now = workers.list(&Default::default()).await?.metadata.resource_version.unwrap_or_default();
@@ -32,12 +32,12 @@ impl History {
         Ok(Self { versions, task })
     }
 
-    /// The versions until now.
+    /// The versions so far.
     pub(crate) fn versions(&self) -> Vec<Value> {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The last operations that were told, each once.
+    /// The distinct last operations in the status.
     pub(crate) fn operations(&self) -> Vec<Value> {
         let versions = self.versions();
         let mut operations: Vec<_> = versions
@@ -49,7 +49,7 @@ impl History {
         operations
     }
 
-    /// Fails if progress ever went back within an operation.
+    /// Fails if progress ever decreases within an operation.
     pub(crate) fn ensure_progress_only_grows(&self) -> Result<()> {
         for pair in self.operations().windows(2) {
             let [before, after] = [&pair[0], &pair[1]];
@@ -60,7 +60,7 @@ impl History {
         Ok(())
     }
 
-    /// Fails if a status was written that says nothing but another time.
+    /// Fails if a status write only changes times.
     pub(crate) fn ensure_every_status_says_something(&self) -> Result<()> {
         for pair in self.versions().windows(2) {
             let [before, after] = [&pair[0], &pair[1]].map(without_times);
@@ -76,7 +76,8 @@ impl Drop for History {
     }
 }
 
-/// What people and gardenlet read of a Worker. A beginning counts by its time, which gardenlet compares with its request.
+/// The parts of a Worker that users and gardenlet read. The start time of an operation counts, because gardenlet
+/// compares it with its request.
 fn without_times(worker: &Value) -> Value {
     let mut facts = worker.clone();
     for member in ["resourceVersion", "managedFields"] {

@@ -1,16 +1,16 @@
-//! The controller as it is shipped, against a real API server: from a Worker to ready nodes, and everything that may
-//! happen in between. `cargo test --test live`.
+//! The shipped controller against a real API server: from a Worker to ready nodes, including everything that can happen
+//! in between. `cargo test --test live`.
 //!
 //! ```text
-//! program      the binary under test as a process of its own user
-//! history      every version that a Worker had
-//! requests     what the program asked the API server for, as a table
-//! checks/      one file per thing that a user would notice
+//! program      the binary under test as a process with its own user
+//! history      every version of a Worker
+//! requests     the program's requests to the API server, as a table
+//! checks/      user-visible behaviour, one file per topic
 //! ```
 //!
-//! Machines come from the real machine-controller-manager where its behaviour matters, from a stand-in elsewhere. All tests
-//! share one control plane and one program; each has a namespace of its own. Those that kill the program have a control
-//! plane of their own.
+//! Machines come from the real machine-controller-manager where its behaviour matters, otherwise from a fake. All tests
+//! share one control plane and one program, and each has its own namespace. Tests that kill the program have their own
+//! control plane.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end where its own input is not what it expects")]
 

@@ -10,7 +10,7 @@ use test_support::cluster::{self, CONTROLLER, ControlPlane, Process};
 use test_support::openstack::OpenStack;
 use test_support::program;
 
-/// The program that all tests share, beside the control plane that they share.
+/// The shared control plane with the shared program.
 pub(crate) async fn shared() -> Result<&'static ControlPlane> {
     static SHARED: tokio::sync::OnceCell<Process> = tokio::sync::OnceCell::const_new();
     let control_plane = cluster::shared().await?;
@@ -18,19 +18,19 @@ pub(crate) async fn shared() -> Result<&'static ControlPlane> {
     Ok(control_plane)
 }
 
-/// The Azure of all programs; tests keep apart by resource groups.
+/// The Azure of all programs; each test uses its own resource group.
 pub(crate) fn azure() -> Result<&'static Arm> {
     static AZURE: OnceLock<Arm> = OnceLock::new();
     once(&AZURE, Arm::start)
 }
 
-/// The OpenStack of all Workers; tests keep apart by projects.
+/// The OpenStack of all Workers; each test uses its own project.
 pub(crate) fn openstack() -> Result<&'static OpenStack> {
     static OPENSTACK: OnceLock<OpenStack> = OnceLock::new();
     once(&OPENSTACK, OpenStack::start)
 }
 
-/// The same behind a certificate that nobody knows.
+/// The same with a certificate of an unknown CA.
 pub(crate) fn openstack_tls() -> Result<&'static OpenStack> {
     static OPENSTACK: OnceLock<OpenStack> = OnceLock::new();
     once(&OPENSTACK, OpenStack::start_tls)
@@ -41,18 +41,18 @@ fn once<T>(cell: &'static OnceLock<T>, start: impl FnOnce() -> Result<T>) -> Res
         Some(started) => Ok(started),
         None => {
             let started = start()?;
-            // Whoever comes second takes what the first one has put there.
+            // A concurrent caller may have been first; use its value.
             Ok(cell.get_or_init(|| started))
         }
     }
 }
 
-/// Starts one more.
+/// Starts another process.
 pub(crate) fn start(control_plane: &ControlPlane) -> Result<Process> {
     start_with(control_plane, "controller", &[])
 }
 
-/// Starts one more under a name of its own, with more arguments.
+/// Starts another process with its own name and further arguments.
 pub(crate) fn start_with(control_plane: &ControlPlane, name: &str, arguments: &[&str]) -> Result<Process> {
     let azure = azure()?.url();
     let program = program::controller(name, program::binary(), control_plane.kubeconfig_file(CONTROLLER)?);
@@ -65,14 +65,14 @@ pub(crate) fn start_with(control_plane: &ControlPlane, name: &str, arguments: &[
     Process::start(program, control_plane.folder())
 }
 
-/// Ends one as a crash or a lost node would: at once.
+/// Kills a process as in a crash or node failure.
 pub(crate) async fn kill(program: Process) -> Result<()> {
     program.signal("KILL")?;
     program.wait(Duration::from_secs(10)).await?;
     Ok(())
 }
 
-/// All that the shared program has logged.
+/// The log of the shared program.
 pub(crate) fn log(control_plane: &ControlPlane) -> Result<String> {
     let file = control_plane.folder().join("controller.log");
     let bytes = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;

@@ -1,4 +1,4 @@
-//! What a user asked the API server for, as a table by verb and resource.
+//! A table of a user's requests to the API server by verb and resource.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use test_support::cluster::Request;
 pub(crate) struct Table(BTreeMap<(String, String), usize>);
 
 impl Table {
-    /// Counts requests. Watches are left out: one that times out and is renewed tells nothing.
+    /// Counts requests, except watches, whose number depends on timeouts.
     pub(crate) fn of(requests: &[Request]) -> Self {
         let mut table = Self::default();
         for request in requests.iter().filter(|request| request.verb != "watch") {
@@ -19,12 +19,10 @@ impl Table {
         table
     }
 
-    /// Requests of one kind.
     pub(crate) fn count(&self, verb: &str, resource: &str) -> usize {
         self.0.get(&(verb.to_owned(), resource.to_owned())).copied().unwrap_or_default()
     }
 
-    /// All of them.
     pub(crate) fn total(&self) -> usize {
         self.0.values().sum()
     }

@@ -1,4 +1,4 @@
-//! One process of the binary under test, and what it answers over HTTP.
+//! One process of the binary under test, and its HTTP endpoints.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    /// Starts one as `user`; `change` adds arguments.
+    /// Starts a process as `user`; `change` adds arguments.
     pub(crate) fn start(
         control_plane: &ControlPlane,
         name: &str,
@@ -25,7 +25,7 @@ impl Controller {
         Self::start_at(control_plane, name, &control_plane.kubeconfig_file(user)?, change)
     }
 
-    /// Starts one that reaches the API server as a kubeconfig says.
+    /// Starts a process with a kubeconfig.
     pub(crate) fn start_at(
         control_plane: &ControlPlane,
         name: &str,
@@ -40,35 +40,34 @@ impl Controller {
         Ok(Self { process, health, metrics })
     }
 
-    /// Status and body of an endpoint beside the metrics.
+    /// Status and body of an endpoint on the health port.
     pub(crate) async fn ask(&self, method: &str, path: &str, body: &str) -> Result<(u16, String)> {
         self.process.ensure_running()?;
         http::request(self.health, method, path, body).await
     }
 
-    /// All metrics.
     pub(crate) async fn metrics(&self) -> Result<String> {
         let (status, text) = http::get(self.metrics, "/metrics").await?;
         ensure!(status == 200, "{status}: {text}");
         Ok(text)
     }
 
-    /// The most memory that it has used so far in MiB, as Linux records it.
+    /// Peak memory in MiB, according to Linux.
     pub(crate) async fn peak_memory(&self) -> Result<f64> {
         self.memory("VmHWM").await
     }
 
-    /// A figure of its memory in MiB: `VmHWM` at most, `VmRSS` now, `RssAnon` without pages of files.
+    /// A memory figure in MiB: `VmHWM` (peak), `VmRSS` (current), `RssAnon` (without file pages).
     pub(crate) async fn memory(&self, figure: &str) -> Result<f64> {
         memory(self.process.id().await?, figure)
     }
 
-    /// Waits until `/readyz` says so with a text.
+    /// Waits until `/readyz` returns 200 with a text.
     pub(crate) async fn ready(&self, text: &str) -> Result<()> {
         self.readyz(200, text).await
     }
 
-    /// Waits until `/readyz` answers with a status and a text.
+    /// Waits until `/readyz` returns a status with a text.
     pub(crate) async fn readyz(&self, wanted: u16, text: &str) -> Result<()> {
         eventually(SOON, &format!("{} answers {wanted} {text:?}", self.process.name()), async || {
             let answer = self.ask("GET", "/readyz", "").await?;

@@ -1,4 +1,4 @@
-//! A Worker goes, whichever way, and its metrics go with it: no series of a Worker that is gone keeps an alert firing.
+//! However a Worker disappears, its metrics do, too: no series of a deleted Worker keeps an alert firing.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use test_support::cluster::{ControlPlane, FAKER, Faker, eventually};
 use test_support::proxy::{Refusal, Treatment};
 use test_support::shoot::{Kind, SOON, Shoot, pool};
 
-/// How a Worker goes.
+/// How a Worker disappears.
 #[derive(Clone, Copy, Debug)]
 enum Departure {
     /// gardenlet deletes it.
     Deleted,
     /// Its control plane moves to another seed.
     Migrated,
-    /// Somebody removes the finalizer and deletes it.
+    /// A user removes the finalizer and deletes it.
     FinalizerRemoved,
-    /// The same, while the controller hears of nothing; its watches begin anew with a list.
+    /// The same, while the controller is disconnected; it relists afterwards.
     WhileNobodyWatches,
 }
 
@@ -69,7 +69,7 @@ async fn nothing_is_measured_of_a_worker_that_is_gone() -> Result<()> {
     Ok(())
 }
 
-/// The series that name a namespace.
+/// The series of a namespace.
 async fn series_of(controller: &Controller, namespace: &str) -> Result<Vec<String>> {
     let metrics = controller.metrics().await?;
     Ok(metrics.lines().filter(|line| line.contains(&format!("namespace=\"{namespace}\""))).map(str::to_owned).collect())

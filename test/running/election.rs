@@ -1,5 +1,5 @@
-//! Of two processes one leads. What it does not finish, the other one does; a leader that was suspended while it lost the lease
-//! writes nothing when it wakes.
+//! Leader election between two processes. The standby completes what the leader does not finish. A leader that was
+//! suspended while it lost the lease writes nothing after it resumes.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ async fn renewed(control_plane: &ControlPlane, namespace: &str) -> Result<Option
 async fn a_leader_that_stops_hands_over_at_once() -> Result<()> {
     let control_plane = cluster::ControlPlane::start().await?;
     let namespace = control_plane.namespace("extension").await?;
-    // A lease that would last for the whole test, were it not given away.
+    // The lease would last for the whole test unless released.
     let first = Controller::start(&control_plane, "first", CONTROLLER, elected(&namespace, "60"))?;
     first.ready("ready\n").await?;
     ensure!(first.metrics().await?.contains("gardener_extension_worker_leader 1"), "the leader says that it leads");
@@ -46,7 +46,7 @@ async fn a_leader_that_stops_hands_over_at_once() -> Result<()> {
     let status = first.process.wait(SOON).await?;
     let took = told.elapsed();
     ensure!(status.success(), "{status}\n{}", first.process.last_lines(15));
-    // The process ends within a second; the rest is what a busy machine adds.
+    // The process ends within a second; the rest is for busy machines.
     ensure!(took < Duration::from_secs(5), "it took {took:?}");
     eventually(Duration::from_secs(30), "the other process leads", async || {
         let now = holder(&control_plane, &namespace).await?;
@@ -76,7 +76,7 @@ async fn a_leader_that_was_suspended_writes_nothing() -> Result<()> {
     let leader = holder(&control_plane, &namespace).await?;
 
     first.process.signal("STOP")?;
-    // Something it would write about as soon as it wakes.
+    // A change that it would process after it resumes.
     shoot.change_worker(|_| {}).await?;
     let second = Controller::start(&control_plane, "second", MACHINE_CONTROLLER_MANAGER, elected(&namespace, "3"))?;
     second.ready("ready\n").await?;
@@ -95,7 +95,7 @@ async fn a_leader_that_was_suspended_writes_nothing() -> Result<()> {
     Ok(())
 }
 
-/// What watches have shown is from a future that never was.
+/// The restored API server never had the versions in the controller's caches.
 #[tokio::test]
 async fn a_leader_ends_when_a_backup_is_restored() -> Result<()> {
     let control_plane = cluster::ControlPlane::start().await?;

@@ -1,4 +1,4 @@
-//! A seed with thousands of Workers: one is made as in life, the others are copies of it.
+//! A seed with thousands of Workers: one is created normally, the others are copies in etcd.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -21,24 +21,25 @@ use test_support::shoot::{Kind, Shoot};
 
 /// Pools of each Worker.
 pub(crate) const POOLS: [&str; 3] = ["bow", "mast", "stern"];
-/// The part of a namespace that tells shoots apart.
+/// The first shoot's namespace, whose number is replaced in copies.
 const FIRST: &str = "shoot--many--0000";
-/// A controller without a request for so long has done what there is.
+/// A controller without requests for this time has completed its work.
 const QUIET: Duration = Duration::from_secs(3);
-/// Until then it has, on a busy machine too.
+/// Time limit for that, sufficient for a busy machine.
 const LATEST: Duration = Duration::from_secs(900);
-/// An API server that takes less than this share of a processor for so many seconds in a row is at rest.
+/// The API server is idle if its CPU usage stays below this share for this many seconds.
 const REST: (f64, u32) = (0.1, 5);
-/// Between two looks at all statuses.
+/// Pause between evaluations of all statuses.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Requests of gardenlets that are under way at a time.
+/// Number of concurrent gardenlet requests.
 const SIDE_BY_SIDE: usize = 16;
 
-/// How large a seed is.
+/// The size of a seed.
 #[derive(Clone, Copy)]
 pub(crate) struct Size {
     pub(crate) workers: usize,
-    /// Of each pool; each has a machine deployment with a machine, but for the last pool, which has one in all.
+    /// Zones of each pool. Each zone has a machine deployment with one machine; the last pool has only one machine in
+    /// total.
     pub(crate) zones: &'static [&'static str],
 }
 
@@ -56,7 +57,7 @@ pub(crate) struct Landscape {
 }
 
 impl Landscape {
-    /// Makes it. What etcd holds of it is kept in the folder that `LANDSCAPE` names, and taken from there when it is there.
+    /// Creates it. If `LANDSCAPE` is set, saves etcd's data in that folder and reuses existing data.
     pub(crate) async fn new(size: Size) -> Result<Self> {
         let control_plane = ControlPlane::start().await?;
         let client = control_plane.client(ADMIN).await?;
@@ -76,8 +77,8 @@ impl Landscape {
         Ok(landscape)
     }
 
-    /// Waits until the API server has everything in memory and is at rest: it reads that from etcd once, and goes on with
-    /// what was written last for minutes.
+    /// Waits until the API server has loaded everything from etcd and is idle, which can take minutes after the last
+    /// writes.
     async fn is_known(&self) -> Result<()> {
         let any = ListParams { limit: Some(1), resource_version: Some("0".to_owned()), ..ListParams::default() };
         for kind in Kind::OF_MACHINES.into_iter().chain([Kind::Worker, Kind::Secret]) {
@@ -115,7 +116,7 @@ impl Landscape {
 
     async fn ready(&self, controller: Controller) -> Result<Controller> {
         eventually(LATEST, "the controller is ready", async || {
-            // Before it has its lease it is ready to stand by.
+            // Until it has its lease, it is ready as a standby.
             let (_, text) = controller.ask("GET", "/readyz", "").await?;
             ensure!(text == "ready\n", "{text}");
             Ok(())
@@ -128,7 +129,7 @@ impl Landscape {
         Api::namespaced_with(self.client.clone(), namespace, &kind.resource())
     }
 
-    /// Gives each of these shards as many Workers, as the sharder does.
+    /// Assigns an equal number of Workers to each shard, as the sharder does.
     pub(crate) async fn divide(&self, shards: &[&str]) -> Result<()> {
         let label = format!("shard.alpha.sharding.timebertt.dev/{RING}");
         for (place, shard) in shards.iter().enumerate() {
@@ -138,7 +139,7 @@ impl Landscape {
         self.is_known().await
     }
 
-    /// Patches the Workers of these namespaces side by side.
+    /// Patches the Workers of these namespaces concurrently.
     pub(crate) async fn patch(&self, namespaces: &[String], patch: &Value) -> Result<()> {
         let patched = namespaces.iter().map(async |namespace| {
             let workers = self.api(Kind::Worker, namespace);
@@ -148,20 +149,20 @@ impl Landscape {
     }
 }
 
-/// What gardenlet asks with.
+/// gardenlet's merge patch to request a reconcile.
 pub(crate) fn request() -> Value {
     let now = jiff::Timestamp::now().to_string();
     json!({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile", "gardener.cloud/timestamp": now}}})
 }
 
-/// The namespace of the Worker that was made as in life.
+/// The namespace of the first Worker.
 async fn first(client: &Client) -> Result<String> {
     let workers: Api<DynamicObject> = Api::all_with(client.clone(), &Kind::Worker.resource());
     let found = workers.list_metadata(&ListParams::default().limit(1)).await?.items;
     found.first().and_then(|worker| worker.namespace()).context("there is no Worker")
 }
 
-/// Namespaces of that many Workers, beginning with the first.
+/// This many namespaces, starting with the first.
 fn namespaces(first: &str, count: usize) -> Vec<String> {
     (0..count).map(|number| first.replace(FIRST, &format!("shoot--many--{number:04}"))).collect()
 }
@@ -194,7 +195,7 @@ fn pool(template: &Value, name: &str, size: Size) -> Value {
     pool
 }
 
-/// Waits until the controller asks for nothing any more. Returns when it has asked for the last time.
+/// Waits until the controller makes no more requests. Returns the time of its last request.
 pub(crate) async fn settled(controller: &Controller) -> Result<Instant> {
     let last = std::cell::Cell::new((0.0, Instant::now()));
     eventually(LATEST, "the controller asks for nothing", async || {
@@ -209,7 +210,7 @@ pub(crate) async fn settled(controller: &Controller) -> Result<Instant> {
     Ok(last.get().1)
 }
 
-/// Requests of the controller whose series has that label; those that it repeats for ever, of its lease, are not among them.
+/// Number of requests in series with that label, excluding the repeated requests for its lease.
 pub(crate) fn requests(metrics: &str, label: &str) -> f64 {
     let counts =
         |line: &&str| line.contains("requests_total") && !line.contains("resource=\"leases\"") && line.contains(label);
@@ -219,14 +220,14 @@ pub(crate) fn requests(metrics: &str, label: &str) -> f64 {
 
 type Known = HashMap<String, (Arc<Value>, Instant)>;
 
-/// The status of each Worker that has changed since, and when that was seen.
+/// The changed status of each Worker, and when it was observed.
 pub(crate) struct Statuses {
     known: watch::Receiver<Known>,
     task: JoinHandle<Result<()>>,
 }
 
 impl Statuses {
-    /// Begins now.
+    /// Starts with the next change.
     pub(crate) async fn follow(client: &Client) -> Result<Self> {
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &Kind::Worker.resource());
         let now = api.list_metadata(&ListParams::default().limit(1)).await?;
@@ -248,13 +249,13 @@ impl Statuses {
         Ok(Self { known, task })
     }
 
-    /// What the last operation of a Worker says.
+    /// The description of a Worker's last operation.
     pub(crate) fn description(&self, namespace: &str) -> Value {
         let known = self.known.borrow();
         known.get(namespace).map(|(status, _)| status["last"]["description"].clone()).unwrap_or_default()
     }
 
-    /// Waits until a status of each of these Workers passes that was seen `since` then; when each has.
+    /// Waits until each of these Workers has a status observed after `since` that passes. Returns the times.
     pub(crate) async fn until(
         &self,
         namespaces: &[String],
@@ -276,7 +277,7 @@ impl Statuses {
             let so_far = format!("{} of {}; {missing}: {:?}", passed.len(), namespaces.len(), now.get(missing));
             ensure!(!self.task.is_finished(), "nobody follows the Workers any more");
             tokio::time::timeout_at(end.into(), known.changed()).await.context(so_far)??;
-            // There is more to come, and each time all of it is looked through.
+            // Wait for further changes, because each evaluation checks all statuses.
             tokio::time::sleep(PAUSE).await;
         }
     }
@@ -288,12 +289,12 @@ impl Drop for Statuses {
     }
 }
 
-/// The status of a Worker that gardenlet takes for done.
+/// Whether gardenlet would consider the Worker ready.
 pub(crate) fn is_done(_: &str, status: &Value) -> bool {
     status["asked"] == false && status["last"]["state"] == "Succeeded"
 }
 
-/// The share of times that are at most so long.
+/// The percentile of the times.
 pub(crate) fn percentile(times: &mut [Duration], percent: usize) -> Duration {
     times.sort();
     times.get((times.len() * percent).div_ceil(100).saturating_sub(1)).copied().unwrap_or_default()

@@ -1,20 +1,20 @@
-//! The process of the controller as an operator runs it: who leads, how it stops, what it reports.
+//! The controller process from the operator's perspective: leader election, termination, and reports.
 //! `cargo test --test running`.
 //!
 //! ```text
-//! controller   one process of the binary, with ports and settings of its own
-//! stalls       answers that stop on their way
-//! proxy        that of the faults: where they stop
-//! slots        writes that take long hold up no other Worker
-//! election     one of two leads; a leader that was suspended writes nothing
-//! shards       several share a seed, with a real sharder: one writer for each Worker, whoever joins, leaves or is killed
-//! takeover     what the Go extension has left: compared by a dry run and by `takeover check`, then taken over
-//! traces       what a collector of OpenTelemetry gets
-//! nodes        with --health-check, nodes are counted at the API servers of shoots
-//! landscape    how a seed with thousands of Workers is made
-//! many         what that costs, one process or four: start, no-op, roll, growth
-//! returns      memory returns when Workers go
-//! departures   a Worker that is gone leaves no metrics
+//! controller   one process of the binary with its own ports and settings
+//! stalls       responses that stall
+//! proxy        the proxy of the fault tests, which stalls them
+//! slots        slow writes do not delay other Workers
+//! election     leader election of two processes; a suspended leader writes nothing
+//! shards       processes share a seed with a real sharder: one writer per Worker while processes join, leave or die
+//! takeover     the Go extension's objects: compared by a dry run and by `takeover check`, then taken over
+//! traces       traces in an OpenTelemetry collector
+//! nodes        with --health-check, counts nodes through the shoots' API servers
+//! landscape    creates a seed with thousands of Workers
+//! many         measures start, no-op, roll and growth there, with one process or four
+//! returns      memory is released when Workers are deleted
+//! departures   a deleted Worker leaves no metrics
 //! operations   health, readiness, metrics, log level, heartbeat, configuration
 //! ```
 

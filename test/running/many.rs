@@ -1,5 +1,5 @@
-//! A seed with thousands of Workers: how soon the controller knows them, what it holds in memory, how soon a status tells what
-//! has changed, and that nothing grows.
+//! A seed with thousands of Workers: how soon the controller has loaded them, its memory, how soon a status reflects a
+//! change, and that memory does not grow.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -18,11 +18,11 @@ use test_support::cluster::{FAKER, Faker, SHARDS, processor_seconds};
 use test_support::shoot::Kind;
 
 const ZONES: [&str; 3] = ["1", "2", "3"];
-/// Of a hundred changes, 99 are in the status after that time.
+/// 99 of 100 changes are in the status after this time.
 const LONGEST_LAG: Duration = Duration::from_secs(2);
-/// One Worker of so many is worked on at a time.
+/// One of this many Workers is processed at a time.
 const SHARE: usize = 100;
-/// What may come on top of the memory that was there after the first third of the time.
+/// Permitted memory growth after the first third of the time.
 const GROWTH: f64 = 1.02;
 
 #[tokio::test]
@@ -69,7 +69,8 @@ async fn four_shards_share_the_largest_landscape() -> Result<()> {
     let landscape = largest().await?;
     let shards = &SHARDS[..4];
     landscape.divide(shards).await?;
-    // Four that list everything at once take three times as long together (docs/performance.md).
+    // A simultaneous start of four processes takes three times as long as four starts one after the other
+    // (docs/performance.md).
     let starts = shards.iter().map(|shard| start(&landscape, landscape.start_shard(shard), 500.0));
     let controllers: Vec<Controller> = stream::iter(starts).buffered(number("AT_ONCE", 1)?).try_collect().await?;
     let lag = one_percent_rolls(&landscape, &controllers).await?;
@@ -80,8 +81,8 @@ async fn four_shards_share_the_largest_landscape() -> Result<()> {
     Ok(())
 }
 
-/// Lets one Worker of a hundred roll with machines that never come; returns after which time 99 of a hundred changes of their machine
-/// deployments were in a status.
+/// Rolls one Worker of a hundred, with machines that never become ready. Returns the time after which 99 of 100 changes
+/// of their machine deployments are in a status.
 #[allow(clippy::print_stdout, reason = "the figures are for who runs it")]
 async fn one_percent_rolls(landscape: &Landscape, controllers: &[Controller]) -> Result<Duration> {
     let statuses = Statuses::follow(&landscape.client).await?;
@@ -123,8 +124,8 @@ async fn nothing_grows_while_the_largest_landscape_is_worked_on() -> Result<()> 
     let minutes = number("MINUTES", 30)?;
     let shares: Vec<&[String]> = landscape.namespaces.chunks(landscape.namespaces.len().div_ceil(SHARE)).collect();
     let mut samples = Vec::new();
-    // A Worker that rolls for the first time has more to remember afterwards: what its classes were made of before. So after the
-    // first third all is asked of the same ones again.
+    // A Worker's first roll adds memory for earlier inputs of its classes. So after the first third, the same Workers
+    // roll again.
     let third = minutes.div_ceil(3);
     let again = shares.iter().zip(shares.iter().cycle().skip(1)).take(third).cycle();
     for (minute, (rolling, asked)) in (0..minutes).zip(again) {
@@ -154,7 +155,7 @@ async fn nothing_grows_while_the_largest_landscape_is_worked_on() -> Result<()> 
     Ok(())
 }
 
-/// Nine machine deployments and seven machines for each Worker.
+/// Nine machine deployments and seven machines per Worker.
 async fn largest() -> Result<Landscape> {
     Landscape::new(Size { workers: workers()?, zones: &ZONES }).await
 }
@@ -167,7 +168,7 @@ fn number(variable: &str, default: usize) -> Result<usize> {
     std::env::var(variable).map_or(Ok(default), |text| text.parse().with_context(|| variable.to_owned()))
 }
 
-/// Starts a controller, and waits until it asks for nothing any more: each of its Workers is reconciled once.
+/// Starts a controller, and waits until it has reconciled each of its Workers once and makes no more requests.
 #[allow(clippy::print_stdout, reason = "the figures are for who runs it")]
 async fn start(
     landscape: &Landscape,
@@ -207,14 +208,14 @@ async fn all_succeeded(landscape: &Landscape) -> Result<()> {
     Ok(())
 }
 
-/// Stand-ins for machine-controller-manager in these namespaces.
+/// Fake machine-controller-managers for these namespaces.
 async fn fakers(landscape: &Landscape, namespaces: &[String], after: Duration) -> Result<Vec<Faker>> {
     let client = landscape.control_plane.client(FAKER).await?;
     let namespaces = namespaces.iter();
     Ok(namespaces.map(|namespace| Faker::start_with_machines(client.clone(), Some(namespace), after)).collect())
 }
 
-/// A request with another configuration of the node agent in every pool: all machines roll.
+/// A request with another node agent Secret for every pool, so that all machines roll.
 async fn roll(landscape: &Landscape, number: usize) -> Result<Value> {
     let first = landscape.api(Kind::Worker, &landscape.namespaces[0]).get("fleet").await?;
     let mut pools = first.data["spec"]["pools"].clone();
@@ -226,8 +227,8 @@ async fn roll(landscape: &Landscape, number: usize) -> Result<Value> {
     Ok(patch)
 }
 
-/// What machine-controller-manager writes when the first new machine of a deployment is there, in all of these namespaces at
-/// once. Returns how long each status took to tell it.
+/// Writes what machine-controller-manager writes when the first new machine of a deployment is ready, in all of these
+/// namespaces at the same time. Returns the delay of each status.
 async fn changes(
     landscape: &Landscape,
     statuses: &Statuses,

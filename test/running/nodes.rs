@@ -1,4 +1,4 @@
-//! `--health-check`: the nodes of a shoot are counted at its own API server, by the kubeconfig that gardenlet keeps beside it.
+//! `--health-check`: counts the nodes of a shoot through its own API server, with the kubeconfig in gardenlet's Secret.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use test_support::shoot::{Kind, Shoot};
 
 use crate::controller::Controller;
 
-/// Bad news is published once it has lasted half a minute, and nodes are counted every quarter of one.
+/// A failure is published after half a minute, and nodes are counted every quarter minute.
 const LATER: Duration = Duration::from_secs(120);
 const PLANTED: &str = "planted-token-of-a-shoot";
 
-/// The Secret that gardenlet keeps beside the control plane of a shoot.
+/// Creates gardenlet's Secret with a kubeconfig in the shoot's namespace.
 async fn keep_kubeconfig(shoot: &Shoot, name: &str, kubeconfig: &str) -> Result<()> {
     let secret = json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": {"kubeconfig": kubeconfig},
@@ -37,7 +37,7 @@ fn kubeconfig_of(server: &str) -> String {
     .to_string()
 }
 
-/// A node whose kubelet says that it is ready.
+/// Creates a node that reports ready.
 async fn join(client: &Client, name: &str, annotations: Value) -> Result<()> {
     let nodes: Api<Node> = Api::all(client.clone());
     let node = json!({"metadata": {"name": name, "annotations": annotations}});
@@ -47,7 +47,7 @@ async fn join(client: &Client, name: &str, annotations: Value) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the condition has a status and a message with these words.
+/// Waits until the condition has a status, and a message with these words.
 async fn condition_is(shoot: &Shoot, status: &str, words: &str) -> Result<()> {
     eventually(LATER, &format!("EveryNodeReady of {} is {status} {words:?}", shoot.namespace), async || {
         let worker = shoot.worker().await?;
@@ -93,7 +93,7 @@ async fn shoots_whose_api_server_does_not_answer_disturb_no_other() -> Result<()
     let controller = Controller::start(&seed, "counting", CONTROLLER, |program| {
         program.arg("--health-check").env("RUST_LOG", test_support::program::DEBUG_LOG)
     })?;
-    // Connections are taken, and nothing comes of them.
+    // Accepts connections, but never responds.
     let silent = TcpListener::bind("127.0.0.1:0")?;
     let silence = kubeconfig_of(&format!("https://{}", silent.local_addr()?));
     let shoots = try_join_all((0..24).map(|_| Shoot::new(&seed, "silent"))).await?;
@@ -115,7 +115,7 @@ async fn shoots_whose_api_server_does_not_answer_disturb_no_other() -> Result<()
     ensure_unpublished(&controller.process, &shoots).await
 }
 
-/// Nothing of a kubeconfig stands in logs or in a status.
+/// Checks that neither logs nor statuses contain parts of a kubeconfig.
 async fn ensure_unpublished(process: &Process, shoots: &[Shoot]) -> Result<()> {
     let log = std::fs::read_to_string(process.log())?;
     ensure!(!log.contains(PLANTED), "the token of a shoot is logged");

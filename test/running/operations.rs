@@ -1,4 +1,4 @@
-//! What an operator asks a running process: alive, ready, metrics, another log level; and what it tells gardenlet.
+//! Operator endpoints of a running process: health, readiness, metrics, log level. Also its reports to gardenlet.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ async fn a_running_controller_serves_health_metrics_and_log_level() -> Result<()
     })?;
     controller.ready("ready\n").await?;
 
-    // The environment goes before the file, the file before the defaults.
+    // The environment takes precedence over the file, and the file over defaults.
     let (_, logs) = controller.ask("GET", "/log-level", "").await?;
     ensure!(logs == "error text\n", "{logs:?}");
     let (status, refusal) = controller.ask("PUT", "/log-level", "kube=loud").await?;
@@ -98,7 +98,7 @@ async fn a_running_controller_serves_health_metrics_and_log_level() -> Result<()
     .await
 }
 
-/// The Cluster of a shoot with one window and one pool, whose image expires.
+/// A Cluster with a maintenance window and one pool, whose image expires.
 fn with_versions(documents: &mut Documents) {
     let spec = &mut documents.of_kind("Cluster")["spec"];
     let image =
@@ -142,8 +142,8 @@ async fn the_condition_versions_current_is_forecast() -> Result<()> {
         ensure!(metrics.contains(&wanted), "{wanted} is not in\n{metrics}");
     }
 
-    // Another request changes nothing, and costs what it costs without a forecast: Cluster and both Secrets read,
-    // status and annotation written.
+    // A no-op request needs as many requests as without a forecast: Cluster and both Secrets are read, status and
+    // annotation written.
     let requests = async || -> Result<Vec<String>> {
         let metrics = controller.metrics().await?;
         let of_worker = |line: &&str| line.contains("_api_requests_total{") && !line.contains("verb=\"watch\"");

@@ -1,4 +1,4 @@
-//! Memory returns when Workers go: what one held is not kept.
+//! Memory is released when Workers are deleted.
 
 use std::fmt::{self, Display, Formatter};
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ use crate::landscape::{Statuses, is_done, settled};
 use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, FAKER, Faker, eventually};
 use test_support::shoot::{Kind, Shoot};
 
-/// Of gardenlets, at a time.
+/// Number of concurrent gardenlet requests.
 const SIDE_BY_SIDE: usize = 16;
-/// For all to go, on a busy machine too.
+/// Time limit for deleting all Workers, sufficient for a busy machine.
 const LATEST: Duration = Duration::from_secs(1800);
-/// What may be there afterwards of what was there before.
+/// Permitted memory afterwards, relative to that before.
 const GROWTH: f64 = 1.10;
 
 #[tokio::test]
@@ -51,7 +51,7 @@ async fn memory_returns_when_two_thousand_workers_are_gone() -> Result<()> {
     Ok(())
 }
 
-/// Memory in MiB: what the system counts for the process, and without pages of files.
+/// Memory in MiB: resident, and resident without file pages.
 struct Sample {
     resident: f64,
     anonymous: f64,
@@ -67,7 +67,7 @@ async fn sample(controller: &Controller) -> Result<Sample> {
     Ok(Sample { resident: controller.memory("VmRSS").await?, anonymous: controller.memory("RssAnon").await? })
 }
 
-/// What gardenlet leaves in the namespaces of so many shoots, without a Worker; and the Worker of the first.
+/// Creates gardenlet's objects in this many shoot namespaces, without Workers. Returns the Worker of the first.
 async fn prepare(control_plane: &ControlPlane, count: usize) -> Result<(Vec<String>, Value)> {
     let first = Shoot::new(control_plane, "shoot--come--0000").await?;
     let mut worker = Value::Null;
@@ -78,7 +78,7 @@ async fn prepare(control_plane: &ControlPlane, count: usize) -> Result<(Vec<Stri
     Ok((namespaces, worker))
 }
 
-/// Makes their Workers, and waits until all have succeeded.
+/// Creates their Workers, and waits until all have succeeded.
 async fn create(client: &Client, namespaces: &[String], worker: &Value) -> Result<()> {
     let (statuses, began) = (Statuses::follow(client).await?, Instant::now());
     let created = namespaces.iter().map(async |namespace| {
@@ -92,7 +92,7 @@ async fn create(client: &Client, namespaces: &[String], worker: &Value) -> Resul
     statuses.until(namespaces, began, is_done).await.map(drop)
 }
 
-/// Deletes their Workers, and waits until all are gone.
+/// Deletes their Workers, and waits for completion.
 async fn delete(client: &Client, namespaces: &[String]) -> Result<()> {
     let deleted = namespaces
         .iter()

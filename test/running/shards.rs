@@ -1,5 +1,5 @@
-//! Processes that share the Workers of a seed, with the sharder itself: each Worker has one writer at a time, whether a process
-//! joins, leaves, is killed, or wakes after its Workers were given to others.
+//! Processes that share the Workers of a seed, with the real sharder. Each Worker has one writer at a time, whether a
+//! process joins, leaves, is killed, or resumes after its Workers were reassigned.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,17 +21,17 @@ use test_support::cluster::{
 };
 use test_support::shoot::{Kind, SOON, Shoot};
 
-/// Long enough to tell one lease from two on a busy machine.
+/// Long enough to distinguish one lease duration from two on a busy machine.
 const LEASE: Duration = Duration::from_secs(12);
-/// What the Workers of a shard that is killed may wait beyond its lease, where the machine has nothing else to do.
+/// How long the Workers of a killed shard may wait after its lease on an idle machine.
 const TAKEOVER: Duration = Duration::from_secs(2);
-/// What a busy machine adds.
+/// Additional time for busy machines.
 const BUSY: Duration = Duration::from_secs(6);
 const WORKERS: usize = 24;
 const SHARD_LABEL: &str = "shard.alpha.sharding.timebertt.dev/gardener-extension-worker";
 const DRAIN_LABEL: &str = "drain.alpha.sharding.timebertt.dev/gardener-extension-worker";
 
-/// A seed with its Workers, and who has them.
+/// A seed with its Workers, and their assignment.
 struct Seed {
     control_plane: ControlPlane,
     sharder: Sharder,
@@ -43,7 +43,7 @@ struct Seed {
     _machines: Faker,
 }
 
-/// The shards that each Worker has had, by namespace, as a watch shows them.
+/// Shards of each Worker over time by namespace, from a watch.
 struct Owners {
     seen: Arc<Mutex<BTreeMap<String, Worker>>>,
     watch: JoinHandle<()>,
@@ -80,7 +80,7 @@ impl Owners {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The namespaces of the Workers that a shard has.
+    /// The namespaces of a shard's Workers.
     fn of(&self, shard: &str) -> BTreeSet<String> {
         let has = |worker: &Worker| worker.shards.last().is_some_and(|last| last == shard);
         self.seen().into_iter().filter(|(_, worker)| has(worker)).map(|(namespace, _)| namespace).collect()
@@ -107,12 +107,12 @@ impl Seed {
         Ok(Self { control_plane, sharder, leases, shoots, owners, audit, began, _machines: machines })
     }
 
-    /// A process with a name and a user of its own.
+    /// A shard's process, with its own name and user.
     fn shard(&self, name: &str) -> Result<Controller> {
         self.controller(name, name, |program| program.flag("shard-ring", RING).flag("shard-name", name))
     }
 
-    /// A process that leads, or waits to.
+    /// A process without shards, as leader or standby.
     fn leader(&self, name: &str) -> Result<Controller> {
         self.controller(name, CONTROLLER, |program| program)
     }
@@ -139,7 +139,7 @@ impl Seed {
         self.shoots.iter().filter(|shoot| namespaces.contains(&shoot.namespace))
     }
 
-    /// Asks for a reconcile of these Workers.
+    /// Requests a reconcile of these Workers.
     async fn ask(&self, namespaces: &BTreeSet<String>) -> Result<()> {
         try_join_all(self.shoots_of(namespaces).map(|shoot| shoot.change_worker(|_| {}))).await.map(drop)
     }
@@ -152,8 +152,9 @@ impl Seed {
         self.shoots.iter().map(|shoot| shoot.namespace.clone()).collect()
     }
 
-    /// Waits until each Worker has one of these shards, each of them has some, and none is on its way to another. On a busy machine
-    /// a shard may be left out at first; which Workers it has does not depend on that, as their names are the same in each run.
+    /// Waits until each Worker is assigned to one of these shards, each shard has some, and none is being drained. On a
+    /// busy machine a shard may get no Workers at first. The final assignment does not depend on that, because names
+    /// are the same in each run.
     async fn assigned_to(&self, shards: &[&str]) -> Result<()> {
         eventually(SOON, &format!("all Workers are assigned to {shards:?}"), async || {
             let owned: BTreeMap<&str, BTreeSet<String>> =
@@ -170,8 +171,8 @@ impl Seed {
         .await
     }
 
-    /// Each Worker was written by the shards that have had it, one after the other: whoever has lost it wrote nothing any more
-    /// once the next one had begun.
+    /// Checks that each Worker was written by its shards one after the other: no earlier shard writes after the next
+    /// one has started.
     async fn one_writer_at_a_time(&self) -> Result<()> {
         let mut writers: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let is_write = |request: &Request| request.writes() && request.code < 400 && SHARDS.contains(&&*request.user);
@@ -191,8 +192,8 @@ impl Seed {
     }
 }
 
-/// A request of which the API server does not find out whose it is, as it happens to a process that is killed while it asks: the
-/// audit log has no user for it.
+/// An unauthenticated request, for which the audit log has no user. This also happens if a process is killed during a
+/// request.
 async fn ask_as_nobody(control_plane: &ControlPlane) -> Result<()> {
     let mut config = control_plane.config(ADMIN).await?;
     config.auth_info.token = Some("nobody's".to_owned().into());
@@ -225,7 +226,7 @@ async fn four_shards_share_a_seed_and_no_worker_has_two_writers() -> Result<()> 
     seed.control_plane.stop().await
 }
 
-/// As in an upgrade, the new processes come before the old one goes.
+/// As in an upgrade, the new processes start before the old one ends.
 async fn instead_of_a_leader(seed: &Seed) -> Result<Vec<Controller>> {
     let leader = seed.leader("before")?;
     leader.ready("ready\n").await?;
@@ -241,7 +242,7 @@ async fn instead_of_a_leader(seed: &Seed) -> Result<Vec<Controller>> {
     Ok(shards)
 }
 
-/// And the other way round: who leads waits until the last shard is gone, and needs no label.
+/// The reverse: the leader waits until the last shard has ended, and needs no label.
 async fn a_leader_goes_on(seed: &Seed, shards: Vec<Controller>) -> Result<()> {
     let leader = seed.leader("after")?;
     leader.ready("standing by").await?;
@@ -257,7 +258,7 @@ async fn a_leader_goes_on(seed: &Seed, shards: Vec<Controller>) -> Result<()> {
     last.gone().await
 }
 
-/// Some Workers are drained while operations on them go on, and none is lost.
+/// Some Workers are drained during their operations, and none is lost.
 #[allow(clippy::print_stdout, reason = "the figures are for docs/reliability.md")]
 async fn a_fifth_joins(seed: &Seed, shards: &mut Vec<Controller>) -> Result<()> {
     seed.ask(&seed.all()).await?;
@@ -295,7 +296,7 @@ async fn one_is_killed(seed: &Seed, shards: &mut Vec<Controller>) -> Result<()> 
     seed.one_writer_at_a_time().await
 }
 
-/// It wakes with requests that it would answer, after others have done so.
+/// It resumes with pending requests, after another shard has processed them.
 async fn one_is_suspended(seed: &Seed, shards: &mut Vec<Controller>) -> Result<()> {
     let orphans = seed.owners.of(SHARDS[1]);
     let suspended = shards.remove(0);
@@ -314,7 +315,7 @@ async fn one_is_suspended(seed: &Seed, shards: &mut Vec<Controller>) -> Result<(
     seed.succeeded(&orphans).await
 }
 
-/// Its lease is released: nobody waits for its end.
+/// It releases its lease, so no other shard waits for its expiry.
 #[allow(clippy::print_stdout, reason = "the figures are for docs/reliability.md")]
 async fn one_is_stopped(seed: &Seed, shards: &mut Vec<Controller>) -> Result<()> {
     let orphans = seed.owners.of(SHARDS[2]);

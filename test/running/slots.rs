@@ -1,4 +1,4 @@
-//! A slow API server: writes of different Workers do not wait for each other.
+//! A slow API server: writes for different Workers do not wait for each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,22 +12,22 @@ use test_support::cluster::{ControlPlane, FAKER, Faker};
 use test_support::proxy::Treatment;
 use test_support::shoot::Shoot;
 
-/// What each write takes.
+/// Duration of each write.
 const WRITE: Duration = Duration::from_secs(2);
-/// For all Workers; the rest is what a busy machine adds.
+/// Time limit for all Workers, sufficient for a busy machine.
 const DEADLINE: Duration = Duration::from_secs(240);
 
-/// What came of it.
+/// The results.
 struct Figures {
-    /// Until all Workers were done.
+    /// Duration until all Workers were reconciled.
     took: Duration,
-    /// Most Workers with a write under way at the same time.
+    /// Maximum number of Workers with concurrent writes.
     most_writing: usize,
-    /// Most memory of the controller in MiB.
+    /// Peak memory of the controller in MiB.
     memory: f64,
 }
 
-/// Creates so many Workers while each write takes its time.
+/// Creates this many Workers with slow writes.
 async fn create(count: usize) -> Result<Figures> {
     let control_plane = ControlPlane::start().await?;
     let _machines = Faker::start(control_plane.client(FAKER).await?, None, Duration::ZERO);

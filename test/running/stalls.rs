@@ -1,5 +1,5 @@
-//! Where an answer stops: a request whose answer stops on its way does not hold its slot for ever, Workers to which nothing
-//! happens go on, and a leader that gets no answers any more hands over although its lease is renewed.
+//! Stalled responses: a request whose response stalls does not occupy its slot forever, unaffected Workers continue,
+//! and a leader without responses hands over although its lease is renewed.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,14 +13,14 @@ use test_support::cluster::{CONTROLLER, ControlPlane, FAKER, Faker, Program, eve
 use test_support::proxy::{Call, Proxy, Treatment};
 use test_support::shoot::Shoot;
 
-/// Reconciles at the same time, by default.
+/// Default number of concurrent reconciles.
 pub(crate) const SLOTS: usize = 6;
-/// An answer is waited for so long; the rest is what a busy machine adds.
+/// Request timeout; the rest is for busy machines.
 const AFTER_A_STALL: Duration = Duration::from_secs(30 + 60);
-/// A leader without answers gives up after twice that time.
+/// A leader without responses gives up after twice that time.
 const GIVEN_UP: Duration = Duration::from_secs(2 * 30 + 60);
 
-/// A controller whose requests go through a proxy.
+/// Starts a controller whose requests pass through a proxy.
 pub(crate) async fn start(
     control_plane: &ControlPlane,
     name: &str,
@@ -40,7 +40,7 @@ pub(crate) async fn start(
     Ok((controller, proxy))
 }
 
-/// Makes the Cluster of each shoot stop on its way. Returns whose was asked for.
+/// Stalls reads of the shoots' Clusters. Returns the requested ones.
 fn stall_clusters(proxy: &Proxy, shoots: &[Shoot], stall: &Treatment) -> Arc<Mutex<BTreeSet<String>>> {
     let paths: BTreeSet<String> = shoots
         .iter()
@@ -113,7 +113,7 @@ async fn a_leader_without_answers_gives_its_lease_to_another() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     let _machines = Faker::start(control_plane.client(FAKER).await?, None, Duration::ZERO);
     let namespace = control_plane.namespace("extension").await?;
-    // A lease that would last for the whole test, were it not given away.
+    // The lease would last for the whole test unless released.
     let elected = |program: Program| {
         let program = program.flag("leader-election-namespace", &namespace);
         program.flag("leader-election-lease-seconds", "900")

@@ -1,5 +1,5 @@
-//! What the Go extension has left is seen as it is: by a shadow that may only read, by `takeover check`, and by the controller
-//! that takes it over. Then the Go extension would find its own templates again.
+//! The Go extension's objects are compared by a read-only shadow and by `takeover check`, and taken over by the
+//! controller. Afterwards, the Go extension would find its own templates again.
 
 use std::path::Path;
 use std::process::Output;
@@ -15,14 +15,14 @@ use test_support::left_by_go::left_by_go;
 use test_support::measured::cases::find;
 use test_support::shoot::{Kind, SOON, Shoot};
 
-/// A Worker with three pools in four places.
+/// A Worker with three pools and four machine deployments.
 const CASE: &str = "azure/pools-zones/priorities";
-/// Namespace and technical id in it.
+/// Its namespace and technical id.
 const NAMESPACE: &str = "shoot--core--prod";
-/// Name of its Worker.
+/// The Worker's name.
 const WORKER: &str = "prod";
 
-/// What a shadow may do: read.
+/// A shadow only needs read permissions.
 fn permissions_of_a_shadow() -> Value {
     let read = ["get", "list", "watch"];
     json!([
@@ -33,12 +33,12 @@ fn permissions_of_a_shadow() -> Value {
     ])
 }
 
-/// A seed with the Worker as the Go extension has left it.
+/// A seed with the Worker as left by the Go extension.
 async fn seed(control_plane: &ControlPlane, prefix: &str, change: impl FnOnce(&mut Value)) -> Result<Shoot> {
     seed_of(CASE, control_plane, prefix, change).await.map(|(shoot, _)| shoot)
 }
 
-/// The same of any case; returns the objects that the Go extension has written as well.
+/// Same as [`seed`] for any case. Also returns the Go extension's objects.
 async fn seed_of(
     case: &str,
     control_plane: &ControlPlane,
@@ -62,7 +62,7 @@ async fn seed_of(
     Ok((shoot, written))
 }
 
-/// The Go extension says that it is done.
+/// The Go extension writes a successful operation.
 async fn answer(shoot: &Shoot, mut status: Value) -> Result<()> {
     let worker = shoot.get(Kind::Worker, WORKER).await?.context("no Worker")?;
     status["observedGeneration"] = worker["metadata"]["generation"].clone();
@@ -73,13 +73,13 @@ async fn answer(shoot: &Shoot, mut status: Value) -> Result<()> {
     Ok(())
 }
 
-/// Another Worker, to which the Go extension answers that it is done although it has changed nothing.
+/// Changes the Worker. The Go extension reports success without changing anything.
 async fn set_spec(shoot: &Shoot, spec: &Value) -> Result<()> {
     shoot.change(Kind::Worker, WORKER, |worker| worker["spec"] = spec.clone()).await?;
     answer(shoot, json!({})).await
 }
 
-/// Waits until the metrics have these lines.
+/// Waits until the metrics contain these lines.
 async fn measured(shadow: &Controller, lines: &[&str]) -> Result<()> {
     eventually(SOON, &format!("the metrics of the shadow say {lines:?}"), async || {
         let metrics = shadow.metrics().await?;
@@ -103,7 +103,7 @@ async fn check_all(kubeconfig: &Path, options: &[&str]) -> Result<Output> {
     command.output().await.context("takeover check")
 }
 
-/// What machine-controller-manager looks at, and what machines are made of.
+/// The parts of objects that affect machine-controller-manager and machines.
 async fn substance(shoot: &Shoot) -> Result<Vec<Value>> {
     let mut objects = Vec::new();
     for kind in [Kind::MachineDeployment, Kind::MachineClass, Kind::ClassSecret] {
@@ -126,7 +126,7 @@ async fn what_the_go_extension_has_left_is_taken_over_without_a_new_template() -
     ensure!(left.len() > 8, "{} objects", left.len());
     let kubeconfig = control_plane.kubeconfig_file(CONTROLLER)?;
 
-    // The shadow sees no difference.
+    // The shadow finds no differences.
     let shadow = Controller::start(&control_plane, "shadow", RESTRICTED, |program| program.arg("--shadow"))?;
     shadow.ready("ready\n").await?;
     let nothing = [
@@ -141,7 +141,7 @@ async fn what_the_go_extension_has_left_is_taken_over_without_a_new_template() -
     let shown = String::from_utf8_lossy(&checked.stdout);
     ensure!(checked.status.code() == Some(0) && shown.contains("No node would roll"), "{checked:?}");
 
-    // A seeded difference is reported by name, place and cause.
+    // An injected difference is reported with name, path and cause.
     let spec = shoot.get(Kind::Worker, WORKER).await?.context("no Worker")?["spec"].take();
     let mut other = spec.clone();
     other["pools"][0]["volume"]["size"] = json!("99Gi");
@@ -173,12 +173,12 @@ async fn what_the_go_extension_has_left_is_taken_over_without_a_new_template() -
     );
     let checked = check(&kubeconfig, &shoot.namespace, &["-o", "json"]).await?;
     let shown: Value = serde_json::from_slice(&checked.stdout).with_context(|| format!("{checked:?}"))?;
-    // A pool has gone from the Worker.
+    // A pool was removed from the Worker.
     ensure!(checked.status.code() == Some(6), "{checked:?}");
     ensure!(shown["rolls"][0]["pool"] == "a" && shown["rolls"][0]["differences"][0] == place, "{}", shown["rolls"]);
     ensure!(shown["permissions"]["missing"] == json!([]), "{}", shown["permissions"]);
 
-    // The controller may more than the shadow.
+    // The controller needs more permissions than the shadow.
     let refused = check(&kubeconfig, &shoot.namespace, &["--as", RESTRICTED]).await?;
     let shown = String::from_utf8_lossy(&refused.stdout);
     ensure!(
@@ -193,7 +193,7 @@ async fn what_the_go_extension_has_left_is_taken_over_without_a_new_template() -
     shadow.process.stop(Duration::from_secs(10)).await?;
     ensure!(substance(&shoot).await? == left, "the shadow has written");
 
-    // Ours takes over: it writes its annotation, and nothing that anybody else looks at.
+    // This controller takes over: it writes its annotation, and nothing that other programs read.
     let before = shoot.get(Kind::Worker, WORKER).await?;
     let ours = Controller::start(&control_plane, "ours", CONTROLLER, |program| program)?;
     ours.ready("ready\n").await?;
@@ -201,13 +201,13 @@ async fn what_the_go_extension_has_left_is_taken_over_without_a_new_template() -
     ensure!(shoot.get(Kind::Worker, WORKER).await? == before, "the Worker is written before anything is asked");
     taken_over(&shoot).await?;
     ours.process.stop(Duration::from_secs(10)).await?;
-    // The Go extension would write what it has written before: nothing of that has changed.
+    // The Go extension would write the same values as before, because none have changed.
     ensure!(substance(&shoot).await? == left, "something was written anew");
     an_unreadable_object_is_reported_and_stops_no_other(&control_plane, &shoot, &kubeconfig).await?;
     control_plane.stop().await
 }
 
-/// The log of a shadow without a difference, as its file shows it: no line per Worker, and no colours.
+/// Without differences, the shadow's log contains no line per Worker, and no colours.
 async fn one_summary_and_no_line_of_a_worker_that_is_the_same(shadow: &Controller, shoot: &Shoot) -> Result<()> {
     let log = async || {
         let log = std::fs::read_to_string(shadow.process.log())?;
@@ -221,7 +221,7 @@ async fn one_summary_and_no_line_of_a_worker_that_is_the_same(shadow: &Controlle
     Ok(())
 }
 
-/// Waits until the controller knows all Workers that were there: until it has answered a later one.
+/// Waits until the controller has observed all existing Workers, because it has reconciled a later one.
 async fn all_workers_are_known(control_plane: &ControlPlane) -> Result<()> {
     let later = Shoot::new(control_plane, "later").await?;
     later.create(|_| {}).await?;
@@ -235,7 +235,7 @@ async fn all_workers_are_known(control_plane: &ControlPlane) -> Result<()> {
     later.gone().await
 }
 
-/// Durations are plain text to the resource definitions, so the API server lets these through.
+/// The custom resource definitions accept any string as a duration.
 async fn an_unreadable_object_is_reported_and_stops_no_other(
     control_plane: &ControlPlane,
     shoot: &Shoot,
@@ -296,7 +296,7 @@ async fn an_unreadable_object_is_reported_and_stops_no_other(
     let shown: Value = serde_json::from_slice(&previewed.stdout).with_context(|| format!("{previewed:?}"))?;
     ensure!(previewed.status.code() == Some(3) && shown["total"]["findings"]["error"] == 2, "{previewed:?}");
 
-    // A Worker that rolls is named although others can't be compared.
+    // A Worker that rolls is reported although others cannot be compared.
     let spec = shoot.get(Kind::Worker, WORKER).await?.context("no Worker")?["spec"].take();
     let mut other = spec.clone();
     other["pools"][0]["volume"]["size"] = json!("99Gi");
@@ -307,7 +307,7 @@ async fn an_unreadable_object_is_reported_and_stops_no_other(
     Ok(())
 }
 
-/// Asks for a reconcile, and waits until each machine deployment has our annotation.
+/// Requests a reconcile, and waits until each machine deployment has this controller's annotation.
 async fn taken_over(shoot: &Shoot) -> Result<()> {
     let request = json!({"metadata": {"annotations": {"gardener.cloud/operation": "reconcile"}}});
     shoot.api(Kind::Worker).patch(WORKER, &PatchParams::default(), &Patch::Merge(request)).await?;
@@ -322,7 +322,7 @@ async fn taken_over(shoot: &Shoot) -> Result<()> {
     .await
 }
 
-/// What differs most from each other: zones, updates in place, volumes, settings, another provider.
+/// Very different cases: zones, in-place updates, volumes, settings, other providers.
 const THERE_AND_BACK: [&str; 14] = [
     "azure/pools-zones/priorities",
     "azure/in-place/auto-image-version",
@@ -405,7 +405,7 @@ async fn writes_of_the_go_extension_after_the_takeover_change_nothing() -> Resul
     control_plane.stop().await
 }
 
-/// The generation of each machine deployment. It grows with each change of its spec, and so of its template.
+/// Generations of machine deployments, which increase with each change of their spec.
 async fn generations(shoot: &Shoot) -> Result<Vec<(String, i64)>> {
     let deployments = shoot.list(Kind::MachineDeployment).await?.into_iter();
     let of = |deployment: Value| {
@@ -415,8 +415,8 @@ async fn generations(shoot: &Shoot) -> Result<Vec<(String, i64)>> {
     deployments.map(|deployment| of(deployment).context("a deployment without a generation")).collect()
 }
 
-/// Writes what the Go extension has written for the case over what is there now: members of the spec are replaced one by
-/// one, labels and annotations of others stay (docs/contract.md#machinedeployments). Nothing may come of it.
+/// Writes the Go extension's objects of the case over the current ones: members of the spec are replaced individually,
+/// and labels and annotations of others stay (docs/contract.md#machinedeployments). Nothing may change.
 async fn write_as_go_does(shoot: &Shoot, written: &Value) -> Result<()> {
     let kind = match written["kind"].as_str() {
         Some("MachineDeployment") => Kind::MachineDeployment,

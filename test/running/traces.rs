@@ -1,4 +1,4 @@
-//! Traces of what is done for a Worker, as a collector gets them; and a collector that does not answer.
+//! Traces of reconciles as received by a collector, and a collector that does not respond.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,15 +18,15 @@ use crate::controller::Controller;
 use test_support::cluster::{CONTROLLER, ControlPlane, eventually};
 use test_support::shoot::{SOON, Shoot};
 
-/// What stands in the Secrets of the shoot (test/live/shoot.yaml).
+/// Secrets of the shoot (test/live/shoot.yaml).
 const SECRETS: [&str; 2] = ["clientsecret-of-the-live-tests", "userdata-of-the-live-tests"];
 
-/// Bodies of the requests that a collector got.
+/// Request bodies that a collector received.
 #[derive(Clone, Default)]
 struct Collector(Arc<Mutex<Vec<Bytes>>>);
 
 impl Collector {
-    /// Takes spans over HTTP. Returns its address as well.
+    /// Receives spans over HTTP. Also returns its URL.
     async fn start() -> Result<(Self, String)> {
         let collector = Self::default();
         let take = async |State(collector): State<Self>, body: Bytes| collector.bodies(|bodies| bodies.push(body));
@@ -76,7 +76,7 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("config.yaml");
     std::fs::write(&file, format!("otlp-endpoint: {address}\n"))?;
-    // What is logged has nothing to do with what is traced.
+    // The log level does not affect traces.
     let controller = Controller::start(&control_plane, "traced", CONTROLLER, |program| {
         program.flag("config", &file).flag("log-level", "error").env("OTEL_BSP_SCHEDULE_DELAY", "200")
     })?;
@@ -129,7 +129,7 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
         ensure!(!collector.bodies(|bodies| bodies.iter().any(contains_it)), "{secret} was sent");
     }
 
-    // The last spans are sent when the process ends, even if the next batch were far away.
+    // The last spans are sent when the process ends, even if the next batch is not due.
     controller.process.stop(Duration::from_secs(10)).await?;
     let slow = Controller::start(&control_plane, "last-words", CONTROLLER, |program| {
         program.env("OTEL_EXPORTER_OTLP_ENDPOINT", &address).env("OTEL_BSP_SCHEDULE_DELAY", "3600000")
@@ -144,7 +144,7 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
     let reconciles = last[before..].iter().filter(|span| span.name == "reconcile").count();
     ensure!(reconciles > 0, "nothing was sent at the end");
 
-    // One that takes connections and never answers holds up neither the work nor the end.
+    // A collector that accepts connections and never responds delays neither the work nor the exit.
     let silent = TcpListener::bind(("127.0.0.1", 0)).await?;
     let address = format!("http://reader:planted-password@{}", silent.local_addr()?);
     let patient = Controller::start(&control_plane, "silent", CONTROLLER, |program| {
@@ -158,7 +158,8 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
     let status = patient.process.wait(SOON).await?;
     let took = began.elapsed();
     ensure!(status.success(), "{status}\n{}", patient.process.last_lines(15));
-    // The process ends within a second; the rest is what a busy machine adds. A request to a collector may take five.
+    // The process ends within a second; the rest is for busy machines. The timeout of a request to a collector is five
+    // seconds.
     ensure!(took < Duration::from_secs(4), "it took {took:?}");
     let log = std::fs::read_to_string(patient.process.log())?;
     ensure!(log.contains("the last spans are lost"), "{log}");

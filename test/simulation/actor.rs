@@ -1,4 +1,4 @@
-//! How actors read and write: at once, without a network between.
+//! Reads and writes of actors, which bypass the network and take effect immediately.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::api_server::store::{Object, Part};
 use crate::network::Network;
 use crate::signal::Listener;
 
-/// Somebody who reads and writes in one namespace.
+/// A client with a name that reads and writes in one namespace.
 #[derive(Clone)]
 pub(crate) struct Actor {
     network: Network,
@@ -23,12 +23,12 @@ impl Actor {
         Self { network: network.clone(), author, namespace }
     }
 
-    /// Keeps what is noteworthy.
+    /// Adds a note to the trace.
     pub(crate) fn note(&self, what: impl Into<String>) {
         self.network.trace.note(self.author, what);
     }
 
-    /// Tells of each write.
+    /// Notifies about each write.
     pub(crate) fn writes(&self) -> Listener {
         self.network.server.writes()
     }
@@ -43,12 +43,12 @@ impl Actor {
         self.network.server.store().get(kind, self.within(kind), name).ok()
     }
 
-    /// Creates an object; nothing where there is one.
+    /// Creates an object unless it exists.
     pub(crate) fn create(&self, kind: &'static Kind, object: Value) {
         self.written(|actor| drop(actor.network.server.store().create(actor.author, kind, actor.within(kind), object)));
     }
 
-    /// Changes an object; nothing where there is none.
+    /// Changes an object if it exists.
     pub(crate) fn change(&self, kind: &'static Kind, name: &str, change: impl FnOnce(&mut Value)) {
         self.change_part(kind, name, Part::All, change);
     }
@@ -69,7 +69,7 @@ impl Actor {
         });
     }
 
-    /// Adds a finalizer, or takes it off.
+    /// Adds or removes a finalizer.
     pub(crate) fn set_finalizer(&self, kind: &'static Kind, object: &Value, finalizer: &str, is_set: bool) {
         let has = has_finalizer(object, finalizer);
         if has == is_set {

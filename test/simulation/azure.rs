@@ -1,4 +1,4 @@
-//! Azure, as far as pools depend on it: the scale sets of non-zonal pools.
+//! A fake Azure for the dependencies of pools: the scale sets of non-zonal pools.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ use crate::documents::Documents;
 use crate::gardenlet::Gardenlet;
 use crate::random::Random;
 
-/// Instead of the addresses of Azure.
+/// Replaces Azure's URLs.
 const ADDRESS: &str = "http://azure";
-/// How long operations of Azure take.
+/// Durations of Azure's operations.
 const PACES: [Operations; 3] = [
     Operations::AtOnce,
     Operations::Polled { times: 1, retry_after: 1 },
     Operations::Polled { times: 3, retry_after: 3 },
 ];
 
-/// Azure, asked by the network of a life.
+/// Connects to Azure through the simulated network.
 struct ByNetwork;
 
 impl CloudFactory for ByNetwork {
@@ -77,7 +77,7 @@ fn asked(request: &Request) -> anyhow::Result<reqwest::Request> {
     Ok(asked)
 }
 
-/// The resource group of the shoot.
+/// The shoot's resource group.
 pub(crate) struct Azure {
     router: Router,
     group: Group,
@@ -122,7 +122,7 @@ impl Dependency for Azure {
         }
     }
 
-    /// The region has more fault domains, or fewer.
+    /// Changes the region's number of fault domains.
     fn change(&self, gardenlet: &Gardenlet, random: &Random) {
         let count = 1 + random.below(3);
         gardenlet.change_cluster(|cluster| {

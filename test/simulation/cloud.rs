@@ -1,11 +1,11 @@
-//! The cloud that machines are made at: what goes wrong there.
+//! Failures of the cloud that runs the machines.
 
 use std::sync::{Arc, Mutex};
 
 use crate::network::locked;
 use crate::random::Random;
 
-/// What the cloud does to machines. Clones are the same.
+/// How the cloud treats machines. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Cloud {
     random: Random,
@@ -24,8 +24,8 @@ impl Cloud {
         Self { random, state: Arc::default() }
     }
 
-    /// From now on it has no room for machines, or can't delete any, or machine-controller-manager overlooks so many of a thousand
-    /// new classes.
+    /// Sets whether creating and deleting machines fails, and how many of a thousand new classes
+    /// machine-controller-manager overlooks.
     pub(crate) fn set(&self, refuses_machines: bool, refuses_deletions: bool, overlooks: u64) {
         *locked(&self.state) = State { refuses_machines, refuses_deletions, overlooks };
     }
@@ -34,7 +34,7 @@ impl Cloud {
         *locked(&self.state)
     }
 
-    /// Why a VM can't be made or deleted.
+    /// Why a VM cannot be created or deleted.
     pub(crate) fn error(&self, deletes: bool) -> Option<&'static str> {
         let state = self.state();
         match deletes {

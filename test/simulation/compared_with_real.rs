@@ -1,6 +1,7 @@
-//! The API server of the simulation beside the real kube-apiserver: random scripts of requests go to both, and each answer and each
-//! event of a watch has to be the same but for uids, times, texts of refusals and the numbers of versions. A number counts by when it
-//! was seen first, so that what writes nothing makes no version on either side.
+//! Compares the simulated API server with the real kube-apiserver. Random scripts of requests are sent to both. All
+//! responses and watch events must be equal except for uids, times, error texts and resource versions. Resource
+//! versions are numbered in order of first appearance, so a request without effect must not create a version on either
+//! side.
 
 use std::collections::BTreeMap;
 
@@ -19,26 +20,26 @@ use crate::api_server::request::Request;
 use crate::api_server::{Answer, ApiServer};
 use crate::random::Random;
 
-/// Scripts, how many go side by side, and requests of each.
+/// Number of scripts, concurrent scripts, and requests per script.
 const SCRIPTS: u64 = 120;
 const SIDE_BY_SIDE: usize = 20;
 const REQUESTS: u64 = 80;
-/// What scripts are about.
+/// Kinds used in scripts.
 const KINDS: [&Kind; 8] =
     [&WORKER, &MACHINE_CLASS, &MACHINE_SET, &MACHINE, &MACHINE_DEPLOYMENT, &SECRET, &LEASE, &DEPLOYMENT];
 const NAMES: [&str; 3] = ["one", "two", "three"];
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
 const JSON_PATCH: &str = "application/json-patch+json";
-/// Which version, uid or page a request names: each side has its own.
+/// Placeholders for resource versions, uids and page tokens, which differ between the sides.
 const NEWEST: &str = "newest";
 const OLD: &str = "old";
 const WRONG: &str = "wrong";
 const NEXT_PAGE: &str = "NEXT_PAGE";
-/// A watch of the real one lasts so many seconds; all of a script go side by side.
+/// The real watch takes this many seconds. All watches of a script run concurrently.
 const WATCH: &str = "watch=true&allowWatchBookmarks=true&timeoutSeconds=4";
 
-/// A request in which uids, versions and pages stand by name.
+/// A request with placeholders for uids, resource versions and page tokens.
 #[derive(Clone)]
 struct Step {
     kind: &'static Kind,
@@ -52,7 +53,7 @@ struct Step {
 }
 
 impl Step {
-    /// Reads objects of a kind, or one.
+    /// Reads one object, or lists a kind.
     fn read(kind: &'static Kind, name: Option<&'static str>, query: &str) -> Self {
         let (subresource, content_type) = ("", JSON);
         let query = query.to_owned();
@@ -97,7 +98,7 @@ impl Step {
                 if random.happens(500) {
                     return metadata;
                 }
-                // What need not be there is removed.
+                // Removes a member that may not exist.
                 let body = json!([test, change("/status", status(random, kind)), change("/status/gone", json!({})),
                                   {"op": "remove", "path": "/status/gone"}]);
                 Self { subresource: "status", body, ..metadata }
@@ -110,7 +111,8 @@ impl Step {
                 Self { method: "PATCH", subresource: "status", content_type: MERGE, body, ..base }
             }
             11 => {
-                // The same number again would be a write all the same: of managed fields, which the simulation has not.
+                // Even an unchanged number would be a write in the real server, because of managed fields, which the
+                // simulation lacks.
                 let mut body = json!({"spec": {"replicas": 3 + random.below(1_000_000)}});
                 if random.happens(500) {
                     body["metadata"]["resourceVersion"] = json!(which);
@@ -127,20 +129,20 @@ impl Step {
     }
 }
 
-/// One of both servers, with what it has answered.
+/// One of the servers, with the values learnt from its responses.
 #[derive(Default)]
 struct Side {
     namespace: String,
-    /// All versions of an object that were seen, the newest last, by kind and name; and its uid.
+    /// Observed resource versions by kind and name, newest last, and the current uid.
     versions: BTreeMap<(&'static str, String), Vec<String>>,
     uids: BTreeMap<(&'static str, String), String>,
-    /// Where the list of a kind goes on.
+    /// Continue tokens of lists by kind.
     pages: BTreeMap<&'static str, String>,
-    /// Versions in the order in which they were seen.
+    /// Resource versions in order of first appearance.
     order: Vec<String>,
 }
 
-/// What is compared of an answer.
+/// The compared parts of a response.
 #[derive(Debug, PartialEq)]
 struct Compared {
     code: u16,
@@ -164,7 +166,7 @@ impl Side {
         Request { method, path, query, content_type, only_metadata: step.only_metadata, body }
     }
 
-    /// The body with the versions and uids of this side.
+    /// Fills placeholders with this side's resource versions and uids.
     fn filled(&self, step: &Step, mut body: Value) -> Value {
         let name = step.name.or_else(|| body["metadata"]["name"].as_str()).unwrap_or_default().to_owned();
         let key = (step.kind.kind, name);
@@ -195,7 +197,7 @@ impl Side {
         body
     }
 
-    /// What is compared, and what is learnt from it.
+    /// Normalizes a response, and learns its values.
     fn learnt(&mut self, step: &Step, code: u16, text: &str) -> Compared {
         let mut body: Value = serde_json::from_str(text).unwrap_or(Value::Null);
         if body["kind"] == "Status" {
@@ -239,7 +241,7 @@ impl Side {
         if let Some(time) = metadata.get_mut("deletionTimestamp") {
             *time = json!("set");
         }
-        // A list of kinds that are built in leaves these out; what a Deployment is completed with is no matter.
+        // Lists of built-in kinds omit these members. Defaults of a Deployment are irrelevant.
         if let Some(members) = object.as_object_mut() {
             members.retain(|member, _| !["kind", "apiVersion"].contains(&member.as_str()));
             if kind == &DEPLOYMENT
@@ -252,7 +254,7 @@ impl Side {
     }
 }
 
-/// An object whose members all are in the schema of its kind: the simulation has no schemas.
+/// An object that conforms to the schema of its kind, because the simulation has no schemas.
 fn object(random: &Random, kind: &Kind, name: &str) -> Value {
     let number = random.below(3);
     let mut object = json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": {"name": name}});
@@ -273,7 +275,7 @@ fn object(random: &Random, kind: &Kind, name: &str) -> Value {
     object
 }
 
-/// What an object is about: the member that it stands in, and what stands there.
+/// The main member of a kind's objects, with its value.
 fn body(kind: &Kind, number: u64, random: &Random) -> (&'static str, Value) {
     let class = json!({"kind": "MachineClass", "name": "a"});
     let spec = match kind.kind {
@@ -302,13 +304,13 @@ fn status(random: &Random, kind: &Kind) -> Value {
     match kind.kind {
         "Worker" => json!({"observedGeneration": number}),
         "Machine" => json!({"currentStatus": {"phase": number.to_string()}}),
-        // The kinds that are built in have no zeros, and the controller writes none of theirs.
+        // Built-in kinds omit zeros, and the controller never writes their status.
         "Deployment" => json!({"replicas": number + 1}),
         _ => json!({"replicas": number}),
     }
 }
 
-/// A patch of a part of an object.
+/// A merge patch for part of an object.
 fn merge(random: &Random, kind: &Kind) -> Value {
     let number = random.below(3);
     let mut patch = match random.below(6) {
@@ -337,7 +339,7 @@ fn merge(random: &Random, kind: &Kind) -> Value {
 
 async fn asked_real(client: &Client, request: Request) -> Result<(u16, String)> {
     let query = if request.query.is_empty() { String::new() } else { format!("?{}", request.query) };
-    // Names of kinds end so in paths, and those of objects don't.
+    // Plurals of kinds end with `s`, but names of objects do not.
     let of_list = request.path.ends_with('s');
     let accepted = match (request.only_metadata, of_list) {
         (false, _) => JSON,
@@ -366,7 +368,7 @@ fn asked_model(server: &ApiServer, request: &Request) -> (u16, String) {
     }
 }
 
-/// The events of a watch as they are compared. Bookmarks come when an API server likes, but for the one after the beginning.
+/// Normalized watch events. Omits bookmarks, whose timing varies, except the one after the initial events.
 fn events(side: &mut Side, kind: &'static Kind, (code, text): (u16, String)) -> Vec<Value> {
     let events = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let end_of_list = |event: &Value| event["object"]["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true";
@@ -383,11 +385,11 @@ fn events(side: &mut Side, kind: &'static Kind, (code, text): (u16, String)) -> 
     [vec![json!(code)], events.collect()].concat()
 }
 
-/// A script on both sides; what differs, if anything does.
+/// Runs a script on both sides and returns the first difference.
 async fn script(client: &Client, namespace: String, seed: u64) -> Result<Option<String>> {
     let random = Random::of(seed);
     let server = ApiServer::new(Timestamp::now);
-    // The real one has forgotten its first version.
+    // The real server has compacted its first revision.
     server.compact();
     let side = || Side { namespace: namespace.clone(), ..Side::default() };
     let (mut real, mut model) = (side(), side());
@@ -417,7 +419,7 @@ async fn script(client: &Client, namespace: String, seed: u64) -> Result<Option<
             )));
         }
     }
-    // From the beginning of the script, and from what is there.
+    // Watch from the beginning of the script, and with initial events.
     let queries = |start: &str| {
         let all = [
             format!("&resourceVersion={start}"),

@@ -1,4 +1,5 @@
-//! The controllers of a life: the program's own code, each as a process of its own that can be killed, cut off, and begins anew.
+//! The controllers of a life: the program's own code. Each runs as a separate process that can be killed, suspended,
+//! disconnected and restarted.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -13,15 +14,15 @@ use tokio::time::sleep;
 use crate::dependency::{Dependencies, WAY, Way};
 use crate::network::Network;
 
-/// Until a process that has ended by itself begins anew.
+/// Delay before a process that has ended is restarted.
 const RESTART: Duration = Duration::from_secs(2);
 
-/// A controller.
+/// A controller process.
 pub(crate) struct Controller {
     pub(crate) author: &'static str,
     arguments: &'static [&'static str],
     network: Network,
-    /// What pools depend on.
+    /// The cloud that pools depend on.
     dependencies: Dependencies,
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     /// How far its clock is ahead, in milliseconds.
@@ -30,7 +31,7 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    /// One that does not run yet.
+    /// A controller that is not running yet.
     pub(crate) fn new(
         network: &Network,
         author: &'static str,
@@ -41,18 +42,17 @@ impl Controller {
         Self { author, arguments, network, dependencies: None, now, ahead: Arc::default(), task: None }
     }
 
-    /// The same, where pools depend on something.
+    /// Adds a cloud that pools depend on.
     pub(crate) fn depending_on(mut self, dependencies: &Dependencies) -> Self {
         self.dependencies.clone_from(dependencies);
         self
     }
 
-    /// Sets its clock.
     pub(crate) fn set_ahead(&self, millis: i64) {
         self.ahead.store(millis, Ordering::Relaxed);
     }
 
-    /// Starts it.
+    /// Starts or restarts the process.
     pub(crate) fn start(&mut self) {
         self.kill();
         self.network.trace.note(self.author, "starts");
@@ -62,7 +62,8 @@ impl Controller {
         self.task = Some(tokio::spawn(async move {
             loop {
                 let (now, ahead) = (Arc::clone(&now), Arc::clone(&ahead));
-                // No two processes begin in the same nanosecond, and they are told apart by that.
+                // In reality, no two processes start in the same nanosecond, and their identity depends on the start
+                // time.
                 let own = SignedDuration::from_nanos(author.bytes().map(i64::from).sum());
                 let clock = move || now() + own + SignedDuration::from_millis(ahead.load(Ordering::Relaxed));
                 let connect = || network.connection(author);
@@ -83,7 +84,7 @@ impl Controller {
         }));
     }
 
-    /// Kills it: what it has sent is on its way, and nothing else is left of it.
+    /// Kills the process. Requests that it has sent still arrive.
     pub(crate) fn kill(&mut self) {
         if let Some(task) = self.task.take() {
             self.network.trace.note(self.author, "is killed");
@@ -92,7 +93,7 @@ impl Controller {
         }
     }
 
-    /// Suspends it, and lets it go on where it was after that time.
+    /// Suspends the process for this time, then resumes it.
     pub(crate) async fn suspend(&self, time: Duration) {
         self.network.trace.note(self.author, "is suspended");
         self.network.suspend(self.author);

@@ -1,6 +1,6 @@
-//! Faults that were found and mended, put back one at a time (`defects/*.patch`): seeds have to find each of them again. A patch can say
-//! in a line `Seeds: FIRST..END` which lives meet what its defect needs, or in a line `Unit tests: FILTER` which tests notice it, where no
-//! life shows it any more.
+//! Reintroduces fixed defects one at a time (`defects/*.patch`); seeds must find each of them. A patch can contain a
+//! line `Seeds: FIRST..END` with seeds that meet the conditions of its defect. If no seed finds it any more, it
+//! contains a line `Unit tests: FILTER` with the unit tests that do.
 //!
 //!     cargo test --test simulation each_defect_is_found -- --ignored --nocapture
 //!     DEFECT=late_answer cargo test --test simulation each_defect_is_found -- --ignored --nocapture
@@ -15,15 +15,15 @@ use test_support::repository;
 
 use crate::BREAKS;
 
-/// Ends the line of a unit test that fails.
+/// Suffix of a failed unit test's line.
 const FAILS: &str = " ... FAILED";
 
-/// Seconds within which seeds have to find a defect.
+/// Time limit in seconds for seeds to find a defect.
 fn most() -> String {
     env::var("UNTIL_VIOLATION").unwrap_or_else(|_| "600".to_owned())
 }
 
-/// The patches, in the order of their names; only that of `DEFECT` where it is set.
+/// The patches in order of their names, or only that of `DEFECT`.
 fn patches() -> Result<Vec<(String, PathBuf)>> {
     let wanted = env::var("DEFECT").ok();
     let mut patches = Vec::new();
@@ -40,7 +40,7 @@ fn patches() -> Result<Vec<(String, PathBuf)>> {
 }
 
 fn apply(folder: &Path, arguments: &[&str], patch: &Path) -> Result<()> {
-    // A copy inside of the repository is no part of it, or git would leave out everything.
+    // The copy may be inside the repository, where git would ignore the patch's files without this.
     let applied = Command::new("git")
         .arg("apply")
         .args(arguments)
@@ -52,7 +52,7 @@ fn apply(folder: &Path, arguments: &[&str], patch: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A copy of what is in the repository; what is the same already stays, so that little is built anew.
+/// Copies the repository. Skips equal files, so that cargo rebuilds little.
 fn copy(to: &Path) -> Result<()> {
     let listed = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -60,7 +60,7 @@ fn copy(to: &Path) -> Result<()> {
         .output()?;
     for file in String::from_utf8(listed.stdout)?.split_terminator('\0') {
         let (from, to) = (repository().join(file), to.join(file));
-        // A file may be listed that was deleted since.
+        // git may list a file that has been deleted.
         let Ok(content) = fs::read(&from) else { continue };
         if fs::read(&to).ok().is_none_or(|there| there != content) {
             fs::create_dir_all(to.parent().context("a file is in a folder")?)?;
@@ -70,9 +70,9 @@ fn copy(to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What finds a defect.
+/// How a defect is found.
 enum Finder {
-    /// Lives: the first of all ranges, or those of the seeds that the patch names.
+    /// By lives: the default seeds of all themes, or the seeds that the patch specifies.
     Lives(Option<String>),
     UnitTests(String),
 }
@@ -84,7 +84,8 @@ impl Finder {
         Ok(named("Unit tests: ").map_or_else(|| Self::Lives(named("Seeds: ")), Self::UnitTests))
     }
 
-    /// Builds the copy, and finds the defect in it: the line of the output that names it, and after how long. `None` where it is not found.
+    /// Builds the copy and runs the tests. Returns the output line that reports the defect (`None` if not found) and
+    /// the duration.
     fn find(&self, tree: &Path) -> Result<(Option<String>, Duration)> {
         let (target, tests, seeds, line): (&[&str], Vec<&str>, _, _) = match self {
             Self::Lives(seeds) => {
@@ -99,7 +100,7 @@ impl Finder {
     }
 }
 
-/// What a test of the copy prints, which passes, or fails with that line.
+/// Runs a test of the copy and returns its output. The test must pass or print that line.
 fn cargo_test(tree: &Path, seeds: Option<&str>, more: &[&str], line: &str) -> Result<String> {
     let mut cargo = Command::new(env!("CARGO"));
     let cargo = cargo
@@ -107,7 +108,7 @@ fn cargo_test(tree: &Path, seeds: Option<&str>, more: &[&str], line: &str) -> Re
         .args(more)
         .envs(seeds.map(|seeds| ("SEEDS", seeds)))
         .env("UNTIL_VIOLATION", most())
-        // Not that of the repository: cargo would take what was built here for what is built there.
+        // A separate target folder, because cargo would confuse the artifacts of copy and repository.
         .env("CARGO_TARGET_DIR", tree.with_file_name("target"))
         .current_dir(tree)
         .output()?;

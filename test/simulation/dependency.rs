@@ -1,4 +1,4 @@
-//! What pools depend on at a cloud, by the stand-ins of the other tests, and behind the network of a life.
+//! Clouds that pools depend on: the fakes of other tests, connected through the simulated network.
 
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ use crate::network::Network;
 use crate::random::Random;
 
 task_local! {
-    /// The way of a process to its cloud.
+    /// The current process's connection to its cloud.
     pub(crate) static WAY: Way;
 }
 
-/// The way of a process to a cloud.
+/// A process's connection to a cloud.
 #[derive(Clone)]
 pub(crate) struct Way {
     pub(crate) network: Network,
@@ -29,49 +29,49 @@ pub(crate) struct Way {
     pub(crate) router: Router,
 }
 
-/// A cloud at which the pools of a shoot depend on something.
+/// A cloud with resources that a shoot's pools depend on.
 pub(crate) trait Dependency: Send + Sync {
-    /// The type of Workers.
+    /// Worker type.
     fn provider(&self) -> &'static str;
 
-    /// For the controllers of these Workers: asked by [`WAY`].
+    /// Cloud clients for these Workers' controllers, which connect through [`WAY`].
     fn clouds(&self) -> &'static [&'static dyn CloudFactory];
 
-    /// What answers there.
+    /// The fake cloud's HTTP handler.
     fn router(&self) -> Router;
 
-    /// Lets pools of the shoot depend on something.
+    /// Makes pools of the shoot depend on the cloud.
     fn prepare(&self, documents: &mut Documents, random: &Random);
 
-    /// gardenlet asks for something else.
+    /// gardenlet changes what pools depend on.
     fn change(&self, gardenlet: &Gardenlet, random: &Random);
 
     /// Whether pools depend on anything.
     fn is_needed(&self, worker: &Value) -> bool;
 
-    /// Whether what is made there, or goes, takes a while.
+    /// Whether creating and deleting resources takes time.
     fn takes_a_while(&self) -> bool {
         false
     }
 
-    /// What goes on there comes to its end, also where nobody asks how it stands.
+    /// Completes running operations, even if no client polls them.
     fn complete(&self) {}
 
-    /// Names of what is there, as [`recorded`] and [`of_class`] have them.
+    /// Names of existing resources, in the form of [`recorded`] and [`of_class`].
     fn names(&self) -> Vec<String>;
 }
 
-/// What pools depend on, if on anything.
+/// The cloud that pools depend on, if any.
 pub(crate) type Dependencies = Option<Arc<dyn Dependency>>;
 
-/// What a Worker records of it.
+/// Names of dependencies that a Worker's status records.
 pub(crate) fn recorded(worker: &Value) -> Vec<&str> {
     let status = &worker["status"]["providerStatus"];
     let records = ["serverGroupDependencies", "vmoDependencies"].map(|member| status[member].as_array());
     records.into_iter().flatten().flatten().filter_map(|record| last_of_path(&record["id"])).collect()
 }
 
-/// What a machine class refers to.
+/// Name of the dependency that a machine class refers to.
 pub(crate) fn of_class(class: &Value) -> Option<&str> {
     let paths = ["/providerSpec/spec/serverGroupID", "/providerSpec/properties/machineSet/id"];
     paths.iter().find_map(|path| last_of_path(class.pointer(path)?))
@@ -81,7 +81,7 @@ fn last_of_path(id: &Value) -> Option<&str> {
     id.as_str()?.rsplit('/').next().filter(|name| !name.is_empty())
 }
 
-/// What needs that whose address ends so: a machine class that stays, or a machine.
+/// A user of the resource at this path: a machine class that is not being deleted, or a machine.
 pub(crate) fn user_of(store: &Store, path: &str) -> Option<String> {
     let name = path.rsplit('/').next();
     let [classes, machines] = [&MACHINE_CLASS, &MACHINE]

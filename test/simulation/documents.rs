@@ -1,4 +1,4 @@
-//! The objects of a shoot as gardenlet makes them: those of an example, with few machines.
+//! The objects of a shoot as gardenlet creates them, from an example with few machines.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -6,14 +6,13 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 use test_support::leaks;
 
-/// Where the shoot lives.
+/// The shoot namespace.
 pub(crate) const NAMESPACE: &str = "shoot--p--sim";
-/// The name of its Worker.
 pub(crate) const WORKER_NAME: &str = "fleet";
-/// Whose Workers there are. Pools depend on nothing at these clouds, or need not.
+/// Worker types. At these clouds, pools have no dependencies or only optional ones.
 pub(crate) const CLOUDS: [&str; 5] = ["aws", "gcp", "alicloud", "openstack", "azure"];
 
-/// What there is of a shoot.
+/// The objects of a shoot.
 #[derive(Clone)]
 pub(crate) struct Documents {
     pub(crate) worker: Value,
@@ -29,7 +28,7 @@ impl Documents {
         ALL[cloud].clone()
     }
 
-    /// Four pools, two of them like the others, each with at most so many zones, and a machine in each.
+    /// Four pools, two of them copies, each with a machine per zone and at most this many zones.
     pub(crate) fn pools(cloud: &str, most_zones: usize) -> Vec<Value> {
         let mut pools = ALL[cloud].worker["spec"]["pools"].as_array().cloned().unwrap_or_default();
         for pool in &mut pools {
@@ -40,7 +39,7 @@ impl Documents {
         pools
     }
 
-    /// The versions of the image that the first pool may have.
+    /// Versions of the first pool's image.
     pub(crate) fn images(cloud: &str) -> [&'static str; 2] {
         if cloud == "azure" { ["1992.3.0", "1992.6.0"] } else { ["1877.3.0", "1877.9.0"] }
     }
@@ -68,7 +67,7 @@ fn read(cloud: &str) -> Documents {
     Documents { worker, cluster: moved(&of_kind("Cluster")), secrets: secrets.collect() }
 }
 
-/// The Secret with texts that nobody may find anywhere else.
+/// Adds texts to the Secret that must not appear anywhere else.
 fn with_secrets(mut secret: Value) -> Value {
     let [user_data, credentials] = leaks::SECRETS;
     let texts = secret["stringData"].as_object_mut().into_iter().flatten();

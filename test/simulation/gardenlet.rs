@@ -1,5 +1,5 @@
-//! gardenlet, as far as a Worker's controller can tell: it makes the Worker and what lies around it, asks for operations, waits for
-//! their ends, and moves the shoot to another seed.
+//! gardenlet, from the perspective of a Worker's controller. It creates the Worker and related objects, requests
+//! operations, waits for their completion, and moves the shoot to another seed.
 
 use std::cell::Cell;
 use std::io::Write as _;
@@ -23,25 +23,25 @@ use crate::documents::{Documents, NAMESPACE, WORKER_NAME};
 use crate::machines;
 use crate::rules::is_of_class;
 
-/// What the annotation of a request is called, and that with its time.
+/// The operation annotation, and the annotation with its timestamp.
 const OPERATION: &str = "gardener.cloud/operation";
 const TIMESTAMP: &str = "gardener.cloud/timestamp";
-/// The annotation of a Shoot that goes whatever is left of it.
+/// The annotation of a Shoot that is deleted by force, regardless of remaining resources.
 pub(crate) const FORCED: &str = "confirmation.gardener.cloud/force-deletion";
 
-/// What a shoot that moves has here of its machines.
+/// Machine objects that a move deletes on the old seed.
 const MACHINE_OBJECTS: [&Kind; 4] = [&MACHINE_DEPLOYMENT, &MACHINE_SET, &MACHINE, &MACHINE_CLASS];
 
-/// gardenlet at work.
+/// The simulated gardenlet.
 pub(crate) struct Gardenlet {
     actor: Actor,
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    /// When the bounds of machine deployments were published before the last request: they have to be published later.
+    /// Time of the last published bounds of machine deployments before the request. The operation must publish later.
     published: Cell<Option<i64>>,
     ignores_publication: Cell<bool>,
-    /// Whether the shoot is to move away from here, and has not yet.
+    /// Whether a migration to another seed is pending.
     migrates: Cell<bool>,
-    /// Whether the shoot has moved here, and its machines were not back when somebody last looked.
+    /// Whether the shoot was moved here and its machines were not restored at the last check.
     restores: Cell<bool>,
     mirrors_hibernation: bool,
 }
@@ -59,12 +59,12 @@ impl Gardenlet {
         }
     }
 
-    /// The Cluster also has what the Shoot says of its hibernation.
+    /// The Cluster also contains the Shoot's hibernation status.
     pub(crate) fn mirroring_hibernation(self) -> Self {
         Self { mirrors_hibernation: true, ..self }
     }
 
-    /// The Shoot tells whether it is hibernated when an operation has ended well, and the Cluster with the next one.
+    /// Updates the Shoot's hibernation status in the Cluster after a successful operation, before the next one.
     fn mirror_hibernation(&self) {
         if self.mirrors_hibernation && self.missing().is_none() {
             let is_hibernated = json!(self.is_hibernated());
@@ -74,7 +74,7 @@ impl Gardenlet {
         }
     }
 
-    /// Makes the shoot; the Worker last.
+    /// Creates the shoot's objects, the Worker last.
     pub(crate) fn create(&self, documents: &Documents) {
         self.actor.note("creates the shoot");
         let spec = json!({"replicas": 1});
@@ -93,8 +93,8 @@ impl Gardenlet {
         worker["metadata"]["annotations"][TIMESTAMP] = json!((self.now)().to_string());
     }
 
-    /// Asks for a reconcile of the Worker as `change` makes it; once more for its migration or its restoration where that has not ended
-    /// well: an API server of Gardener takes no change of the shoot until then.
+    /// Requests a reconcile of the Worker after `change`. An unfinished migration or restoration is requested again
+    /// instead, because Gardener's API server rejects changes of the shoot until it succeeds.
     pub(crate) fn request(&self, why: &str, change: impl FnOnce(&mut Value)) {
         self.mirror_hibernation();
         self.ask(why, change);
@@ -109,7 +109,7 @@ impl Gardenlet {
         } else {
             "reconcile"
         };
-        // machine-controller-manager would make machines for those that are not back.
+        // Before all machines are restored, machine-controller-manager would create new ones.
         if !self.is_hibernated() && operation == "reconcile" {
             self.scale_machine_controller(1);
         }
@@ -129,17 +129,17 @@ impl Gardenlet {
         self.restores.get()
     }
 
-    /// Whether the shoot is to move away from here, and has not yet.
+    /// Whether a migration to another seed is pending.
     pub(crate) fn is_migrating(&self) -> bool {
         self.migrates.get()
     }
 
-    /// Whether the shoot is on its way from one seed to another.
+    /// Whether a migration or restoration is in progress.
     pub(crate) fn is_moving(&self) -> bool {
         self.is_migrating() || self.is_restoring()
     }
 
-    /// What is asked for now.
+    /// The current Worker and Cluster.
     pub(crate) fn worker_and_cluster(&self) -> Option<[Arc<Object>; 2]> {
         Some([self.actor.get(&WORKER, WORKER_NAME)?, self.actor.get(&CLUSTER, NAMESPACE)?])
     }
@@ -149,12 +149,12 @@ impl Gardenlet {
         self.actor.get(&WORKER, WORKER_NAME).is_some_and(|worker| published(&worker.value).is_some())
     }
 
-    /// Changes the shoot, or what the Cluster has of its CloudProfile.
+    /// Changes the Shoot or CloudProfile in the Cluster.
     pub(crate) fn change_cluster(&self, change: impl FnOnce(&mut Value)) {
         self.actor.change(&CLUSTER, NAMESPACE, change);
     }
 
-    /// Hibernates the shoot, or wakes it up.
+    /// Hibernates the shoot or wakes it up.
     pub(crate) fn hibernate(&self, is_wanted: bool) {
         self.mirror_hibernation();
         self.actor.change(&CLUSTER, NAMESPACE, |cluster| {
@@ -168,7 +168,8 @@ impl Gardenlet {
         cluster.is_some_and(|cluster| cluster.value["spec"]["shoot"]["spec"]["hibernation"]["enabled"] == true)
     }
 
-    /// The shoot is to be deleted: the Cluster tells so some time before the Worker is. Where that is forced, nothing is deleted at the cloud.
+    /// Sets the Shoot's deletion timestamp in the Cluster, some time before the Worker's. A forced deletion deletes
+    /// nothing in the cloud.
     pub(crate) fn announce_deletion(&self, is_forced: bool) {
         let now = (self.now)().to_string();
         self.actor.change(&CLUSTER, NAMESPACE, |cluster| {
@@ -180,19 +181,19 @@ impl Gardenlet {
         });
     }
 
-    /// Whether machine-controller-manager was stopped.
+    /// Whether machine-controller-manager is scaled to zero.
     pub(crate) fn is_machine_controller_stopped(&self) -> bool {
         self.actor.get(&DEPLOYMENT, machines::NAME).is_some_and(|deployment| deployment.value["spec"]["replicas"] == 0)
     }
 
     pub(crate) fn delete(&self) {
-        // Whoever is to delete machines has to run, also where the shoot is hibernated.
+        // machine-controller-manager must run to delete machines, even if the shoot is hibernated.
         self.scale_machine_controller(1);
         self.request("delete", |_| {});
         self.actor.delete(&WORKER, WORKER_NAME);
     }
 
-    /// Asks for a migration, as often as it takes: only the move ends it.
+    /// Requests a migration, which can be repeated until the shoot moves.
     pub(crate) fn migrate(&self) {
         self.mirror_hibernation();
         self.migrates.set(true);
@@ -200,7 +201,7 @@ impl Gardenlet {
         self.actor.change(&WORKER, WORKER_NAME, |worker| self.asked(worker, "migrate"));
     }
 
-    /// Whether a migration is what was done last, and nobody holds the Worker.
+    /// Whether the last operation was a successful migration and the Worker has no finalizers.
     pub(crate) fn has_migrated(&self) -> bool {
         self.actor.get(&WORKER, WORKER_NAME).is_some_and(|worker| {
             let last = &worker.value["status"]["lastOperation"];
@@ -209,14 +210,14 @@ impl Gardenlet {
         })
     }
 
-    /// The names of the Secrets with boot scripts.
+    /// Names of the Secrets with boot scripts.
     pub(crate) fn boot_scripts(&self) -> Vec<String> {
         let secrets = self.actor.list(&SECRET);
         let own = secrets.iter().map(|secret| &secret.value).filter(|secret| !is_of_class(secret));
         own.filter(|secret| !secret["data"]["userData"].is_null()).map(|secret| name_of(secret).to_owned()).collect()
     }
 
-    /// Writes a boot script with something more in it.
+    /// Appends to a boot script.
     pub(crate) fn add_to_boot_script(&self, name: &str, addition: &str) {
         self.actor.note(format!("writes another boot script {name}"));
         self.actor.change(&SECRET, name, |secret| {
@@ -226,7 +227,7 @@ impl Gardenlet {
         });
     }
 
-    /// What is left of a shoot that is gone goes with its namespace.
+    /// Deletes the remaining objects of a deleted shoot with its namespace.
     pub(crate) fn take_away_shoot(&self) {
         self.actor.note("takes the shoot's namespace away");
         for kind in [&MACHINE_DEPLOYMENT, &MACHINE_SET, &MACHINE, &MACHINE_CLASS, &SECRET, &DEPLOYMENT, &POD] {
@@ -240,7 +241,8 @@ impl Gardenlet {
         self.actor.change(&DEPLOYMENT, machines::NAME, |deployment| deployment["spec"]["replicas"] = json!(replicas));
     }
 
-    /// Nobody holds the objects of machines any more, and what is left is to delete them, a while later. Returns what is kept of them.
+    /// Removes the finalizers of machine objects, which gardenlet deletes a while later. Returns the machine state to
+    /// restore.
     pub(crate) fn let_machines_go(&self) -> Value {
         let kept = self.kept_machines();
         self.scale_machine_controller(0);
@@ -250,8 +252,8 @@ impl Gardenlet {
         kept
     }
 
-    /// Takes everything away after a migration and makes it anew, as on another seed, with what was kept of the machines, or
-    /// what is there of them now. Nothing where the Worker is held by somebody.
+    /// Deletes everything after a migration and recreates it as on another seed, with `kept` or the current machine
+    /// state. Does nothing while the Worker has finalizers.
     pub(crate) fn move_over(&self, kept: Option<Value>) -> bool {
         let Some(moved) = self.actor.get(&WORKER, WORKER_NAME) else { return false };
         let kept = kept.unwrap_or_else(|| self.kept_machines());
@@ -294,7 +296,7 @@ impl Gardenlet {
         self.actor.delete(kind, name_of(object));
     }
 
-    /// What is kept of the machines, in the form of `status.state`.
+    /// The machine state in the form of `status.state`.
     fn kept_machines(&self) -> Value {
         let kept = |object: &Value| {
             let metadata = &object["metadata"];
@@ -318,14 +320,14 @@ impl Gardenlet {
         json!({"state": STANDARD.encode(gzip.finish().expect("it is written into memory"))})
     }
 
-    /// Does not wait for bounds that are published after its request any more: a controller's clock is wrong, and another one goes on
-    /// with its work. Where the last publication seems to be later than the request, only the one whose first reconcile has failed
-    /// knows that it has to publish anew.
+    /// Stops waiting for bounds that are published after the request, because a controller's clock is wrong and another
+    /// controller continues its work. If the last publication seems to be later than the request, only the controller
+    /// whose first reconcile failed would publish again.
     pub(crate) fn ignore_publication(&self) {
         self.ignores_publication.set(true);
     }
 
-    /// What is missing until the last request is answered well; nothing when it is.
+    /// Why the last request has not succeeded yet; `None` if it has.
     pub(crate) fn missing(&self) -> Option<String> {
         let worker = self.actor.get(&WORKER, WORKER_NAME);
         missing(
@@ -334,7 +336,7 @@ impl Gardenlet {
         )
     }
 
-    /// Waits until nothing is missing, at most so long. Returns what is missing then.
+    /// Waits until [`Self::missing`] returns nothing, for at most this time. Returns its last result.
     pub(crate) async fn wait(&self, most: Duration) -> Option<String> {
         let end = Instant::now() + most;
         loop {
@@ -346,7 +348,7 @@ impl Gardenlet {
         }
     }
 
-    /// Waits until the last operation has failed with an error that has this text, at most so long; whether it has.
+    /// Waits until the last operation has failed with an error that contains this text. Returns false on timeout.
     pub(crate) async fn wait_for_error(&self, text: &str, most: Duration) -> bool {
         let is_it = |worker: &Value| {
             let (last, error) = (&worker["status"]["lastOperation"], &worker["status"]["lastError"]["description"]);
@@ -355,7 +357,7 @@ impl Gardenlet {
         self.wait_until(most, |worker| worker.is_some_and(is_it)).await
     }
 
-    /// Waits until `EveryNodeReady` has a status, at most so long; whether it has.
+    /// Waits until `EveryNodeReady` has a status. Returns false on timeout.
     pub(crate) async fn wait_for_nodes(&self, status: &str, most: Duration) -> bool {
         let has = |condition: &Value| condition["type"] == "EveryNodeReady" && condition["status"] == status;
         let conditions =
@@ -363,7 +365,7 @@ impl Gardenlet {
         self.wait_until(most, |worker| worker.is_some_and(conditions)).await
     }
 
-    /// Waits until the Worker is gone, at most so long; whether it is.
+    /// Waits until the Worker is deleted. Returns false on timeout.
     pub(crate) async fn wait_until_gone(&self, most: Duration) -> bool {
         self.wait_until(most, |worker| worker.is_none()).await
     }
@@ -380,7 +382,7 @@ impl Gardenlet {
     }
 }
 
-/// What gardenlet misses in a Worker.
+/// Why gardenlet does not consider the Worker's last operation successful.
 fn missing(worker: Option<&Value>, published_before: Option<i64>) -> Option<String> {
     let Some(worker) = worker else { return Some("there is no Worker".to_owned()) };
     let (metadata, status) = (&worker["metadata"], &worker["status"]);

@@ -1,4 +1,4 @@
-//! One life of a Worker: what gardenlet asks for, what goes wrong meanwhile, and the calm after it, in which all has to end well.
+//! One life of a Worker: requests of gardenlet amid faults, then a calm in which everything must succeed.
 
 mod boot_scripts;
 mod deletion;
@@ -42,18 +42,19 @@ use crate::{machines, people};
 use images::Images;
 use troubles::{LATE, SLOW, faults};
 
-/// When each life begins.
+/// Start time of each life.
 const BEGIN: i64 = 1_790_000_000;
-/// gardenlet waits for an operation so long while things go wrong.
+/// How long gardenlet waits for an operation amid faults.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(240);
-/// After everything works again, what was asked for is done within this time: a machine takes a minute, and a machine-controller-manager
-/// that is stuck has two. After ten minutes each Worker that waits is looked at again; what only that mends is a defect.
+/// Time limit for the last request after all faults end. A machine takes a minute, and a stuck
+/// machine-controller-manager two. A pending Worker is requeued after ten minutes; anything that only this repairs is a
+/// defect.
 const CALM: Duration = Duration::from_secs(540);
-/// One of so many deletions in trouble is forced.
+/// One of this many deletions amid faults is forced.
 const ONE_FORCED_OF: u64 = 8;
-/// Writes after the last machine, at most, until everything is listed anew.
+/// Maximum number of writes between the deletion of the last machine and the relist.
 const MOST_WRITES: u64 = 16;
-/// What is listed anew, chosen by the seed. The watch of Workers goes on, so nothing but the list itself tells what has gone.
+/// Kinds to relist, selected by the seed. The watch of Workers continues, so only the list reveals deletions.
 const LISTED_ANEW: [&[&Kind]; 4] = [
     &[&MACHINE_CLASS],
     &[&SECRET],
@@ -61,35 +62,35 @@ const LISTED_ANEW: [&[&Kind]; 4] = [
     &[&MACHINE_CLASS, &SECRET, &MACHINE_DEPLOYMENT, &MACHINE_SET, &MACHINE],
 ];
 
-/// Arguments of controllers, with and without election.
+/// Arguments of controllers without and with leader election.
 const ALONE: &[&str] = &[];
 const ELECTED: &[&str] = &["--leader-election-namespace=garden", "--leader-election-lease-seconds=30"];
-/// The controllers that are shards, and their arguments.
+/// Controllers that are shards, with their arguments.
 const SHARDS: [(&str, &[&str]); 2] = [
     ("controller-a", &[ELECTED[0], ELECTED[1], "--shard-ring=ring", "--shard-name=controller-a"]),
     ("controller-b", &[ELECTED[0], ELECTED[1], "--shard-ring=ring", "--shard-name=controller-b"]),
 ];
 
-/// How machines of pools are updated.
+/// Update strategies of pools.
 const STRATEGIES: [&str; 3] = ["AutoInPlaceUpdate", "ManualInPlaceUpdate", "AutoRollingUpdate"];
 
-/// Of which controllers one is suspended.
+/// Configurations of controllers, one of which is suspended.
 const SUSPENDABLE: [Controllers; 4] =
     [Controllers::Standby, Controllers::Shards, Controllers::Elected, Controllers::One];
 
-/// How a life has ended.
+/// The result of a life.
 pub(crate) struct Ended {
-    /// What it was about, in a few words.
+    /// Short description of its course.
     pub(crate) plan: String,
     pub(crate) found: Vec<String>,
-    /// What has happened, if that is wanted.
+    /// The trace, if requested.
     pub(crate) trace: String,
     pub(crate) requests: usize,
-    /// Seconds until what was asked for last was done in the calm.
+    /// Seconds until the last request succeeded in the calm.
     pub(crate) calmed_after: u64,
 }
 
-/// Lives one. The trace is put into words where something was found, or when it is wanted.
+/// Runs a life. The trace is only rendered if a rule was broken or `wants_trace` is set.
 pub(crate) fn live(seed: u64, wants_trace: bool) -> Ended {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
     simulation::seed(seed);
@@ -100,17 +101,17 @@ pub(crate) fn live(seed: u64, wants_trace: bool) -> Ended {
     })
 }
 
-/// Who controls.
+/// Which controllers run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Controllers {
     One,
-    /// One, with an election.
+    /// One, with leader election.
     Elected,
-    /// Two of which one leads.
+    /// Two with leader election.
     Standby,
-    /// Two, and each believes that it is alone.
+    /// Two without leader election, so both act as leaders.
     Two,
-    /// Two, each with the Workers that a sharder gives to it.
+    /// Two shards, to which a sharder assigns Workers.
     Shards,
 }
 
@@ -120,37 +121,37 @@ struct Life {
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     gardenlet: Gardenlet,
     cloud: Cloud,
-    /// What pools depend on.
+    /// The cloud that pools depend on.
     dependencies: Dependencies,
     provider: &'static str,
     most_zones: usize,
     faults: Faults,
     kind: Controllers,
     controllers: Vec<Controller>,
-    /// What goes on until it is calm.
+    /// Tasks that end with the calm.
     disturbances: JoinSet<()>,
-    /// What goes on all the time.
+    /// Tasks that run all the time.
     surroundings: JoinSet<()>,
     steps: Vec<&'static str>,
     image: usize,
     images: Images,
-    /// Of [`STRATEGIES`], that of the first pool.
+    /// Index of the first pool's strategy in [`STRATEGIES`].
     first_strategy: usize,
     is_hibernated: bool,
-    /// Some controller's clock is, or was.
+    /// Whether any controller's clock is or was wrong.
     is_clock_wrong: bool,
-    /// What was asked for has to be asked for again: somebody has edited it, or was too fast.
+    /// Whether gardenlet must repeat its request, because a user edited objects or a race occurred.
     is_edited: bool,
-    /// The autoscaler went by bounds that were not those asked for any more.
+    /// Whether the autoscaler used bounds that were already outdated.
     is_scaled_late: Arc<AtomicBool>,
-    /// The sharder moves the Worker without need.
+    /// Whether the sharder moves the Worker without need.
     is_rebalanced: Arc<AtomicBool>,
     theme: Theme,
-    /// The Worker is deleted while things go wrong.
+    /// Whether the Worker is deleted amid faults.
     is_deleted_in_trouble: bool,
-    /// And that by force.
+    /// Whether this deletion is forced.
     is_deletion_forced: bool,
-    /// And with lists of everything, or of these kinds, after so many writes that follow the last machine.
+    /// Number of writes after the deletion of the last machine until a relist of everything, or of these kinds.
     relisted_after: Option<u64>,
     listed_anew: Option<&'static [&'static Kind]>,
     found: Vec<String>,
@@ -176,7 +177,7 @@ impl Life {
         let kind = match theme {
             Theme::Shards | Theme::MovedLate => Controllers::Shards,
             Theme::Suspended => SUSPENDABLE[usize::try_from(seed).unwrap_or_default() % SUSPENDABLE.len()],
-            // What each of two that believe to be alone has been told by a cloud is not what the other has.
+            // Two controllers that both act as leaders would have different views of the cloud.
             Theme::ServerGroups | Theme::ScaleSets if kind == Controllers::Two => Controllers::Shards,
             _ => kind,
         };
@@ -216,7 +217,7 @@ impl Life {
             | Theme::StoppedLate => seed.is_multiple_of(4),
         };
         let gardenlet = Gardenlet::new(Actor::new(&network, "gardenlet", NAMESPACE), Arc::clone(&now));
-        // With it the lives of other themes would not be those that once broke rules.
+        // Enabling it for other themes would change the course of lives that once broke rules.
         let may_move_hibernated = matches!(theme, Theme::MovedHibernated | Theme::MovedLate);
         let gardenlet = if may_move_hibernated { gardenlet.mirroring_hibernation() } else { gardenlet };
         let provider = random.one_of(&CLOUDS).copied().unwrap_or("aws");
@@ -290,7 +291,7 @@ impl Life {
         if self.theme == Theme::MovedLate {
             self.move_late().await;
         }
-        // An API server of Gardener deletes no shoot that is moving.
+        // Gardener's API server rejects the deletion of a shoot that is moving.
         if self.is_deleted_in_trouble && !self.gardenlet.is_moving() {
             self.delete_in_trouble().await;
         } else {
@@ -303,13 +304,14 @@ impl Life {
         }
     }
 
-    /// gardenlet makes the shoot, with some of its pools.
+    /// gardenlet creates the shoot with some of its pools.
     fn create(&mut self) {
         self.steps.push("create");
         let mut documents = Documents::of(self.provider);
         let mut pools = self.pools();
         let most = *self.random.one_of(&[1, 1, 1, 1, 1, 1, 1, 2, 2, 4]).unwrap_or(&1);
-        // With those of two pools and the credentials there are so many Secrets that their versions are asked for.
+        // With two pools' Secrets and the credentials, there are enough Secrets for the controller to list their
+        // versions.
         pools.truncate(if self.theme == Theme::BootScriptsReplaced { most.max(2) } else { most });
         documents.worker["spec"]["pools"] = Value::Array(pools);
         if let Some(dependency) = &self.dependencies {
@@ -318,7 +320,7 @@ impl Life {
         self.gardenlet.create(&documents);
     }
 
-    /// All that the shoot may have.
+    /// All possible pools of the shoot.
     fn pools(&self) -> Vec<Value> {
         let mut pools = Documents::pools(self.provider, self.most_zones);
         if self.theme == Theme::UpdatedInPlace {
@@ -338,9 +340,9 @@ impl Life {
         }
     }
 
-    /// Whether gardenlet has to ask again for what it has asked for. Of two that both believe that they are alone, one may begin what the
-    /// other goes on with: only the write fence keeps that from happening. Nobody then knows that bounds are to be published anew;
-    /// gardenlet waits in vain, and asks again.
+    /// Whether gardenlet must repeat its request. With two controllers that both act as leaders, one may start an
+    /// operation that the other continues, which only the write fence prevents. Then no controller publishes the bounds
+    /// again, so gardenlet waits in vain and must repeat the request.
     fn is_to_ask(&self) -> bool {
         self.network.take_forgotten()
             || self.is_edited
@@ -348,7 +350,7 @@ impl Life {
             || self.kind == Controllers::Two
     }
 
-    /// Who is always there.
+    /// Starts the actors that run all the time.
     fn surround(&mut self) {
         let manager = MachineControllerManager::new(
             self.actor(machines::NAME),

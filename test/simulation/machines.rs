@@ -1,5 +1,5 @@
-//! machine-controller-manager, as far as the controller can tell: machine sets and machines for deployments, rolls, failures of the
-//! cloud, finalizers on classes and credentials, and deletions that need class and credentials.
+//! machine-controller-manager, from the perspective of the controller: machine sets and machines of deployments, rolls,
+//! failures of the cloud, finalizers on classes and credentials, and deletions that need both.
 
 pub(crate) mod in_place;
 
@@ -21,32 +21,32 @@ use crate::cloud::Cloud;
 use crate::random::Random;
 use in_place::is_in_place;
 
-/// How it is called, also in the seed.
+/// Name of the actor, and of the Deployment in the seed.
 pub(crate) const NAME: &str = "machine-controller-manager";
-/// On deployments and machine sets.
+/// Finalizer of deployments and machine sets.
 const OF_MANAGER: &str = "machine.sapcloud.io/machine-controller-manager";
-/// On machines, classes and their Secrets.
+/// Finalizer of machines, classes and their Secrets.
 const OF_DRIVER: &str = "machine.sapcloud.io/machine-controller";
 
-/// The label that tells the machines of one set from those of others, where they may change hands.
+/// The label that distinguishes the machines of sets when in-place updates move them between sets.
 const OF_TEMPLATE: &str = "machine-template-hash";
 
-/// The program at work.
+/// The running program.
 pub(crate) struct MachineControllerManager {
     actor: Actor,
     cloud: Cloud,
     random: Random,
-    /// Milliseconds that it takes to see something at most.
+    /// Maximum reaction time in milliseconds.
     delay: u64,
     now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     made: u64,
-    /// When VMs are there, and when they are gone.
+    /// When VMs will be created or deleted.
     due: BTreeMap<(bool, String), Instant>,
-    /// When machines that are updated where they are will be done.
+    /// When in-place updates of machines will finish.
     updates: BTreeMap<String, Instant>,
-    /// Deployments that it has overlooked, as it sometimes does, by the uid of the pod.
+    /// Deployments that it has overlooked, with the uid of its pod. A restart of the pod helps.
     overlooked: BTreeSet<String>,
-    /// Whether classes that no machine uses are held, too, so that none goes with the answer to its deletion.
+    /// Whether it also sets finalizers on unused classes, so that deletions never finish immediately.
     holds_unused: bool,
 }
 
@@ -62,12 +62,12 @@ impl MachineControllerManager {
         Self { actor, cloud, random, delay, now, made: 0, due, updates, overlooked, holds_unused: true }
     }
 
-    /// The same, which lets a class go as soon as no machine uses it.
+    /// Only sets finalizers on classes that machines use.
     pub(crate) fn holding_used_ones(self) -> Self {
         Self { holds_unused: false, ..self }
     }
 
-    /// Works until it is dropped.
+    /// Runs until dropped.
     pub(crate) async fn run(mut self) {
         let mut writes = self.actor.writes();
         loop {
@@ -75,9 +75,9 @@ impl MachineControllerManager {
             if self.is_running() {
                 self.step();
             }
-            // It sees what it has written itself, too, but only once.
+            // Mark before sleeping, so that its own writes trigger only one more step.
             writes.mark_seen();
-            // Whether something has changed or a VM is due.
+            // Wait for a change or the next VM.
             let _ = timeout(self.until_due(), writes.changed()).await;
             sleep(self.random.millis(20, 20 + self.delay)).await;
         }
@@ -87,7 +87,7 @@ impl MachineControllerManager {
         self.actor.get(&DEPLOYMENT, NAME).is_some_and(|deployment| deployment.value["spec"]["replicas"] != 0)
     }
 
-    /// Its pod comes back after somebody has deleted it.
+    /// Recreates its pod after a deletion.
     fn keep_pod(&self) {
         if self.is_running() && self.actor.list(&POD).is_empty() {
             let metadata = json!({"name": NAME, "labels": {"role": NAME}});
@@ -111,7 +111,7 @@ impl MachineControllerManager {
         }
     }
 
-    /// Classes are held while machines use them, and Secrets while classes do.
+    /// Sets finalizers on classes in use, and on their Secrets, and removes them otherwise.
     fn hold_classes(&self) {
         let (machines, classes) = (self.actor.list(&MACHINE), self.actor.list(&MACHINE_CLASS));
         for class in classes.iter().map(|class| &class.value) {
@@ -147,7 +147,7 @@ impl MachineControllerManager {
             return;
         }
         self.actor.set_finalizer(&MACHINE_DEPLOYMENT, deployment, OF_MANAGER, true);
-        // What goes is let go by the controller of machine sets, whatever that of deployments overlooks.
+        // The machine set controller completes deletions, even of sets whose deployment is overlooked.
         for set in sets.iter().filter(|set| is_vanishing(&set.value)) {
             self.end_set(&set.value);
         }
@@ -159,7 +159,7 @@ impl MachineControllerManager {
         }
         let machines = self.scale_set(wanted, replicas);
         let ready = machines.iter().filter(|machine| is_ready(&machine.value)).count();
-        // Machines count until they are gone.
+        // Machines count until they are deleted.
         let present = self.owned(&MACHINE, wanted, "MachineSet").len();
         let mut old = 0;
         for set in sets.iter().map(|set| &set.value).filter(|set| name_of(set) != name_of(wanted)) {
@@ -170,12 +170,12 @@ impl MachineControllerManager {
         self.report(deployment, present, ready, old);
     }
 
-    /// The machine set of a deployment's template, made where there is none.
+    /// The machine set for a deployment's template, created if missing.
     fn wanted_set(&mut self, deployment: &Value, sets: &[Arc<Object>]) -> Option<Arc<Object>> {
         let template = &deployment["spec"]["template"];
         let is_same = |set: &Value| same_template(&set["spec"]["template"], template);
         if let Some(set) = sets.iter().find(|set| is_same(&set.value)) {
-            // One that goes has to be gone before another one can have its name.
+            // A set being deleted blocks its name.
             return (!is_vanishing(&set.value)).then(|| Arc::clone(set));
         }
         let class = template["spec"]["class"]["name"].as_str().unwrap_or_default();
@@ -205,7 +205,7 @@ impl MachineControllerManager {
         self.actor.get(&MACHINE_SET, &name)
     }
 
-    /// Sees to it that a set has so many machines. Returns them.
+    /// Creates or deletes machines until a set has this number. Returns them.
     fn scale_set(&mut self, set: &Value, replicas: u64) -> Vec<Arc<Object>> {
         if set["spec"]["replicas"] != replicas {
             self.actor.change(&MACHINE_SET, name_of(set), |set| set["spec"]["replicas"] = json!(replicas));
@@ -244,7 +244,7 @@ impl MachineControllerManager {
         machines
     }
 
-    /// Deletes a set with its machines; whether it is gone.
+    /// Deletes a set with its machines. Returns whether it is deleted.
     fn end_set(&self, set: &Value) -> bool {
         let machines = self.owned(&MACHINE, set, "MachineSet");
         for machine in machines.iter().map(|machine| &machine.value).filter(|machine| !is_vanishing(machine)) {
@@ -261,7 +261,7 @@ impl MachineControllerManager {
         self.actor.get(&MACHINE_SET, name_of(set)).is_none()
     }
 
-    /// The VM of a machine comes and goes. Both need its class, what the class refers to, and the cloud.
+    /// Creates or deletes the VM of a machine, which needs its class, the class's dependencies, and the cloud.
     fn machine(&mut self, machine: &Value) {
         let (name, vanishes) = (name_of(machine).to_owned(), is_vanishing(machine));
         if !vanishes && is_ready(machine) {
@@ -302,7 +302,7 @@ impl MachineControllerManager {
         })
     }
 
-    /// Writes the status of a deployment where it differs.
+    /// Writes the status of a deployment if it differs.
     fn report(&self, deployment: &Value, updated: usize, ready: usize, old: usize) {
         let Some(deployment) = self.actor.get(&MACHINE_DEPLOYMENT, name_of(deployment)) else { return };
         let deployment = &deployment.value;
@@ -349,7 +349,7 @@ impl MachineControllerManager {
         sets.iter().flat_map(|set| self.owned(&MACHINE, &set.value, "MachineSet")).collect()
     }
 
-    /// What an object owns. What has no owner, as after a move, becomes its own by its labels.
+    /// Objects of an owner. Adopts objects without one by their labels, as after a move.
     fn owned(&self, kind: &'static Kind, of: &Value, of_kind: &str) -> Vec<Arc<Object>> {
         let mut owned = Vec::new();
         for object in self.actor.list(kind) {
@@ -367,7 +367,7 @@ impl MachineControllerManager {
         owned
     }
 
-    /// A VM fails, and stays so as long as the cloud has no room for another.
+    /// Fails a VM until the cloud has room for a replacement.
     pub(crate) fn fail(actor: &Actor, machine: &str, now: Timestamp) {
         actor.note(format!("machine {machine} fails"));
         let last = json!({"description": "the VM has failed", "state": "Failed", "type": "HealthCheck", "lastUpdateTime": now.to_string()});

@@ -1,6 +1,6 @@
-//! The controller's own code in a world of ours, in one process and without real time: an API server, gardenlet,
-//! machine-controller-manager, an autoscaler, a person, a second controller, and a network that loses what can be lost. One seed
-//! decides everything, so a life that breaks a rule can be lived again (docs/reliability.md#simulation).
+//! Runs the controller's own code against a simulated environment, in one process and without real time: an API server,
+//! gardenlet, machine-controller-manager, an autoscaler, a user, a second controller, and an unreliable network. A seed
+//! determines everything, so a life that breaks a rule can be repeated (docs/reliability.md#simulation).
 //!
 //! ```text
 //! life ─► gardenlet, people, machines ─► actor ┐
@@ -8,12 +8,12 @@
 //!   └──► controllers ─► network ─────────► api_server ─► log ─► rules
 //! ```
 //!
-//!     cargo test --test simulation                       some 300 lives
-//!     cargo test --test simulation deep -- --ignored     some 2,000 lives
-//!     SEEDS=100000 cargo test --test simulation lives    so many; SEEDS=5000..9000 those
-//!     SEEDS=10000000000..10000002000 …                   those of one theme (seeds.rs)
-//!     SEED=4711 cargo test --test simulation lives       one, with everything that happens in it
-//!     UNTIL_VIOLATION=600 cargo test --test simulation lives   until one breaks a rule, at most so many seconds
+//!     cargo test --test simulation                       about 300 lives
+//!     cargo test --test simulation deep -- --ignored     about 2,000 lives
+//!     SEEDS=100000 cargo test --test simulation lives    this many lives; SEEDS=5000..9000 for a range
+//!     SEEDS=10000000000..10000002000 …                   lives of one theme (seeds.rs)
+//!     SEED=4711 cargo test --test simulation lives       one life, with its trace
+//!     UNTIL_VIOLATION=600 cargo test --test simulation lives   until one breaks a rule, for at most so many seconds
 
 #![allow(
     clippy::unwrap_used,
@@ -58,16 +58,16 @@ use life::{Ended, live};
 use network::locked;
 use seeds::Tier;
 
-/// What the report says of a seed and its rules.
+/// Follows a seed in the report and precedes the broken rules.
 const BREAKS: &str = "breaks:";
-/// Lives between two lines that say how many there were.
+/// Number of lives between progress lines.
 const REPORTED: u64 = 10_000;
-/// Failing lives that are printed.
+/// Maximum number of failing lives printed.
 const PRINTED: usize = 3;
-/// A life takes a second or two. One that takes so long spins: its own time stands still, and nothing in it can end it.
+/// A life takes a second or two. After this time it is in an endless loop, which nothing inside it can end.
 const SPINS_AFTER: Duration = Duration::from_secs(300);
 
-/// The seeds to run, in order: those of the environment, else those of the tier.
+/// The seeds to run, in order: from the environment, else those of the tier.
 fn seeds(tier: Tier) -> Box<dyn Iterator<Item = u64> + Send> {
     match std::env::var("SEEDS") {
         Ok(named) => Box::new(seeds::named(&named)),
@@ -76,13 +76,13 @@ fn seeds(tier: Tier) -> Box<dyn Iterator<Item = u64> + Send> {
     }
 }
 
-/// How long lives may go on until one breaks a rule, if that is to be their end.
+/// How long to run lives until one breaks a rule, if requested.
 fn until_violation() -> Option<Duration> {
     let seconds = std::env::var("UNTIL_VIOLATION").ok()?;
     Some(Duration::from_secs(seconds.parse().expect("UNTIL_VIOLATION is a number of seconds")))
 }
 
-/// Lives that go on, by seed, with when they began.
+/// Lives in progress by seed, with their start time.
 #[derive(Clone, Default)]
 struct GoingOn(Arc<Mutex<BTreeMap<u64, Instant>>>);
 
@@ -94,7 +94,7 @@ impl GoingOn {
         ended
     }
 
-    /// Ends the whole run where one of them spins.
+    /// Ends the whole run if one of them is in an endless loop.
     fn watch(self) {
         loop {
             thread::sleep(Duration::from_secs(1));
@@ -102,7 +102,7 @@ impl GoingOn {
                 locked(&self.0).iter().find(|(_, began)| began.elapsed() > SPINS_AFTER).map(|(seed, _)| *seed);
             if let Some(seed) = spinning {
                 let violation = format!("seed {seed} {BREAKS} it has not ended after {} s\n", SPINS_AFTER.as_secs());
-                // Past what the harness keeps back until a test has ended; nobody is left to hear that it can't be written.
+                // Bypass the harness, which captures output until a test ends. A write error cannot be reported.
                 let _ = io::stdout().write_all(violation.as_bytes());
                 process::exit(1);
             }

@@ -1,5 +1,5 @@
-//! What lies between clients and the API server: everything takes a while, and whatever can be lost, doubled or refused is, as far as
-//! the seed says so. A request that is on its way arrives although whoever has sent it is gone by then.
+//! The network between clients and the API server. Everything takes time, and depending on the seed requests are lost,
+//! duplicated or rejected. A request in transit arrives even if its sender has ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, poll_fn};
@@ -29,39 +29,39 @@ use crate::random::Random;
 use crate::signal::{Listener, Signal};
 use crate::trace::Trace;
 
-/// A request to a cloud, and its answer.
+/// A request to a cloud, and its response.
 type CloudRequest = reqwest::Request;
 type CloudAnswer = anyhow::Result<reqwest::Response>;
 
-/// A client waits so long for the answer of a cloud.
+/// How long a client waits for a cloud's response.
 const CLOUD_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often a watch tells which version it has come to.
+/// Interval of bookmarks in watches.
 const BOOKMARKS: Duration = Duration::from_secs(60);
 
-/// What goes wrong, each so many times in a thousand requests, and how long things take.
+/// Frequencies of faults per thousand requests, and latencies.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Faults {
-    /// Milliseconds of a way at most.
+    /// Maximum latency in each direction, in milliseconds.
     pub(crate) way: u64,
-    /// Milliseconds until a watch shows something at most.
+    /// Maximum delay of watch events, in milliseconds.
     pub(crate) lag: u64,
     pub(crate) lost_requests: u64,
     pub(crate) lost_answers: u64,
-    /// Nothing comes at all.
+    /// No response at all.
     pub(crate) silences: u64,
-    /// 500, 503 or 429.
+    /// Errors 500, 503 or 429.
     pub(crate) refusals: u64,
-    /// Half an answer, or the page of a proxy.
+    /// A truncated response, or the page of a proxy.
     pub(crate) foreign: u64,
     /// The request arrives twice.
     pub(crate) doubled: u64,
-    /// Deletions that are answered and not done.
+    /// Deletions that report success without effect.
     pub(crate) lies: u64,
-    /// Watches that end, for each time that they show something.
+    /// Watches that end, per delivery of events.
     pub(crate) cuts: u64,
 }
 
-/// What becomes of a request.
+/// The treatment of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Arrives,
@@ -75,37 +75,37 @@ enum Fate {
     Lie,
 }
 
-/// The network. Clones are the same.
+/// The network. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Network {
     pub(crate) server: ApiServer,
     pub(crate) trace: Trace,
     random: Random,
     faults: Arc<Mutex<Faults>>,
-    /// Whose requests get no answers.
+    /// Clients that receive no responses.
     cut_off: Arc<Mutex<BTreeSet<&'static str>>>,
-    /// Whether nobody may read Secrets.
+    /// Whether reads of Secrets are denied to all.
     are_secrets_closed: Arc<AtomicBool>,
-    /// Whose process is suspended, with what waits for it to go on.
+    /// Suspended processes, with the tasks that wait for them.
     suspended: Arc<Mutex<BTreeMap<&'static str, Vec<Waker>>>>,
-    /// Counts how often all watches were cut.
+    /// Counts how often all watches were closed.
     cuts: Signal,
-    /// Counts stops of machine-controller-manager that were sent.
+    /// Counts requests that stop machine-controller-manager.
     stops: Signal,
     unnoticed: Arc<Mutex<Unnoticed>>,
     /// Rules that were broken at clouds.
     found: Arc<Mutex<Vec<String>>>,
 }
 
-/// What only the process knows that works at the time: that a deletion was answered, and was not done; that a watch which is late shows
-/// something only after the operation that was to go by it.
+/// Events that only the currently running process can notice: a deletion that was reported but not executed, or a late
+/// watch event that arrives only after the operation that needs it.
 #[derive(Default)]
 struct Unnoticed {
     last: Option<Instant>,
     is_forgotten: bool,
 }
 
-/// After that time it has noticed.
+/// Time after which the process has noticed.
 const NOTICED_AFTER: Duration = Duration::from_secs(30);
 
 impl Network {
@@ -115,27 +115,26 @@ impl Network {
         Self { server, trace, random, faults, cut_off, are_secrets_closed, suspended, cuts, stops, unnoticed, found }
     }
 
-    /// A connection of its own for whoever this is.
+    /// A connection for this client.
     pub(crate) fn connection(&self, author: &'static str) -> Connection {
         Connection { network: self.clone(), author }
     }
 
-    /// From now on this goes wrong.
     pub(crate) fn set_faults(&self, faults: Faults) {
         *locked(&self.faults) = faults;
     }
 
-    /// All watches end.
+    /// Closes all watches.
     pub(crate) fn cut_watches(&self) {
         self.cuts.count();
     }
 
-    /// Waits for stops of machine-controller-manager that are sent from now on: they arrive a moment later.
+    /// Notifies about requests that stop machine-controller-manager, when they are sent. They arrive a moment later.
     pub(crate) fn stops(&self) -> Listener {
         self.stops.listen()
     }
 
-    /// Whether anybody answers to that one.
+    /// Sets whether this client receives no responses.
     pub(crate) fn set_cut_off(&self, author: &'static str, is_cut_off: bool) {
         let mut cut_off = locked(&self.cut_off);
         if is_cut_off {
@@ -145,7 +144,7 @@ impl Network {
         };
     }
 
-    /// Whether reads of Secrets are refused, as while an authorizer knows nobody.
+    /// Sets whether reads of Secrets are denied, as by an authorizer that is still starting.
     pub(crate) fn close_secrets(&self, are_closed: bool) {
         let by = if are_closed { "nobody" } else { "controllers" };
         self.trace.note("world", format!("Secrets can be read by {by}"));
@@ -156,14 +155,14 @@ impl Network {
         self.are_secrets_closed.load(Ordering::Relaxed) && request.method == "GET" && request.path.contains("/secrets")
     }
 
-    /// From now on nothing of that process goes on; what it has sent is on its way. It may have to end when it goes on, before it can doubt
-    /// anything.
+    /// Suspends a process. Requests that it has sent still arrive. It may have to exit when resumed, before it can
+    /// notice anything.
     pub(crate) fn suspend(&self, author: &'static str) {
         self.forget();
         locked(&self.suspended).entry(author).or_default();
     }
 
-    /// It goes on where it was.
+    /// Resumes the process where it was suspended.
     pub(crate) fn resume(&self, author: &'static str) {
         let waiting = locked(&self.suspended).remove(author).unwrap_or_default();
         waiting.into_iter().for_each(Waker::wake);
@@ -173,7 +172,7 @@ impl Network {
         locked(&self.suspended).contains_key(author)
     }
 
-    /// Whether that process goes on; where it does not, the task is woken when it does.
+    /// Whether the process is running. If not, wakes the task when it is resumed.
     fn goes_on(&self, author: &'static str, task: &Context<'_>) -> bool {
         let mut suspended = locked(&self.suspended);
         let waiting = suspended.get_mut(author);
@@ -183,34 +182,34 @@ impl Network {
         })
     }
 
-    /// Waits while that process is suspended.
+    /// Waits while the process is suspended.
     async fn resumed(&self, author: &'static str) {
         poll_fn(|task| if self.goes_on(author, task) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
-    /// What that process does, while it is not suspended.
+    /// Runs the process's future while it is not suspended.
     pub(crate) async fn unless_suspended<T>(&self, author: &'static str, process: impl Future<Output = T>) -> T {
         let mut process = pin!(process);
         poll_fn(|task| if self.goes_on(author, task) { process.as_mut().poll(task) } else { Poll::Pending }).await
     }
 
-    /// Every way in which a rule was broken at a cloud.
+    /// All rules that were broken at clouds.
     pub(crate) fn violations(&self) -> Vec<String> {
         locked(&self.found).clone()
     }
 
-    /// Something has happened that only the process knows of that works now, once it has noticed.
+    /// Records an event that only the currently running process can notice.
     pub(crate) fn is_to_be_noticed(&self) {
         locked(&self.unnoticed).last = Some(Instant::now());
     }
 
-    /// A process ends, and with it what it has not noticed yet.
+    /// A process ends without having noticed recent events.
     pub(crate) fn forget(&self) {
         let mut unnoticed = locked(&self.unnoticed);
         unnoticed.is_forgotten |= unnoticed.last.is_some_and(|last| last.elapsed() < NOTICED_AFTER);
     }
 
-    /// Whether something may be left since it was last asked that nobody will notice any more: the next operation finds it.
+    /// Whether, since the last call, events may have been lost that only the next operation will notice.
     pub(crate) fn take_forgotten(&self) -> bool {
         mem::take(&mut locked(&self.unnoticed).is_forgotten)
     }
@@ -237,7 +236,8 @@ impl Network {
 
     async fn deliver(self, author: &'static str, request: HttpRequest<Body>) -> Result<Response<AnswerBody>, BoxError> {
         if self.is_suspended(author) {
-            // By a task of it, none of which would go on in truth: its next try goes through the write fence as it is by then.
+            // A task of the suspended process sent it, which is impossible in reality. Its retry passes the write
+            // fence.
             self.resumed(author).await;
             return Err("connection reset".into());
         }
@@ -353,7 +353,7 @@ impl Network {
         Ok(answer.into())
     }
 
-    /// Does it, and keeps what has happened.
+    /// Executes a request and records it in the trace.
     fn done(&self, author: &'static str, request: &Request, path: &str, note: &str) -> Answer {
         let before = self.server.store().revision;
         let answer = self.server.answer(author, request);
@@ -366,7 +366,7 @@ impl Network {
         answer
     }
 
-    /// Writes past the network, and keeps what has happened.
+    /// Writes directly to the server, and records it in the trace.
     pub(crate) fn written(&self, author: &'static str, write: impl FnOnce()) {
         let before = self.server.store().revision;
         write();
@@ -379,7 +379,7 @@ impl Network {
         (before..after).for_each(|revision| self.trace.wrote(author, revision + 1));
     }
 
-    /// The events of a watch as a body.
+    /// The events of a watch as a response body.
     fn shown(&self, author: &'static str, watching: Watching) -> AnswerBody {
         let end = Instant::now() + Duration::from_secs(watching.timeout);
         let (writes, cuts) = (self.server.writes(), self.cuts.listen());
@@ -396,7 +396,7 @@ impl Network {
     }
 }
 
-/// A watch on its way to a client.
+/// A watch in transit to a client.
 struct Shown {
     network: Network,
     author: &'static str,
@@ -408,7 +408,7 @@ struct Shown {
 }
 
 impl Shown {
-    /// The next events; `None` at its end.
+    /// The next events; `None` at the end of the watch.
     async fn next(&mut self) -> Result<Option<String>, BoxError> {
         loop {
             let mut text = String::new();
@@ -450,19 +450,20 @@ impl Shown {
 }
 
 impl Way {
-    /// Carries a request to the cloud, and its answer back. What is on its way arrives although the process is gone by then.
+    /// Sends a request to the cloud and returns its response. A request in transit arrives even if the process has
+    /// ended.
     pub(crate) async fn carry(self, request: CloudRequest) -> CloudAnswer {
         let Self { network, author, router } = self;
         let (answered, answer) = oneshot::channel();
         tokio::spawn(async move {
-            // Whoever has asked may be gone by now.
+            // The receiver may have ended.
             let _ = answered.send(network.asked_of_cloud(author, router, request).await);
         });
         answer.await?
     }
 }
 
-/// A client's way to the API server.
+/// A client's connection to the API server.
 #[derive(Clone)]
 pub(crate) struct Connection {
     network: Network,
@@ -482,14 +483,14 @@ impl Service<HttpRequest<Body>> for Connection {
         let (answered, answer) = oneshot::channel();
         let delivery = self.network.clone().deliver(self.author, request);
         tokio::spawn(async move {
-            // Whoever has asked may be gone by now.
+            // The receiver may have ended.
             let _ = answered.send(delivery.await);
         });
         async move { answer.await.unwrap_or_else(|_| Err("the network is gone".into())) }.boxed()
     }
 }
 
-/// What a cloud answers: the token of Keystone stands in a header.
+/// Calls the fake cloud. Preserves headers, because Keystone returns its token in one.
 async fn of_cloud(cloud: &Router, request: &CloudRequest) -> anyhow::Result<Response<Vec<u8>>> {
     let mut asked = HttpRequest::builder().method(request.method()).uri(request.url().as_str());
     for (name, value) in request.headers() {

@@ -1,4 +1,4 @@
-//! OpenStack, as far as pools depend on it: the server groups of Nova.
+//! A fake OpenStack for the dependencies of pools: the server groups of Nova.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::documents::Documents;
 use crate::gardenlet::Gardenlet;
 use crate::random::Random;
 
-/// What server groups may be for.
+/// Server group policies.
 const POLICIES: [&str; 3] = ["affinity", "anti-affinity", "soft-anti-affinity"];
 
-/// OpenStack, asked by the network of a life.
+/// Connects to OpenStack through the simulated network.
 struct ByNetwork;
 
 impl CloudFactory for ByNetwork {
@@ -34,7 +34,7 @@ impl CloudFactory for ByNetwork {
     }
 }
 
-/// The project of the shoot.
+/// The shoot's project.
 pub(crate) struct OpenStack {
     router: Router,
     project: Project,
@@ -60,7 +60,7 @@ impl Dependency for OpenStack {
         self.router.clone()
     }
 
-    /// Each pool has a policy, or none.
+    /// Sets a policy for each pool, or none.
     fn prepare(&self, documents: &mut Documents, random: &Random) {
         documents.cluster["spec"]["cloudProfile"]["spec"]["providerConfig"]["serverGroupPolicies"] = json!(POLICIES);
         let region = documents.worker["spec"]["region"].as_str().unwrap_or_default().to_owned();
@@ -71,7 +71,7 @@ impl Dependency for OpenStack {
         }
     }
 
-    /// Another policy for the first pool, or none.
+    /// Changes or removes the first pool's policy.
     fn change(&self, gardenlet: &Gardenlet, random: &Random) {
         gardenlet.request("another policy", |worker| {
             if let Some(pool) = pool_names(worker).first() {

@@ -1,4 +1,4 @@
-//! Who else writes: the autoscaler, and a person with kubectl.
+//! Other writers: the autoscaler, the garbage collector, and a user with kubectl.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +12,8 @@ use crate::documents::{NAMESPACE, WORKER_NAME};
 use crate::random::Random;
 use crate::rules::FINALIZER;
 
-/// Writes replicas within the bounds that the Worker publishes, until it is dropped. It tells where others were asked for by then:
-/// no controller can know of what is written after it has looked, and who has asked has to ask again.
+/// Writes replicas within the bounds published in the Worker, until dropped. Sets `is_late` if newer bounds were
+/// already requested: no controller can notice replicas written after its read, so the request must be repeated.
 pub(crate) async fn autoscale(actor: Actor, random: Random, is_late: Arc<AtomicBool>) {
     loop {
         sleep(random.millis(500, 40_000)).await;
@@ -21,7 +21,7 @@ pub(crate) async fn autoscale(actor: Actor, random: Random, is_late: Arc<AtomicB
     }
 }
 
-/// Writes them once.
+/// Writes replicas once.
 pub(crate) fn scale(actor: &Actor, random: &Random, is_late: &AtomicBool) {
     let hibernates = actor
         .get(&CLUSTER, NAMESPACE)
@@ -32,7 +32,7 @@ pub(crate) fn scale(actor: &Actor, random: &Random, is_late: &AtomicBool) {
     let [minimum, maximum] = ["minimum", "maximum"].map(|member| bounds[member].as_u64().unwrap_or_default());
     let replicas = minimum + random.below(maximum.saturating_sub(minimum) + 1);
     let name = bounds["name"].as_str().unwrap_or_default();
-    // It leaves alone what has none, as after a hibernation.
+    // It ignores deployments without replicas, as after a hibernation.
     let is_awake = actor.get(&MACHINE_DEPLOYMENT, name).is_some_and(|it| it.value["spec"]["replicas"] != 0);
     if is_awake {
         if worker.value["status"]["observedGeneration"] != worker.value["metadata"]["generation"] {
@@ -42,7 +42,7 @@ pub(crate) fn scale(actor: &Actor, random: &Random, is_late: &AtomicBool) {
     }
 }
 
-/// Edits and deletes what belongs to the controller, a few times.
+/// Edits and deletes the controller's objects a few times.
 pub(crate) async fn edit(actor: Actor, random: Random) {
     for _ in 0..random.below(4) {
         sleep(random.millis(5_000, 120_000)).await;
@@ -78,7 +78,7 @@ pub(crate) async fn edit(actor: Actor, random: Random) {
     }
 }
 
-/// Takes the finalizer off the Worker in the middle of operations, as somebody does who believes that it is stuck, until it is dropped.
+/// Removes the Worker's finalizer during operations, like a user who considers it stuck, until dropped.
 pub(crate) async fn let_go(actor: Actor, random: Random) {
     loop {
         sleep(random.millis(500, 60_000)).await;
@@ -91,7 +91,7 @@ pub(crate) async fn let_go(actor: Actor, random: Random) {
     }
 }
 
-/// Deletes what has lost its owners, until it is dropped: the garbage collector.
+/// The garbage collector: deletes objects whose owners do not exist, until dropped.
 pub(crate) async fn collect_garbage(actor: Actor, random: Random) {
     use crate::api_server::kinds::{MACHINE, MACHINE_SET};
     loop {

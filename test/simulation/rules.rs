@@ -1,5 +1,5 @@
-//! What must hold at every moment, checked over everything that was written in a life, in its order. What the controller writes has to
-//! have a cause: a version of the Worker that stood within the last minutes, because a write may have been on its way for so long.
+//! Invariants, checked over all writes of a life in their order. Each write of the controller needs a cause: a version
+//! of the Worker that was current within the last minutes, because a write can be in transit for that long.
 
 mod leftovers;
 mod machine_controller;
@@ -24,13 +24,14 @@ use crate::wanted::{Wanted, machine_images, wanted};
 pub(crate) use leftovers::leftovers;
 use machine_controller::LateStop;
 
-/// How long ago a Worker may have stood that somebody still writes for: a request, its tries, and a reconcile around them.
+/// How long after a version of the Worker writes for it may still arrive: a request, its retries, and the reconcile.
 pub(crate) const ON_ITS_WAY: SignedDuration = SignedDuration::from_secs(150);
-/// What holds a Worker until everything of it has gone.
+/// The Worker's finalizer until all its objects are deleted.
 pub(crate) const FINALIZER: &str = "extensions.gardener.cloud/worker";
-/// The label of a deployment that has its pool.
+/// The label of a deployment with its pool.
 const POOL: &str = "worker.gardener.cloud/pool";
-/// What texts for people must not hold: how the client prints its errors, and a page that counts as "not found" of Kubernetes.
+/// Texts that messages for users must not contain: the client's debug output, and a page mistaken for a 404 of
+/// Kubernetes.
 const RAW: &[&str] = &[
     "ApiError",
     "ServiceError",
@@ -41,7 +42,7 @@ const RAW: &[&str] = &[
     "API server answers 404: <html",
 ];
 
-/// What a Worker and its Cluster asked for from a moment on.
+/// A version of Worker and Cluster, and until when it was current.
 #[derive(Clone)]
 struct Asked {
     until: Option<Timestamp>,
@@ -50,9 +51,9 @@ struct Asked {
     wanted: Arc<Wanted>,
     hibernates: bool,
     is_deleted: bool,
-    /// The shoot is deleted, though perhaps not yet the Worker.
+    /// Whether the shoot is being deleted, even if the Worker is not yet.
     shoot_is_deleted: bool,
-    /// And that by force.
+    /// Whether this deletion is forced.
     is_forced: bool,
     moves: bool,
 }
@@ -62,38 +63,38 @@ impl Asked {
         self.wanted.deployments.contains_key(deployment)
     }
 
-    /// Whether a deployment, as it is, is of no pool.
+    /// Whether a deployment belongs to no pool.
     fn lets_go(&self, name: &str, deployment: &Value) -> bool {
         let pool = deployment["metadata"]["labels"][POOL].as_str().unwrap_or_default();
         !self.wants(name) && !self.wanted.unplanned.contains(pool)
     }
 }
 
-/// What has been written until now, what was asked for, and which rules were broken.
+/// State after the writes so far, requested versions, and violations.
 struct Rules {
-    /// Whether only one controller believes that it leads.
+    /// Whether only one controller acts as leader.
     is_alone: bool,
     now: BTreeMap<(&'static str, String), Arc<Object>>,
     asked: Vec<Asked>,
-    /// Machines that were there when the shoot moved away.
+    /// Machines that existed when the shoot moved away.
     moved: Vec<(&'static str, String)>,
-    /// Names of what a person has written.
+    /// Names of objects that a user has written.
     edited: Vec<String>,
-    /// Secrets of classes that a controller has made.
+    /// Class Secrets that a controller has created.
     made: BTreeSet<String>,
-    /// When a person has taken the Worker's finalizer off.
+    /// When a user removed the Worker's finalizer.
     let_go: Option<Timestamp>,
-    /// When machine-controller-manager has begun to run; nothing while it does not.
+    /// When machine-controller-manager was started; `None` while it is stopped.
     runs_since: Option<Timestamp>,
-    /// It was stopped too late: whoever has done that has to start it again.
+    /// A stop of it that arrived too late, so the controller must start it again.
     stopped_late: Option<LateStop>,
     not_started_again: Vec<LateStop>,
-    /// Which controller has written a machine deployment last.
+    /// The last controller that wrote each machine deployment.
     writers: BTreeMap<String, &'static str>,
     found: Vec<String>,
 }
 
-/// Every way in which a rule was broken. `is_alone`: only one controller believes that it leads.
+/// All violations. `is_alone`: only one controller acts as leader.
 pub(crate) fn violations(log: &[Change], is_alone: bool, trace: &Trace) -> Vec<String> {
     let mut rules = Rules::new(is_alone);
     log.iter().for_each(|change| rules.follow(change));
@@ -124,7 +125,7 @@ impl Rules {
         }
     }
 
-    /// Checks a write of a controller, and keeps every write.
+    /// Checks a controller's write, and records every write.
     fn follow(&mut self, change: &Change) {
         if change.author == "person" {
             self.edited.push(change.name.clone());
@@ -149,7 +150,7 @@ impl Rules {
         self.keep(change);
     }
 
-    /// Keeps what stands from now on, and what is asked for.
+    /// Records the new object and the requested version.
     fn keep(&mut self, change: &Change) {
         let key = (change.kind.kind, change.name.clone());
         if change.is_gone {
@@ -167,7 +168,7 @@ impl Rules {
         }
     }
 
-    /// Takes down what is asked for from now on.
+    /// Records the newly requested version.
     fn ask(&mut self, change: &Change) {
         let Some(worker) = self.of(&WORKER).next().cloned() else { return };
         let Some(cluster) = self.of(&CLUSTER).next().cloned() else { return };
@@ -197,7 +198,8 @@ impl Rules {
         self.asked.retain(|asked| asked.until.is_none_or(|until| until + ON_ITS_WAY >= change.at));
     }
 
-    /// What was asked for before may be done with what is recorded only now, or with images that only now the CloudProfile has.
+    /// An earlier request may be fulfilled with dependencies recorded only now, or with images that the CloudProfile
+    /// only now contains.
     fn carry_over(&mut self, now: &Value, cluster: &Arc<Object>, secrets: &[Arc<Object>]) {
         let Some(last) = self.asked.last() else { return };
         let is_recorded = recorded(&last.worker.value) != recorded(now);
@@ -255,8 +257,8 @@ impl Rules {
         }
     }
 
-    /// Only what has moved here is made. Deletions are for machine-controller-manager, but for machine sets that it leaves alone because no
-    /// deployment is there that could take them up.
+    /// Controllers may only create machine objects to restore them after a move. Only machine-controller-manager
+    /// deletes them, except for machine sets that it ignores because no deployment can adopt them.
     fn machine_object(&mut self, change: &Change, before: Option<&Value>) {
         let (kind, name) = (change.kind.kind, change.name.as_str());
         if begins_to_vanish(before, (!change.is_gone).then_some(&change.after.value)) {
@@ -275,7 +277,7 @@ impl Rules {
         }
     }
 
-    /// Why a machine set may not be deleted by a controller.
+    /// Why a controller must not delete a machine set.
     fn why_it_stays(&self, set: &Value) -> Option<&'static str> {
         let deployment = of_deployment(set);
         let has_machines = machines_of(self, deployment) > 0;
@@ -298,14 +300,14 @@ impl Rules {
         self.edited.iter().any(|edited| edited == name)
     }
 
-    /// Whether two controllers that know nothing of each other may see it in two ways: one has not seen yet that a class is wanted
-    /// again, or not wanted any more.
+    /// Whether two independent controllers can disagree about a class, because one has not yet observed that it is
+    /// needed again, or no longer needed.
     fn is_disputed(&self, class: &str) -> bool {
         let wants = |asked: &Asked| asked.wanted.deployments.values().any(|wanted| wanted.class == class);
         !self.is_alone && self.is_asked(|asked| !wants(asked)) && self.is_asked(wants)
     }
 
-    /// Whether some version that stands or has stood until lately asks for this.
+    /// Whether a version that is or was recently current satisfies the condition.
     fn is_asked(&self, asks: impl Fn(&Asked) -> bool) -> bool {
         self.asked.iter().any(asks)
     }
@@ -354,7 +356,7 @@ impl Rules {
         }
     }
 
-    /// What makes machine-controller-manager replace machines.
+    /// Checks a change of the template, which makes machine-controller-manager replace machines.
     fn template(&mut self, name: &str, before: &Value, after: &Value) {
         let facts = |deployment: &Value| {
             let template = &deployment["spec"]["template"];
@@ -380,7 +382,7 @@ impl Rules {
                 false => from < wanted.minimum && to == wanted.minimum || from > wanted.maximum && to == wanted.maximum,
             }
         };
-        // The Cluster says that the shoot is to be hibernated, and an older Worker may still want the machine deployment.
+        // The Cluster may already request hibernation while an older Worker still needs the machine deployment.
         let is_hibernated =
             to == 0 && self.is_asked(|asked| asked.hibernates) && self.is_asked(|asked| asked.wants(name));
         if from != to && !is_hibernated && !self.is_asked(causes) {
@@ -390,7 +392,7 @@ impl Rules {
 
     fn class_or_secret(&mut self, change: &Change, before: Option<&Value>, after: Option<&Value>) {
         let (kind, name) = (change.kind.kind, change.name.as_str());
-        // A person may take the label off a Secret that was made here; it is deleted all the same.
+        // A user may have removed the label of a class Secret, which is still deleted.
         let is_ours = self.made.contains(name) || [before, after].into_iter().flatten().any(is_of_class);
         if change.kind == &SECRET && !is_ours {
             self.found.push(format!("{kind} {name} is written, which is somebody else's"));
@@ -400,12 +402,13 @@ impl Rules {
             self.made.insert(name.to_owned());
         }
         if begins_to_vanish(before, after) && !self.is_disputed(name) {
-            // One without machines needs nothing when nobody makes any; who deletes may have seen that before somebody began to.
+            // A set without machines needs no class while machine-controller-manager is stopped. The deletion may be
+            // based on a read before it started.
             let runs = |set: &Value| {
                 let ran = self.runs_since.is_some_and(|since| since + ON_ITS_WAY < change.at);
                 ran || self.runs_since.is_some() && set["spec"]["replicas"] != 0
             };
-            // It goes without machines, and as soon as somebody lets go of it.
+            // It is deleted without machines, as soon as its finalizers are removed.
             let needs_nothing = |deployment: &Value| {
                 self.runs_since.is_none() && is_vanishing(deployment) && deployment["spec"]["replicas"] == 0
             };
@@ -422,7 +425,7 @@ impl Rules {
         if before.is_none() {
             self.held(&format!("{kind} {name}"));
         }
-        // Whoever comes after a crash has to find it.
+        // The record must exist first, so that a process can find the resource after a crash.
         if let Some(dependency) = after.filter(|_| self.is_alone && before.is_none()).and_then(of_class)
             && !self.of(&WORKER).any(|worker| recorded(&worker.value).contains(&dependency))
         {
@@ -464,13 +467,13 @@ impl Rules {
         }
     }
 
-    /// Whoever says that all is well has done it for some version that was asked for. Of two that both believe that they lead, the
-    /// other may have written for another version since.
+    /// A success must reflect some requested version. Of two controllers that both act as leaders, the other may have
+    /// written for another version since.
     fn success(&mut self, author: &str, worker: &Value) {
         if worker["status"]["lastOperation"]["type"] == "Migrate" {
             return;
         }
-        // Whoever says so has read this version: only it may have written it.
+        // The controller has read this version of the Worker, so it must have noticed the missing finalizer.
         if !has_finalizer(worker, FINALIZER) {
             self.found.push("the Worker is told to have succeeded, and no finalizer holds it".to_owned());
         }
@@ -498,10 +501,10 @@ impl Rules {
         left.map(|((kind, name), _)| format!("{kind} {name}")).collect()
     }
 
-    /// Machine objects come only when the Worker is held, or they would be forgotten with it.
+    /// Machine objects may only be created while the Worker has its finalizer, or they would be orphaned with it.
     fn held(&mut self, what: &str) {
         let is_held = self.of(&WORKER).any(|worker| has_finalizer(&worker.value, FINALIZER));
-        // What was on its way when a person took it off may still come.
+        // Writes that were in transit when a user removed the finalizer may still arrive.
         if !is_held && self.let_go.is_none() {
             self.found.push(format!("{what} comes without the Worker's finalizer"));
         }
@@ -513,7 +516,7 @@ fn machines_of(rules: &Rules, deployment: &str) -> i64 {
     i64::try_from(own.count()).unwrap_or(i64::MAX)
 }
 
-/// The deployment that a machine set or a machine is of by its label.
+/// The deployment of a machine set or machine, from its label.
 fn of_deployment(object: &Value) -> &str {
     object["metadata"]["labels"]["name"].as_str().unwrap_or_default()
 }
@@ -526,7 +529,7 @@ fn begins_to_vanish(before: Option<&Value>, after: Option<&Value>) -> bool {
     before.is_some_and(|before| !is_vanishing(before)) && after.is_none_or(is_vanishing)
 }
 
-/// The class of a deployment's or set's template.
+/// The class in the template of a deployment or set.
 fn class_of(object: &Value) -> &str {
     object["spec"]["template"]["spec"]["class"]["name"].as_str().unwrap_or_default()
 }
@@ -535,7 +538,7 @@ pub(crate) fn is_of_class(secret: &Value) -> bool {
     secret["metadata"]["labels"]["gardener.cloud/purpose"] == "machineclass"
 }
 
-/// Whether a controller has left the labels of a Worker alone. One that is drained loses those of its shard.
+/// Whether a controller has kept the labels of a Worker. It may only remove the shard labels of a drained one.
 fn are_labels_kept(before: &Value, now: &Value) -> bool {
     let mut kept = before["metadata"]["labels"].clone();
     let has_let_go = now["metadata"]["labels"][SHARD].is_null();

@@ -1,47 +1,48 @@
-//! Which lives there are: what the lives of a range of seeds are about, and how many of them each run has.
+//! Which lives exist: the themes of seed ranges, and the number of lives per run.
 
 use std::ops::Range;
 
-/// What lives are about, beside what each of them meets.
+/// The theme of a life, in addition to the events of every life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Theme {
     Everything,
-    /// The Worker is deleted while things go wrong.
+    /// The Worker is deleted amid faults.
     DeletedInTrouble,
     /// Two controllers are shards.
     Shards,
-    /// The Worker is deleted while things go wrong, and some kinds are listed anew then, and not all at once.
+    /// The Worker is deleted amid faults, and some kinds are relisted separately.
     KindsListedAnew,
-    /// A person takes the Worker's finalizer off.
+    /// A user removes the Worker's finalizer.
     LetGoByHand,
-    /// The autoscaler is just faster than the last request, and watches are late.
+    /// The autoscaler acts just before the last request, and watches are slow.
     ScaledFirst,
     /// The shoot moves while it is hibernated.
     MovedHibernated,
-    /// The shoot is deleted and made anew under the same name.
+    /// The shoot is deleted and recreated with the same name.
     Recreated,
     /// Boot scripts change while their names stay.
     BootScriptsReplaced,
-    /// Processes are suspended for a while, and go on where they were.
+    /// Processes are suspended for a while and resumed.
     Suspended,
     /// Pools depend on server groups at OpenStack.
     ServerGroups,
     /// Pools depend on scale sets at Azure.
     ScaleSets,
-    /// Images of the CloudProfile change, go and come back.
+    /// Images of the CloudProfile change, disappear and return.
     ImagesChanged,
-    /// Machines are updated where they are, and shoots move in the middle of that.
+    /// Machines are updated in place, and shoots move during that.
     UpdatedInPlace,
-    /// The shoot wakes up, or goes, while the stop of machine-controller-manager for its hibernation is on its way.
+    /// The shoot is woken up or deleted while the stop of machine-controller-manager for its hibernation is in transit.
     StoppedLate,
-    /// The shoot moves while watches are late, and what lets its machines go comes before what deletes them.
+    /// The shoot moves while watches are slow, and finalizers of machine objects are removed before the objects are
+    /// deleted.
     MovedLate,
 }
 
-/// Seeds from one theme to the next.
+/// Distance between the seeds of themes.
 const STRIDE: u64 = 10_000_000_000;
 
-/// Each theme with its lives in the deep tier; its seeds begin at its place in this table, times [`STRIDE`].
+/// Each theme with its number of lives in the deep tier. Its seeds begin at its index times [`STRIDE`].
 const THEMES: [(Theme, u64); 16] = [
     (Theme::Everything, 600),
     (Theme::DeletedInTrouble, 100),
@@ -61,7 +62,7 @@ const THEMES: [(Theme, u64); 16] = [
     (Theme::MovedLate, 50),
 ];
 
-/// The default tier runs one of this many deep lives of each theme: the first ones.
+/// The default tier runs one of this many deep lives of each theme, from its first seeds.
 const DEEP_LIVES_PER_DEFAULT_LIFE: u64 = 8;
 
 /// How many lives a run has.
@@ -69,11 +70,11 @@ const DEEP_LIVES_PER_DEFAULT_LIFE: u64 = 8;
 pub(crate) enum Tier {
     /// About 300, for each change.
     Default,
-    /// About 2,000, each night.
+    /// About 2,000, every night.
     Deep,
 }
 
-/// Later seeds that once broke a rule. Every tier runs them.
+/// Further seeds that once broke a rule. Every tier runs them.
 const ONCE_BROKEN: &[u64] = &[
     2_055,
     2_277,
@@ -117,7 +118,7 @@ const ONCE_BROKEN: &[u64] = &[
 ];
 
 impl Theme {
-    /// What the life of this seed is about.
+    /// The theme of a seed.
     pub(crate) fn of(seed: u64) -> Self {
         let place = usize::try_from(seed / STRIDE).unwrap_or(usize::MAX);
         let (theme, _) = THEMES.get(place).expect("no lives are so far");
@@ -125,7 +126,7 @@ impl Theme {
     }
 }
 
-/// The first seed of each theme, with its lives in the deep tier.
+/// The first seed of each theme, with its number of lives in the deep tier.
 fn themes() -> impl Iterator<Item = (u64, u64)> + Send {
     THEMES.iter().zip(0..).map(|((_, lives), place): (_, u64)| (place * STRIDE, *lives))
 }
@@ -139,12 +140,12 @@ pub(crate) fn of_tier(tier: Tier) -> impl Iterator<Item = u64> + Send {
     themes().flat_map(move |(first, lives)| first..first + lives / divisor).chain(ONCE_BROKEN.iter().copied())
 }
 
-/// One of each theme after the other, without an end.
+/// One seed of each theme in turn, without end.
 pub(crate) fn without_end() -> impl Iterator<Item = u64> + Send {
     (0..STRIDE).flat_map(|seed| themes().map(move |(first, _)| first + seed))
 }
 
-/// Those that are named: `NUMBER` of them, or `FIRST..END`.
+/// Seeds from `SEEDS`: a number of them, or `FIRST..END`.
 pub(crate) fn named(seeds: &str) -> Range<u64> {
     let number = |text: &str| text.trim().parse().expect("SEEDS is a number or a range");
     match seeds.split_once("..") {

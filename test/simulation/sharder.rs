@@ -1,5 +1,6 @@
-//! A sharder by the protocol of kubernetes-controller-sharding: it takes the lease of a shard that has not renewed it for twice what it
-//! says, gives the Worker of such a shard to another one, and now and then has it drained. The real one is in `test/running`.
+//! A sharder with the protocol of kubernetes-controller-sharding. It takes the lease of a shard that has not renewed it
+//! for twice its duration, reassigns the Worker of such a shard, and occasionally drains it. `test/running` uses the
+//! real one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,6 @@ use crate::api_server::store::Change;
 use crate::documents::WORKER_NAME;
 use crate::random::Random;
 
-/// Namespace of the leases.
 pub(crate) const LEASES: &str = "garden";
 const RING: &str = "alpha.sharding.timebertt.dev/controllerring";
 pub(crate) const SHARD: &str = "shard.alpha.sharding.timebertt.dev/ring";
@@ -33,7 +33,7 @@ pub(crate) struct Sharder {
 }
 
 impl Sharder {
-    /// Works until it is dropped.
+    /// Runs until dropped.
     pub(crate) async fn run(self) {
         loop {
             sleep(self.random.millis(10, 1_500)).await;
@@ -53,7 +53,7 @@ impl Sharder {
         }
     }
 
-    /// The shards that are there; leases of those that are not are taken.
+    /// Available shards. Takes the leases of others.
     fn available(&self) -> Vec<String> {
         let mut available = Vec::new();
         for lease in self.leases.list(&LEASE) {
@@ -78,7 +78,7 @@ impl Sharder {
         available
     }
 
-    /// Gives the Worker to one of these.
+    /// Assigns the Worker to one of these shards.
     fn assign(&self, shards: &[String]) {
         let Some(shard) = self.random.one_of(shards) else { return };
         self.workers.change(&WORKER, WORKER_NAME, |worker| {
@@ -94,7 +94,7 @@ impl Sharder {
     }
 }
 
-/// What a controller has written while the Worker was another shard's, or nobody's. Shards are named after their controllers.
+/// Writes of a controller while the Worker belonged to another shard or none. Shards are named like their controllers.
 pub(crate) fn of_another_shard(log: &[Change]) -> Vec<String> {
     let (mut shard, mut found) = (String::new(), Vec::new());
     for change in log {

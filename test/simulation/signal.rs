@@ -1,4 +1,4 @@
-//! Tells of something to whoever waits, in the order in which they wait: tokio's own channel for that wakes them in a random one.
+//! Notifies listeners in the order in which they wait, unlike tokio's watch channel, which wakes them in random order.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -6,45 +6,44 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
-/// A number of which each change is told. Clones are the same.
+/// A number whose changes are notified. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Signal {
     number: Arc<AtomicU64>,
     notify: Arc<Notify>,
 }
 
-/// Somebody who waits for changes.
+/// Waits for changes.
 pub(crate) struct Listener {
     signal: Signal,
     seen: u64,
 }
 
 impl Signal {
-    /// Sets the number.
     pub(crate) fn set(&self, number: u64) {
         if self.number.swap(number, Ordering::Relaxed) != number {
             self.notify.notify_waiters();
         }
     }
 
-    /// Counts one more.
+    /// Increments the number.
     pub(crate) fn count(&self) {
         self.set(self.number.load(Ordering::Relaxed) + 1);
     }
 
-    /// Waits for changes from now on.
+    /// Listens for changes from now on.
     pub(crate) fn listen(&self) -> Listener {
         Listener { signal: self.clone(), seen: self.number.load(Ordering::Relaxed) }
     }
 }
 
 impl Listener {
-    /// What has happened until now is known.
+    /// Ignores all changes so far.
     pub(crate) fn mark_seen(&mut self) {
         self.seen = self.signal.number.load(Ordering::Relaxed);
     }
 
-    /// Waits for the next change that is not known.
+    /// Waits for the next change since the last one seen.
     pub(crate) async fn changed(&mut self) {
         loop {
             let mut notified = pin!(self.signal.notify.notified());

@@ -1,4 +1,4 @@
-//! What has happened in a life, line by line: kept as it is, and put into words only when somebody wants to read it.
+//! The events of a life, stored in raw form and rendered only on request.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use crate::api_server::store::Change;
 
-/// Most bytes of one line.
+/// Maximum bytes of one line.
 const WIDTH: usize = 240;
 
-/// Something that has happened.
+/// An event.
 struct Line {
     at: Duration,
     who: &'static str,
@@ -25,7 +25,7 @@ enum What {
     Wrote(u64),
 }
 
-/// The lines. Clones are the same.
+/// The trace. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Trace {
     lines: Arc<Mutex<Vec<Line>>>,
@@ -54,13 +54,14 @@ impl Trace {
         self.add(who, What::Wrote(revision));
     }
 
-    /// How many requests there were.
+    /// Number of requests.
     pub(crate) fn requests(&self) -> usize {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().filter(|line| matches!(line.what, What::Request { .. })).count()
     }
 
-    /// Whether something was sent by one within that time after a write, all of it was answered, and nothing has happened to the process.
+    /// Whether a client sent requests within this time after a write, received all responses, and its process was not
+    /// disturbed.
     pub(crate) fn is_answered(&self, who: &str, revision: u64, within: Duration) -> bool {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let after = lines.iter().skip_while(|line| !matches!(line.what, What::Wrote(wrote) if wrote == revision));
@@ -75,7 +76,7 @@ impl Trace {
         !answers.is_empty() && answers.iter().all(|is_answered| *is_answered)
     }
 
-    /// All of it in words, with what each write has changed.
+    /// Renders the trace, with the changes of each write.
     pub(crate) fn text(&self, log: &[Change]) -> String {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
@@ -89,7 +90,7 @@ impl Trace {
                 }
             };
             let said = shortened(&said);
-            // Writing into a text does not fail.
+            // Writing to a String cannot fail.
             let _ = writeln!(text, "{:>9.3} {who:<12} {said}", at.as_secs_f64());
         }
         text
@@ -103,7 +104,7 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// What a write has changed.
+/// The changes of a write.
 pub(crate) fn described(change: &Change) -> String {
     let head = format!("  #{} {} {}", change.revision, change.kind.kind, change.name);
     match (&change.before, change.is_gone) {

@@ -1,4 +1,4 @@
-//! What a Worker wants, by the pure decisions of the program: the cause that a change has to have.
+//! The target state of a Worker according to the program's pure decisions, which every write must be based on.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,7 +15,7 @@ use gardener_extension_worker::worker::plan::Plan;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::Value;
 
-/// A machine deployment as it is wanted.
+/// The target state of a machine deployment.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WantedDeployment {
     pub(crate) class: String,
@@ -24,12 +24,12 @@ pub(crate) struct WantedDeployment {
     pub(crate) maximum: i64,
 }
 
-/// What a Worker wants.
+/// The target state of a Worker.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Wanted {
-    /// The machine deployments, by name.
+    /// Machine deployments by name.
     pub(crate) deployments: BTreeMap<String, WantedDeployment>,
-    /// Pools that can't be planned: what there is of them stays.
+    /// Pools that cannot be planned; their objects stay unchanged.
     pub(crate) unplanned: BTreeSet<String>,
 }
 
@@ -40,11 +40,11 @@ impl Wanted {
 }
 
 thread_local! {
-    /// Lives repeat themselves, and plans take long.
+    /// Caches plans, because lives often repeat states and planning is slow.
     static KNOWN: RefCell<HashMap<String, Arc<Wanted>>> = RefCell::default();
 }
 
-/// What a version of a Worker wants beside these objects.
+/// The target state of a Worker with these objects.
 pub(crate) fn wanted<'a>(worker: &Value, cluster: &Value, secrets: impl Iterator<Item = &'a Value>) -> Arc<Wanted> {
     let metadata =
         serde_json::json!({"name": worker["metadata"]["name"], "namespace": worker["metadata"]["namespace"]});
@@ -52,7 +52,7 @@ pub(crate) fn wanted<'a>(worker: &Value, cluster: &Value, secrets: impl Iterator
         r#"{{"apiVersion":{},"kind":"Worker","metadata":{metadata},"spec":{},"status":{{"providerStatus":{}}}}}"#,
         worker["apiVersion"], worker["spec"], worker["status"]["providerStatus"]
     );
-    // What changes of a Cluster in lives and counts here.
+    // The only parts of a Cluster that change in lives and affect the plan.
     let fault_domains = &provider_config(cluster)["countFaultDomains"];
     let key = format!("{text}{fault_domains}{}", machine_images(cluster));
     if let Some(known) = KNOWN.with_borrow(|known| known.get(&key).cloned()) {
@@ -63,17 +63,17 @@ pub(crate) fn wanted<'a>(worker: &Value, cluster: &Value, secrets: impl Iterator
     wanted
 }
 
-/// What the CloudProfile of a Cluster has for the provider.
+/// The provider config of a Cluster's CloudProfile.
 fn provider_config(cluster: &Value) -> &Value {
     &cluster["spec"]["cloudProfile"]["spec"]["providerConfig"]
 }
 
-/// The images that a Cluster's CloudProfile has at the cloud.
+/// The images in the provider config of a Cluster's CloudProfile.
 pub(crate) fn machine_images(cluster: &Value) -> &Value {
     &provider_config(cluster)["machineImages"]
 }
 
-/// The boot scripts that a version of a Worker wants, in base64, by the names of the Secrets of its classes.
+/// The boot scripts of a Worker in base64, by the names of its class Secrets.
 pub(crate) fn boot_scripts<'a>(
     worker: &Value,
     cluster: &Value,
@@ -97,7 +97,7 @@ fn plan<'a>(worker: &str, cluster: &Value, secrets: impl Iterator<Item = &'a Val
     })
 }
 
-/// Something of what is planned for a Worker.
+/// Extracts a part of the plan of a Worker.
 fn planned<'a, T>(
     worker: &str,
     cluster: &Value,

@@ -1,4 +1,4 @@
-//! What is said about profiles that commands write.
+//! Messages on stderr about profiles that commands write.
 
 use anstyle::Style;
 
@@ -8,16 +8,16 @@ use crate::cli::terminal::complain_in_lines;
 use crate::offer::equivalence::{Answer, Difference, EquivalenceCheck, Lost};
 
 const INDENT: usize = 2;
-/// At most this many machine types are named, and this many differences listed; JSON has all.
+/// Maximum number of machine types listed per difference, and of differences; JSON lists all.
 const NAMED: usize = 4;
 const LISTED: usize = 20;
 
-/// Says something on stderr, where it does not come between the lines of the profile.
+/// Prints a paragraph to stderr, because stdout contains the profile.
 pub(super) fn say(text: &str, indent: usize, width: usize) {
     complain_in_lines(paragraph(text, Style::new(), indent, width).trim_end_matches('\n'));
 }
 
-/// Says what was compared, and whether there are exceptions that are listed.
+/// Reports what the equivalence check compared, and whether a list of exceptions follows.
 pub(super) fn say_proof(proof: &EquivalenceCheck, exceptions: bool, width: usize) {
     let text = format!(
         "Compared: {} with {}, {}; every machine type gets the same image as before{}.",
@@ -29,7 +29,7 @@ pub(super) fn say_proof(proof: &EquivalenceCheck, exceptions: bool, width: usize
     say(&text, 0, width);
 }
 
-/// Says where answers differ.
+/// Prints the differences between the two profiles, and images that machine types lose.
 pub(super) fn say_differences(differences: &[Difference], lost: &[Lost], width: usize) {
     for difference in differences.iter().take(LISTED) {
         let regions = if difference.regions.is_empty() {

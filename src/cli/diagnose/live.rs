@@ -1,4 +1,4 @@
-//! The objects of a namespace of a seed. Of Secrets only their metadata is asked for.
+//! Reads the objects of a shoot namespace in a seed. Of Secrets, it requests only metadata.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ use crate::cluster::seed::Seed;
 use crate::diagnose::ObjectKind;
 use crate::process::failure_reason::reason;
 
-/// What there is in a namespace. What can't be read stops nothing but Workers.
+/// Reads a shoot namespace. Only a failure to list the Workers is an error; other failures are recorded as unread.
 pub(in crate::cli) async fn namespace(seed: &Seed, name: &str) -> anyhow::Result<Namespace> {
     let client = seed.client().await?;
     let workers = list::<Worker>(&client, name).await.context("Workers")?;
@@ -55,7 +55,7 @@ pub(in crate::cli) async fn namespace(seed: &Seed, name: &str) -> anyhow::Result
     Ok(namespace)
 }
 
-/// Where there are Workers, to name the nearest one; none where it is not allowed to list them all.
+/// Namespaces with Workers, to suggest the closest name. Empty if the user may not list Workers in all namespaces.
 async fn namespaces_of_workers(client: &Client) -> BTreeSet<String> {
     let workers: Api<DynamicObject> = Api::all_with(client.clone(), &resource::<Worker>());
     let listed = workers.list_metadata(&ListParams::default()).await;
@@ -70,7 +70,7 @@ async fn list<T: Resource<DynamicType = ()>>(client: &Client, namespace: &str) -
     let resource = resource::<T>();
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
     let listed = api.list(&ListParams::default()).await?;
-    // The items of a list need not say their kind.
+    // Items of a list may omit their kind.
     listed.items.into_iter().map(|object| document(object, &resource.kind)).collect()
 }
 

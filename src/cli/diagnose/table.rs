@@ -1,4 +1,4 @@
-//! A diagnosis on one page: how the Worker stands, its pools, and what keeps it from being ready, with the next step.
+//! A diagnosis on one page: the Worker's state, its pools, and what prevents it from being ready, with the next step.
 
 use anstyle::Style;
 use jiff::Timestamp;
@@ -9,9 +9,9 @@ use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
 use crate::diagnose::{Diagnosis, Finding, ObjectKind, PoolState, Severity};
 
 const INDENT: usize = 2;
-/// Machines of a finding that are named; JSON has all.
+/// Maximum number of machines listed per finding; JSON lists all.
 const NAMED: Bound = Bound { items: 3, bytes: 512 };
-/// Bytes of the words of a driver, and of a status; JSON has more.
+/// Maximum bytes of a driver's error or a status text; JSON prints more.
 const LONGEST_TEXT: usize = 800;
 
 pub(super) fn text(diagnosis: &Diagnosis, now: Timestamp, width: usize) -> String {

@@ -1,4 +1,4 @@
-//! How an image was chosen, as a table of candidates and the steps of the ranking.
+//! How an image was selected: the table of candidates and the ranking steps.
 
 use super::section::{INDENT, section};
 use crate::capabilities::{Classification, FlavorVerdict, Mismatch};
@@ -6,7 +6,7 @@ use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, BAD, GOOD};
 use crate::provider::explanation::{Fitting, ImageCandidate, ImageExplanation, Origin, capabilities_text};
 
-/// At most this many suggestions are printed; JSON has all.
+/// Maximum number of suggestions printed; JSON lists all.
 const SUGGESTIONS: usize = 6;
 
 pub(super) fn image_text(image: &ImageExplanation, width: usize) -> String {

@@ -1,4 +1,4 @@
-//! The explanation of a pool on one screen.
+//! The explanation of a pool, sized for one screen.
 
 use super::image::image_text;
 use super::section::{INDENT, hazard_line, section};
@@ -8,7 +8,6 @@ use crate::cli::terminal::{ASIDE, BAD, HEADING};
 use crate::explain::{Explanation, HashEffect, HashExplanation, HashInput, PoolExplanation};
 use crate::provider::explanation::{EffectiveInput, Origin};
 
-/// A Worker with its pools.
 pub(super) fn worker_text(explanation: &Explanation, width: usize) -> String {
     let worker = printable(&explanation.worker);
     let provider = printable(&explanation.provider);
@@ -46,7 +45,7 @@ fn pool_text(pool: &PoolExplanation, width: usize) -> String {
     text
 }
 
-/// The numbers of the pool stand in one row, or the table would be longer than a screen.
+/// All numbers share one row so that the table fits a screen.
 fn inputs_table(inputs: &[EffectiveInput]) -> Table {
     const NUMBERS: [&str; 4] = ["minimum", "maximum", "surge", "unavailable"];
     let mut table = Table::new(["INPUT", "VALUE", "FROM"]);
@@ -55,7 +54,7 @@ fn inputs_table(inputs: &[EffectiveInput]) -> Table {
     for input in inputs {
         match input.name {
             "minimum" => table.row(["machines".into(), numbers.as_str().into(), Origin::Worker.to_string().into()]),
-            // The image section has it, with defaults.
+            // The image section prints this input, including defaults.
             "machine type can" => {}
             name if NUMBERS.contains(&name) => {}
             name => {
@@ -89,7 +88,7 @@ fn hash_text(hash: &HashExplanation, name_zones: bool, width: usize) -> String {
     section(&format!("Hash {}{zones}: a change of any input {effect}", hash.hash)) + &table.render(INDENT, width)
 }
 
-/// A hash beside the first one: zones differ in few inputs.
+/// A further zone's hash, printed as differences from the first, because zones differ in few inputs.
 fn other_hash_text(hash: &HashExplanation, first: &HashExplanation, width: usize) -> String {
     let mut table = Table::new(["HASHED INPUT", "VALUE", "SHA-256"]);
     let names = |hash: &HashExplanation| hash.inputs.iter().map(|input| input.input.clone()).collect::<Vec<_>>();

@@ -1,10 +1,10 @@
-//! What the sections of an explanation share: heading, indentation, and the line of a hazard.
+//! Shared layout of explanation sections: heading, indentation, and hazard lines.
 
 use crate::cli::table::{paragraph, printable};
 use crate::cli::terminal::{CAREFUL, HEADING};
 use crate::explain::Hazard;
 
-/// Indentation of what stands under a heading.
+/// Indentation below a heading.
 pub(super) const INDENT: usize = 4;
 
 pub(super) fn section(heading: &str) -> String {

@@ -1,4 +1,4 @@
-//! `explain --shoot`: what of a Shoot enters the key and the classes of its pools, from files alone.
+//! `explain --shoot`: which Shoot fields enter the key and the machine classes of its pools, from files only.
 
 use anyhow::ensure;
 use serde::Serialize;
@@ -18,7 +18,7 @@ use crate::reader::files::files;
 use crate::worker::desired::{CloudView, DesiredState};
 use crate::worker::machine_objects::MachineObjects;
 
-/// A Shoot with what decides over its nodes.
+/// A Shoot with the inputs that determine its nodes.
 #[derive(Serialize)]
 struct ExplainedShoot {
     shoot: String,
@@ -27,7 +27,7 @@ struct ExplainedShoot {
     pools: Vec<ShootPoolExplanation>,
 }
 
-/// Explains the Shoots of the file or folder.
+/// Explains the Shoots in the file or folder.
 pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<Answer> {
     let profiles = CloudProfiles::new(providers);
     let reader = ShootReader::new(&arguments.presume, &arguments.profiles, &profiles)?;
@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow:
     Ok(Answer::new(evidence, exit))
 }
 
-/// The names of a Shoot's pools, as it is written.
+/// The pool names in the Shoot's spec.
 fn pool_names(inputs: &Inputs) -> Vec<String> {
     let workers = inputs.shoot.as_ref().and_then(|shoot| shoot.value.pointer("/spec/provider/workers")?.as_array());
     let names = workers.into_iter().flatten().filter_map(|worker| worker["name"].as_str());

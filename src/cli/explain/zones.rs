@@ -1,4 +1,4 @@
-//! Numbers and names in each zone, with what is dangerous about them marked.
+//! Replica counts and object names per zone, with hazards marked.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
@@ -7,7 +7,7 @@ use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{BAD, CAREFUL};
 use crate::explain::{HashEffect, Hazard, PlacementExplanation};
 
-/// One table, or one of numbers and one of names where that would break names that people copy.
+/// Prints one table, or two (numbers, names) if one table would wrap names that people copy.
 pub(super) fn zones_text(placements: &[PlacementExplanation], effect: HashEffect, width: usize) -> String {
     let mut numbers = Table::new(["ZONE", ">MIN", ">MAX", ">SURGE", ">UNAVAILABLE", ">LIVE"]);
     let mut names = Table::new(["ZONE", "MACHINE DEPLOYMENT", "MACHINE CLASS"]);

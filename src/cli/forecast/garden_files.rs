@@ -1,4 +1,4 @@
-//! Shoots, their profiles and bindings of credentials, from files.
+//! Reads Shoots, their CloudProfiles and credentials bindings from files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -22,29 +22,27 @@ use crate::versions::shoot_defaults::{
     PoolWithoutImage, default_architecture, default_image, default_kubernetes_version,
 };
 
-/// A profile as a Shoot names it: a CloudProfile by its name, a NamespacedCloudProfile as `namespace/name`.
+/// How a Shoot refers to its profile: the name of a CloudProfile, or `namespace/name` of a NamespacedCloudProfile.
 pub(in crate::cli) type Reference = String;
 
-/// One of the profiles that are known.
+/// Identifies a profile, or one of its copies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::cli) struct ProfileKey {
-    /// How Shoots name it.
     pub(in crate::cli) reference: Reference,
-    /// Which one, where it is not given as itself: Clusters have copies, and not all need be of the same age.
+    /// Distinguishes copies in Clusters, which can be of different ages. `None` for the profile itself.
     copy: Option<u64>,
 }
 
-/// A Shoot of the files.
+/// A Shoot read from a file.
 pub(in crate::cli) struct GivenShoot {
-    /// The file.
     pub(in crate::cli) source: String,
     pub(in crate::cli) state: MaintainedShoot,
-    /// The copy of its profile, if it is the one of a Cluster.
+    /// The copy of the profile, if the Shoot comes from a Cluster.
     copy: Option<u64>,
 }
 
 impl GivenShoot {
-    /// Its profile: as itself, else the copy in its Cluster, else that of another Cluster.
+    /// The profile for this Shoot: the profile itself, else the copy in its Cluster, else the copy in another Cluster.
     pub(in crate::cli) fn profile<'p, T>(
         &self,
         profiles: &'p BTreeMap<ProfileKey, T>,
@@ -56,22 +54,20 @@ impl GivenShoot {
     }
 }
 
-/// What the files have.
+/// The objects of all files.
 pub(in crate::cli) struct GardenFiles {
-    /// What was read, and what could not be.
     pub(in crate::cli) evidence: Evidence,
     shoots: Vec<GivenShoot>,
     profiles: BTreeMap<String, ProfileSpec>,
     /// Copies of profiles in Clusters.
     copies: BTreeMap<ProfileKey, ProfileSpec>,
     namespaced: Vec<NamespacedCloudProfile>,
-    /// Merged profiles of those whose parent had not been given before.
+    /// Merged specs in the status of NamespacedCloudProfiles whose parent had not been read before them.
     merged: BTreeMap<Reference, ProfileSpec>,
     bindings: Vec<Value>,
 }
 
 impl GardenFiles {
-    /// Without any file.
     pub(in crate::cli) fn none() -> Self {
         Self {
             evidence: Evidence::of("shoot"),
@@ -84,7 +80,7 @@ impl GardenFiles {
         }
     }
 
-    /// Reads files and folders. A file that can't be read is noted, and does not keep the others from being read.
+    /// Reads files and folders. Records unreadable files in the evidence and continues.
     pub(in crate::cli) fn read(paths: &[PathBuf]) -> Self {
         let mut found = Self::none();
         for file in found.evidence.note_skipped(files(paths)) {
@@ -96,7 +92,7 @@ impl GardenFiles {
         found
     }
 
-    /// The same for files that are of no use without something of this kind.
+    /// Same as [`Self::read`], but records every path that contains no object of the required kind.
     pub(in crate::cli) fn read_some(paths: &[PathBuf], kind: &str, has: fn(&Self) -> bool) -> Self {
         let mut all = Self::none();
         for path in paths {
@@ -109,12 +105,12 @@ impl GardenFiles {
         all
     }
 
-    /// Whether it has a CloudProfile or a NamespacedCloudProfile.
+    /// Whether the files contain a CloudProfile or NamespacedCloudProfile.
     pub(in crate::cli) fn has_profiles(&self) -> bool {
         !self.profiles.is_empty() || !self.namespaced.is_empty() || !self.copies.is_empty()
     }
 
-    /// The Shoots. Of one that is given as itself, the copy in its Cluster does not count.
+    /// All Shoots. A Shoot given directly takes precedence over its copy in a Cluster.
     pub(in crate::cli) fn shoots(&self) -> Vec<&GivenShoot> {
         let of_garden = self.shoots.iter().filter(|shoot| shoot.copy.is_none());
         let of_garden: BTreeSet<String> = of_garden.map(|shoot| shoot.state.shoot.title()).collect();
@@ -122,7 +118,7 @@ impl GardenFiles {
         self.shoots.iter().filter(counts).collect()
     }
 
-    /// Adds what an object has; `path` says where it is from.
+    /// Adds an object; `path` is its source.
     pub(in crate::cli) fn add(&mut self, path: &Path, object: &Value) {
         let source = path.display();
         let result = match object["kind"].as_str() {
@@ -160,13 +156,13 @@ impl GardenFiles {
         self.namespaced.push(child);
     }
 
-    /// The copies of a Shoot and its profile that extensions get, in a seed. That of a NamespacedCloudProfile is merged, and called a
-    /// CloudProfile; only the Shoot tells what it is.
+    /// Adds a Cluster's copies of a Shoot and its profile. The copy of a NamespacedCloudProfile is already merged and
+    /// has the kind CloudProfile; only the Shoot's reference reveals its origin.
     fn add_cluster(&mut self, source: &str, spec: &Value) -> Result<(), String> {
         let [shoot, copied] =
             ["shoot", "cloudProfile"].map(|member| Some(&spec[member]).filter(|copy| copy.is_object()));
         let shoot = shoot.map(read_shoot);
-        // One without a profile is a copy as well.
+        // Without a profile, the Shoot still belongs to a copy.
         let mut copy = 0;
         if let Some(copied) = copied {
             let ProfileObject { metadata, spec } = profile(copied)?;
@@ -184,12 +180,12 @@ impl GardenFiles {
         Ok(())
     }
 
-    /// The profiles, with what other files say anew.
+    /// The profiles after applying the changed ones from `other`.
     pub(in crate::cli) fn replaced_by(&self, other: &Self) -> BTreeMap<ProfileKey, ProfileSpec> {
         let given = |reference: &Reference| ProfileKey { reference: reference.clone(), copy: None };
         let copies = self.copies.iter().map(|(key, spec)| (key.clone(), spec.clone()));
         let mut all: BTreeMap<ProfileKey, ProfileSpec> = copies.collect();
-        // A copy that is given as the changed profile is meant for everybody.
+        // A changed profile given as a Cluster's copy applies to all Shoots that reference it.
         let changed = other.copies.iter().map(|(key, spec)| (&key.reference, spec));
         let merged = self.merged.iter().chain(&other.merged);
         let profiles = merged.chain(&self.profiles).chain(changed).chain(&other.profiles);
@@ -203,7 +199,6 @@ impl GardenFiles {
         all
     }
 
-    /// Adds what further files have.
     pub(in crate::cli) fn join(&mut self, other: Self) {
         let Self { evidence, shoots, profiles, copies, namespaced, merged, bindings } = other;
         self.shoots.extend(shoots);
@@ -215,7 +210,7 @@ impl GardenFiles {
         self.bindings.extend(bindings);
     }
 
-    /// What stands for itself: CloudProfiles and their copies, and NamespacedCloudProfiles whose parent is not given.
+    /// Profiles to evaluate separately: CloudProfiles, their copies, and NamespacedCloudProfiles without their parent.
     pub(in crate::cli) fn own_profiles(&self) -> Vec<ProfileKey> {
         let is_given = |key: &ProfileKey| key.copy.is_some() && self.profiles.contains_key(&key.reference);
         let copies = self.copies.keys().filter(|key| !is_given(key)).cloned();
@@ -229,12 +224,11 @@ impl GardenFiles {
         child.is_some_and(|child| self.profiles.contains_key(&child.spec.parent.name))
     }
 
-    /// NamespacedCloudProfiles.
     pub(in crate::cli) fn namespaced(&self) -> &[NamespacedCloudProfile] {
         &self.namespaced
     }
 
-    /// Bindings of credentials; unknown where no file has one.
+    /// Credentials bindings; `None` (unknown) if no file contains one.
     pub(in crate::cli) fn bindings(&self) -> Option<Vec<Value>> {
         (!self.bindings.is_empty()).then(|| self.bindings.clone())
     }
@@ -255,7 +249,7 @@ fn reference_of(child: &NamespacedCloudProfile) -> Reference {
     format!("{namespace}/{name}")
 }
 
-/// A profile in which every time is one: a version whose end can't be read would seem to have none.
+/// Decodes a profile. An invalid date is an error, because the version would otherwise seem to never expire.
 fn profile<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
     let is_time = |misfit: &&Misfit| ["expirationDate", "startTime"].iter().any(|time| misfit.path.ends_with(time));
     let misfits = take_out_misfits(&mut object.clone());
@@ -266,7 +260,6 @@ fn profile<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
         _ => decode_lenient(&to_go_json(object)).map_err(|error| error.to_string()),
     }
 }
-/// The profile that a Shoot names.
 pub(in crate::cli) fn reference(shoot: &VersionedShoot) -> Reference {
     let namespace = shoot.metadata.namespace.as_deref().unwrap_or_default();
     match (&shoot.spec.cloud_profile, &shoot.spec.cloud_profile_name) {
@@ -276,7 +269,7 @@ pub(in crate::cli) fn reference(shoot: &VersionedShoot) -> Reference {
     }
 }
 
-/// Sets the versions that a Shoot leaves open, as Gardener does when it is created.
+/// Defaults versions that the Shoot leaves open, as Gardener does on creation.
 pub(in crate::cli) fn complete(
     shoot: &mut VersionedShoot,
     profile: &ProfileSpec,

@@ -1,5 +1,5 @@
-//! A forecast as a calendar for a browser. The page draws; what it shows is decided here. Texts are numbered, because ten
-//! thousand shoots have few of them.
+//! A forecast as a calendar page for a browser. This module decides the content and the page only draws it. Texts are
+//! stored once and referenced by number, because ten thousand Shoots share few texts.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ use crate::versions::run::Cause;
 const PAGE: Page =
     Page { template: include_str!("page.html"), style: include_str!("page.css"), script: include_str!("page.js") };
 
-/// Most characters of a text, and most shoots, versions and problems that the page has.
+/// Limits of the page: characters per text, Shoots, versions and errors.
 const LONGEST: usize = 500;
 const MOST_SHOOTS: usize = 20_000;
 const MOST_VERSIONS: usize = 5_000;
@@ -28,7 +28,7 @@ pub(super) fn page(report: &Report) -> anyhow::Result<String> {
     PAGE.render("Maintenance forecast", &document(report))
 }
 
-/// The texts of a page, each once.
+/// Deduplicated texts of a page.
 #[derive(Default)]
 struct Texts {
     numbers: HashMap<String, usize>,
@@ -46,7 +46,7 @@ impl Texts {
     }
 }
 
-/// Days since the first one of the page, where the owner of a shoot lives.
+/// Day numbers relative to the first day of the page, in the Shoot's time zone.
 struct Calendar {
     first: i64,
 }
@@ -96,7 +96,7 @@ fn shoot(of: &ShootForecast, is_strict: bool, calendar: &Calendar, texts: &mut T
     json!([name, profile, window, steps, stuck, before, findings])
 }
 
-/// What moves, and what is stuck.
+/// The moves and the stuck versions.
 fn halves(
     forecast: &Forecast,
     is_new: &dyn Fn(&ForecastStep) -> bool,
@@ -116,7 +116,7 @@ fn halves(
 fn step(step: &ForecastStep, [day, latest]: [i64; 2], is_new: bool, texts: &mut Texts) -> Value {
     let mut moves = Vec::with_capacity(step.moves.len());
     for (index, moved) in step.moves.iter().enumerate() {
-        // Nodes that an earlier move of the day changes are told and counted there.
+        // Nodes that an earlier move of the same day changes are listed and counted there.
         let (told, of_move): (Vec<_>, Vec<_>) = step.nodes_of(index).partition(|(_, is_told)| *is_told);
         let nodes: Vec<Value> = of_move.into_iter().map(|(pool, _)| nodes(pool, texts)).collect();
         let [pool, image] = [&moved.pool, &moved.image].map(|name| name.as_ref().map(|name| texts.number(name)));

@@ -1,4 +1,4 @@
-//! The Shoots of a garden and their profiles, read page by page: of each Shoot only its versions are kept.
+//! Reads the Shoots of a garden and their profiles page by page, keeping only the versions of each Shoot.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::garden_files::GardenFiles;
 use crate::cluster::garden_cluster::{GardenCluster, GardenKind};
 use crate::process::threads::block_on;
 
-/// Reads all Shoots, or those of a namespace, with the profiles that they may name.
+/// Reads all Shoots, or those in a namespace, with the profiles that they can reference.
 pub(super) fn read(garden: &GardenCluster, namespace: Option<&str>) -> anyhow::Result<GardenFiles> {
     block_on(async {
         let client = garden.client().await?;

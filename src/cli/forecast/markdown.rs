@@ -1,11 +1,11 @@
-//! A forecast for a comment at a pull request: the sum first, then the shoots.
+//! A forecast as a pull request comment: the total first, then the Shoots.
 
 use super::summary::Summary;
 use super::table::{day, nodes_text, stuck_text, what, window};
 use super::{Report, ShootForecast};
 use crate::cli::preview::markdown::escaped;
 
-/// Comments have a limited length, so that a landscape does not fit into one.
+/// Comments have a length limit, so a whole landscape does not fit.
 const MOST_SHOOTS: usize = 50;
 
 pub(super) fn text(report: &Report) -> String {

@@ -1,4 +1,4 @@
-//! The answer in one line: who moves, who is stuck, how many nodes, on which day the most.
+//! The one-line answer: moving and stuck Shoots, affected nodes, and the busiest day.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Report;
 use crate::versions::forecast::{Move, Stuck};
 
-/// Sums over all shoots.
+/// Totals over all Shoots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Summary {
@@ -17,43 +17,42 @@ pub(super) struct Summary {
     pub(super) shoots: usize,
     /// Shoots with a version that changes.
     pub(super) moving: usize,
-    /// Shoots with a version that can't go on.
+    /// Shoots with a version that cannot be updated.
     pub(super) stuck: usize,
-    /// How often the nodes of a pool are replaced or updated.
+    /// Number of times that the nodes of a pool are replaced or updated.
     pub(super) pools: usize,
-    /// How many nodes these are, as the autoscaler leaves it.
+    /// Minimum and maximum number of those nodes, because the autoscaler can change it.
     pub(super) nodes: [u64; 2],
-    /// The day on which most of them are touched.
+    /// The day with the most affected nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) busiest: Option<Busiest>,
-    /// Which version goes to which, those of most shoots first.
+    /// Moves between versions, most Shoots first.
     pub(super) moves: Vec<SharedMove>,
 }
 
-/// A move of one version to another, of all shoots that make it.
+/// An update from one version to another, shared by several Shoots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct SharedMove {
-    /// The image, or Kubernetes.
+    /// The image name, or Kubernetes.
     subject: String,
     from: String,
     to: String,
-    /// How many shoots make it.
+    /// Number of Shoots.
     shoots: usize,
-    /// The day of the first of them.
+    /// The day of the earliest move.
     first: Date,
-    /// The first of them.
+    /// The Shoot with the earliest move.
     example: String,
 }
 
-/// Moves that are told in words.
+/// Maximum number of moves printed.
 const MOST_MOVES: usize = 5;
 
-/// The day with the most nodes.
+/// The day with the most affected nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Busiest {
-    /// In the time zones of the shoots.
+    /// In the Shoots' time zones.
     pub(super) day: Date,
-    /// How many nodes.
     pub(super) nodes: [u64; 2],
 }
 
@@ -64,7 +63,7 @@ impl Summary {
         let mut summary = Self { shoots: report.evidence.count(), ..Self::default() };
         for shoot in &report.shoots {
             let (forecast, before) = (&shoot.forecast, shoot.before.as_ref());
-            // With a change of the profile only what is new counts.
+            // When comparing profiles, count only what the change adds.
             let steps = forecast.steps.iter().filter(|step| before.is_none_or(|before| !before.steps.contains(step)));
             let steps: Vec<_> = steps.collect();
             let is_new = |stuck: &Stuck| before.is_none_or(|before| !before.stuck.contains(stuck));
@@ -87,7 +86,7 @@ impl Summary {
                 }
             }
         }
-        // Of equal days the first.
+        // Of equally busy days, the earliest.
         let busiest = days.into_iter().rev().max_by_key(|(_, nodes)| nodes[1]);
         summary.busiest = busiest.map(|(day, nodes)| Busiest { day, nodes });
         summary.moves = moves.into_values().collect();
@@ -95,7 +94,7 @@ impl Summary {
         summary
     }
 
-    /// Who goes where, from when on: a line for each of the first moves.
+    /// One line for each of the first moves.
     pub(super) fn moves(&self) -> Vec<String> {
         let line = |SharedMove { subject, from, to, shoots, first, example }: &SharedMove| {
             let others = if *shoots == 1 { String::new() } else { format!(" and {} more", shoots - 1) };
@@ -106,7 +105,7 @@ impl Summary {
         self.moves.iter().take(MOST_MOVES).map(line).chain(more).collect()
     }
 
-    /// One line.
+    /// The one-line answer.
     pub(super) fn line(&self, is_comparison: bool) -> String {
         let of = |count: usize| if count == 1 { format!("{count} shoot") } else { format!("{count} shoots") };
         let verb = |count: usize, one: &'static str, several: &'static str| if count == 1 { one } else { several };

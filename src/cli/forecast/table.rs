@@ -1,4 +1,4 @@
-//! A forecast on a terminal.
+//! A forecast for a terminal.
 
 use anstyle::Style;
 
@@ -8,7 +8,7 @@ use crate::cli::table::{Cell, Table, paragraph, printable};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
 use crate::versions::forecast::{Forecast, ForecastStep, Move, PoolNodes, Stuck};
 
-/// Of nodes that stay as they are.
+/// Label of nodes that do not change.
 const UNTOUCHED: &str = "untouched";
 
 pub(super) fn text(report: &Report, width: usize) -> String {
@@ -42,7 +42,7 @@ fn shoot_text(of: &ShootForecast, is_strict: bool, width: usize) -> String {
     text
 }
 
-/// The window where the owner lives.
+/// The maintenance window in the Shoot's time zone.
 pub(super) fn window(forecast: &Forecast) -> String {
     let [begin, _] = forecast.window.times();
     let first = begin
@@ -103,7 +103,7 @@ fn rows(step: &ForecastStep, forecast: &Forecast, table: &mut Table) {
     }
 }
 
-/// The day of a window where the owner lives.
+/// The day of a maintenance window in the Shoot's time zone.
 pub(super) fn day(step: &ForecastStep, forecast: &Forecast) -> String {
     let date = |time: jiff::Timestamp| time.to_zoned(forecast.window.time_zone()).date();
     let (day, latest) = (date(step.time), date(step.latest));
@@ -118,7 +118,7 @@ pub(super) fn what(moved: &Move) -> String {
     }
 }
 
-/// What a move does to nodes.
+/// The effect of a move on nodes.
 pub(super) fn nodes_text(step: &ForecastStep, moved: usize) -> String {
     let is_of_all = step.moves.get(moved).is_none_or(|moved| moved.pool.is_none());
     let texts: Vec<String> = step.nodes_of(moved).map(|(pool, is_told)| pool_text(pool, is_of_all, is_told)).collect();

@@ -1,4 +1,4 @@
-//! Machine templates of Cluster API's provider for AWS: one with a fixed image for each flavor.
+//! Machine templates for the Cluster API provider AWS: one with a pinned image per flavor.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use crate::images::lock::Lock;
 use crate::images::record::fact;
 use crate::images::resolution::{FlavorKey, Resolved};
 
-/// Longest name of an object.
+/// Maximum length of an object name.
 const LONGEST_NAME: usize = 253;
-/// Letters of a digest in a name.
+/// Length of the digest in a name.
 const DIGEST: usize = 10;
 
-/// The templates as YAML documents: the locked image, else the newest.
+/// The templates as YAML documents, with the locked image, or the newest if none is locked.
 pub(super) fn machine_templates(resolved: &[Resolved<'_>], lock: &Lock) -> anyhow::Result<String> {
     let (mut texts, mut taken) = (Vec::new(), BTreeSet::new());
     for resolved in resolved.iter().filter(|resolved| resolved.key.provider == "aws") {
@@ -33,10 +33,10 @@ pub(super) fn machine_templates(resolved: &[Resolved<'_>], lock: &Lock) -> anyho
     Ok(texts.join("---\n"))
 }
 
-/// The name of a template: what it is for, with a digest of that where a name can't say it, where it is too long, or where another one has
-/// the name already. Only the last depends on what else there is.
+/// The name of a template, derived from its key. A digest of the key is appended if the name loses information, is too
+/// long, or is already taken. Only the last case depends on other templates.
 fn name(key: &FlavorKey, taken: &mut BTreeSet<String>) -> String {
-    // The text of a flavor leaves that out.
+    // `flavor_text` omits secure boot.
     let secure = key.flavor.values(fact::SECURE_BOOT).is_some_and(|known| known == ["true"]);
     let flavor = format!("{}{}", key.flavor_text(), if secure { " secure-boot" } else { "" });
     let text = format!("{} {flavor} {} {}", key.image, key.version, key.place());
@@ -55,7 +55,7 @@ fn name(key: &FlavorKey, taken: &mut BTreeSet<String>) -> String {
     name
 }
 
-/// A text as the name of an object: parts between dots that begin and end with a letter or a digit.
+/// Converts a text to an object name: dot-separated parts that begin and end with a letter or digit.
 fn object_name(text: &str) -> String {
     let allowed = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' };
     let parts = text.split('.').map(|part| part.chars().map(allowed).collect::<String>().trim_matches('-').to_owned());

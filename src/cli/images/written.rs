@@ -1,4 +1,4 @@
-//! Locks and what is said of their changes.
+//! Writes lock files and reports their changes.
 
 use std::path::Path;
 
@@ -12,16 +12,15 @@ use crate::images::lock::{Cause, Change, Lock, LockedImage};
 use crate::images::lock_file::LockDocument;
 use crate::images::resolution::FlavorKey;
 
-/// Regions that are named.
+/// Maximum number of regions listed.
 const NAMED: usize = 3;
 
-/// Writes a lock as a whole or not at all.
+/// Writes a lock file atomically.
 pub(super) fn write_lock(path: &Path, lock: &Lock) -> anyhow::Result<()> {
     let text = serde_saphyr::to_string(&LockDocument::from(lock)).context("the lock can't be written as YAML")?;
     write_whole(path, &text)
 }
 
-/// The members of a flavor, for JSON.
 pub(super) fn key_json(key: &FlavorKey) -> Value {
     json!({
         "provider": key.provider, "realm": key.realm, "image": key.image, "version": key.version, "flavor": key.flavor,
@@ -33,7 +32,6 @@ pub(super) fn locked_json(image: &LockedImage) -> Value {
     json!({"id": image.reference.value, "name": image.name, "created": image.created, "locked": image.locked})
 }
 
-/// A change, for JSON.
 pub(super) fn change_json(change: &Change) -> Value {
     let mut document = key_json(&change.key);
     document["before"] = change.before.as_ref().map(locked_json).unwrap_or_default();
@@ -42,7 +40,7 @@ pub(super) fn change_json(change: &Change) -> Value {
     document
 }
 
-/// Changes as a table, with one line for what follows. Regions in which the same happens to a flavor are one row.
+/// Changes as a table, followed by a closing line. Regions with the same change of a flavor share a row.
 pub(super) fn changes_text(changes: &[Change], what: &str, width: usize) -> String {
     let mut same: Vec<Vec<&Change>> = Vec::new();
     for change in changes {

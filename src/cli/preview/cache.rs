@@ -1,5 +1,5 @@
-//! `--cache`: what files came to in an earlier run. An answer is kept under the content of its files, and all of them under everything
-//! else that decides: program, flags, CloudProfiles, and which of their dates have passed.
+//! `--cache`: results of an earlier run. The content of the files is the key of a result. All results are valid only
+//! for the same surroundings: program, flags, CloudProfiles, and which of their dates have passed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
@@ -18,14 +18,13 @@ use crate::api::gotext::json::to_go_json;
 use crate::cli::whole_file::write_whole_by;
 use crate::preview::{NamedProfiles, SharedCloudProfile, WorkerChange};
 
-/// Name of the file in the folder.
 const FILE: &str = "preview.cache";
-/// The first words of the file. Another number stands for another form.
+/// First line of the file. The number is the version of the format.
 const FORM: &str = "gardener-extension-worker preview cache 1";
-/// Bytes of a file that is read: 100,000 Shoots take less.
+/// Maximum size of a cache file; 100,000 Shoots need less.
 const MOST_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// What is kept of one file, or of one before and after.
+/// Cached result for one file, or for one pair of old and new files.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct KeptAnswer {
     pub(super) workers: Vec<WorkerChange>,
@@ -36,32 +35,32 @@ pub(super) struct KeptAnswer {
     pub(super) replaced: Replaced,
 }
 
-/// The answers of an earlier run, and those of this one.
+/// Results of the previous run, and those of the current one.
 pub(super) struct Cache {
     file: PathBuf,
-    /// Everything that decides beside the files.
+    /// Digest of all inputs other than the files.
     surroundings: String,
     earlier: HashMap<String, String>,
-    /// What this run had, by the key of its files.
+    /// Results of this run by key of their files.
     current: Mutex<BTreeMap<String, String>>,
-    /// Whether the file may be written: what is not ours stays.
+    /// Whether the file may be overwritten; a file in another format is kept.
     is_own: bool,
 }
 
-/// What decides beside the files.
+/// Inputs other than the files that affect results.
 pub(super) struct Deciding<'a> {
-    /// Flags, in words.
+    /// Flags as text.
     pub(super) flags: String,
-    /// The profiles of both sides.
+    /// Profiles of the old and new side.
     pub(super) profiles: [&'a NamedProfiles; 2],
-    /// That of `--cloudprofile`.
+    /// The profile of `--cloudprofile`.
     pub(super) replacement: Option<&'a SharedCloudProfile>,
-    /// Versions expire.
+    /// Versions expire, so the current time matters.
     pub(super) now: Timestamp,
 }
 
 impl Cache {
-    /// Reads what an earlier run has left in the folder; and why it can't be used, where there is something else.
+    /// Opens the cache in a folder. The second value is the reason why an existing file cannot be used.
     pub(super) fn open(folder: &Path, deciding: &Deciding<'_>) -> (Self, Option<String>) {
         let file = folder.join(FILE);
         let mut cache = Self {
@@ -95,7 +94,7 @@ impl Cache {
         Ok(())
     }
 
-    /// The key of files with their paths, which stand in warnings.
+    /// Hashes the files' texts and their paths, because warnings contain the paths.
     pub(super) fn key(files: [Option<(&Path, &str)>; 2]) -> String {
         let mut hash = Sha256::new();
         for (path, text) in files.into_iter().map(Option::unzip) {
@@ -106,16 +105,14 @@ impl Cache {
         hex::encode(hash.finalize())
     }
 
-    /// What these files came to in an earlier run.
     pub(super) fn get(&self, key: &str) -> Option<KeptAnswer> {
         let line = self.earlier.get(key)?;
-        // What is broken is made anew.
+        // Recompute a result that cannot be decoded.
         let answer = serde_json::from_str(line).ok()?;
         self.keep(key, line.clone());
         Some(answer)
     }
 
-    /// Keeps what these files came to.
     pub(super) fn put(&self, key: &str, answer: &KeptAnswer) {
         if let Ok(line) = serde_json::to_string(answer) {
             self.keep(key, line);
@@ -126,7 +123,7 @@ impl Cache {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_owned(), line);
     }
 
-    /// Writes what this run had, if it is something else than before: as a whole, or not at all.
+    /// Writes the results of this run atomically, if they changed.
     pub(super) fn save(&self) -> anyhow::Result<()> {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = |(key, line): (&String, &String)| self.earlier.get(key) == Some(line);
@@ -158,14 +155,14 @@ fn digest_of(deciding: &Deciding<'_>) -> String {
     hex::encode(hash.finalize())
 }
 
-/// Each text with its length, so that no two lists are the same bytes.
+/// Adds a length prefix to each text, so that different lists never hash the same bytes.
 fn add(hash: &mut Sha256, text: Option<&str>) {
     hash.update(text.map_or_else(|| "none".to_owned(), |text| text.len().to_string()));
     hash.update(" ");
     hash.update(text.unwrap_or_default());
 }
 
-/// How many dates of a document have passed.
+/// Counts the dates in a document that have passed.
 fn passed(document: &Value, now: Timestamp) -> usize {
     match document {
         Value::Object(members) => members.values().map(|member| passed(member, now)).sum(),

@@ -1,4 +1,4 @@
-//! `--capacity`: limits of a cloud from a file: the project's own, or what the clouds' programs print.
+//! `--capacity`: reads cloud limits from a file in the project's own format, or as printed by `az` and `aws`.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::api::gotext::yaml;
 use crate::preview::{Limit, LimitUnit, LimitedTypes};
 use crate::reader::files::text_of_file;
 
-/// Bytes of a file, and limits in it: clouds list some hundreds.
+/// Maximum size of a file and number of limits in it; clouds list some hundreds.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 const MOST_LIMITS: usize = 10_000;
 
-/// A limit as a person writes it.
+/// A limit in the project's own format.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct OwnLimit {
@@ -56,10 +56,9 @@ struct AwsQuota {
     value: f64,
 }
 
-/// Reads an entry; `None` where it is no limit for machines.
+/// Decodes an entry; `None` if it does not limit machines.
 type ReadLimit = fn(&Value) -> anyhow::Result<Option<Limit>>;
 
-/// The limits of a file.
 pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Limit>> {
     let text = text_of_file(path)?;
     limits(&text).with_context(|| path.display().to_string())
@@ -101,7 +100,7 @@ fn of_azure(usage: &Value) -> anyhow::Result<Option<Limit>> {
     let (types, unit) = match name.as_str() {
         "cores" => (LimitedTypes::All, LimitUnit::Cpus),
         "virtualMachines" => (LimitedTypes::All, LimitUnit::Machines),
-        // Families have machines of other kinds as well, such as those of low priority.
+        // Families also cover machines that are not standard, such as low priority.
         family if family.to_lowercase().starts_with("standard") && family.ends_with("Family") => {
             (LimitedTypes::AzureFamily(family.to_owned()), LimitUnit::Cpus)
         }
@@ -114,7 +113,7 @@ fn of_azure(usage: &Value) -> anyhow::Result<Option<Limit>> {
     Ok(Some(Limit { name, region: None, types, unit, total: total?, used: Some(used?) }))
 }
 
-/// Of all quotas of EC2, those of machines that are asked for on demand: `Running On-Demand Standard (A, C, M) instances`.
+/// Selects EC2 quotas for on-demand instances, such as `Running On-Demand Standard (A, C, M) instances`.
 fn of_aws(quota: &Value) -> anyhow::Result<Option<Limit>> {
     let AwsQuota { quota_name, value } = AwsQuota::deserialize(quota)?;
     let about = quota_name.strip_prefix("Running On-Demand ").and_then(|rest| rest.strip_suffix(" instances"));

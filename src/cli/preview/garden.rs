@@ -1,4 +1,4 @@
-//! Shoots of a garden, with the CloudProfiles that they name there.
+//! Reads Shoots from a garden, with the CloudProfiles that they reference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,10 +15,10 @@ use crate::cluster::garden_cluster::GardenKind;
 use crate::preview::{CloudProfiles, NamedProfiles};
 use crate::worker::machine_objects::MachineObjects;
 
-/// Requests at the same time. A namespace of which more Shoots are wanted is listed.
+/// Maximum number of concurrent requests. A namespace with more target Shoots is listed instead.
 const AT_ONCE: usize = 10;
 
-/// Reads the Shoots of the same names as the `wanted`, and the profiles that either of them names.
+/// Reads the stored Shoots with the same names as `wanted`, and the profiles that either version references.
 pub(super) async fn read(
     client: &Client,
     wanted: &[Value],
@@ -35,7 +35,7 @@ pub(super) async fn read(
     Ok(Stored { shoots, unreadable: Vec::new(), profiles })
 }
 
-/// Those that the garden has.
+/// The requested Shoots that exist in the garden.
 async fn stored_shoots(client: &Client, wanted: BTreeSet<Key>) -> anyhow::Result<BTreeMap<Key, Value>> {
     let mut by_namespace: BTreeMap<&str, Vec<&Key>> = BTreeMap::new();
     for key in &wanted {
@@ -66,7 +66,7 @@ async fn stored_shoots(client: &Client, wanted: BTreeSet<Key>) -> anyhow::Result
     Ok(listed.into_iter().flatten().chain(single.into_iter().flatten()).collect())
 }
 
-/// The profiles that Shoots name, and the parents of these, as far as the garden has them.
+/// Existing profiles that the Shoots reference, and their parents.
 async fn named_profiles(
     client: &Client,
     shoots: impl Iterator<Item = &Value>,

@@ -1,4 +1,4 @@
-//! The working tree against a revision, by the program `git`: arguments go to it as they are, never through a shell.
+//! Compares the working tree with a revision by running `git` directly, without a shell.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -11,14 +11,15 @@ use anyhow::{Context, ensure};
 use super::pairs::Unit;
 use crate::reader::files::NamedFile;
 
-/// Endings of files that hold objects.
+/// Extensions of files that may contain objects.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
-/// What a file without one of these words does not hold: a landscape lies beside templates and configuration of other programs.
+/// A file without any of these words is skipped, because repositories also contain templates and configuration of other
+/// programs.
 const WORDS: [&str; 3] = ["Shoot", "Worker", "CloudProfile"];
 
-/// The files below `paths` of a revision, and of the working tree of the current folder. Ignored files do not count.
+/// Pairs the files below `paths` in a revision with those in the working tree. Ignores files that git ignores.
 pub(super) fn units(base: &str, paths: &[PathBuf]) -> anyhow::Result<Vec<Unit>> {
-    // Whatever follows is a revision, also if it looks like an option.
+    // Treat `base` as a revision even if it looks like an option.
     let commit = git(["rev-parse", "--verify", "--end-of-options", &format!("{base}^{{commit}}")].map(OsStr::new), &[])
         .with_context(|| format!("revision {base:?}"))?;
     let commit = text_of(commit)?.trim().to_owned();
@@ -30,7 +31,7 @@ pub(super) fn units(base: &str, paths: &[PathBuf]) -> anyhow::Result<Vec<Unit>> 
     let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"].map(OsStr::new);
     let listed = text_of(git(with_paths(&listed, paths), &[])?)?;
     for path in listed.split_terminator('\0').map(PathBuf::from).filter(|path| may_hold_objects(path)) {
-        // What is deleted or a link in the working tree is no file of it.
+        // Deleted files and symbolic links are not regular files of the working tree.
         if !path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
             continue;
         }
@@ -43,7 +44,7 @@ pub(super) fn units(base: &str, paths: &[PathBuf]) -> anyhow::Result<Vec<Unit>> 
     Ok(units.into_values().collect())
 }
 
-/// The files of a commit with their texts.
+/// The files of a commit with their content.
 fn files_of(commit: &str, paths: &[PathBuf]) -> anyhow::Result<Vec<(PathBuf, String)>> {
     let listed = text_of(git(with_paths(&["ls-tree", "-r", "-z", commit, "--"].map(OsStr::new), paths), &[])?)?;
     let entries = listed.split_terminator('\0').filter_map(|entry| {
@@ -68,7 +69,7 @@ fn files_of(commit: &str, paths: &[PathBuf]) -> anyhow::Result<Vec<(PathBuf, Str
     Ok(files)
 }
 
-/// The content of the next object: `<id> blob <size>`, a new line, the content, a new line.
+/// Reads the next object: `<id> blob <size>`, newline, content, newline.
 fn next_blob<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let end = rest.iter().position(|byte| *byte == b'\n')?;
     let (head, after) = rest.split_at_checked(end)?;
@@ -91,18 +92,18 @@ fn with_paths<'a>(arguments: &[&'a OsStr], paths: &'a [PathBuf]) -> Vec<&'a OsSt
     arguments.iter().copied().chain(paths.iter().map(|path| path.as_os_str())).chain(all).collect()
 }
 
-/// What `git` answers.
+/// Runs `git` and returns its output.
 fn git<'a>(arguments: impl IntoIterator<Item = &'a OsStr>, input: &[u8]) -> anyhow::Result<Vec<u8>> {
     let arguments: Vec<&OsStr> = arguments.into_iter().collect();
     let mut command = Command::new("git");
-    // Settings of the repository must not name programs to run.
+    // Repository settings must not make git run other programs.
     command.args(["--literal-pathspecs", "-c", "core.fsmonitor=false"]).args(&arguments).env("GIT_OPTIONAL_LOCKS", "0");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = command.spawn().context("the program git can't be run")?;
     let stdin = process.stdin.take();
-    // It answers before it has read everything: somebody else has to write.
+    // git writes output before it has read all input, so another thread writes to it.
     let output = std::thread::scope(|scope| {
-        // A program that does not read says why.
+        // Ignore write errors: if git stops reading, its stderr contains the reason.
         scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input)));
         process.wait_with_output()
     })?;

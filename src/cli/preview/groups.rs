@@ -1,4 +1,4 @@
-//! What many Workers have in common: the same causes with the same verdict, so that a landscape fits a screen.
+//! Groups pools of many Workers by causes and verdict, so that a landscape fits on a screen.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,22 +7,22 @@ use serde::Serialize;
 use super::words;
 use crate::preview::{ChangedObject, Finding, FindingKind, PlacementChange, Severity, Verdict, WorkerChange};
 
-/// Workers that a group names.
+/// Number of Workers listed per group.
 const EXAMPLES: usize = 5;
 
-/// Pools that fare alike for the same reasons.
+/// Pools with the same verdict for the same reasons.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Group {
     pub(super) verdict: Verdict,
     pub(super) new_nodes_differ: bool,
-    /// What changed, in words.
+    /// Descriptions of the changes.
     pub(super) causes: Vec<String>,
     pub(super) workers: usize,
     pub(super) pools: usize,
     /// Nodes that are replaced, updated, added or removed.
     pub(super) nodes: i64,
-    /// Whether there can be more nodes than that.
+    /// Whether the number of nodes is a lower bound.
     pub(super) at_least: bool,
     /// `namespace/name` of the first Workers.
     pub(super) examples: Vec<String>,
@@ -31,14 +31,14 @@ pub(super) struct Group {
 /// Workers with the same kind of finding.
 pub(super) struct FindingGroup<'a> {
     pub(super) workers: usize,
-    /// The first one, with its Worker.
+    /// The first finding of the group, as an example.
     pub(super) first: &'a Finding,
     pub(super) examples: Vec<String>,
 }
 
 type Reasons = (Verdict, bool, Vec<String>);
 
-/// What changes, the strongest verdict first, then by the number of nodes.
+/// Groups all changes: strongest verdict first, then most nodes.
 pub(super) fn groups(workers: &[WorkerChange]) -> Vec<Group> {
     let mut placements: BTreeMap<Reasons, Vec<(usize, &PlacementChange)>> = BTreeMap::new();
     for (index, worker) in workers.iter().enumerate() {
@@ -68,7 +68,7 @@ pub(super) fn groups(workers: &[WorkerChange]) -> Vec<Group> {
     groups
 }
 
-/// The causes of a placement, without what only its Worker has: names of Secrets and deployments.
+/// The causes without details specific to one Worker, such as Secret and deployment names.
 fn reasons(placement: &PlacementChange) -> Reasons {
     let mut causes: Vec<String> = Vec::new();
     for cause in &placement.causes {
@@ -81,7 +81,7 @@ fn reasons(placement: &PlacementChange) -> Reasons {
             }
             _ => words::field(change, &placement.pool),
         };
-        // gardenlet derives this name from the pool, so that each has another one.
+        // gardenlet derives this name from the pool, so it differs for each pool.
         let step = if field == "nodeAgentSecretName" { "changed".to_owned() } else { words::step(change) };
         causes.push(format!("{field}: {step}"));
     }
@@ -89,7 +89,7 @@ fn reasons(placement: &PlacementChange) -> Reasons {
     (placement.verdict, placement.new_nodes_differ, causes)
 }
 
-/// The kinds of findings, the worst first.
+/// Groups findings by kind, most severe first.
 pub(super) fn finding_groups(workers: &[WorkerChange]) -> Vec<FindingGroup<'_>> {
     let mut findings: BTreeMap<(Severity, FindingKind), (&Finding, BTreeSet<usize>)> = BTreeMap::new();
     for (index, worker) in workers.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! JSON with a stable schema; docs/preview.md describes it.
+//! JSON with a stable schema, described in docs/preview.md.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use crate::preview::{
     WorkerChange,
 };
 
-/// Workers that are printed together.
+/// Number of Workers serialized at a time.
 const AT_ONCE: usize = 100;
-/// Name and version of the schema. A new member does not change it; another meaning does.
+/// Schema name and version. Adding a member keeps the version; changing a member's meaning raises it.
 const SCHEMA: &str = "gardener-extension-worker/preview/v1";
 
 #[derive(Serialize)]
@@ -29,7 +29,7 @@ struct Document<'a> {
     evidence: Value,
     errors: Vec<&'a String>,
     groups: Vec<Group>,
-    /// Printed one by one, so that a landscape need not be in memory as text.
+    /// Placeholder: Workers are streamed, so that a landscape need not fit in memory as text.
     workers: [(); 0],
 }
 
@@ -44,7 +44,7 @@ struct TotalDocument {
     findings: BTreeMap<Severity, usize>,
 }
 
-/// A Worker with what becomes of its pools.
+/// A Worker with the changes of its pools.
 #[derive(Serialize)]
 pub(in crate::cli) struct WorkerDocument<'a> {
     namespace: &'a str,
@@ -90,7 +90,7 @@ struct CauseDocument<'a> {
     joint: bool,
 }
 
-/// Everything, also what doesn't change.
+/// Prints everything, including unchanged pools.
 pub(super) fn print_document(comparison: &Comparison, exit_code: u8) -> anyhow::Result<()> {
     let total = Total::of(comparison);
     let document = Document {

@@ -1,4 +1,4 @@
-//! Workers of a cluster as the old side: the machine objects are taken as they are, whatever made them.
+//! Workers in a seed as the old side. Existing machine objects are compared, regardless of which program created them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,10 +24,10 @@ use crate::preview::{Baseline, CloudProfiles, Inputs, compare};
 use crate::process::threads::block_on;
 use crate::reader::files::NamedFile;
 
-/// Workers that are read at the same time.
+/// Number of Workers read concurrently.
 const AT_ONCE: usize = 10;
 
-/// Compares the Workers of the seed with those of the files, with what is made of them, or with their own objects.
+/// Compares the Workers of the seed with the files, with NEW as derived by `made`, or with their own machine objects.
 pub(super) fn compare_live(
     seed: &Seed,
     namespace: Option<&str>,
@@ -70,7 +70,7 @@ pub(super) fn compare_live(
         }
         return Ok(comparison);
     };
-    // Without its old side a Worker would look as if it were new.
+    // Without its old side, a Worker would appear to be new.
     let is_readable = |key: &Key| unreadable.iter().all(|worker| worker.key != *key);
     for (key, new) in wanted.into_iter().filter(|(key, _)| is_readable(key)) {
         let old = observed.remove(&key);
@@ -101,8 +101,8 @@ fn load(
     Ok(wanted)
 }
 
-/// The Workers of a seed, or of a namespace of it, that are wanted, with everything that they are planned from and what there
-/// is. One that can't be decoded stops no other.
+/// Reads the selected Workers in a seed or one of its namespaces, with their inputs and machine objects. A Worker that
+/// cannot be decoded does not affect others.
 pub(in crate::cli) async fn observe_workers(
     client: &Client,
     namespace: Option<&str>,
@@ -153,11 +153,11 @@ pub(in crate::cli) async fn observe_workers(
     Ok(observed)
 }
 
-/// Why a Worker is not loaded.
+/// Why a Worker was not loaded.
 enum Trouble {
-    /// Something of it can't be decoded.
+    /// Part of it cannot be decoded.
     Content(String),
-    /// The API server said no, or nothing.
+    /// The API server returned an error or did not respond.
     Api(ReadError),
 }
 

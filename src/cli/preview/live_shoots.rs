@@ -1,4 +1,4 @@
-//! Shoots of a cluster as the old side: of a garden, or of a seed, whichever the kubeconfig leads to.
+//! Shoots of a cluster as the old side. The kubeconfig can point to a garden or a seed.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::reader::files::NamedFile;
 use crate::reader::objects::objects;
 use crate::worker::machine_objects::MachineObjects;
 
-/// Whether the files hold Shoots. Which of them can't be read is said where they are compared.
+/// Whether the files contain Shoots. The comparison reports unreadable files later.
 pub(super) fn are_shoots(files: &[NamedFile]) -> bool {
     let has_shoot =
         |file: &NamedFile| file.text().is_ok_and(|text| text.contains("Shoot") && !shoots(&text).is_empty());
@@ -69,14 +69,14 @@ pub(super) fn compare_shoots(
 fn compare_with(stored: &Stored, mut new: Inputs, shared: &CloudProfiles) -> anyhow::Result<WorkerChange> {
     let old = stored.shoots.get(&(new.namespace().to_owned(), new.name().to_owned()));
     if let (Some(old), Some(shoot)) = (old, &new.shoot) {
-        // What is known beside the old Shoot holds for the new one.
+        // Facts derived from other sources than the old Shoot also apply to the new one.
         new.made_from_shoot.clone_from(&old.inputs.made_from_shoot);
         let named = stored.profiles.get(&NamedProfiles::name_for(&shoot.value), shared)?;
         let is_given = |given: &Arc<_>| named.as_ref().is_none_or(|named| !Arc::ptr_eq(given, named));
         if !new.cloud_profile.as_ref().is_some_and(is_given)
             && old.inputs.shoot.as_ref().is_some_and(|old| is_same_reference(&old.value, &shoot.value))
         {
-            // Seeds get a CloudProfile one Cluster after the other.
+            // Clusters in a seed receive a new CloudProfile one after the other.
             new.cloud_profile.clone_from(&old.inputs.cloud_profile);
         }
     }
@@ -89,7 +89,7 @@ fn is_same_reference(old: &Value, new: &Value) -> bool {
     NamedProfiles::name_for(old) == NamedProfiles::name_for(new)
 }
 
-/// The Shoots of a text; none where it can't be read.
+/// The Shoots in a text; empty if it cannot be parsed.
 fn shoots(text: &str) -> Vec<Value> {
     let mut objects = objects(text).unwrap_or_default();
     objects.retain(|object| object["kind"] == "Shoot");

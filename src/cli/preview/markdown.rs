@@ -1,4 +1,4 @@
-//! Markdown that suits a comment at a pull request: the total first, then only what changes.
+//! Markdown for a pull request comment: the total first, then only changes.
 
 use super::Comparison;
 use super::groups;
@@ -6,15 +6,15 @@ use super::words::{self, Total};
 use crate::cli::table::printable;
 use crate::preview::{PlacementChange, Severity, WorkerChange};
 
-/// Comments have a limited length, so that a landscape does not fit into one.
+/// Comments have a length limit, so a whole landscape does not fit.
 const MOST_WORKERS: usize = 50;
-/// More Workers than this are grouped by cause.
+/// With more changed Workers, they are grouped by cause.
 const MOST_UNGROUPED: usize = 10;
-/// Groups, and causes of each, that are shown.
+/// Maximum number of groups, and of causes per group.
 const MOST_GROUPS: usize = 20;
 const MOST_CAUSES: usize = 4;
 
-/// The total and the Workers that change; more than a few are grouped by cause, unless `all` of them are asked for.
+/// Prints the total and the changed Workers. Many Workers are grouped by cause, unless `all` is set.
 pub(super) fn text(comparison: &Comparison, all: bool) -> String {
     let headline = comparison.evidence.headline(&Total::of(comparison).line());
     let mut text = format!("### Worker preview\n\n**{headline}**\n\n");
@@ -35,7 +35,7 @@ pub(super) fn text(comparison: &Comparison, all: bool) -> String {
     text
 }
 
-/// What the Workers have in common: one row for each cause.
+/// One row per cause.
 fn grouped(workers: &[WorkerChange]) -> String {
     let groups = groups::groups(workers);
     let mut text = String::new();
@@ -121,7 +121,7 @@ fn worker_text(worker: &WorkerChange) -> String {
     text
 }
 
-/// Zones of a pool that fare alike.
+/// Groups the zones of a pool with equal changes.
 fn alike<'a>(changed: &[&'a PlacementChange]) -> Vec<Vec<&'a PlacementChange>> {
     let causes = |placement: &PlacementChange| -> Vec<String> {
         placement.causes.iter().map(|cause| cause_text(cause, &placement.pool)).collect()
@@ -158,7 +158,7 @@ fn cause_text(cause: &crate::preview::Cause, pool: &str) -> String {
     format!("{}: {} ({})", escaped(&field), escaped(&words::step(&cause.change)), words::effect(cause))
 }
 
-/// Text that stays text inside a table: no markup, no mentions, no line ends, nothing that moves a cursor.
+/// Escapes text for a table cell: no markup, mentions, line breaks or terminal control characters.
 pub(in crate::cli) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in printable(&text.replace(['\n', '\r', '\t'], " ")).chars() {

@@ -1,4 +1,4 @@
-//! Shoots of a seed: the Cluster of each holds a copy of the Shoot and of its CloudProfile, and its Worker is there.
+//! Reads Shoots from a seed, where each Cluster contains a copy of the Shoot and its CloudProfile, next to the Worker.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::shoots::ShootReader;
 use super::stored::{Stored, key_of};
 use crate::preview::{CloudProfiles, Inputs, NamedProfiles, technical_id};
 
-/// Reads the Shoots of the same names as the `wanted`, with their Workers.
+/// Reads the Shoots with the same names as `wanted`, with their Workers.
 pub(super) async fn read(
     client: &Client,
     wanted: &[Value],
@@ -51,7 +51,7 @@ pub(super) async fn read(
     Ok(stored)
 }
 
-/// The copy of the CloudProfile, under the name that the Shoot has for it, and the Shoot as an input that knows its Worker.
+/// The CloudProfile copy under the name that the Shoot uses, and the Shoot as input together with its Worker.
 fn mirrored(loaded: Loaded, namespace: &str, key: &Key, reader: &ShootReader) -> Result<(Value, Loaded), String> {
     let Loaded { inputs, live } = loaded;
     let (Some(shoot), Some(profile)) = (&inputs.shoot, &inputs.cloud_profile) else {

@@ -1,4 +1,4 @@
-//! NEW where it is made of OLD: with another CloudProfile, and behind the next maintenance window.
+//! Derives NEW from OLD, with another CloudProfile or after the next maintenance window.
 
 use std::path::PathBuf;
 
@@ -9,20 +9,20 @@ use super::replacement::{Replaced, Replacement};
 use super::shoots::ShootReader;
 use crate::preview::{Baseline, CloudProfiles, WorkerChange, after_next_window, compare};
 
-/// How NEW is made.
+/// How to derive NEW.
 pub(super) struct NewSide {
-    /// With this CloudProfile.
+    /// Replaces the CloudProfile.
     pub(super) replacement: Option<Replacement>,
-    /// Behind the first maintenance window from then on.
+    /// Applies the first maintenance window after this time.
     pub(super) maintenance: Option<Timestamp>,
-    /// How Workers are made of Shoots, on both sides.
+    /// Renders Shoots to Workers, on both sides.
     pub(super) of_shoots: ShootReader,
-    /// Folder with what files came to before.
+    /// Folder of the result cache.
     pub(super) cache: Option<PathBuf>,
 }
 
 impl NewSide {
-    /// What becomes of a Worker.
+    /// Compares a Worker with its derived NEW.
     pub(super) fn compare(
         &self,
         old: &Loaded,
@@ -45,7 +45,7 @@ impl NewSide {
         match after_next_window(&new, now) {
             Ok(maintained) => {
                 let mut change = compare(Some(inputs), Some(&maintained.inputs), live, baseline, profiles);
-                // What happens comes before what is to be said of it.
+                // Put maintenance actions before other findings of the same severity.
                 change.findings.splice(0..0, maintained.findings);
                 change.findings.sort_by_key(|finding| finding.severity);
                 change

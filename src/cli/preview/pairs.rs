@@ -1,5 +1,5 @@
-//! Which Workers of two sides are compared with each other. Files at the same place in two folders are read together, so
-//! that a landscape need not be in memory as a whole; Workers that moved between files are matched at the end.
+//! Pairs the Workers of two sides. Files with the same relative path in two folders are read together, so that a
+//! landscape need not fit in memory. Workers that moved between files are matched at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::preview::{Baseline, CloudProfiles, Inputs, WorkerChange, compare};
 use crate::reader::files::{NamedFile, files};
 use crate::worker::machine_objects::MachineObjects;
 
-/// A Worker of a file.
+/// A Worker with its inputs and machine objects.
 pub(in crate::cli) struct Loaded {
     pub(in crate::cli) inputs: Inputs,
     pub(in crate::cli) live: MachineObjects,
@@ -28,14 +28,14 @@ pub(in crate::cli) struct Loaded {
 /// Namespace and name.
 pub(in crate::cli) type Key = (String, String);
 
-/// Files that are read together.
+/// A pair of files that are read together.
 #[derive(Default)]
 pub(super) struct Unit {
     pub(super) old: Option<NamedFile>,
     pub(super) new: Option<NamedFile>,
 }
 
-/// What one unit came to.
+/// The result of one unit.
 #[derive(Default)]
 struct Part {
     answer: KeptAnswer,
@@ -44,7 +44,7 @@ struct Part {
     only_new: BTreeMap<Key, Loaded>,
 }
 
-/// Compares two files or folders; without the second one, with what is made of the first.
+/// Compares two files or folders. Without the second, compares the first with the NEW derived by `made`.
 pub(super) fn compare_files(
     old: &Path,
     new: Option<&Path>,
@@ -53,24 +53,24 @@ pub(super) fn compare_files(
 ) -> anyhow::Result<Comparison> {
     let mut evidence = Evidence::of("Worker");
     let units: Vec<Unit> = units(old, new, &mut evidence);
-    // A single file is no landscape: what it doesn't mention doesn't go.
+    // A single file is not a complete landscape, so Workers missing from it are not deleted.
     let is_excerpt = old.is_dir() && new.is_some_and(|new| !new.is_dir());
     let missing = if new.is_some() { Missing::Side } else { Missing::Old };
     compare_units(&units, missing, is_excerpt, evidence, made, profiles)
 }
 
-/// Which side must not be without Workers.
+/// Which side must contain Workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Missing {
-    /// There is no other side than the old one.
+    /// Only the old side, because there is no other.
     Old,
-    /// Each of both.
+    /// Both sides.
     Side,
-    /// Only both together: a revision may be the first with a Worker.
+    /// At least one side, because a revision may be the first with a Worker.
     Both,
 }
 
-/// Compares the files of two sides. Profiles of a side are found among its files.
+/// Compares the files of two sides, using the profiles found in each side's files.
 pub(super) fn compare_units(
     units: &[Unit],
     missing: Missing,
@@ -127,7 +127,7 @@ pub(super) fn compare_units(
     Ok(comparison)
 }
 
-/// A side without Workers would look as if everything were made or deleted.
+/// Rejects a side without Workers: every Worker would appear to be created or deleted.
 fn refuse_empty(parts: &[Part], missing: Missing) -> anyhow::Result<()> {
     if parts.iter().any(|part| !part.errors.is_empty()) {
         return Ok(());
@@ -142,14 +142,14 @@ fn refuse_empty(parts: &[Part], missing: Missing) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The Workers that several files of a side have.
+/// Workers that occur in several files of a side.
 fn repeated<'a>(keys: impl Iterator<Item = &'a Key>, side: &str) -> impl Iterator<Item = String> {
     let mut seen = BTreeSet::new();
     let repeated: BTreeSet<&Key> = keys.filter(|key| !seen.insert(*key)).collect();
     repeated.into_iter().map(move |key| format!("{}/{}: several files of {side} have this Worker", key.0, key.1))
 }
 
-/// The machine objects that the old side knows, else those of the new one.
+/// The machine objects of the old side, or of the new side if the old has none.
 fn choose_live<'a>(old: &'a Loaded, new: &'a Loaded) -> &'a MachineObjects {
     if old.live.deployments.is_empty() { &new.live } else { &old.live }
 }
@@ -157,7 +157,7 @@ fn choose_live<'a>(old: &'a Loaded, new: &'a Loaded) -> &'a MachineObjects {
 fn units(old: &Path, new: Option<&Path>, evidence: &mut Evidence) -> Vec<Unit> {
     let mut by_place: BTreeMap<PathBuf, Unit> = BTreeMap::new();
     let both_folders = old.is_dir() && new.is_some_and(Path::is_dir);
-    // Two single files are one unit whatever their names are.
+    // Two single files form one unit, regardless of their names.
     let place = |side: &Path, file: &NamedFile| {
         if both_folders {
             file.path.strip_prefix(side).unwrap_or(&file.path).to_owned()
@@ -196,7 +196,7 @@ fn open_cache(
     Cache::open(folder, &deciding)
 }
 
-/// What a unit comes to, or came to in an earlier run.
+/// Computes the result of a unit or takes it from the cache.
 fn part_of(
     unit: &Unit,
     has_new: bool,
@@ -221,7 +221,7 @@ fn part_of(
         return Part { answer, ..Part::default() };
     }
     let part = compare_unit(unit, texts, part, has_new, made, context);
-    // What lies in other files as well depends on them.
+    // Results that involve other files cannot be cached by this unit's files.
     if part.errors.is_empty() && part.only_old.is_empty() && part.only_new.is_empty() {
         cache.put(&key, &part.answer);
     }
@@ -248,11 +248,11 @@ fn compare_unit(
     let is_same = is_same && (!has_shoots || old_reader.is_same(new_reader, profiles));
     let (mut new, warnings_of_new) =
         if is_same { (BTreeMap::new(), Vec::new()) } else { load(&unit.new, new_text, new_reader) };
-    // What goes out counts: what there is already was let through.
+    // Warn about the new side only, because Gardener has already accepted the old one.
     let answer = &mut part.answer;
     answer.warnings = if is_same || !has_new { warnings_of_old } else { warnings_of_new };
     if !part.errors.is_empty() {
-        // One side alone would look as if everything were made or deleted.
+        // Comparing one side alone would report every Worker as created or deleted.
         return part;
     }
     answer.old_keys = old.keys().cloned().collect();
@@ -271,14 +271,14 @@ fn compare_unit(
     part
 }
 
-/// Workers, of files or of a seed.
+/// Workers read from files or a seed.
 #[derive(Default)]
 pub(in crate::cli) struct Observed {
-    /// Those with everything that they are planned from, and what there is.
+    /// Workers with their inputs and machine objects.
     pub(in crate::cli) loaded: BTreeMap<Key, Loaded>,
-    /// Those of which something can't be decoded.
+    /// Workers that cannot be decoded.
     pub(in crate::cli) unreadable: Vec<Unreadable>,
-    /// Those that a text has several times; the last one counts.
+    /// Workers that occur several times in a text; the last one is used.
     repeated: Vec<Key>,
     /// The namespaces of Workers that were not selected.
     pub(in crate::cli) other_namespaces: BTreeSet<String>,
@@ -290,23 +290,23 @@ impl Observed {
     }
 }
 
-/// A Worker of which something can't be decoded.
+/// A Worker that cannot be decoded.
 pub(in crate::cli) struct Unreadable {
     pub(in crate::cli) key: Key,
-    /// As it stands there.
+    /// Raw object.
     pub(in crate::cli) worker: Value,
-    /// Object and field, without values.
+    /// The object and field that cannot be decoded, without values.
     pub(in crate::cli) reason: String,
 }
 
 impl Unreadable {
-    /// What is to be said of it in the place of a comparison.
+    /// The entry printed in place of a comparison.
     pub(in crate::cli) fn change(&self) -> WorkerChange {
         WorkerChange::not_compared(&self.key.0, &self.key.1, &self.reason)
     }
 }
 
-/// The Workers of a text. One that can't be decoded stops no other.
+/// Loads the Workers of a text. A Worker that cannot be decoded does not affect others.
 pub(in crate::cli) fn load_each(text: &str, profiles: &CloudProfiles) -> anyhow::Result<Observed> {
     let mut observed = Observed::default();
     for WorkerDocuments { worker, cluster, surroundings } in worker_documents(text)? {
@@ -329,7 +329,8 @@ pub(in crate::cli) fn load_each(text: &str, profiles: &CloudProfiles) -> anyhow:
     Ok(observed)
 }
 
-/// The Workers of a text, all of which must be readable; with what they say that no garden would let through.
+/// Loads the Workers of a text, all of which must be readable. Also returns warnings about values that Gardener would
+/// reject.
 pub(super) fn load_text(
     text: &str,
     file: &NamedFile,

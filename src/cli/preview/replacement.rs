@@ -1,4 +1,4 @@
-//! A CloudProfile that takes the place of others.
+//! Replaces CloudProfiles with the one of `--cloudprofile`.
 
 use std::collections::HashMap;
 use std::ops::AddAssign;
@@ -15,21 +15,21 @@ use crate::reader::files::objects_of_file;
 
 /// The CloudProfile of `--cloudprofile`.
 pub(super) struct Replacement {
-    /// As Shoots name it.
+    /// The name by which Shoots reference it.
     name: String,
     profile: Arc<SharedCloudProfile>,
-    /// NamespacedCloudProfiles that extend it, by the address of what they were before.
+    /// Merged NamespacedCloudProfiles by the address of their previous version.
     extended: Mutex<HashMap<usize, Arc<SharedCloudProfile>>>,
 }
 
-/// How often another profile was in its place.
+/// How often the replacement was applied or skipped for another profile.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(in crate::cli) struct Replaced {
-    /// Workers that have one of another name.
+    /// Workers whose profile has another name.
     other_names: u64,
-    /// Workers of another type, which keep theirs.
+    /// Workers of another type, which keep their profile.
     other_types: u64,
-    /// Shoots that name another one, and keep it.
+    /// Shoots that reference another profile and keep it.
     kept: u64,
 }
 
@@ -42,7 +42,7 @@ impl AddAssign for Replaced {
 }
 
 impl Replacement {
-    /// The only one of a file; the parent of a NamespacedCloudProfile is one that Shoots may name.
+    /// Reads the only profile in a file. A NamespacedCloudProfile's parent comes from `--profiles`.
     pub(super) fn read(path: &Path, of_shoots: &ShootReader, shared: &CloudProfiles) -> anyhow::Result<Self> {
         const KINDS: [&str; 2] = ["CloudProfile", "NamespacedCloudProfile"];
         let mut documents = objects_of_file(path)?;
@@ -61,8 +61,8 @@ impl Replacement {
         Ok(Self { name, profile, extended: Mutex::default() })
     }
 
-    /// The inputs with the new CloudProfile. A profile for another type of Workers is not put in. Shoots name theirs: others than
-    /// this one stay, and what extends it is merged with it.
+    /// The inputs with the new CloudProfile. Workers of another provider type keep their profile, and so do Shoots that
+    /// reference another one. A NamespacedCloudProfile that extends this profile is merged with it.
     pub(super) fn of(&self, old: &Inputs, shared: &CloudProfiles, count: &mut Replaced) -> anyhow::Result<Inputs> {
         let Some(replaced) = &old.cloud_profile else { return Ok(old.clone()) };
         let wanted = self.profile.document.pointer("/spec/type").and_then(|text| text.as_str());
@@ -86,7 +86,7 @@ impl Replacement {
         Ok(Inputs { cloud_profile: Some(profile), ..old.clone() })
     }
 
-    /// A NamespacedCloudProfile that extends this profile, merged with it; `None` for any other.
+    /// A NamespacedCloudProfile that extends this profile, merged with it; `None` for other profiles.
     fn extended(
         &self,
         replaced: &Arc<SharedCloudProfile>,
@@ -111,12 +111,12 @@ impl Replacement {
         Ok(merged)
     }
 
-    /// What stands in the place of others.
+    /// The replacing profile.
     pub(super) fn profile(&self) -> &SharedCloudProfile {
         &self.profile
     }
 
-    /// What a person should know about the replacement.
+    /// A note for the user about unexpected effects of the replacement.
     pub(super) fn note(&self, replaced: Replaced) -> Option<String> {
         let Replaced { other_names: names, other_types: types, kept } = replaced;
         let mut notes = Vec::new();

@@ -1,4 +1,4 @@
-//! `preview --save`: what rolls, for a condition that compares it with what happens (docs/preview.md#saved-rolls).
+//! `preview --save`: records planned rolls, which a condition compares with actual ones (docs/preview.md#saved-rolls).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,19 +23,20 @@ struct Document<'a> {
     workers: Vec<SavedWorker<'a>>,
 }
 
-/// What rolls of a Worker.
+/// The planned rolls of a Worker.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SavedWorker<'a> {
     namespace: &'a str,
     name: &'a str,
-    /// Machines, by pool.
+    /// Number of machines by pool.
     nodes: BTreeMap<&'a str, i64>,
-    /// Value of the annotation for the Shoot or the Worker.
+    /// Annotation value for the Shoot or Worker.
     planned_rolls: String,
 }
 
-/// Writes what rolls of all Workers that could be compared. One of which something is not known is not saved, but named.
+/// Saves the planned rolls of all comparable Workers. Lists Workers whose planned rolls are not fully known instead of
+/// saving them.
 pub(super) fn save(path: &Path, comparison: &Comparison) -> anyhow::Result<()> {
     let saved = Timestamp::now().round(Unit::Second)?;
     let mut workers = Vec::new();
@@ -56,7 +57,7 @@ pub(super) fn save(path: &Path, comparison: &Comparison) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The inputs that change, by pool.
+/// The changing inputs by pool.
 fn planned(worker: &WorkerChange) -> Result<BTreeMap<String, ChangedInputs>, String> {
     if worker.breaks() {
         return Err("it can't be compared, or becomes invalid".to_owned());

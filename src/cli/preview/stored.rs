@@ -1,4 +1,4 @@
-//! Shoots as a cluster has them.
+//! Shoots stored in a cluster.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,15 @@ use serde_json::Value;
 use super::pairs::{Key, Loaded};
 use crate::preview::NamedProfiles;
 
-/// The Shoots that a cluster has.
+/// The Shoots found in a cluster.
 pub(super) struct Stored {
     pub(super) shoots: BTreeMap<Key, Loaded>,
-    /// Those of which something is missing or can't be decoded, with what that is.
+    /// Shoots that are incomplete or cannot be decoded, with the reason.
     pub(super) unreadable: Vec<(Key, String)>,
-    /// The profiles that they name.
+    /// The profiles that the Shoots reference.
     pub(super) profiles: NamedProfiles,
 }
 
-/// Namespace and name of a Shoot.
 pub(super) fn key_of(shoot: &Value) -> Key {
     let text = |member: &str| shoot["metadata"][member].as_str().unwrap_or_default().to_owned();
     (text("namespace"), text("name"))

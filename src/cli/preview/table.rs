@@ -9,15 +9,15 @@ use crate::cli::table::{Cell, Table, paragraph, printable};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, HEADING};
 use crate::preview::{Finding, PlacementChange, Severity, Verdict, WorkerChange};
 
-/// More Workers than this are grouped by cause.
+/// With more changed Workers, they are grouped by cause.
 const MOST_WORKERS: usize = 10;
-/// Groups, and causes of each, that are shown.
+/// Maximum number of groups, and of causes per group.
 const MOST_GROUPS: usize = 8;
 const MOST_CAUSES: usize = 4;
-/// Indentation of what stands under a Worker, and once more of its causes.
+/// Indentation of lines below a Worker; causes are indented twice.
 const INDENT: usize = 2;
 
-/// The Workers that change, or all of them, then the total.
+/// The changed Workers (or all of them), then the total.
 pub(in crate::cli) fn text(comparison: &Comparison, all: bool, width: usize) -> String {
     let only_one = comparison.workers.len() == 1;
     let (shown, hidden): (Vec<_>, Vec<_>) =
@@ -36,7 +36,7 @@ pub(in crate::cli) fn text(comparison: &Comparison, all: bool, width: usize) -> 
     text
 }
 
-/// What the Workers have in common.
+/// Prints the Workers grouped by cause.
 fn grouped(workers: &[WorkerChange], width: usize) -> String {
     let groups = groups(workers);
     let mut text = String::new();
@@ -129,7 +129,7 @@ fn placements_table(placements: &[PlacementChange]) -> Table {
     table
 }
 
-/// The verdict, marked where new nodes will differ from those there are.
+/// The verdict, with a mark if new nodes will differ from existing ones.
 fn verdict_word(placement: &PlacementChange) -> String {
     format!("{}{}", placement.verdict, if placement.new_nodes_differ { " (!)" } else { "" })
 }

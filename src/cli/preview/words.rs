@@ -1,4 +1,4 @@
-//! Causes, classes and totals in words, for every output.
+//! Texts for causes, classes and totals, shared by all output formats.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,10 +8,10 @@ use super::Comparison;
 use crate::cli::table::printable;
 use crate::preview::{Cause, Change, ChangeKind, ChangedObject, Effect, Finding, PlacementChange, Severity, Verdict};
 
-/// Longest value that is printed; longer ones lose their middle.
+/// Maximum length of a printed value; longer values are shortened in the middle.
 const LONGEST_VALUE: usize = 60;
 
-/// The object of a change, as it is printed.
+/// The object of a change as text.
 pub(super) fn object(change: &Change) -> String {
     match &change.object {
         ChangedObject::Worker => "Worker".to_owned(),
@@ -22,7 +22,7 @@ pub(super) fn object(change: &Change) -> String {
     }
 }
 
-/// The field, short where it is one of the pool.
+/// The changed field, relative to the pool if it belongs to one.
 pub(super) fn field(change: &Change, pool: &str) -> String {
     let path = change.path.to_string();
     match &change.object {
@@ -43,7 +43,7 @@ pub(super) fn field(change: &Change, pool: &str) -> String {
     }
 }
 
-/// What happened to the field.
+/// The old and new value of the field.
 pub(super) fn step(change: &Change) -> String {
     if matches!(change.object, ChangedObject::Secret { .. }) {
         return "changed".to_owned();
@@ -84,7 +84,7 @@ fn shortened(text: &str) -> String {
     format!("{start}…{end}")
 }
 
-/// What a change does, where it is not what the row says already.
+/// The effect of a cause, unless it repeats the row's verdict.
 pub(super) fn effect(cause: &Cause) -> String {
     let Effect { verdict, new_nodes_differ } = cause.effect;
     let mut words = match (verdict, new_nodes_differ) {
@@ -98,7 +98,7 @@ pub(super) fn effect(cause: &Cause) -> String {
     words
 }
 
-/// The part of the class name that changes: the hash, for classes of one pool.
+/// The changed part of the class name. Classes of one pool differ only in the hash.
 pub(super) fn class_step(placement: &PlacementChange) -> String {
     match (&placement.old_class, &placement.new_class) {
         (Some(old), Some(new)) if old != new => {
@@ -113,7 +113,7 @@ pub(super) fn class_step(placement: &PlacementChange) -> String {
     }
 }
 
-/// Nodes before, and after where that differs.
+/// Nodes before the change, and after it if the number differs.
 pub(super) fn nodes(placement: &PlacementChange) -> String {
     let nodes = placement.nodes;
     let least = if nodes.seen || placement.old_class.is_none() { "" } else { ">=" };
@@ -125,7 +125,7 @@ pub(super) fn nodes(placement: &PlacementChange) -> String {
     }
 }
 
-/// More and fewer nodes at a time.
+/// Additional and missing nodes during the roll.
 pub(super) fn surge(placement: &PlacementChange) -> String {
     match &placement.surge {
         Some(surge) if surge.manual => "by hand".to_owned(),
@@ -134,14 +134,14 @@ pub(super) fn surge(placement: &PlacementChange) -> String {
     }
 }
 
-/// Numbers over all Workers.
+/// Totals over all Workers.
 #[derive(Debug, Default)]
 pub(super) struct Total {
     pub(super) workers: usize,
     pub(super) changed_workers: usize,
     pub(super) placements: BTreeMap<Verdict, usize>,
     pub(super) nodes: BTreeMap<Verdict, i64>,
-    /// Verdicts whose number of nodes is only the least there can be.
+    /// Verdicts whose node count is a lower bound.
     unseen: BTreeSet<Verdict>,
     pub(super) new_nodes_differ: usize,
     pub(super) findings: BTreeMap<Severity, usize>,
@@ -176,7 +176,7 @@ impl Total {
                 let least = if self.unseen.contains(verdict) { "at least " } else { "" };
                 Some(match verdict {
                     Verdict::Metadata | Verdict::None => format!("{count} {verdict}"),
-                    // Only the bounds change.
+                    // Only the minimum or maximum changes.
                     Verdict::Scale if nodes == 0 => format!("{count} {verdict}"),
                     _ => format!("{count} {verdict} ({least}{})", counted(nodes.unsigned_abs(), "node")),
                 })
@@ -200,7 +200,7 @@ pub(in crate::cli) fn counted(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Causes that several zones share, with these zones; in the order of their first appearance.
+/// Groups equal causes of several zones, in order of first appearance.
 pub(super) fn shared_causes<'a>(placements: &[&'a PlacementChange]) -> Vec<(Vec<&'a PlacementChange>, &'a Cause)> {
     let mut shared: Vec<(Vec<&PlacementChange>, &Cause)> = Vec::new();
     for placement in placements.iter().copied() {
@@ -220,12 +220,12 @@ pub(super) fn shared_causes<'a>(placements: &[&'a PlacementChange]) -> Vec<(Vec<
     shared
 }
 
-/// The zones of placements, for a line about them.
+/// The zones of placements, separated by commas.
 pub(super) fn zones(placements: &[&PlacementChange]) -> String {
     placements.iter().filter_map(|placement| placement.zone.as_deref()).collect::<Vec<_>>().join(",")
 }
 
-/// Findings that several zones of a pool share, with these zones.
+/// Merges equal findings of several zones of a pool.
 pub(super) fn shared_findings(findings: &[Finding]) -> Vec<(Finding, String)> {
     let mut shared: Vec<(Finding, Vec<String>)> = Vec::new();
     for finding in findings {
@@ -243,7 +243,7 @@ pub(super) fn shared_findings(findings: &[Finding]) -> Vec<(Finding, String)> {
     shared.into_iter().map(|(finding, zones)| (finding, zones.join(","))).collect()
 }
 
-/// A pool and its zones, for the start of a line.
+/// A pool and its zones as a line prefix.
 pub(super) fn place(pool: &str, zones: &str) -> String {
     match (pool, zones) {
         (pool, "") => pool.to_owned(),

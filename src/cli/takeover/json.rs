@@ -1,4 +1,4 @@
-//! JSON with a stable schema; docs/takeover.md describes it.
+//! JSON with a stable schema, described in docs/takeover.md.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use super::writers::Writers;
 use crate::cli::preview::json::{WorkerDocument, worker_document};
 use crate::cli::terminal;
 
-/// Name and version of the schema. A new member does not change it; another meaning does.
+/// Schema name and version. Adding a member keeps the version; changing a member's meaning raises it.
 const SCHEMA: &str = "gardener-extension-worker/takeover/v1";
 
 #[derive(Serialize)]
@@ -31,7 +31,7 @@ struct Document<'a> {
     workers: Vec<CheckedWorker<'a>>,
 }
 
-/// A pool whose nodes would be touched.
+/// A pool whose nodes the takeover would touch.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RollDocument<'a> {
@@ -51,7 +51,7 @@ struct CheckedWorker<'a> {
     change: WorkerDocument<'a>,
 }
 
-/// Everything, also what doesn't change.
+/// Everything, including unchanged pools.
 pub(super) fn text(survey: &Survey, exit_code: u8) -> anyhow::Result<String> {
     let rolls = survey.rolling().map(|(worker, placement)| RollDocument {
         namespace: &worker.namespace,

@@ -1,4 +1,4 @@
-//! A seed, as the kubeconfig's user sees it.
+//! Surveys a seed with the permissions of the kubeconfig's user.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use crate::process::election::LEASE;
 use crate::process::failure_reason::reason;
 use crate::process::threads::block_on;
 
-/// Reads a seed, as another user if one is named.
+/// Surveys a seed, optionally impersonating another user.
 pub(super) fn survey(
     seed: &Seed,
     user: Option<&str>,
@@ -31,7 +31,7 @@ pub(super) fn survey(
 ) -> anyhow::Result<Survey> {
     block_on(async {
         let client = seed.client_as(user).await?;
-        // First: what is not allowed explains why something can't be read.
+        // Check permissions first, because missing ones explain later read errors.
         let permissions = permissions::check(&client).await.context("permissions can't be asked for")?;
         let observed = match observe_workers(&client, namespace, |_| true, profiles).await {
             Ok(observed) => observed,
@@ -56,7 +56,8 @@ pub(super) fn survey(
     })
 }
 
-/// Who else writes. What the user may not see is told as unknown: the controller need not be allowed to see it.
+/// Finds other writers. Objects that the user cannot read become unknowns, because the controller itself needs no
+/// access to them.
 async fn writers(client: &Client, served: &Served) -> Writers {
     let mut writers = Writers::default();
     for worker_type in served.type_list() {
@@ -67,7 +68,7 @@ async fn writers(client: &Client, served: &Served) -> Writers {
     writers
 }
 
-/// Takes in the objects of that name, in whichever namespace.
+/// Adds the objects with that name from all namespaces.
 async fn see<Kind: Resource<DynamicType = ()>>(client: &Client, name: &str, served: &Served, writers: &mut Writers) {
     let resource = ApiResource::erase::<Kind>(&());
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);

@@ -1,4 +1,4 @@
-//! What the controller needs to be allowed on a seed, and whether it is.
+//! Checks whether the controller has the permissions that it needs in a seed.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec};
@@ -6,10 +6,10 @@ use kube::Client;
 use kube::api::{Api, PostParams};
 use serde::Serialize;
 
-/// Questions at the same time.
+/// Number of concurrent access reviews.
 const AT_ONCE: usize = 10;
 
-/// Group, resource with sub-resource, verbs: everywhere in the seed.
+/// API group, resource with subresource, and verbs. All of them apply to every namespace.
 const NEEDED: &[(&str, &str, &[&str])] = &[
     ("extensions.gardener.cloud", "workers", &["get", "list", "watch", "patch"]),
     ("extensions.gardener.cloud", "workers/status", &["patch"]),
@@ -25,14 +25,13 @@ const NEEDED: &[(&str, &str, &[&str])] = &[
     ("events.k8s.io", "events", &["create", "patch"]),
 ];
 
-/// What was asked, and what is not allowed.
+/// Number of checked permissions, and the missing ones.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Permissions {
     pub(super) asked: usize,
     pub(super) missing: Vec<Permission>,
 }
 
-/// One verb for one resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(super) struct Permission {
     pub(super) group: &'static str,
@@ -40,7 +39,7 @@ pub(super) struct Permission {
     pub(super) verb: &'static str,
 }
 
-/// Asks for each of them whether the client's user is allowed to.
+/// Checks each permission for the client's user with an access review.
 pub(super) async fn check(client: &Client) -> anyhow::Result<Permissions> {
     let needed: Vec<Permission> = NEEDED
         .iter()

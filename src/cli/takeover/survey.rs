@@ -1,4 +1,4 @@
-//! Everything that was found, from a seed or from files.
+//! The result of surveying a seed or files before a takeover.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,20 +19,20 @@ use crate::reader::files::{NamedFile, files};
 use crate::reader::objects::objects;
 
 pub(super) struct Survey {
-    /// What becomes of the pools; the Workers in the order of `facts`.
+    /// Changes of the pools, with the Workers in the order of `facts`.
     pub(super) comparison: Comparison,
-    /// What else is to be said of each Worker.
+    /// Other facts about each Worker.
     pub(super) facts: Vec<WorkerFacts>,
-    /// Workers of other types and classes.
+    /// Number of Workers with types or classes that this controller does not serve.
     pub(super) left_alone: usize,
-    /// Who else writes.
+    /// Other writers.
     pub(super) writers: Writers,
-    /// What is allowed; files do not say.
+    /// Permissions; `None` for files.
     pub(super) permissions: Option<Permissions>,
 }
 
 impl Survey {
-    /// Compares what there is with what we would write.
+    /// Compares existing objects with those that this controller would write.
     pub(super) fn of(
         observed: Observed,
         evidence: Evidence,
@@ -77,7 +77,7 @@ impl Survey {
         })
     }
 
-    /// Pools and zones whose nodes would be replaced, updated or taken away.
+    /// Placements whose nodes would be replaced, updated or deleted.
     pub(super) fn rolling(&self) -> impl Iterator<Item = (&WorkerChange, &PlacementChange)> {
         let workers = self.comparison.workers.iter();
         workers.flat_map(|worker| {
@@ -125,7 +125,7 @@ pub(super) fn of_files(
     Survey::of(all, evidence, writers, None, served, profiles)
 }
 
-/// The Workers of a file, and all of its objects: a file may only show who writes.
+/// Reads the Workers of a file and all of its objects, because a file may only contain evidence of writers.
 fn read(file: &NamedFile, profiles: &CloudProfiles) -> anyhow::Result<(Observed, Vec<Value>)> {
     let text = file.text()?;
     let objects = objects(&text).with_context(|| file.name())?;
@@ -135,7 +135,7 @@ fn read(file: &NamedFile, profiles: &CloudProfiles) -> anyhow::Result<(Observed,
     Ok((workers, objects))
 }
 
-/// What a Worker is served by: its type and its class.
+/// The type and class that determine which controller serves a Worker.
 fn type_and_class(worker: &Value) -> String {
     let spec = &worker["spec"];
     let worker_type = spec["type"].as_str().unwrap_or_default();

@@ -12,9 +12,9 @@ use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
 use crate::preview::{FindingKind, Severity, Verdict};
 
-/// Workers that the answer names.
+/// Maximum number of obstacles listed.
 const MOST_OBSTACLES: usize = 20;
-/// Indentation of what stands under a heading.
+/// Indentation below a heading.
 const INDENT: usize = 2;
 
 /// The verdict, what it is based on (what becomes of the pools, who else writes, what is allowed), the way back, and what to do.
@@ -41,7 +41,7 @@ fn heading(text: &str) -> String {
     format!("\n{HEADING}{text}{HEADING:#}\n")
 }
 
-/// Versions that we are not written to, and operations that should end before.
+/// Unsupported Gardener versions, and operations that should finish first.
 fn facts(survey: &Survey, width: usize) -> String {
     let mut table = Table::new(["", ""]);
     let mut is_empty = true;
@@ -184,7 +184,7 @@ fn obstacles(survey: &Survey) -> Vec<(String, String)> {
     obstacles
 }
 
-/// Where nodes would be touched, and what of their class differs.
+/// Placements whose nodes would change, with the differences of their class.
 fn rolling(survey: &Survey) -> Table {
     let mut table = Table::new(["", "", "", ""]);
     for (worker, placement) in survey.rolling() {
@@ -204,7 +204,7 @@ fn rolling(survey: &Survey) -> Table {
     table
 }
 
-/// How the Go extension takes over again.
+/// How to return to the Go extension.
 pub(super) const ROLLBACK: [&str; 2] = [
     "Rollback: stop this controller, then start the Go extension without --disable-controllers=worker.",
     "It finds its own names, hashes and status; this controller adds only annotations of machine deployments, which it leaves alone.",

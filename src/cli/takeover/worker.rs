@@ -1,4 +1,4 @@
-//! What is to be said of one Worker before it is taken over, beside what becomes of its pools.
+//! Facts about one Worker that matter for a takeover, in addition to its pool changes.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,26 +6,25 @@ use serde_json::Value;
 use crate::api::bounded_text::shortened;
 use crate::cli::preview::pairs::Loaded;
 
-/// Gardener's minor versions whose worker API this program is written to: the first and the last of 1.x.
+/// Supported Gardener versions: first and last minor version of 1.x whose Worker API this program implements.
 const GARDENER: (u64, u64) = (144, 150);
 
-/// Bytes of an error of the status that are shown.
+/// Maximum length of a printed status error.
 const LONGEST_DESCRIPTION: usize = 300;
 
-/// What is to be said of one Worker.
+/// Facts about one Worker.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct WorkerFacts {
-    /// Its `spec.type`.
     #[serde(rename = "type")]
     pub(super) worker_type: String,
-    /// The Gardener that has reconciled the shoot last, where it is known.
+    /// The Gardener version that last reconciled the Shoot, if known.
     pub(super) gardener: Option<String>,
-    /// Whether this program is written to its worker API; `None` where the version is not known.
+    /// Whether that version is supported; `None` if unknown.
     pub(super) is_supported: Option<bool>,
-    /// What is under way, if anything is.
+    /// The operation in progress, if any.
     pub(super) under_way: Option<String>,
-    /// How the last operation failed, if it did: that does not end by itself.
+    /// The failure of the last operation, if any. It does not resolve by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) failed: Option<String>,
 }
@@ -36,7 +35,7 @@ impl WorkerFacts {
         Self::of(&loaded.inputs.worker.value, shoot)
     }
 
-    /// What the documents say; a Worker that can't be read has no Shoot.
+    /// Reads the facts from documents. `shoot` is `None` if the Worker cannot be decoded.
     pub(super) fn of(worker: &Value, shoot: Option<&Value>) -> Self {
         let gardener = shoot.and_then(|shoot| shoot.pointer("/status/gardener/version")?.as_str()).map(str::to_owned);
         Self {
@@ -49,14 +48,13 @@ impl WorkerFacts {
     }
 }
 
-/// Whether that version of Gardener is one that this program is written to; `None` when it can't be read.
+/// Whether this program supports the Gardener version; `None` if it cannot be parsed.
 fn is_supported(version: &str) -> Option<bool> {
     let mut parts = version.trim_start_matches('v').split(['.', '-', '+']);
     let (major, minor): (u64, u64) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     Some(major == 1 && (GARDENER.0..=GARDENER.1).contains(&minor))
 }
 
-/// The versions, for people.
 pub(super) fn supported_versions() -> String {
     format!("1.{} to 1.{}", GARDENER.0, GARDENER.1)
 }
@@ -73,7 +71,7 @@ fn under_way(worker: &Value) -> Option<String> {
     (state != "Succeeded" && !FAILED.contains(&state)).then(|| format!("{operation} is {state}"))
 }
 
-/// States of an operation that has ended without success.
+/// States of an operation that ended without success.
 const FAILED: [&str; 3] = ["Error", "Failed", "Aborted"];
 
 fn failed(worker: &Value) -> Option<String> {

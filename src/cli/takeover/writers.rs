@@ -1,4 +1,4 @@
-//! Who else writes machine objects: Deployments of Go extensions, leases of leaders, and what managed fields tell.
+//! Detects other writers of machine objects from Go extension Deployments, leader leases and managed fields.
 
 use std::collections::BTreeMap;
 
@@ -9,36 +9,34 @@ use crate::cli::preview::pairs::Loaded;
 use crate::process::election::LEASE;
 use crate::worker::every_node_ready::HealthCheck;
 
-/// Name of the worker controller for the Go extension's `--disable-controllers`.
+/// The worker controller's name in the Go extension's `--disable-controllers`.
 const WORKER_CONTROLLER: &str = "worker";
 
-/// Name of the Go extension's Deployment for Workers of a type.
+/// Deployment name of the Go extension for a Worker type.
 pub(super) fn deployment_name(worker_type: &str) -> String {
     format!("gardener-extension-provider-{worker_type}")
 }
 
-/// Name of the lease by which one of its processes leads.
+/// Leader election lease of the Go extension for a Worker type.
 pub(super) fn lease_name(worker_type: &str) -> String {
     format!("provider-{worker_type}-leader-election")
 }
 
-/// Who else writes, as far as it was seen.
+/// Other writers, as far as they can be detected.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Writers {
-    /// Deployments of Go extensions.
     pub(super) go_extensions: Vec<GoExtension>,
-    /// Leases of leaders, ours and theirs.
+    /// Leader leases of this controller and of Go extensions.
     pub(super) leases: Vec<LeaderLease>,
-    /// Managers of fields of Workers and machine deployments.
+    /// Field managers of Workers and MachineDeployments.
     pub(super) managers: Vec<Manager>,
-    /// Workers whose condition `EveryNodeReady` another health check has written; the controller leaves it to that one.
+    /// Workers whose condition `EveryNodeReady` another health check wrote. This controller does not overwrite it.
     pub(super) health_checks_of_others: usize,
-    /// What could not be looked at, and why.
+    /// Resources that could not be read, with the reason.
     pub(super) unknown: Vec<String>,
 }
 
-/// A Deployment of a Go extension.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct GoExtension {
@@ -54,26 +52,26 @@ pub(super) struct GoExtension {
 pub(super) struct LeaderLease {
     pub(super) namespace: String,
     pub(super) name: String,
-    /// Empty where nobody leads.
+    /// Empty if there is no leader.
     pub(super) holder: String,
     pub(super) renewed: Option<String>,
     #[serde(skip)]
     is_ours: bool,
 }
 
-/// Somebody who has written fields.
+/// A field manager.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Manager {
     pub(super) name: String,
-    /// Workers and machine deployments with such fields.
+    /// Number of Workers and MachineDeployments with its fields.
     pub(super) objects: usize,
-    /// When it wrote one of them last.
+    /// Time of its last write.
     pub(super) last: Option<String>,
 }
 
 impl Writers {
-    /// Takes an object in, if it tells of a writer for Workers of these types.
+    /// Adds an object if it is evidence of a writer for Workers of these types.
     pub(super) fn see(&mut self, object: &Value, worker_types: &[String]) {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
@@ -96,7 +94,7 @@ impl Writers {
         }
     }
 
-    /// Counts who has written the Workers, their health and their machine deployments.
+    /// Counts the field managers of Workers and MachineDeployments, and health checks of other controllers.
     pub(super) fn count_managers<'a>(&mut self, workers: impl Iterator<Item = &'a Loaded>) {
         let mut managers: BTreeMap<String, Manager> = BTreeMap::new();
         for loaded in workers {
@@ -115,7 +113,7 @@ impl Writers {
         self.managers = managers.into_values().collect();
     }
 
-    /// Whether a Go extension reconciles Workers while a process of ours leads.
+    /// Whether a Go extension reconciles Workers while this controller is the leader.
     pub(super) fn both_write(&self) -> bool {
         let we_lead = self.leases.iter().any(|lease| lease.is_ours && !lease.holder.is_empty());
         let they_run = self.go_extensions.iter().any(|theirs| theirs.reconciles_workers && theirs.replicas > 0);
@@ -123,7 +121,7 @@ impl Writers {
     }
 }
 
-/// Managers of an object, each once, with the time of the last write.
+/// Distinct field managers of an object, with the time of their last write.
 fn managers_of(object: &Value) -> BTreeMap<String, Option<String>> {
     let mut managers: BTreeMap<String, Option<String>> = BTreeMap::new();
     let fields = object.pointer("/metadata/managedFields").and_then(Value::as_array);
@@ -136,7 +134,7 @@ fn managers_of(object: &Value) -> BTreeMap<String, Option<String>> {
     managers
 }
 
-/// What `--disable-controllers` of the containers says.
+/// The controllers in the containers' `--disable-controllers` flags.
 fn disabled_controllers(deployment: &Value) -> Vec<String> {
     const FLAG: &str = "--disable-controllers";
     let mut disabled = Vec::new();

@@ -1,4 +1,4 @@
-//! Whatever a Worker waits for: what is asked of it next takes effect at once, not when the waiting is over.
+//! Whatever a Worker waits for, the next request takes effect immediately, not when the wait is over.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use crate::program;
 use test_support::cluster::eventually;
 use test_support::shoot::{Kind, SOON, Shoot, ensure_says, pool};
 
-/// Far less than anything takes that is waited for, far more than a busy machine needs.
+/// Far less than any of the waits, and far more than a busy machine needs.
 const AT_ONCE: Duration = Duration::from_secs(10);
 
 #[tokio::test]
 async fn a_new_generation_a_hibernation_and_a_deletion_interrupt_any_waiting() -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "at-once").await?;
-    // Nobody makes machines here.
+    // There is no machine-controller-manager here.
     shoot.create(|_| {}).await?;
     waits_for(&shoot, "Waiting until machines are available").await?;
 
@@ -53,7 +53,7 @@ async fn a_new_generation_a_hibernation_and_a_deletion_interrupt_any_waiting() -
         Ok(())
     })
     .await?;
-    // Nothing is held by anybody: each deletion leads to the next.
+    // No object has finalizers, so each deletion triggers the next.
     let gone = takes_effect("the end of it", async || {
         let worker = shoot.get(Kind::Worker, "fleet").await?;
         ensure!(worker.is_none(), "{}", worker.unwrap_or_default()["status"]["lastOperation"]);
@@ -74,7 +74,7 @@ async fn waits_for(shoot: &Shoot, what: &str) -> Result<()> {
     .await
 }
 
-/// Returns how long it took.
+/// Returns the duration.
 async fn takes_effect(what: &str, check: impl AsyncFn() -> Result<()>) -> Result<Duration> {
     let asked = Instant::now();
     eventually(AT_ONCE, &format!("{what} takes effect"), || check()).await.with_context(|| what.to_owned())?;

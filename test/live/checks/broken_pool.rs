@@ -1,4 +1,4 @@
-//! A pool that can't be resolved: it is told and loses nothing, and the others don't notice.
+//! A pool that cannot be resolved is reported and keeps its objects, and other pools are unaffected.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ async fn a_pool_that_breaks_keeps_all_it_has() -> Result<()> {
     let before = objects_of_bow(&shoot).await?;
     let nodes_before = shoot.ready_nodes().await?;
 
-    // At the same time the healthy pool rolls, so that there is something to clean up.
+    // At the same time the healthy pool rolls, so that there are objects to clean up.
     shoot
         .change_worker(|worker| {
             set_image(worker, "bow", "99.0.0");
@@ -81,7 +81,7 @@ async fn a_pool_that_breaks_keeps_all_it_has() -> Result<()> {
     Ok(())
 }
 
-/// Adds the missing version to the CloudProfile; the program comes back to it by itself.
+/// Adds the missing version to the CloudProfile; the controller retries on its own.
 async fn mend(shoot: &Shoot) -> Result<()> {
     let versions = "/spec/cloudProfile/spec/providerConfig/machineImages/0/versions";
     let add = |cluster: &mut Value| {
@@ -94,7 +94,7 @@ async fn mend(shoot: &Shoot) -> Result<()> {
     Ok(())
 }
 
-/// Versions of classes and secrets, and what deployments say without their status.
+/// Versions of classes and Secrets, and deployments without their status.
 async fn objects_of_bow(shoot: &Shoot) -> Result<Vec<String>> {
     let mut objects = Vec::new();
     for kind in [Kind::MachineClass, Kind::ClassSecret] {

@@ -1,4 +1,4 @@
-//! A CloudProfile gets another image for a version that machines already run (`--image-drift`, `--pin-images`).
+//! A CloudProfile changes the image of a version that machines already run (`--image-drift`, `--pin-images`).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -22,7 +22,7 @@ async fn a_pinned_class_keeps_its_image_until_it_is_replaced() -> Result<()> {
     changed_image("pins", "--pin-images", FIRST, "keeps it until it is replaced").await
 }
 
-/// What a program with that argument makes of a rebuilt image: `kept` is the image of the classes after it.
+/// Checks the effect of a rebuilt image with this argument. `kept` is the image of the classes afterwards.
 async fn changed_image(class: &str, argument: &str, kept: &str, says: &str) -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, class).await?;
@@ -50,7 +50,7 @@ async fn changed_image(class: &str, argument: &str, kept: &str, says: &str) -> R
     ensure!(condition["status"] == "True" && condition["reason"] == "ImageChanged", "{condition}");
     ensure_says(&condition["message"], &["pool \"bow\"", "pool \"stern\"", FIRST, REBUILT, says])?;
 
-    // Classes that are replaced have the image of the CloudProfile, and nothing is left to tell.
+    // The replaced classes have the CloudProfile's image, so no drift is left to report.
     let roll = |worker: &mut Value| ["bow", "stern"].into_iter().for_each(|pool| set_image(worker, pool, "12.2.0"));
     shoot.change_worker(roll).await?;
     let worker = shoot.succeeded().await?;

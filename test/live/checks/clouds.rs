@@ -1,5 +1,5 @@
-//! Workers of the other clouds, those of `example/`: ready nodes, another image of the same version without a roll, a refusal, a
-//! roll, the end.
+//! Workers of other clouds, from `example/`: ready nodes, another image for a version without a roll, a cloud error, a
+//! roll, and the deletion.
 
 use anyhow::{Result, ensure};
 use kube::api::DeleteParams;
@@ -9,23 +9,23 @@ use crate::program;
 use test_support::cluster::{Deletion, MachineControllerManager};
 use test_support::shoot::{Kind, Shoot, ensure_says, pool, set_image};
 
-/// What differs between clouds.
+/// Differences between clouds.
 struct Cloud {
     example: &'static str,
     provider: &'static str,
-    /// What the names of the deployments of search and web end with.
+    /// Suffixes of the deployments of search and web.
     deployments: [&'static str; 3],
-    /// The member that names an image, in the provider spec and in the provider status.
+    /// The image in the provider spec, and its member in the provider status.
     image: fn(&Value) -> &Value,
     status: &'static str,
-    /// Changes the image of pool web in the CloudProfile, under the same version.
+    /// Changes the image of pool web in the CloudProfile, for the same version.
     replace: fn(&mut Value),
-    /// The images of web and search, the one that web gets instead, and the one of its next version.
+    /// The images of web and search, the replacement for web, and the image of web's next version.
     web: &'static str,
     search: &'static str,
     replaced: &'static str,
     next: &'static str,
-    /// Whether a label of a pool reaches the cloud of the tests as a tag that lets it fail.
+    /// Whether a pool's label becomes a tag, with which the fake cloud can be made to fail.
     has_tags: bool,
 }
 
@@ -140,7 +140,7 @@ async fn becomes_nodes(cloud: &Cloud, shoot: &Shoot, worker: &Value) -> Result<(
     Ok(())
 }
 
-/// An image is in no hash: only machines that come later start from the new one.
+/// The hash does not contain the image, so only later machines use the new one.
 async fn another_image_of_the_version_rolls_nothing(cloud: &Cloud, shoot: &Shoot) -> Result<()> {
     let (nodes, classes) = (shoot.ready_nodes().await?, shoot.names(Kind::MachineClass).await?);
     let replace = |cluster: &mut Value| {
@@ -162,7 +162,7 @@ async fn another_image_of_the_version_rolls_nothing(cloud: &Cloud, shoot: &Shoot
     Ok(())
 }
 
-/// A label of a pool becomes a tag of its machines, and this tag makes the cloud of the tests fail.
+/// A label of a pool becomes a tag of its machines, and this tag makes the fake cloud fail.
 async fn a_refusal_is_reported(shoot: &Shoot) -> Result<()> {
     let ask_for = |worker: &mut Value, failure: Option<&str>| {
         let search = pool(worker, "search");

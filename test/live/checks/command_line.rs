@@ -1,4 +1,4 @@
-//! `preview --live`, of Workers and of Shoots, and `why` read the cluster that the controller writes to.
+//! `preview --live`, for Workers and Shoots, and `why` read the cluster that the controller writes to.
 
 use std::path::Path;
 use std::process::Output;
@@ -28,7 +28,7 @@ async fn a_roll_is_seen_before_it_happens_and_explained_after_it() -> Result<()>
     set_image(&mut wanted, "bow", IMAGE);
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("after.json");
-    // Only the Worker: what lies around it stays as it is in the cluster.
+    // Only the Worker: related objects come from the cluster.
     std::fs::write(&file, wanted.to_string())?;
     let file = file.to_str().context("the folder's name is no text")?;
     let rolling = run(&kubeconfig, &[&live[..], &[file]].concat()).await?;
@@ -50,7 +50,8 @@ async fn a_roll_is_seen_before_it_happens_and_explained_after_it() -> Result<()>
     Ok(())
 }
 
-/// The Worker of the seed is not what gardenlet would make of the Shoot today: only what the edit changes is told.
+/// The Worker in the seed differs from what gardenlet would render today, but the preview only reports the effect of
+/// the edit.
 #[tokio::test]
 async fn an_edit_of_a_shoot_is_compared_with_its_worker_on_the_seed() -> Result<()> {
     let cluster = program::shared().await?;
@@ -122,7 +123,7 @@ async fn an_edit_of_a_shoot_is_compared_with_its_worker_on_the_seed() -> Result<
     let cause = &placement["causes"][0];
     ensure!(cause["object"] == "Shoot" && cause["old"] == "12.1.0", "{cause:#}");
 
-    // The Worker keeps the image of its pools when the CloudProfile loses it.
+    // The Worker keeps its pools' image when the CloudProfile loses it.
     let mut smaller = profile.clone();
     for versions in ["/spec/machineImages/0/versions", "/spec/providerConfig/machineImages/0/versions"] {
         let versions = smaller.pointer_mut(versions).and_then(Value::as_array_mut).context("no versions")?;
@@ -139,7 +140,7 @@ async fn an_edit_of_a_shoot_is_compared_with_its_worker_on_the_seed() -> Result<
     Ok(())
 }
 
-/// The image that shoot.yaml offers besides the one in use.
+/// The image in shoot.yaml that is not in use.
 const IMAGE: &str = "12.2.0";
 
 pub(super) async fn run(kubeconfig: &Path, arguments: &[&str]) -> Result<Output> {

@@ -1,4 +1,4 @@
-//! A new Worker becomes ready nodes, and tells on the way what gardenlet waits for.
+//! A new Worker results in ready nodes, and publishes on the way what gardenlet waits for.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ async fn a_new_worker_becomes_ready_nodes() -> Result<()> {
     Ok(())
 }
 
-/// gardenlet deploys the cluster-autoscaler as soon as the bounds are there; it must not have to wait for machines.
+/// gardenlet deploys the cluster-autoscaler once the bounds are published, and must not have to wait for machines.
 fn published_before_machines_are_ready(versions: &[Value]) -> Result<()> {
     let published = versions.iter().find(|version| !version["status"]["machineDeploymentsLastUpdateTime"].is_null());
     let status = published.map(|version| &version["status"]);

@@ -1,4 +1,4 @@
-//! A deleted Worker takes everything with it, machines first.
+//! Deleting a Worker deletes all of its objects, machines first.
 
 use std::time::Duration;
 

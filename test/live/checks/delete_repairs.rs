@@ -1,5 +1,5 @@
-//! While machines of a deleted Worker are there, machine-controller-manager has the classes and Secrets to delete them with:
-//! what was lost or edited by hand comes back, and what can't is told.
+//! While machines of a deleted Worker exist, machine-controller-manager needs their classes and Secrets to delete them.
+//! Lost or edited ones are restored, and those that cannot be restored are reported.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -57,7 +57,7 @@ async fn a_deletion_repairs_what_its_machines_need_and_nothing_else() -> Result<
     shoot.change(Kind::ClassSecret, &stern, |secret| secret["data"]["userData"] = json!("")).await?;
     become_whole(&shoot, &whole).await?;
 
-    // What the API server does not take is told.
+    // A change that the API server rejects is reported.
     shoot
         .change(Kind::ClassSecret, &bow, |secret| {
             secret["data"]["userData"] = json!("");
@@ -69,7 +69,7 @@ async fn a_deletion_repairs_what_its_machines_need_and_nothing_else() -> Result<
     lose(&shoot, Kind::ClassSecret, &bow).await?;
     become_whole(&shoot, &whole).await?;
 
-    // What can't be planned is told where it is missing, and only there.
+    // An object that cannot be planned is only reported if it is missing.
     shoot.change(Kind::Cluster, &shoot.namespace, |cluster| set_machine_types(cluster, &[])).await?;
     lose(&shoot, Kind::MachineClass, &stern).await?;
     let text = says(&shoot, &["3 machines", &stern, "is missing", "pool \"stern\": machineType"]).await?;
@@ -93,7 +93,7 @@ async fn a_deletion_goes_on_without_what_only_a_person_can_make() -> Result<()> 
     let old: BTreeSet<String> = shoot.names(Kind::MachineClass).await?;
     let boot = shoot.get(Kind::Secret, "boot").await?.context("it is there")?;
 
-    // Nobody has asked for this roll: its class is used by nothing.
+    // No operation was requested for this roll, so no object uses its class.
     shoot.change(Kind::Worker, "fleet", |worker| pool(worker, "bow")["nodeAgentSecretName"] = json!("another")).await?;
     let bow = class_of(&shoot, "bow-").await?;
     lose(&shoot, Kind::MachineClass, &bow).await?;
@@ -119,7 +119,7 @@ async fn a_deletion_goes_on_without_what_only_a_person_can_make() -> Result<()> 
     shoot.gone().await
 }
 
-/// A Worker that is done, with so many machines that stay until they are released.
+/// A reconciled Worker with this number of machines, whose finalizers block their deletion.
 async fn held_machines(
     shoot: &Shoot,
     cluster: &ControlPlane,
@@ -157,7 +157,7 @@ async fn set_finalizers(shoot: &Shoot, kind: Kind, name: &str, finalizers: &[&st
     Ok(())
 }
 
-/// Takes an object away whoever holds it. It may come back under another uid.
+/// Deletes an object regardless of its finalizers. It may be recreated with another UID.
 async fn lose(shoot: &Shoot, kind: Kind, name: &str) -> Result<()> {
     let uid = shoot.get(kind, name).await?.context("it is there")?["metadata"]["uid"].clone();
     shoot.api(kind).delete(name, &DeleteParams::default()).await?;
@@ -186,7 +186,7 @@ async fn class_versions(shoot: &Shoot) -> Result<[BTreeSet<[String; 3]>; 2]> {
     Ok([shoot.versions(Kind::MachineClass).await?, shoot.versions(Kind::ClassSecret).await?])
 }
 
-/// What classes and their Secrets say, whoever has made them and when.
+/// Content of classes and their Secrets, without other metadata.
 async fn contents(shoot: &Shoot) -> Result<Vec<Value>> {
     let mut objects = shoot.list(Kind::MachineClass).await?;
     objects.extend(shoot.list(Kind::ClassSecret).await?);
@@ -197,7 +197,7 @@ async fn contents(shoot: &Shoot) -> Result<Vec<Value>> {
     Ok(objects)
 }
 
-/// Waits until classes and Secrets say that again.
+/// Waits until classes and Secrets have that content again.
 async fn become_whole(shoot: &Shoot, whole: &[Value]) -> Result<()> {
     eventually(SOON, "classes and Secrets are as they were", async || {
         let now = contents(shoot).await?;
@@ -207,7 +207,7 @@ async fn become_whole(shoot: &Shoot, whole: &[Value]) -> Result<()> {
     .await
 }
 
-/// Waits until the Worker says all of that while it waits. Returns what it says.
+/// Waits until the description of the Worker's operation contains all of these words. Returns it.
 async fn says(shoot: &Shoot, words: &[&str]) -> Result<String> {
     eventually(SOON, "the Worker tells what is left", async || {
         let last = &shoot.worker().await?["status"]["lastOperation"];

@@ -1,4 +1,4 @@
-//! The cloud refuses to make machines: the Worker says which and why, and recovers when it may.
+//! The cloud rejects the creation of machines: the Worker reports which and why, and recovers when it succeeds.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use test_support::cluster::{CONTROLLER, ControlPlane, Deletion, MachineControlle
 use test_support::leaks::nothing_in;
 use test_support::shoot::{Kind, Shoot, ensure_says, pool};
 
-/// A label of a pool becomes a tag of its machines, and this tag makes the cloud of the tests fail.
+/// A label of a pool becomes a tag of its machines, and this tag makes the fake cloud fail.
 const LABEL: &str = "demo.fail";
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn errors_of_the_cloud_are_reported_with_pool_and_machine() -> Result<()> 
     Ok(())
 }
 
-/// `diagnose` and `explain --live` read the cluster, and of Secrets only the names.
+/// `diagnose` and `explain --live` read the cluster, but only the names of Secrets.
 async fn ensure_commands_tell(cluster: &ControlPlane, namespace: &str, classes: &BTreeSet<String>) -> Result<()> {
     let kubeconfig = cluster.kubeconfig_file(CONTROLLER)?;
     let diagnosed = run(&kubeconfig, &["diagnose", namespace]).await?;

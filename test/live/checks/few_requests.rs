@@ -1,4 +1,4 @@
-//! An operation asks for what it writes and for what it reads anew, and for nothing else.
+//! An operation only makes the requests that it needs for its writes and for fresh data.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::requests::Table;
 use test_support::cluster::{CONTROLLER, ControlPlane};
 use test_support::shoot::{Shoot, set_image};
 
-/// What the requests of an operation are, but for the writes of the status.
+/// The expected requests of an operation: verb, resource and number, without status writes.
 type Wanted<'a> = &'a [(&'a str, &'a str, usize)];
 
 #[tokio::test]
@@ -20,14 +20,14 @@ async fn an_operation_asks_for_nothing_that_it_need_not_know() -> Result<()> {
     let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
     let created: Wanted<'_> = &[
         ("get", "clusters", 1),
-        // The credentials and the boot script of both pools.
+        // The credentials, and the boot script of both pools.
         ("get", "secrets", 2),
         ("patch", "workers", 1),
         ("create", "secrets", 3),
         ("create", "machineclasses", 3),
         ("create", "machinedeployments", 3),
     ];
-    // The bounds, and that it has succeeded.
+    // The bounds, and the success.
     asks_for(cluster, &shoot, created, 2, async || shoot.create(|_| {}).await).await.context("create")?;
     let rolled: Wanted<'_> = &[
         ("get", "clusters", 1),
@@ -36,21 +36,21 @@ async fn an_operation_asks_for_nothing_that_it_need_not_know() -> Result<()> {
         ("create", "secrets", 2),
         ("create", "machineclasses", 2),
         ("patch", "machinedeployments", 2),
-        // That the pool rolls, and that it is ready.
+        // The pool rolls, and it is ready.
         ("create", "events", 2),
-        // What may still use the old classes.
+        // Objects that may still use the old classes.
         ("list", "machinedeployments", 1),
         ("list", "machinesets", 1),
         ("list", "machines", 1),
         ("delete", "machineclasses", 2),
         ("delete", "secrets", 2),
     ];
-    // That it has begun comes first.
+    // First, the status is set to Processing.
     let roll = async || shoot.change_worker(|worker| set_image(worker, "bow", "12.2.0")).await;
     asks_for(cluster, &shoot, rolled, 3, roll).await.context("roll")
 }
 
-/// An operation makes these requests. Besides, it writes the status as often as is said, and in other words once a second at most.
+/// Checks that an operation makes exactly these requests, and this number of status writes.
 async fn asks_for(
     cluster: &ControlPlane,
     shoot: &Shoot,

@@ -1,5 +1,5 @@
-//! Workers of another type or class belong to other extensions, and for a failed shoot nothing may be done: they are not
-//! touched.
+//! Workers of another type or class belong to other extensions, and failed shoots must not be reconciled. None of them
+//! is changed.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -30,7 +30,7 @@ async fn workers_of_other_extensions_are_not_touched() -> Result<()> {
     let untouched = [&other_type, &other_class, &failed];
     let versions = versions(untouched).await?;
 
-    // One of ours that comes later has gone all its way: the others have been seen by then.
+    // When a later Worker of this controller has been reconciled, it has observed the others.
     let own = Shoot::new(cluster, "own").await?;
     let _machines = own.fake_machines(cluster, Duration::ZERO).await?;
     own.create(|_| {}).await?;

@@ -1,5 +1,5 @@
-//! Machines that are updated where they are, by the real machine-controller-manager: nodes stay, the operation ends with the last of
-//! them, and the class that a machine was made with stays as long as the machine does.
+//! In-place updates with the real machine-controller-manager: nodes stay, the operation ends with the last of them, and
+//! a machine's original class exists as long as the machine.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use test_support::cluster::{CONTROLLER, Deletion, MachineControllerManager, even
 use test_support::migration::{ask, kept_machines, take_away};
 use test_support::shoot::{Kind, SOON, Shoot, pool, set_image};
 
-/// Labels of nodes by which machine-controller-manager, persons and gardener-node-agent tell each other.
+/// Node labels through which machine-controller-manager, users and gardener-node-agent communicate.
 const SELECTED: &str = "node.machine.sapcloud.io/selected-for-update";
 const RESULT: &str = "node.machine.sapcloud.io/update-result";
 
@@ -31,7 +31,8 @@ async fn machines_are_updated_where_they_are_when_a_person_selects_them() -> Res
     keeps_the_class_of_its_machine(&shoot).await
 }
 
-/// The class that they were made with is not made at the other seed, and without a class machine-controller-manager deletes no machine.
+/// The machines' original class is not created on the other seed, but machine-controller-manager needs a class to
+/// delete machines.
 #[tokio::test]
 async fn a_shoot_whose_machines_were_updated_in_place_goes_after_it_has_moved() -> Result<()> {
     let (shoot, machines) = updated_in_place("AutoInPlaceUpdate").await?;
@@ -47,7 +48,7 @@ async fn a_shoot_whose_machines_were_updated_in_place_goes_after_it_has_moved() 
     shoot.gone().await
 }
 
-/// A shoot whose pool `stern` has another image, with the node that it had.
+/// A shoot whose pool `stern` has been updated to another image on the same node.
 async fn updated_in_place(strategy: &str) -> Result<(Shoot, MachineControllerManager)> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "in-place").await?;
@@ -80,14 +81,14 @@ async fn updated_in_place(strategy: &str) -> Result<(Shoot, MachineControllerMan
     })
     .await?;
 
-    // As gardener-resource-manager does once what every node needs runs on it.
+    // As gardener-resource-manager does once all critical components run on a node.
     let untainted = json!({"spec": {"taints": null}});
     self::nodes(&shoot).patch(&node_of_stern(&nodes), &PatchParams::default(), &Patch::Merge(&untainted)).await?;
     ensure!(shoot.ready_nodes().await? == nodes, "{nodes:?} became {:?}", shoot.ready_nodes().await?);
     Ok((shoot, machines))
 }
 
-/// Also when nothing else is to be done, until the machine goes.
+/// Also if there is nothing else to do, until the machine is deleted.
 async fn keeps_the_class_of_its_machine(shoot: &Shoot) -> Result<()> {
     let audit = program::shared().await?.audit().await?;
     let classes = shoot.names_of_pool(Kind::MachineClass, "stern").await?;
@@ -109,7 +110,7 @@ fn node_of_stern(nodes: &BTreeSet<String>) -> String {
     nodes.iter().find(|node| node.contains("-stern-")).cloned().unwrap_or_default()
 }
 
-/// The machine set of pool stern whose class is not one of these.
+/// The machine set of pool stern with a class other than these.
 async fn new_set(shoot: &Shoot, old: &BTreeSet<String>) -> Result<String> {
     let sets = shoot.list(Kind::MachineSet).await?;
     let name = |set: &Value| set["metadata"]["name"].as_str().unwrap_or_default().to_owned();
@@ -122,7 +123,7 @@ async fn new_set(shoot: &Shoot, old: &BTreeSet<String>) -> Result<String> {
     Ok(new.unwrap_or_default())
 }
 
-/// gardener-node-agent updates the node once machine-controller-manager has drained it.
+/// gardener-node-agent updates the node after machine-controller-manager has drained it.
 async fn be_node_agent(shoot: &Shoot, name: &str) -> Result<()> {
     eventually(SOON, "the node is ready for its update", async || {
         let nodes = nodes(shoot).list(&ListParams::default().fields(&format!("metadata.name={name}"))).await?;

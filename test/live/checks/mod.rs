@@ -1,4 +1,4 @@
-//! What a user would notice, one file each.
+//! User-visible behaviour, one file per topic.
 
 mod at_once;
 mod broken_pool;

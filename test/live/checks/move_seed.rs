@@ -1,4 +1,5 @@
-//! A shoot whose control plane moves to another seed keeps its machines: their objects go and come back, the nodes stay.
+//! A shoot whose control plane moves to another seed keeps its machines: their objects are deleted and restored, and
+//! the nodes stay.
 
 use anyhow::{Context as _, Result, ensure};
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
@@ -50,7 +51,8 @@ async fn a_shoot_that_moves_to_another_seed_keeps_its_nodes() -> Result<()> {
     Ok(())
 }
 
-/// The class of machines that have not been replaced yet is no pool's any more, and machine-controller-manager can't delete them without it.
+/// No pool needs the class of machines that are not yet replaced, but machine-controller-manager cannot delete them
+/// without it.
 #[tokio::test]
 async fn a_roll_goes_on_after_the_shoot_has_moved() -> Result<()> {
     let cluster = program::shared().await?;
@@ -86,7 +88,7 @@ async fn a_roll_goes_on_after_the_shoot_has_moved() -> Result<()> {
     Ok(())
 }
 
-/// The Worker once nobody holds it any more.
+/// The Worker once all finalizers are removed.
 pub(crate) async fn let_go(shoot: &Shoot) -> Result<Value> {
     eventually(SOON, "the Worker is let go", async || {
         let worker = shoot.worker().await?;
@@ -96,7 +98,7 @@ pub(crate) async fn let_go(shoot: &Shoot) -> Result<Value> {
     .await
 }
 
-/// Restores a Worker that was let go, and waits until that is done by machine-controller-manager, which starts when it may.
+/// Restores a migrated Worker, and waits for completion with a machine-controller-manager that starts when it may.
 pub(crate) async fn restored(
     cluster: &ControlPlane,
     shoot: &Shoot,
@@ -121,7 +123,7 @@ pub(crate) async fn restored(
     Ok(machines)
 }
 
-/// Nobody sees the restored deployments, because machine-controller-manager is scaled down with the shoot.
+/// No status is written to the restored deployments, because machine-controller-manager is scaled down with the shoot.
 #[tokio::test]
 async fn a_hibernated_shoot_stays_hibernated_when_it_moves() -> Result<()> {
     let cluster = program::shared().await?;
@@ -146,7 +148,8 @@ async fn a_hibernated_shoot_stays_hibernated_when_it_moves() -> Result<()> {
     Ok(())
 }
 
-/// machine-controller-manager takes up no machine set whose deployment went before it ran, so nobody else deletes it.
+/// machine-controller-manager ignores a machine set whose deployment was deleted before its start, so the controller
+/// must delete it.
 #[tokio::test]
 async fn a_machine_set_that_came_back_goes_with_its_pool_or_with_the_worker() -> Result<()> {
     let cluster = program::shared().await?;
@@ -172,7 +175,7 @@ async fn a_machine_set_that_came_back_goes_with_its_pool_or_with_the_worker() ->
     Ok(())
 }
 
-/// The real machine-controller-manager holds such a set and keeps it, until somebody deletes it.
+/// The real machine-controller-manager sets a finalizer on such a set and keeps it until it is deleted.
 #[tokio::test]
 async fn a_machine_set_that_machine_controller_manager_holds_and_no_deployment_owns_goes() -> Result<()> {
     let cluster = program::shared().await?;
@@ -209,7 +212,7 @@ async fn a_machine_set_that_machine_controller_manager_holds_and_no_deployment_o
     Ok(())
 }
 
-/// A hibernated shoot that has moved here, before its restoration, with a machine set.
+/// A hibernated shoot with a machine set that has moved here and is not restored yet.
 async fn hibernated(cluster: &ControlPlane, prefix: &str) -> Result<Shoot> {
     let shoot = Shoot::new(cluster, prefix).await?;
     shoot

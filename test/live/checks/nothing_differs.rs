@@ -1,4 +1,4 @@
-//! A request that changes nothing writes nothing but the answer.
+//! A request without changes only writes the result of the operation.
 
 use std::time::Duration;
 
@@ -26,13 +26,13 @@ async fn a_second_reconcile_writes_only_the_answer() -> Result<()> {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Asks {
-    /// With the time of its request.
+    /// With a timestamp.
     Gardenlet,
-    /// Without one.
+    /// Without a timestamp.
     Person,
 }
 
-/// Asks for a reconcile that changes nothing: the answer is all that is written, and little is read.
+/// Requests a reconcile without changes: only the result is written, and few requests are made.
 pub(super) async fn answers_only(cluster: &ControlPlane, shoot: &Shoot, asks: Asks) -> Result<()> {
     let audit = cluster.audit().await?;
     let before = audit.mark().await?;
@@ -52,12 +52,12 @@ pub(super) async fn answers_only(cluster: &ControlPlane, shoot: &Shoot, asks: As
     }
     ensure!(table.count("patch", "workers") == 1, "one patch takes the request off");
     ensure!(table.count("patch", "workers/status") == 1, "nothing is in work, so only Succeeded is said:\n{table}");
-    // Besides these the Cluster, the credentials and the one boot script; machine objects are known from watches.
+    // Other requests read the Cluster, the credentials and the boot script. Machine objects come from the cache.
     ensure!(table.total() <= 5, "it asks for more than what may have changed:\n{table}");
     Ok(())
 }
 
-/// What a process leaves behind that has ended between taking the request off and answering it.
+/// The state after a process ended between removing the annotation and writing the result.
 #[tokio::test]
 async fn a_request_that_nobody_has_answered_is_answered() -> Result<()> {
     let cluster = program::shared().await?;
@@ -65,7 +65,7 @@ async fn a_request_that_nobody_has_answered_is_answered() -> Result<()> {
     let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
     shoot.create(|_| {}).await?;
     shoot.succeeded().await?;
-    // A clock that is ahead: no earlier answer can be one.
+    // A clock that is ahead, so that no earlier result can be mistaken for this one's.
     let requested = Timestamp::now() + SignedDuration::from_secs(20);
     let requested = requested.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let take_off = |worker: &mut Value| {

@@ -1,4 +1,4 @@
-//! One process, five clouds: clouds that are down, that never answer or that refuse the credentials disturb no other.
+//! One process, five clouds: a cloud that is down, never responds or rejects the credentials does not affect others.
 
 use std::time::{Duration, Instant};
 
@@ -12,13 +12,13 @@ use test_support::cluster::{ControlPlane, FAKER, Faker, eventually};
 use test_support::openstack::{Fault, OpenStack, ask_for_groups};
 use test_support::shoot::{Documents, SOON, Shoot, ensure_says};
 
-/// A cloud that never answers is given up after 30 seconds: if its Workers held their slots, it would take twice as long.
+/// The request timeout for a cloud is 30 seconds. If its Workers occupied slots, the test would take twice as long.
 const MOST: Duration = Duration::from_secs(40);
-/// Reconciles at the same time, and Workers of each cloud in trouble: more than could be waited for.
+/// Maximum number of concurrent reconciles, and the number of Workers per broken cloud, which exceeds it.
 const SLOTS: &str = "--worker-max-concurrent-reconciles=2";
 const EACH: usize = 4;
 
-/// What is wrong with a cloud, and what its Workers tell then.
+/// A broken cloud, and the error that its Workers report.
 struct Trouble {
     cloud: &'static str,
     what: &'static str,
@@ -62,14 +62,14 @@ impl Trouble {
         let asking = |documents: &mut Documents| {
             ask_for_groups(documents.all(), &project, &[("search", "affinity")]);
             if self.what == "down" {
-                // Nobody listens there.
+                // No server listens on this port.
                 credentials(documents)["authURL"] = json!("http://127.0.0.1:1/identity");
             }
         };
         shoot.create_example_with("openstack", asking).await
     }
 
-    /// Waits until the Worker tells what is wrong.
+    /// Waits until the Worker reports the error.
     async fn is_reported(&self, shoot: &Shoot) -> Result<()> {
         eventually(SOON, &format!("{} {} is reported", self.cloud, self.what), async || {
             let status = &shoot.worker().await?["status"];
@@ -127,7 +127,7 @@ async fn a_cloud_in_trouble_disturbs_no_worker_of_another() -> Result<()> {
     for reported in join_all(reported).await {
         reported?;
     }
-    // Also a change goes on while all of them are tried again.
+    // A change is also reconciled while all broken Workers are retried.
     for shoot in &others {
         shoot.change_worker(|_| {}).await?;
         shoot.succeeded().await?;

@@ -1,4 +1,4 @@
-//! Rolls that somebody has saved with `preview --save`, and one that nobody has.
+//! A roll saved with `preview --save`, and an unsaved one.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use test_support::cluster::eventually;
 use test_support::program::binary;
 use test_support::shoot::{Kind, Shoot, ensure_says, set_image};
 
-/// A roll that nobody has saved is told within two seconds; a machine under load gets some more.
+/// An unsaved roll is reported within two seconds; the rest is for busy machines.
 const LATEST: Duration = Duration::from_secs(20);
 
 #[tokio::test]

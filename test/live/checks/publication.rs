@@ -1,4 +1,4 @@
-//! gardenlet waits until the time of the last publication moves on: it does after every request, whatever came between.
+//! gardenlet waits for a later publication time, which must follow every request, whatever happened in between.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn bounds_are_published_anew_after_a_first_reconcile_has_failed_whatever_t
     let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
     shoot.create(|_| {}).await?;
     shoot.succeeded().await?;
-    // As a controller leaves it whose clock is ahead of gardenlet's.
+    // As left by a controller whose clock is ahead of gardenlet's.
     let ahead = Timestamp::now().round(jiff::Unit::Second)?.checked_add(SignedDuration::from_secs(40))?;
     let status = Patch::Merge(json!({"status": {"machineDeploymentsLastUpdateTime": ahead}}));
     shoot.api(Kind::Worker).patch_status("fleet", &PatchParams::default(), &status).await?;

@@ -32,7 +32,7 @@ async fn a_controller_of_another_class_reconciles_when_a_worker_or_its_cluster_c
     done(&shoot, 1).await?;
     ensure!(minimum(&shoot, "stern").await? == 1, "the Worker is not as it was asked");
 
-    // A new generation, as somebody without gardenlet makes it.
+    // A new generation, as written by a client other than gardenlet.
     shoot.change(Kind::Worker, "fleet", |worker| pool(worker, "stern")["maximum"] = json!(5)).await?;
     eventually(SOON, "a new generation is followed", async || {
         let worker = shoot.worker().await?;
@@ -43,7 +43,7 @@ async fn a_controller_of_another_class_reconciles_when_a_worker_or_its_cluster_c
     .await?;
     done(&shoot, 2).await?;
 
-    // A Cluster that says nothing else about machines begins nothing; one that does begins an operation.
+    // A Cluster change unrelated to machines starts no operation; a relevant one does.
     let before = audit.mark().await?;
     let resting = shoot.worker().await?;
     for number in 0..3 {
@@ -82,7 +82,7 @@ async fn a_controller_of_another_class_reconciles_when_a_worker_or_its_cluster_c
     Ok(())
 }
 
-/// Waits until that generation of the Worker is done.
+/// Waits until that generation of the Worker is reconciled.
 async fn done(shoot: &Shoot, generation: i64) -> Result<()> {
     eventually(SOON, &format!("generation {generation} is done"), async || {
         let worker = shoot.worker().await?;

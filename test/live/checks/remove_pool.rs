@@ -1,4 +1,4 @@
-//! A pool less: what it had vanishes, and nobody touches the rest. It may come back.
+//! Removing a pool deletes its objects and changes no others. The pool may return.
 
 use std::time::Duration;
 
@@ -41,7 +41,8 @@ async fn a_removed_pool_vanishes_and_the_others_are_not_touched() -> Result<()> 
     Ok(())
 }
 
-/// Its class is used only once it is made anew: machine-controller-manager lets the old one go at any moment.
+/// Its class is only used after recreation, because machine-controller-manager can remove the old one's finalizer at
+/// any moment.
 #[tokio::test]
 async fn a_pool_that_comes_back_waits_until_its_class_has_gone() -> Result<()> {
     let cluster = program::shared().await?;
@@ -63,7 +64,7 @@ async fn a_pool_that_comes_back_waits_until_its_class_has_gone() -> Result<()> {
     Ok(())
 }
 
-/// A hibernated shoot has none that would let it go.
+/// In a hibernated shoot, no machine-controller-manager would remove the finalizer.
 #[tokio::test]
 async fn a_pool_that_comes_back_does_not_wait_without_machine_controller_manager() -> Result<()> {
     let cluster = program::shared().await?;
@@ -78,7 +79,7 @@ async fn a_pool_that_comes_back_does_not_wait_without_machine_controller_manager
     Ok(())
 }
 
-/// Takes pool `stern` away and brings it back while its classes, which are returned, go and are held.
+/// Removes pool `stern` and adds it again while its classes (returned) are being deleted and have finalizers.
 async fn with_classes_that_go(shoot: &Shoot) -> Result<Vec<Value>> {
     let worker = shoot.succeeded().await?;
     let pools = &worker["spec"]["pools"];

@@ -1,4 +1,4 @@
-//! The program dies at any moment and is started again: everything ends as if it had not.
+//! The program is killed at any moment and restarted: the end state is the same.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::program;
 use test_support::cluster::{ControlPlane, FAKER, Faker, Process, eventually};
 use test_support::shoot::{Kind, SOON, Shoot, set_image};
 
-/// What is seen when the program dies.
+/// A moment at which to kill the program.
 type Moment = (&'static str, fn(&Seen) -> bool);
 
-/// The state of a shoot as far as moments are told by it.
+/// The parts of a shoot's state that define moments.
 struct Seen {
     worker: Value,
     deployments: Vec<Value>,
@@ -80,7 +80,7 @@ async fn a_program_that_dies_at_any_moment_finishes_after_a_restart() -> Result<
     program.ensure_running()
 }
 
-/// Kills the program when the moment is seen, and starts it again.
+/// Kills the program at that moment, and restarts it.
 async fn die_at(cluster: &ControlPlane, shoot: &Shoot, program: Process, (what, is_now): Moment) -> Result<Process> {
     eventually(SOON, what, async || {
         let worker = shoot.get(Kind::Worker, "fleet").await?.unwrap_or_default();
@@ -90,7 +90,7 @@ async fn die_at(cluster: &ControlPlane, shoot: &Shoot, program: Process, (what, 
             secrets: shoot.names(Kind::ClassSecret).await?,
             worker,
         };
-        // Also when it was too fast to be seen on the way.
+        // The program may have been too fast to observe the moment.
         let is_over = seen.worker.is_null() || seen.worker["status"]["lastOperation"]["state"] == "Succeeded";
         ensure!(is_now(&seen) || is_over, "not yet: {}", seen.worker["status"]["lastOperation"]);
         Ok(())
@@ -100,13 +100,13 @@ async fn die_at(cluster: &ControlPlane, shoot: &Shoot, program: Process, (what, 
     program::start(cluster)
 }
 
-/// Names of all objects, and what deployments ask for. Names are free of what differs from run to run.
+/// Names of all objects, and the spec of deployments. Names do not contain anything that differs between runs.
 async fn state(shoot: &Shoot) -> Result<BTreeSet<String>> {
     let mut state = BTreeSet::new();
     for kind in Kind::OF_MACHINES {
         let names = shoot.names(kind).await?;
         match kind {
-            // The stand-in names them after classes with their namespaces.
+            // The faker derives their names from class names, which contain the namespace.
             Kind::MachineSet => state.insert(format!("{} machine sets", names.len())),
             _ => {
                 state.extend(names.iter().map(|name| format!("{kind:?} {name}")));

@@ -1,4 +1,4 @@
-//! Another image for a pool: its machines are replaced, and nothing else.
+//! Another image for a pool replaces its machines and nothing else.
 
 use anyhow::{Result, ensure};
 use serde_json::Value;

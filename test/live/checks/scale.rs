@@ -1,4 +1,4 @@
-//! Other bounds for a pool: replicas belong to the cluster-autoscaler within them, and no class changes.
+//! Other bounds for a pool: the cluster-autoscaler owns the replicas within them, and no class changes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ async fn bounds_move_replicas_only_where_they_must() -> Result<()> {
     let classes = (shoot.versions(Kind::MachineClass).await?, shoot.versions(Kind::ClassSecret).await?);
     ensure!(replicas(&shoot).await? == [("bow-z1", 1), ("bow-z2", 1), ("stern-z3", 1)], "at first the minimum");
 
-    // The cluster-autoscaler's turn.
+    // As the cluster-autoscaler does.
     let grown = format!("{}-bow-z1", shoot.namespace);
     shoot.change(Kind::MachineDeployment, &grown, |deployment| deployment["spec"]["replicas"] = json!(2)).await?;
     for (bounds, expected, why) in [
@@ -52,7 +52,7 @@ fn set_bounds(pool: &mut Value, [minimum, maximum]: [i64; 2]) {
     pool["maximum"] = json!(maximum);
 }
 
-/// Comparable with pairs of names and numbers.
+/// Allows comparison with pairs of names and numbers.
 #[derive(Debug)]
 struct Replicas(BTreeMap<String, i64>);
 

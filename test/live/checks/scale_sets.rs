@@ -1,4 +1,4 @@
-//! A shoot without zones: its machines are placed in scale sets, which come and go with what its pools need.
+//! A shoot without zones: its machines are placed in scale sets, which are created and deleted as its pools need them.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use test_support::arm::{Group, Operations};
 use test_support::cluster::{ControlPlane, FAKER, Faker, eventually};
 use test_support::shoot::{Documents, Kind, SOON, Shoot, ensure_says, pool};
 
-/// Makes the shoot one without zones, in a resource group that is called like its namespace.
+/// Makes the shoot non-zonal, with a resource group named like its namespace.
 pub(super) fn without_zones(documents: &mut Documents, namespace: &str) {
     let worker = documents.of_kind("Worker");
     let infrastructure = &mut worker["spec"]["infrastructureProviderStatus"];
@@ -33,7 +33,7 @@ pub(super) fn group(shoot: &Shoot) -> Result<Group> {
     Ok(program::azure()?.group("subscription-of-the-live-tests", &shoot.namespace))
 }
 
-/// Pool, name and id of every record, and that the classes of these pools refer to them.
+/// Pool, name and id of every record. Checks that the pools' classes refer to them.
 async fn records(shoot: &Shoot) -> Result<Vec<[String; 3]>> {
     let worker = shoot.worker().await?;
     let records = worker["status"]["providerStatus"]["vmoDependencies"].as_array().cloned().unwrap_or_default();
@@ -71,7 +71,7 @@ async fn scale_sets_come_and_go_with_what_pools_need() -> Result<()> {
     let deployments = shoot.names(Kind::MachineDeployment).await?;
     ensure!(deployments.iter().eq(["bow", "stern"]), "{deployments:?}");
 
-    // The same again asks, and changes nothing.
+    // A no-op request queries Azure and changes nothing.
     let before = shoot.versions(Kind::MachineClass).await?;
     answers_only(cluster, &shoot, Asks::Gardenlet).await?;
     ensure!(
@@ -79,7 +79,7 @@ async fn scale_sets_come_and_go_with_what_pools_need() -> Result<()> {
         "something changed"
     );
 
-    // Other fault domains: new scale sets, new machines, and then the old scale sets go.
+    // Other fault domains: create new scale sets, replace the machines, then delete the old scale sets.
     shoot.change(Kind::Cluster, &shoot.namespace, |cluster| set_fault_domains(cluster, 2)).await?;
     shoot.change_worker(|_| {}).await?;
     shoot.succeeded().await?;
@@ -88,7 +88,7 @@ async fn scale_sets_come_and_go_with_what_pools_need() -> Result<()> {
     ensure!(names(&second).iter().all(|name| !names(&first).contains(name)), "{first:?} became {second:?}");
     ensure!(group.scale_sets().iter().all(|set| set.fault_domains == 2), "{:?}", group.scale_sets());
 
-    // A removed pool takes its scale set with it.
+    // The scale set of a removed pool is deleted.
     shoot
         .change_worker(|worker| {
             let pools = worker["spec"]["pools"].as_array_mut().expect("pools are a list");
@@ -136,7 +136,7 @@ async fn no_pool_waits_for_the_scale_set_of_another() -> Result<()> {
     .await?;
     ensure!(waiting["status"]["lastOperation"]["state"] == "Processing", "{}", waiting["status"]["lastOperation"]);
 
-    // Nobody waits for the scale set of a pool that is not wanted any more.
+    // The operation does not wait for the scale set of a pool that has been removed.
     shoot
         .change_worker(|worker| {
             worker["spec"]["pools"].as_array_mut().expect("pools are a list").retain(|pool| pool["name"] != "mast");
@@ -200,7 +200,7 @@ async fn a_crash_during_an_azure_operation_creates_nothing_twice() -> Result<()>
     let made = records(&shoot).await?;
     ensure!(group.names() == names(&made) && made.len() == 2, "{made:?}, at Azure {:?}", group.names());
 
-    // Between the end at Azure and the record in the status, again and again.
+    // Kill the controller again, while it replaces the scale sets.
     shoot.change(Kind::Cluster, &shoot.namespace, |cluster| set_fault_domains(cluster, 2)).await?;
     let requests = group.calls().len();
     shoot.change_worker(|_| {}).await?;

@@ -1,4 +1,4 @@
-//! User data and credentials go where they must and appear nowhere else.
+//! User data and credentials appear only where they must.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ async fn secrets_appear_nowhere() -> Result<()> {
     let _machines = good.fake_machines(cluster, Duration::ZERO).await?;
     good.create(|_| {}).await?;
     good.succeeded().await?;
-    // It was there to be told: the user data has reached its place.
+    // Verify that the user data was actually used, so it could have leaked.
     let secret = good.list(Kind::ClassSecret).await?.pop().unwrap_or_default();
     let script = format!("#!/bin/bash\necho {}\n", SECRETS[0]);
     ensure!(secret["data"]["userData"] == json!(ByteString(script.into_bytes())), "the user data is not in its secret");
 
-    // Errors talk the most: credentials without a key, and user data under another key.
+    // Errors are the most likely leaks: credentials without a key, and user data with another key.
     let [no_key, other_key] = [Shoot::new(cluster, "no-key").await?, Shoot::new(cluster, "other-key").await?];
     no_key
         .create(|documents| {
@@ -38,7 +38,7 @@ async fn secrets_appear_nowhere() -> Result<()> {
             }
         })
         .await?;
-    // A client that gets no token: the authority's words come with the error.
+    // The error for a client that gets no token contains the authority's message.
     let refused = Shoot::new(cluster, "refused").await?;
     program::azure()?.refuse_client(&refused.namespace, 7_000_215, "Invalid client secret provided.");
     refused

@@ -1,4 +1,5 @@
-//! Server groups of OpenStack: made for a policy, replaced with it, gone with the Worker; certificates that are trusted.
+//! Server groups in OpenStack: created for a policy, replaced with it, and deleted with the Worker. Also trusted CA
+//! certificates.
 
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ async fn a_server_group_follows_its_policy_and_goes_with_the_worker() -> Result<
     })
     .await?;
     ensure!(class_of(&shoot, "web").await? == untouched, "a pool without a policy rolls");
-    // A request that finds everything done costs no more than at a cloud that nothing depends on.
+    // A no-op request makes as few Kubernetes requests as at a cloud without dependencies.
     project.take_calls();
     answers_only(cluster, &shoot, Asks::Gardenlet).await?;
     let calls = project.calls();
@@ -76,7 +77,7 @@ async fn only_a_certificate_that_the_credentials_trust_is_talked_to() -> Result<
     leaks::nothing_in("the log", &program::log(cluster)?)
 }
 
-/// The Worker of the example with a policy for pool search, and further credentials.
+/// The example's Worker with a policy for pool search, and further credentials.
 async fn create(shoot: &Shoot, openstack: &OpenStack, credentials: Value) -> Result<Project> {
     let project = openstack.project(&shoot.namespace);
     shoot
@@ -97,14 +98,14 @@ fn policies(project: &Project) -> Vec<Value> {
     project.set(|state| state.groups.iter().map(|group| group["policies"].clone()).collect())
 }
 
-/// The class of a pool.
+/// The provider specs of a pool's classes.
 async fn class_of(shoot: &Shoot, pool: &str) -> Result<Vec<Value>> {
     let mut classes = shoot.list(Kind::MachineClass).await?;
     classes.retain(|class| class["metadata"]["name"].as_str().is_some_and(|name| name.contains(&format!("-{pool}-"))));
     Ok(classes.into_iter().map(|class| class["providerSpec"].clone()).collect())
 }
 
-/// Pool search has this group, in its class and in the status; web has none.
+/// Checks that pool search has this group, in its class and in the status, and that web has none.
 async fn ensure_grouped(shoot: &Shoot, worker: &Value, id: &str) -> Result<()> {
     let records = &worker["status"]["providerStatus"]["serverGroupDependencies"];
     let recorded: Vec<_> = records.as_array().into_iter().flatten().map(|record| &record["id"]).collect();

@@ -1,5 +1,5 @@
-//! An outage of a cloud: every machine fails, each with a document of its own. The Worker says so in a status that can be
-//! written, and a shorter one where there is less room.
+//! During a cloud outage every machine fails with a different error. The Worker reports that in a status that fits into
+//! etcd, shortened further if less space is left.
 
 use anyhow::{Context as _, Result, ensure};
 use kube::api::{Patch, PatchParams};
@@ -10,11 +10,11 @@ use crate::program;
 
 /// Failed machines of each of the three pools.
 const MACHINES: usize = 400;
-/// Length of what the cloud says of each.
+/// Length of the cloud's error for each machine.
 const ANSWER: usize = 2000;
-/// The most bytes that an API server can write into etcd for one object.
+/// etcd's size limit for one object.
 const MOST_OF_ETCD: usize = 1_536 * 1024;
-/// Room that is left for the rest of the status: too little for texts of full length.
+/// Remaining space for the status: too small for unshortened texts.
 const ROOM: usize = 12 * 1024;
 
 #[tokio::test]
@@ -24,7 +24,7 @@ async fn a_status_with_a_thousand_failed_machines_is_stored() -> Result<()> {
     let machines = shoot.fake_machines(cluster, std::time::Duration::ZERO).await?;
     shoot.create(|_| {}).await?;
     shoot.succeeded().await?;
-    // From here on the test is machine-controller-manager.
+    // From here on, the test acts as machine-controller-manager.
     drop(machines);
 
     fail_all(&shoot, MACHINES).await?;
@@ -54,7 +54,7 @@ fn tells_all(worker: &Value) -> Result<()> {
     Ok(())
 }
 
-/// As machine-controller-manager tells of deployments whose machines could not be made.
+/// Reports failed machines as machine-controller-manager does.
 async fn fail_all(shoot: &Shoot, count: usize) -> Result<()> {
     for deployment in shoot.list(Kind::MachineDeployment).await? {
         let name = deployment["metadata"]["name"].as_str().context("a name")?;
@@ -74,7 +74,7 @@ async fn fail_all(shoot: &Shoot, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Leaves little room in the Worker, as the machine state of a large shoot does.
+/// Leaves little space in the Worker, as the machine state of a large shoot does.
 async fn fill_up(shoot: &Shoot, worker: Value) -> Result<()> {
     let taken = serde_json::to_string(&worker)?.len();
     let state = json!({"status": {"state": {"filler": "x".repeat(MOST_OF_ETCD - ROOM - taken)}}});

@@ -1,4 +1,4 @@
-//! Between operations: machines that a person selects for update reconcile their Worker, and node conditions follow.
+//! Between operations: machines that a user selects for update trigger a reconcile, and the node condition is updated.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn selecting_a_machine_for_update_reconciles_its_worker() -> Result<()> {
         })
         .await?;
     let before = shoot.succeeded().await?;
-    // From here on the test is machine-controller-manager.
+    // From here on, the test acts as machine-controller-manager.
     drop(machines);
     let deployment = format!("{}-stern-z3", shoot.namespace);
     let sets = shoot.list(Kind::MachineSet).await?;
@@ -62,7 +62,7 @@ async fn selecting_a_machine_for_update_reconciles_its_worker() -> Result<()> {
     })
     .await?;
 
-    // The machine is updated, and its old machine set goes. It names the class that it was made with.
+    // The machine is updated, and its old machine set is deleted. It still names its original class.
     let of_new = |machine: &mut Value| machine["metadata"]["ownerReferences"][0]["name"] = json!("stern-new");
     shoot.change(Kind::Machine, "stern-machine", of_new).await?;
     set_in_place(&shoot, "UpdateSuccessful").await?;
@@ -88,7 +88,7 @@ async fn node_conditions_follow_machines_between_operations() -> Result<()> {
     ensure!(condition(&well, "EveryNodeReady")["status"] == "True", "{}", well["status"]["conditions"]);
     drop(machines);
 
-    // An older extension has left a condition behind.
+    // A condition that an older extension wrote.
     let mut conditions = well["status"]["conditions"].clone();
     let left_behind = json!({
         "type": "ControlPlaneHealthy", "status": "True", "reason": "R", "message": "M",
@@ -141,7 +141,7 @@ async fn the_health_check_of_another_controller_is_left_alone() -> Result<()> {
     let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
     shoot.create(|_| {}).await?;
     let well = shoot.succeeded().await?;
-    // Theirs also counts nodes, and finds fault with what is well for us.
+    // The other health check also counts nodes, and reports a failure that ours does not.
     let mut conditions = well["status"]["conditions"].clone();
     for condition in conditions.as_array_mut().context("no conditions")? {
         if condition["type"] == "EveryNodeReady" {
@@ -151,7 +151,7 @@ async fn the_health_check_of_another_controller_is_left_alone() -> Result<()> {
     }
     set_status(&shoot, Kind::Worker, "fleet", json!({"conditions": conditions})).await?;
     let before = audit.mark().await?;
-    // Something that our own health check would look at.
+    // A change that this controller's health check would evaluate.
     let deployment = format!("{}-bow-z1", shoot.namespace);
     shoot
         .change(Kind::MachineDeployment, &deployment, |object| object["metadata"]["labels"]["seen"] = json!("1"))
@@ -176,7 +176,7 @@ fn name(object: &Value) -> String {
     object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
 }
 
-/// One machine of an old machine set, which nobody has selected yet.
+/// Creates one machine of an old machine set, not yet selected for update.
 async fn create_machine(shoot: &Shoot, set: &Value) -> Result<()> {
     let machine = json!({
         "apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "Machine",
@@ -199,7 +199,7 @@ async fn set_in_place(shoot: &Shoot, reason: &str) -> Result<()> {
     set_status(shoot, Kind::Machine, "stern-machine", json!({"conditions": [condition]})).await
 }
 
-/// As machine-controller-manager tells of a deployment with one machine.
+/// Writes the status of a deployment with one machine as machine-controller-manager does.
 async fn set_updated(shoot: &Shoot, deployment: &str, seen: &Value, updated: u32) -> Result<()> {
     let status = json!({
         "observedGeneration": seen["metadata"]["generation"], "replicas": 1, "updatedReplicas": updated,

@@ -1,4 +1,4 @@
-//! What can't be decoded stops nobody else, and says where it is wrong.
+//! An undecodable object does not affect others, and its error contains the path.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::program;
 use test_support::cluster::eventually;
 use test_support::shoot::{Kind, SOON, Shoot, ensure_says, pool};
 
-/// Durations are plain text to the resource definition, so the API server lets this through.
+/// The custom resource definition accepts any string as a duration.
 fn set_provision_time(worker: &mut Value, time: &str) {
     pool(worker, "stern")["clusterAutoscaler"] = json!({ "maxNodeProvisionTime": time });
 }
@@ -26,7 +26,7 @@ async fn an_undecodable_worker_is_reported_and_stops_no_other() -> Result<()> {
         ensure!(error["codes"] == json!(["ERR_CONFIGURATION_PROBLEM"]), "{error}");
         ensure_says(&error["description"], &[path])
     };
-    // Its request can't be taken off by who can't read it.
+    // The controller cannot remove the operation annotation of a Worker that it cannot decode.
     eventually(SOON, "the status tells what is wrong", async || told(&bad.worker().await?)).await?;
     eventually(SOON, "an event tells what is wrong", async || {
         let events = bad.list(Kind::Event).await?;

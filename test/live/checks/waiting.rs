@@ -1,4 +1,4 @@
-//! While machines are waited for, nothing is done unless something happens; and what happens is always seen.
+//! While a Worker waits for machines, the controller is idle until an event, and it misses no event.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::requests::Table;
 use test_support::cluster::{CONTROLLER, eventually};
 use test_support::shoot::{Kind, SOON, Shoot, ensure_says};
 
-/// Waits until the Worker says that it waits for machines that nobody makes.
+/// Waits until the Worker reports that it waits for machines. No program creates them here.
 async fn waits(shoot: &Shoot) -> Result<()> {
     eventually(SOON, "the Worker waits for machines", async || {
         let worker = shoot.worker().await?;
@@ -29,7 +29,7 @@ async fn a_waiting_worker_costs_nothing() -> Result<()> {
     shoot.create(|_| {}).await?;
     waits(&shoot).await?;
     let history = History::follow(&shoot.api(Kind::Worker)).await?;
-    // A Worker that goes all its way is the clock: what the waiting one has caused until now is over after it.
+    // A second Worker serves as a clock: when it is reconciled, all consequences of the first one's events are over.
     let first = Shoot::new(cluster, "clock").await?;
     let _machines = first.fake_machines(cluster, Duration::ZERO).await?;
     first.create(|_| {}).await?;
@@ -45,7 +45,7 @@ async fn a_waiting_worker_costs_nothing() -> Result<()> {
     ensure!(requests.is_empty(), "requests for a Worker where nothing happens:\n{}", Table::of(&requests));
     ensure!(history.versions().is_empty(), "the Worker was written: {:#?}", history.versions());
 
-    // Much happens that says nothing about machines, then one thing that does: nothing but that is told.
+    // Of many changes, only one concerns machines, and only that is reported.
     let before = audit.mark().await?;
     for number in 0..20 {
         annotate(&shoot, number).await?;
@@ -67,10 +67,10 @@ async fn a_worker_with_many_events_is_still_reconciled() -> Result<()> {
     shoot.create(|_| {}).await?;
     waits(&shoot).await?;
 
-    // Hundreds of machines that come and go change their objects without a pause.
+    // Hundreds of machines that are created and deleted change their objects continuously.
     let noise = async {
         for number in 0.. {
-            // Side by side, so that one slow answer makes no pause.
+            // Run concurrently, so that one slow response causes no pause.
             futures::future::try_join_all((0..4).map(async |side| annotate(&shoot, 4 * number + side).await)).await?;
         }
         Ok(())
@@ -93,14 +93,14 @@ async fn a_worker_with_many_events_is_still_reconciled() -> Result<()> {
     }
 }
 
-/// Changes a machine deployment in a way that nobody waits for.
+/// Changes a machine deployment in an irrelevant way.
 async fn annotate(shoot: &Shoot, number: u32) -> Result<()> {
     let patch = json!({"metadata": {"annotations": {"live.example/number": number.to_string()}}});
     shoot.api(Kind::MachineDeployment).patch(&deployment(shoot), &PatchParams::default(), &Patch::Merge(patch)).await?;
     Ok(())
 }
 
-/// As machine-controller-manager tells that machines have come, whatever there is of them.
+/// Reports available machines as machine-controller-manager does, regardless of existing machines.
 async fn set_available(shoot: &Shoot, available: u32) -> Result<()> {
     let name = deployment(shoot);
     let live = shoot.get(Kind::MachineDeployment, &name).await?.context("no deployment")?;

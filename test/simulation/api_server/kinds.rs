@@ -1,11 +1,11 @@
-//! The kinds that the API server serves, as far as they differ from each other.
+//! The kinds that the API server serves, with their differences.
 
-/// What of an object counts a generation when it changes, besides nothing of its metadata.
+/// Which changes of an object increase its generation. Metadata does not, unless listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
     Nothing,
     AllButStatus,
-    /// And annotations, although they are metadata.
+    /// Also annotations, although they are metadata.
     AllButStatusAndAnnotations,
     All,
 }
@@ -18,22 +18,22 @@ pub(crate) struct Kind {
     pub(crate) kind: &'static str,
     pub(crate) plural: &'static str,
     pub(crate) is_namespaced: bool,
-    /// Whether its status is written on its own.
+    /// Whether it has the subresource `status`.
     pub(crate) has_status: bool,
     pub(crate) counted: Counted,
-    /// Whether it may be replaced without the version that is replaced.
+    /// Whether a PUT needs no resource version.
     pub(crate) is_replaced_blindly: bool,
-    /// Whether a replacement of what is not there makes it.
+    /// Whether a PUT creates a missing object.
     pub(crate) is_made_by_replacement: bool,
 }
 
 impl Kind {
-    /// As objects say it.
+    /// The `apiVersion` of objects.
     pub(crate) fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// As refusals name it.
+    /// The name in error messages.
     pub(crate) fn resource(&self) -> String {
         if self.group.is_empty() { self.plural.to_owned() } else { format!("{}.{}", self.plural, self.group) }
     }
@@ -90,7 +90,7 @@ pub(crate) static LEASE: Kind = Kind {
     ..kind("coordination.k8s.io", "v1", "Lease", "leases")
 };
 
-/// All of them.
+/// All served kinds.
 pub(crate) static KINDS: [&Kind; 11] = [
     &WORKER,
     &CLUSTER,

@@ -1,5 +1,5 @@
-//! An API server in the same process: as strict as the real one where the controller could notice, and held to it by
-//! `compared_with_real`. It knows no time but the one that it is told, and does one request after the other.
+//! An in-process API server, as strict as the real one wherever the controller could notice. `compared_with_real`
+//! verifies that. Its clock is passed in, and it handles one request at a time.
 //!
 //! ```text
 //! request  ─► path, query ─► store: versions, conflicts, finalizers, generations ─► object, list, Status
@@ -29,21 +29,21 @@ use watch::{Watching, metadata_of};
 
 use crate::signal::{Listener, Signal};
 
-/// The API server. Clones are the same.
+/// The API server. Clones share it.
 #[derive(Clone)]
 pub(crate) struct ApiServer {
     store: Arc<Mutex<Store>>,
-    /// The version of the last write.
+    /// The revision of the last write.
     written: Signal,
 }
 
-/// What it answers.
+/// A response.
 pub(crate) enum Answer {
     Body { code: u16, text: String },
     Watch(Watching),
 }
 
-/// An object, or `None` with a refusal.
+/// A status code and body, or a failure.
 type Outcome = Result<(u16, String), Refusal>;
 
 impl ApiServer {
@@ -55,24 +55,24 @@ impl ApiServer {
         self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells of each write.
+    /// Notifies about each write.
     pub(crate) fn writes(&self) -> Listener {
         self.written.listen()
     }
 
-    /// Tells whoever waits for writes, after one was made in the store.
+    /// Notifies listeners after a write to the store.
     pub(crate) fn tell_writes(&self) {
         let revision = self.store().revision;
         self.written.set(revision);
     }
 
-    /// Forgets versions: whoever watches from one before has to list anew.
+    /// Compacts the history: watches from earlier revisions must relist.
     pub(crate) fn compact(&self) {
         let mut store = self.store();
         store.compacted = store.revision;
     }
 
-    /// Does what a request asks for.
+    /// Handles a request.
     pub(crate) fn answer(&self, author: &'static str, request: &Request) -> Answer {
         let answer = self.done(author, request);
         self.tell_writes();
@@ -151,7 +151,7 @@ impl ApiServer {
             return Err(Refusal::initializing());
         }
         let oldest = store.watchable_from(path.kind);
-        // The real one says that before the watch begins or as its first event.
+        // The real server reports this either before the watch begins or as its first event.
         if 0 < from && from < oldest && from.is_multiple_of(2) {
             return Err(Refusal::expired(from, oldest));
         }
@@ -165,7 +165,7 @@ impl ApiServer {
         }
         let wants = (only_metadata, query.is_true("allowWatchBookmarks"));
         let timeout = query.get("timeoutSeconds").parse().unwrap_or(1800);
-        // Without a version a watch begins with what there is.
+        // Without a resource version, a watch begins with all existing objects.
         let initial = sends_initial || from == 0;
         Ok(Watching::begin(&store, path.kind, path.selector(query), wants, (from, initial), timeout))
     }
@@ -251,7 +251,7 @@ fn shown(object: &Arc<Object>, only_metadata: bool) -> String {
     if only_metadata { metadata_of(&object.value).to_string() } else { object.text().to_owned() }
 }
 
-/// Where an object stands in a list.
+/// Sort key of an object in a list.
 fn place_of(object: &Value) -> String {
     let text = |member: &str| object["metadata"][member].as_str().unwrap_or_default();
     format!("{}/{}", text("namespace"), text("name"))

@@ -1,11 +1,11 @@
-//! Patches, by their content type.
+//! Applies patches by content type.
 
 use serde_json::Value;
 
 use super::kinds::Kind;
 use super::refusal::Refusal;
 
-/// What a patch makes of an object.
+/// The object after applying a patch.
 pub(crate) fn patched(kind: &Kind, content_type: &str, patch: &[u8], object: &Value) -> Result<Value, Refusal> {
     let mut patched = object.clone();
     let unreadable = |error: serde_json::Error| Refusal::bad_request(&error.to_string());

@@ -1,10 +1,10 @@
-//! Answers of the API server that are no objects, in its words.
+//! Failure statuses with the API server's texts.
 
 use serde_json::{Value, json};
 
 use super::kinds::Kind;
 
-/// Why a request was not done.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) code: u16,
@@ -26,7 +26,7 @@ impl Refusal {
         Self::new(404, "NotFound", format!("{} {name:?} not found", kind.resource())).of(kind, name)
     }
 
-    /// A path that leads nowhere.
+    /// The path does not exist.
     pub(crate) fn no_such_path() -> Self {
         Self::new(404, "NotFound", "the server could not find the requested resource".to_owned())
     }
@@ -83,7 +83,7 @@ impl Refusal {
         Self::new(504, "Timeout", format!("Too large resource version: {asked}, current: {now}"))
     }
 
-    /// As the body of an answer.
+    /// As a response body.
     pub(crate) fn status(&self) -> Value {
         let reason = if self.reason.is_empty() { Value::Null } else { json!(self.reason) };
         json!({
@@ -93,7 +93,7 @@ impl Refusal {
     }
 }
 
-/// An object was deleted, and nothing held it.
+/// The response for an object that was deleted and had no finalizers.
 pub(crate) fn deleted(kind: &Kind, name: &str, uid: &Value) -> Value {
     json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",

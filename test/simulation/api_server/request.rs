@@ -1,8 +1,8 @@
-//! What a request asks for, by its path and query.
+//! Parses the path and query of a request.
 
 use super::kinds::{KINDS, Kind};
 
-/// What a path names.
+/// A parsed path.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub(crate) kind: &'static Kind,
@@ -11,21 +11,21 @@ pub(crate) struct Path {
     pub(crate) subresource: Option<String>,
 }
 
-/// What stands behind the question mark.
+/// Query parameters.
 pub(crate) struct Query(Vec<(String, String)>);
 
-/// A request of a client.
+/// A client's request.
 pub(crate) struct Request {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) query: String,
     pub(crate) content_type: String,
-    /// Whether only metadata of objects is wanted.
+    /// Whether the client requests only metadata.
     pub(crate) only_metadata: bool,
     pub(crate) body: Vec<u8>,
 }
 
-/// The kinds of a group and version, whose list is asked for.
+/// The kinds of a group and version, for a discovery request.
 pub(crate) fn group_of(path: &str) -> Option<Vec<&'static Kind>> {
     let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
     let [group, version] = match parts.as_slice() {
@@ -80,7 +80,7 @@ impl Query {
     }
 }
 
-/// Without the escapes of a URL.
+/// Decodes percent escapes.
 fn decoded(text: impl AsRef<str>) -> String {
     let bytes = text.as_ref().as_bytes();
     let (mut decoded, mut at) = (Vec::new(), 0);

@@ -1,8 +1,8 @@
-//! Label and field selectors, as far as anybody here uses them: equality, and whether a label is there.
+//! Label and field selectors, limited to equality and existence of labels.
 
 use serde_json::Value;
 
-/// Which objects a list or a watch is about.
+/// Which objects a list or watch selects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selector {
     namespace: Option<String>,
@@ -30,7 +30,7 @@ impl Selector {
         }
     }
 
-    /// Whether only a namespace counts.
+    /// Whether it selects by namespace only.
     pub(crate) fn is_plain(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The objects in their order of versions, and the rules by which they are written.
+//! Stores objects with their revisions, and enforces the rules of writes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -24,38 +24,38 @@ impl Object {
         Arc::new(Self { value, text: OnceLock::new() })
     }
 
-    /// As it is sent.
+    /// As JSON.
     pub(crate) fn text(&self) -> &str {
         self.text.get_or_init(|| self.value.to_string())
     }
 }
 
-/// Something was written.
+/// A write.
 #[derive(Clone, Debug)]
 pub(crate) struct Change {
     pub(crate) revision: u64,
     pub(crate) at: Timestamp,
-    /// Who has written it.
+    /// The client that wrote it.
     pub(crate) author: &'static str,
     pub(crate) kind: &'static Kind,
     pub(crate) namespace: String,
     pub(crate) name: String,
     pub(crate) before: Option<Arc<Object>>,
-    /// As it is from then on; what is gone, as it was when it went.
+    /// The new object. For a deletion, its last state.
     pub(crate) after: Arc<Object>,
     pub(crate) is_gone: bool,
 }
 
-/// Which part of an object is written.
+/// The written part of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     All,
     Status,
 }
 
-/// What a deletion has come to.
+/// The result of a deletion.
 pub(crate) enum Deleted {
-    /// Finalizers hold it.
+    /// Finalizers delay the deletion.
     Held(Arc<Object>),
     Gone(Arc<Object>),
 }
@@ -68,16 +68,16 @@ fn key(kind: &'static Kind, namespace: &str, name: &str) -> Key {
 
 /// All objects.
 pub(crate) struct Store {
-    /// The version of the last write.
+    /// The revision of the last write.
     pub(crate) revision: u64,
-    /// Versions up to this one can't be watched from any more.
+    /// Watches cannot start from revisions before this one.
     pub(crate) compacted: u64,
-    /// The same for single kinds, by their plural.
+    /// The same by plural, for single kinds.
     forgotten: BTreeMap<&'static str, u64>,
-    /// Kinds whose watch caches are made anew: nobody can watch them meanwhile.
+    /// Kinds whose watch caches are being initialized, so they cannot be watched.
     unwatched: &'static [&'static Kind],
     objects: BTreeMap<Key, Arc<Object>>,
-    /// Everything that was written; the first change has the version 1 more than [`Store::FIRST`].
+    /// All writes. The first change has the revision after [`Store::FIRST`].
     pub(crate) log: Vec<Change>,
     now: Box<dyn Fn() -> Timestamp + Send>,
 }
@@ -90,28 +90,28 @@ impl Store {
         Self { revision: Self::FIRST, compacted: 0, forgotten, unwatched: &[], objects, log, now: Box::new(now) }
     }
 
-    /// The watch caches of some kinds are made anew.
+    /// Starts to reinitialize the watch caches of some kinds.
     pub(crate) fn begin_watch_caches(&mut self, kinds: &'static [&'static Kind]) {
         self.unwatched = kinds;
     }
 
-    /// They are made, and know no version from before.
+    /// Completes the initialization. The caches contain no earlier revisions.
     pub(crate) fn end_watch_caches(&mut self) {
         let revision = self.revision;
         self.forgotten.extend(std::mem::take(&mut self.unwatched).iter().map(|kind| (kind.plural, revision)));
     }
 
-    /// Whether somebody can watch a kind now.
+    /// Whether a kind can be watched now.
     pub(crate) fn is_watchable(&self, kind: &'static Kind) -> bool {
         !self.unwatched.contains(&kind)
     }
 
-    /// A kind can't be watched any more from versions before this one.
+    /// The oldest revision from which a kind can be watched.
     pub(crate) fn watchable_from(&self, kind: &'static Kind) -> u64 {
         self.compacted.max(self.forgotten.get(kind.plural).copied().unwrap_or_default())
     }
 
-    /// What was written after a version.
+    /// Writes after a revision.
     pub(crate) fn since(&self, revision: u64) -> &[Change] {
         let known = usize::try_from(revision.saturating_sub(Self::FIRST)).unwrap_or(usize::MAX);
         &self.log[known.min(self.log.len())..]
@@ -122,7 +122,7 @@ impl Store {
         found.cloned().ok_or_else(|| Refusal::not_found(kind, name))
     }
 
-    /// Those that a selector takes, in the order of their names, as they were at a version.
+    /// Selected objects at a revision, ordered by name.
     pub(crate) fn list(&self, kind: &'static Kind, selector: &Selector, revision: u64) -> Vec<Arc<Object>> {
         let of_kind = (kind.group, kind.plural, String::new(), String::new());
         let same_kind = |(key, _): &(&Key, &Arc<Object>)| key.0 == kind.group && key.1 == kind.plural;
@@ -182,7 +182,7 @@ impl Store {
         Ok(self.put(author, kind, namespace, &name, None, object))
     }
 
-    /// Puts an object where there is none, for kinds that allow it.
+    /// Creates a missing object by PUT, for kinds that allow it.
     pub(crate) fn create_by_replacement(
         &mut self,
         author: &'static str,
@@ -198,7 +198,7 @@ impl Store {
         self.create(author, kind, namespace, object)
     }
 
-    /// Writes what `change` makes of an object. `is_whole`: it replaces the object.
+    /// Writes the result of `change`. `is_whole` is set for a PUT.
     pub(crate) fn update(
         &mut self,
         author: &'static str,
@@ -230,13 +230,13 @@ impl Store {
         let is_held = metadata["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
         if !metadata["deletionTimestamp"].is_null() && !is_held {
             self.remove(author, kind, namespace, name, &before);
-            // The last finalizer is off; whoever has taken it off gets what it has written.
+            // The last finalizer was removed. The client receives the object that it wrote.
             return Ok(Object::new(after));
         }
         Ok(self.put(author, kind, namespace, name, Some(before), after))
     }
 
-    /// The object with what nobody can change, and with its generation.
+    /// Restores immutable metadata and sets the generation.
     fn completed(&self, kind: &'static Kind, part: Part, before: &Value, mut after: Value) -> Result<Value, Refusal> {
         let name = before["metadata"]["name"].as_str().unwrap_or_default();
         let (mut whole, status) = match part {
@@ -284,7 +284,7 @@ impl Store {
         Ok(whole)
     }
 
-    /// Deletes an object of that uid and version, if these are given.
+    /// Deletes an object; uid and resource version are optional preconditions.
     pub(crate) fn delete(
         &mut self,
         author: &'static str,
@@ -368,7 +368,7 @@ impl Store {
         self.log.push(Change { revision, at, author, kind, namespace, name, before, after, is_gone });
     }
 
-    /// Now, in whole seconds as metadata has it.
+    /// The current time in whole seconds, as in metadata.
     fn seconds(&self) -> String {
         (self.now)().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
@@ -394,7 +394,7 @@ fn check_namespace(kind: &Kind, namespace: &str, object: &mut Value) -> Result<(
     Ok(())
 }
 
-/// Whoever names a uid means the object that has it.
+/// A uid in a write is a precondition.
 fn check_uid(kind: &Kind, name: &str, before: &Value, after: &Value) -> Result<(), Refusal> {
     let [known, named] = [before, after].map(|object| &object["metadata"]["uid"]);
     if named.is_null() || named == known {
@@ -421,7 +421,7 @@ fn check_finalizers(kind: &Kind, name: &str, before: &Value, after: &Value) -> R
     }
 }
 
-/// What the API server adds by itself.
+/// Defaults that the API server sets.
 fn defaulted(kind: &Kind, object: &mut Value) {
     match kind.kind {
         "Secret" => {
@@ -447,7 +447,7 @@ fn set(object: &mut Value, member: &str, value: Value) {
     }
 }
 
-/// Whether a change counts a generation.
+/// Whether a change increases the generation.
 fn is_counted(kind: &Kind, before: &Value, after: &Value) -> bool {
     let counts = |member: &str| match kind.counted {
         Counted::Nothing => false,

@@ -1,4 +1,4 @@
-//! What a watch shows, event by event.
+//! Watches, event by event.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use super::refusal::Refusal;
 use super::selector::Selector;
 use super::store::{Change, Object, Store};
 
-/// A watch under way: up to which version it has shown everything, and what it shows.
+/// A watch in progress, with the revision up to which it has sent events.
 pub(crate) struct Watching {
     pub(crate) kind: &'static Kind,
     selector: Selector,
     only_metadata: bool,
-    /// Whether the client wants to know of versions without events.
+    /// Whether the client requested bookmarks.
     pub(crate) wants_bookmarks: bool,
     pub(crate) shown: u64,
-    /// What the watch begins with.
+    /// Initial events.
     beginning: VecDeque<String>,
-    /// It ends after so many seconds.
+    /// Timeout in seconds.
     pub(crate) timeout: u64,
     failed: bool,
 }
 
 impl Watching {
-    /// Begins after a version that is known. `initial`: with the objects that are there.
+    /// Starts after a known revision. `initial`: sends existing objects first.
     pub(crate) fn begin(
         store: &Store,
         kind: &'static Kind,
@@ -58,12 +58,12 @@ impl Watching {
         watching
     }
 
-    /// The next event, if there is one; after `None` the watch waits.
+    /// The next event, or `None` if the watch has to wait.
     pub(crate) fn next(&mut self, store: &Store) -> Option<String> {
         if let Some(line) = self.beginning.pop_front() {
             return Some(line);
         }
-        // The API server ends the watches of a kind whose cache it makes anew.
+        // The API server ends the watches of a kind when it reinitializes its cache.
         self.failed |= !store.is_watchable(self.kind);
         if self.failed {
             return None;
@@ -83,12 +83,12 @@ impl Watching {
         None
     }
 
-    /// Whether it can't go on.
+    /// Whether it must end.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed
     }
 
-    /// Tells which version it has come to.
+    /// A bookmark with the current revision.
     pub(crate) fn bookmark(&self) -> String {
         self.bookmark_with(&Value::Null)
     }
@@ -125,7 +125,7 @@ impl Watching {
     }
 }
 
-/// An object of which only metadata is wanted.
+/// An object's metadata, for a client that requested only that.
 pub(crate) fn metadata_of(object: &Value) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
 }

@@ -1,5 +1,5 @@
-//! Boot scripts that change while their names stay, as where the certificate authority of a shoot does: no machine is replaced for it, and
-//! each machine that comes later has the new one.
+//! Boot scripts whose content changes while their names stay, as with a rotated certificate authority. No machine is
+//! replaced for this, and each later machine uses the new script.
 
 use tokio::time::sleep;
 
@@ -8,11 +8,11 @@ use crate::actor::name_of;
 use crate::api_server::kinds::SECRET;
 use crate::wanted::boot_scripts;
 
-/// Of a thousand times, so often nobody can read Secrets when other boot scripts are asked for.
+/// How many of a thousand requests for other boot scripts occur while Secrets cannot be read.
 const CLOSED: u64 = 300;
 
 impl Life {
-    /// gardenlet replaces one or all of them, and asks.
+    /// gardenlet replaces some or all boot scripts and requests a reconcile.
     pub(super) async fn replace_boot_scripts(&mut self) {
         self.steps.push("boot scripts");
         let addition = format!(" {}", self.random.below(1_000_000));
@@ -34,7 +34,7 @@ impl Life {
         }
     }
 
-    /// Each class has the boot script that its pool has now.
+    /// Checks that each class has the current boot script of its pool.
     pub(super) fn check_boot_scripts(&mut self) {
         let gardenlet = self.actor("gardenlet");
         let secrets = gardenlet.list(&SECRET);

@@ -1,4 +1,4 @@
-//! A deletion in the middle of troubles: when it begins, what still goes wrong, and how soon the Worker has to be gone.
+//! A deletion amid faults: when it begins, which faults follow, and how soon the Worker must be deleted.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use super::{CALM, Life, OPERATION_TIMEOUT};
 use crate::api_server::kinds::MACHINE;
 use crate::machines;
 
-/// After the last that a deletion waits for has gone, the Worker goes within this time: a request whose answer never comes has 30 s, and a
-/// lease as many. After five minutes each deletion is looked at again; what only that mends is a defect.
+/// Time limit for the Worker's deletion after its last prerequisite is deleted. A lost response takes 30 s, and so does
+/// a lease. A deletion is requeued after five minutes; anything that only this repairs is a defect.
 const LET_GO: SignedDuration = SignedDuration::from_secs(120);
-/// The last machine of a deletion in trouble goes within this time, as a rule.
+/// The usual time limit for deleting the last machine amid faults.
 const LAST_MACHINE: Duration = Duration::from_secs(150);
 
 impl Life {
-    /// The shoot is deleted, whatever its last operation has come to, and more goes wrong after that.
+    /// Deletes the shoot regardless of its last operation, and adds further faults.
     pub(super) async fn delete_in_trouble(&mut self) {
         let wait = if self.random.happens(500) { OPERATION_TIMEOUT } else { self.random.millis(0, 20_000) };
         self.gardenlet.wait(wait).await;
@@ -27,7 +27,7 @@ impl Life {
         self.gardenlet.delete();
         self.misfortune().await;
         if self.random.happens(600) {
-            // Classes and their Secrets go last, and then the Worker.
+            // Classes and their Secrets are deleted last, before the Worker.
             let end = Instant::now() + LAST_MACHINE;
             while !self.actor("gardenlet").list(&MACHINE).is_empty() && Instant::now() < end {
                 sleep(Duration::from_millis(500)).await;
@@ -44,8 +44,8 @@ impl Life {
             sleep(self.random.millis(0, 20_000)).await;
             self.gardenlet.delete();
         }
-        // A write that was on its way when the deletion was asked for may have stopped machine-controller-manager: gardenlet starts it
-        // with its next try.
+        // A write sent before the deletion may have stopped machine-controller-manager. gardenlet starts it with its
+        // next attempt.
         let is_gone = self.gardenlet.wait_until_gone(CALM).await;
         if !is_gone && (self.network.take_forgotten() || self.gardenlet.is_machine_controller_stopped()) {
             self.gardenlet.delete();
@@ -53,7 +53,7 @@ impl Life {
         self.check_deletion(calm).await;
     }
 
-    /// In the middle of a few writes everything, or some kinds, has to be listed anew: what is not there any more is not told by any event.
+    /// Forces a relist of everything, or some kinds, between a few writes. No event reports what was deleted before it.
     async fn relist_after(&self, writes: u64) {
         for _ in 0..writes {
             let mut written = self.network.server.writes();
@@ -74,7 +74,7 @@ impl Life {
         self.network.trace.note("world", format!("{named} can be watched again, from now on only"));
     }
 
-    /// Whether the Worker is gone as soon as it can be, and everything with it.
+    /// Checks that the Worker and all its objects are deleted in time.
     async fn check_deletion(&mut self, calm: Timestamp) {
         if !self.gardenlet.wait_until_gone(CALM).await {
             self.found.push(format!("the Worker is not gone {} s after its deletion", CALM.as_secs()));
@@ -92,7 +92,7 @@ impl Life {
             self.found.push(format!("the Worker is gone {} s after nothing holds it any more", after.as_secs()));
         }
         sleep(Duration::from_secs(20)).await;
-        // What a forced deletion leaves is for gardenlet.
+        // gardenlet deletes what a forced deletion leaves behind.
         if !self.is_deletion_forced {
             self.check_leftovers();
         }

@@ -1,5 +1,5 @@
-//! The calm after the troubles, in which all has to end well: what was asked for is done, a request with nothing to do writes nothing, a
-//! machine that fails is told of, and the Worker goes.
+//! The calm after the faults, in which everything must succeed: pending requests complete, a no-op request writes
+//! nothing, a failed machine is reported, and the Worker is deleted.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -18,11 +18,11 @@ use crate::network::Faults;
 use crate::rules::leftovers;
 use crate::seeds::Theme;
 
-/// Within this time the Worker tells that a machine has failed, and that another is there: that one takes up to 40 s.
+/// Time limit for reporting a failed machine and then its replacement, which takes up to 40 s.
 const TOLD: Duration = Duration::from_secs(100);
 
 impl Life {
-    /// Nothing goes wrong from now on.
+    /// Ends all faults.
     pub(super) fn calm(&mut self) {
         self.network.trace.note("world", "calm");
         self.disturbances.abort_all();
@@ -35,7 +35,7 @@ impl Life {
         }
     }
 
-    /// What was asked for ends well; then the shoot is deleted, as a rule.
+    /// Waits for the last request to succeed, then usually deletes the shoot.
     pub(super) async fn end(&mut self) {
         if self.theme == Theme::ImagesChanged {
             self.bring_images_back();
@@ -52,8 +52,8 @@ impl Life {
         if !self.is_done().await {
             return;
         }
-        // A process that had not noticed something before the calm may have ended in it. And a class that is kept for a machine goes with the
-        // first operation after it.
+        // A process may have ended before it noticed an earlier event. A class that was kept for a machine is deleted
+        // by the first operation after the machine's deletion.
         if self.network.take_forgotten() || self.theme == Theme::UpdatedInPlace {
             self.gardenlet.request("as it shall be", |_| {});
             if !self.is_done().await {
@@ -84,7 +84,8 @@ impl Life {
         }
     }
 
-    /// Whether what was asked for is done, and with it the last machine that nobody waits for.
+    /// Whether the last request has succeeded. Also waits for the deletion of the last machine, which gardenlet does
+    /// not wait for.
     pub(super) async fn is_done(&mut self) -> bool {
         let began = Instant::now();
         let missing = self.gardenlet.wait(CALM).await;
@@ -103,12 +104,13 @@ impl Life {
         self.check_dependencies();
     }
 
-    /// What is there at the cloud is recorded once, and what is recorded is there: nothing is left that nobody needs.
+    /// Checks that each resource at the cloud is recorded once and each record exists, so that no unneeded resource
+    /// remains.
     fn check_dependencies(&mut self) {
         let Some(dependency) = &self.dependencies else { return };
         let worker = self.actor("gardenlet").get(&WORKER, WORKER_NAME);
         let mut recorded = worker.as_ref().map(|worker| recorded(&worker.value)).unwrap_or_default();
-        // What was made and needed no more before it was recorded goes with the Worker.
+        // A resource that was created but became unneeded before it was recorded is deleted with the Worker.
         if worker.as_ref().is_some_and(|worker| recorded.is_empty() && !dependency.is_needed(&worker.value)) {
             return;
         }
@@ -120,9 +122,9 @@ impl Life {
         }
     }
 
-    /// A request that finds everything done writes the Worker and nothing else: the answer and that it was taken up, and once more
-    /// where an own write crosses the request. It is not said to begin but where the shoot is hibernated or restored, which is
-    /// always followed.
+    /// A no-op request only writes the Worker: status and annotation, and once more if an own write crosses the
+    /// request. The status is not set to Processing, unless the shoot is hibernated or restored, because those
+    /// operations always are.
     pub(super) async fn no_op(&mut self) {
         let before = self.network.server.store().revision;
         let is_followed = self.gardenlet.is_hibernated() || self.gardenlet.is_restoring();
@@ -148,7 +150,8 @@ impl Life {
         }
     }
 
-    /// A machine fails and comes back: the Worker tells so, although nobody asks for anything and watches have just been cut.
+    /// Checks that the Worker reports a failed and then recovered machine without any request, although watches were
+    /// just closed.
     async fn failing_machine(&mut self) {
         let machines = self.actor(machines::NAME);
         let Some(machine) = machines.list(&MACHINE).into_iter().find(|machine| !is_vanishing(&machine.value)) else {

@@ -1,5 +1,5 @@
-//! Images that change in a CloudProfile, go and come back while pools have them: no machine is replaced for it, what a pool has stays
-//! usable, and what nobody knows is said and costs nothing.
+//! Images that change in a CloudProfile, disappear and return while pools use them. No machine is replaced for this, a
+//! pool's current image stays usable, and an unknown image is reported without other effects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use crate::api_server::kinds::{MACHINE_CLASS, SECRET};
 use crate::documents::Documents;
 use crate::wanted::{Wanted, machine_images, wanted};
 
-/// The addresses of images at clouds.
+/// Members with an image's reference at a cloud.
 const ADDRESSES: [&str; 6] = ["ami", "id", "image", "urn", "communityGalleryImageID", "sharedGalleryImageID"];
-/// In the calm an operation that can't go on says so within this time.
+/// Time limit in the calm for reporting that an operation cannot continue.
 const REFUSED: Duration = Duration::from_secs(60);
 
-/// What a CloudProfile has of the images that pools may have.
+/// State of the images in the CloudProfile.
 #[derive(Default)]
 pub(super) struct Images {
-    /// Which versions are not in it.
+    /// Which versions are missing.
     gone: [bool; 2],
-    /// What is added to the addresses of the others.
+    /// Suffix added to the references of the others.
     addition: Option<u64>,
-    /// Whether gardenlet has asked for something since.
+    /// Whether gardenlet has requested a reconcile since.
     is_asked: bool,
 }
 
@@ -61,9 +61,9 @@ fn add_to_addresses(value: &mut Value, addition: &str) {
 }
 
 impl Life {
-    /// The CloudProfile changes. As a rule gardenlet asks for something then.
+    /// Changes the CloudProfile. Usually gardenlet then requests a reconcile.
     pub(super) async fn change_images(&mut self, is_settled: bool) {
-        // Of two that both believe that they lead, one may go on with what the other has begun, and with what it has read before.
+        // Of two controllers that both act as leaders, one may continue the other's operation with older data.
         if is_settled && self.images.is_asked && self.kind != Controllers::Two {
             self.check_images();
         }
@@ -99,12 +99,12 @@ impl Life {
         });
     }
 
-    /// Each class has the image that the CloudProfile had when it was asked for, or the one that is recorded.
+    /// Checks that each class has the image from the CloudProfile at the request, or the recorded one.
     fn check_images(&mut self) {
         let Some(wanted) = self.wanted_now() else { return };
         let live = self.actor("gardenlet");
         for wanted in wanted.deployments.values() {
-            // A person may have edited it since.
+            // A user may have edited it since.
             let class =
                 live.get(&MACHINE_CLASS, &wanted.class).filter(|class| class.value["providerSpec"]["edited"].is_null());
             if class.is_some_and(|class| class.value["providerSpec"] != wanted.provider_spec) {
@@ -121,13 +121,13 @@ impl Life {
         Some(wanted(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value)))
     }
 
-    /// Versions that pools have go from the CloudProfile: nothing happens, where they are recorded. Then a pool is to get one that is
-    /// not there, which is said; once it is there, the pool gets it.
+    /// Removes the versions in use from the CloudProfile, which has no effect while they are recorded. Then assigns a
+    /// missing version to a pool, which must be reported, and adds it, after which the pool must get it.
     pub(super) async fn lose_images(&mut self) {
         self.steps.push("images gone");
         self.images.gone = [true; 2];
         self.mirror_images();
-        // At Alibaba Cloud images are recorded by somebody else.
+        // At Alibaba Cloud, another controller records the images.
         if self.wanted_now().is_some_and(|wanted| wanted.unplanned.is_empty()) {
             self.no_op().await;
         }

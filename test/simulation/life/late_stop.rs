@@ -1,5 +1,5 @@
-//! A shoot that is hibernated is to run again, or to go, just when the stop of machine-controller-manager is on its way: its Deployment does
-//! not change for that.
+//! A hibernated shoot is woken up or deleted while the request that stops machine-controller-manager is in transit. The
+//! Deployment does not change for that, so a conflict does not prevent the stop.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{Life, OPERATION_TIMEOUT};
 
-/// After that time it has been started again, or nobody knows that it has to be.
+/// Time after which a controller that observed the stop has started it again.
 const STARTED: Duration = Duration::from_secs(15);
 
 impl Life {
@@ -34,7 +34,7 @@ impl Life {
         }
         self.turn_hibernation();
         sleep(STARTED).await;
-        // Where answers were lost or the process has ended, gardenlet asks again, and starts it before.
+        // If responses were lost or the process has ended, gardenlet repeats its request and starts it first.
         self.is_edited |= self.gardenlet.is_machine_controller_stopped();
     }
 }

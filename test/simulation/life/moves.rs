@@ -1,4 +1,4 @@
-//! A shoot that moves to another seed: settled, hibernated, or in the middle of an update.
+//! A shoot that moves to another seed: settled, hibernated, or during an update.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::rules::ON_ITS_WAY;
 use crate::seeds::Theme;
 
 impl Life {
-    /// The shoot moves hibernated, and may lose or get pools or be woken up after that.
+    /// Moves the shoot while it is hibernated. Afterwards pools may change, or the shoot may wake up.
     pub(super) async fn move_hibernated(&mut self) {
         self.gardenlet.wait(OPERATION_TIMEOUT).await;
         if !self.is_hibernated && !self.gardenlet.is_moving() {
@@ -35,7 +35,7 @@ impl Life {
         }
     }
 
-    /// The shoot moves there and back, each time as soon as it is settled.
+    /// Moves the shoot there and back, each time as soon as it is settled.
     pub(super) async fn move_late(&mut self) {
         for _ in 0..2 {
             let is_settled = self.gardenlet.wait(OPERATION_TIMEOUT).await.is_none();
@@ -45,8 +45,8 @@ impl Life {
         }
     }
 
-    /// Whether the shoot may move although what was asked for is not done. Machines of a pool that goes just then don't come back, as with
-    /// the Go extension.
+    /// Whether the shoot may move before the last request has succeeded. Machines of a pool that is being deleted are
+    /// not restored, as with the Go extension.
     pub(super) fn moves_in_between(&self) -> bool {
         self.theme == Theme::UpdatedInPlace && self.gardenlet.has_bounds() && !self.steps.contains(&"pools")
     }
@@ -61,7 +61,7 @@ impl Life {
             kept = Some(self.gardenlet.let_machines_go());
             sleep(self.random.millis(0, 1_000)).await;
         }
-        // Where gardenlet takes them away, nobody else may still work for the shoot.
+        // gardenlet deletes the objects only when no controller works for the shoot any more.
         let mut moved = false;
         for _ in 0..20 {
             moved = self.gardenlet.move_over(kept.take());
@@ -73,7 +73,7 @@ impl Life {
         self.steps.push(if moved { "restore" } else { "stays" });
     }
 
-    /// A shoot that is not away when all is calm goes now.
+    /// Completes a pending move in the calm.
     pub(super) async fn end_move(&mut self) {
         if self.gardenlet.is_migrating() && self.is_done().await {
             self.move_over().await;
@@ -83,7 +83,7 @@ impl Life {
         }
     }
 
-    /// Whether the Worker is let go for a migration, for good.
+    /// Whether the Worker has been released for the migration, permanently.
     async fn migrated(&self) -> bool {
         for _ in 0..5 {
             self.gardenlet.migrate();
@@ -93,8 +93,8 @@ impl Life {
             if self.kind != Controllers::Two {
                 return true;
             }
-            // Another seed has another API server, where nothing comes that the other controller has begun for an older request. Here
-            // it may take the Worker up again, which only the write fence prevents.
+            // A real target seed has another API server, which old writes of the other controller cannot reach. Here
+            // they can make it take up the Worker again, which only the write fence prevents.
             sleep(ON_ITS_WAY.unsigned_abs()).await;
             if self.gardenlet.has_migrated() {
                 return true;

@@ -1,14 +1,15 @@
-//! A shoot that is deleted and made anew under the same name, while things go wrong: nothing of the first one may count for the second.
+//! A shoot that is deleted and recreated with the same name amid faults. Nothing of the first shoot may affect the
+//! second.
 
 use tokio::time::sleep;
 
 use super::{CALM, Life, OPERATION_TIMEOUT};
 
-/// How often gardenlet tries to delete while things go wrong.
+/// Number of attempts of gardenlet to delete amid faults.
 const TRIES: u32 = 3;
 
 impl Life {
-    /// Whether the shoot is there again; where it is not gone while things go wrong, it has to be gone in the calm.
+    /// Whether the shoot was recreated. If its deletion has not finished amid faults, it must finish in the calm.
     pub(super) async fn recreated(&mut self) -> bool {
         self.gardenlet.wait(OPERATION_TIMEOUT).await;
         if self.gardenlet.is_moving() {

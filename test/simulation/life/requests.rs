@@ -1,4 +1,4 @@
-//! What gardenlet asks for in a life, one step after the other.
+//! gardenlet's requests in a life, step by step.
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -9,13 +9,13 @@ use crate::people;
 use crate::seeds::Theme;
 
 impl Life {
-    /// gardenlet asks for something, and waits or does not.
+    /// gardenlet requests something, after waiting for the last operation or not.
     pub(super) async fn step(&mut self) {
         let wait = if self.random.happens(850) { OPERATION_TIMEOUT } else { self.random.millis(0, 5_000) };
         let missing = self.gardenlet.wait(wait).await;
         let is_settled = missing.is_none();
         if self.theme == Theme::BootScriptsReplaced && !self.gardenlet.is_moving() {
-            // Of two that both believe that they lead, one may go on with what the other has begun, and with what it has read before.
+            // Of two controllers that both act as leaders, one may continue the other's operation with older data.
             if is_settled && self.kind != Controllers::Two {
                 self.check_boot_scripts();
             }
@@ -47,7 +47,8 @@ impl Life {
             1 | 2 => self.roll(),
             3 => self.set_bounds(self.random.below(3)),
             4 | 5 => {
-                // What the operation before has sent may still stop machine-controller-manager; gardenlet asks again then.
+                // A write of the earlier operation may still stop machine-controller-manager; gardenlet then repeats
+                // its request.
                 self.is_edited |= !is_settled;
                 self.turn_hibernation();
             }
@@ -61,7 +62,7 @@ impl Life {
                 self.gardenlet
                     .request("another label", |worker| worker["spec"]["pools"][0]["labels"]["sim"] = json!(label));
             }
-            // Only one seed after the other has the shoot.
+            // Only one seed at a time may have the shoot.
             _ if is_settled || self.moves_in_between() => {
                 self.move_over().await;
             }
@@ -69,7 +70,7 @@ impl Life {
         }
     }
 
-    /// gardenlet asks for other bounds right after the autoscaler has gone by those before.
+    /// gardenlet requests other bounds right after the autoscaler used the earlier ones.
     pub(super) async fn outrun(&mut self) {
         self.gardenlet.wait(OPERATION_TIMEOUT).await;
         people::scale(&self.actor("autoscaler"), &self.random, &self.is_scaled_late);
@@ -101,7 +102,7 @@ impl Life {
         });
     }
 
-    /// A pool goes, or comes.
+    /// Removes or adds a pool.
     pub(super) fn change_pools(&self) {
         let all = self.pools();
         let more = usize::try_from(1 + self.random.below(all.len() as u64 - 1)).unwrap_or(1);

@@ -1,4 +1,4 @@
-//! What goes wrong in a life: with the network, with those who write beside the controller, and with the controllers themselves.
+//! Faults in a life: of the network, by other writers, and of the controllers themselves.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,15 +13,15 @@ use crate::people;
 use crate::random::Random;
 use crate::seeds::Theme;
 
-/// Milliseconds that a slow request and its answer take each, at most.
+/// Maximum latency of a slow request and of its response, in milliseconds.
 pub(super) const SLOW: u64 = 700;
-/// Milliseconds that a late watch is behind, at most.
+/// Maximum delay of a slow watch, in milliseconds.
 pub(super) const LATE: u64 = 5_000;
-/// Seconds that a process is suspended, at most: longer than its lease.
+/// Maximum suspension of a process in seconds, longer than its lease.
 const SUSPENDED: u64 = 60;
 
 impl Life {
-    /// Who is there for a while.
+    /// Starts the actors that are active for a while.
     pub(super) fn disturb(&mut self) {
         self.is_rebalanced.store(true, Ordering::Relaxed);
         if self.random.happens(400) {
@@ -58,7 +58,7 @@ impl Life {
         });
     }
 
-    /// Something happens to a controller, perhaps in a while.
+    /// Interferes with a controller, perhaps after a while.
     pub(super) async fn misfortune(&mut self) {
         if self.disturbances.is_empty() || self.random.happens(300) {
             return;
@@ -71,7 +71,7 @@ impl Life {
             return;
         }
         let misfortune = match self.random.below(4) {
-            // The sharder goes by the clocks of shards, which must not differ much.
+            // The sharder relies on the clocks of shards, so they must not differ much.
             2 if self.kind == Controllers::Shards => 0,
             misfortune => misfortune,
         };
@@ -80,7 +80,7 @@ impl Life {
         }
         match misfortune {
             0 | 1 => {
-                // In the middle of a few writes.
+                // Between a few writes.
                 for _ in 0..self.random.below(6) {
                     let mut writes = self.network.server.writes();
                     writes.mark_seen();
@@ -107,7 +107,7 @@ impl Life {
     }
 }
 
-/// What goes wrong in a life: some of all, so that each is also met without the others.
+/// Selects the faults of a life: a subset, so that each also occurs without the others.
 pub(super) fn faults(random: &Random) -> Faults {
     let rate = |rates: &[u64]| if random.happens(350) { random.one_of(rates).copied().unwrap_or_default() } else { 0 };
     Faults {

@@ -1,5 +1,5 @@
-//! Machines that are updated where they are: machine-controller-manager has the machines of old sets updated, one after the other or as a
-//! person selects them, and gives each to the new set. Its class stays the one that it was made with.
+//! In-place updates: machine-controller-manager updates the machines of old sets, one by one or as selected by a user,
+//! and moves each to the new set. A machine keeps the class with which it was created.
 
 use std::sync::Arc;
 
@@ -12,17 +12,17 @@ use crate::api_server::kinds::MACHINE;
 use crate::api_server::store::Object;
 use crate::random::Random;
 
-/// How far the update of a machine is, as its condition says.
+/// Progress of a machine's update, as reason of its condition.
 const CANDIDATE: &str = "CandidateForUpdate";
 const SELECTED: &str = "SelectedForUpdate";
 const UPDATED: &str = "UpdateSuccessful";
 
-/// Whether the machines of a deployment are updated where they are.
+/// Whether the machines of a deployment are updated in place.
 pub(crate) fn is_in_place(deployment: &Value) -> bool {
     deployment["spec"]["strategy"]["type"] == "InPlaceUpdate"
 }
 
-/// Selects machines for their update, until it is dropped.
+/// Selects machines for their update, until dropped.
 pub(crate) async fn select(actor: Actor, random: Random) {
     loop {
         sleep(random.millis(1_000, 40_000)).await;
@@ -79,7 +79,7 @@ impl MachineControllerManager {
         });
         let machines = self.scale_set(wanted, replicas.saturating_sub(waiting.len() as u64));
         let ready = machines.iter().filter(|machine| is_ready(&machine.value)).count();
-        // Machines count until they are gone.
+        // Machines count until they are deleted.
         let mut left = 0;
         for set in old {
             self.scale_set(set, self.staying(set).len() as u64);
@@ -93,14 +93,14 @@ impl MachineControllerManager {
         self.report(deployment, present, ready, left);
     }
 
-    /// The machines of a set that nobody deletes.
+    /// The machines of a set that are not being deleted.
     fn staying(&self, set: &Value) -> Vec<Arc<Object>> {
         let mut machines = self.owned(&MACHINE, set, "MachineSet");
         machines.retain(|machine| !is_vanishing(&machine.value));
         machines
     }
 
-    /// Whether gardener-node-agent is done with a machine.
+    /// Whether gardener-node-agent has finished the update of a machine.
     fn is_updated(&mut self, machine: &Value) -> bool {
         let delay = self.random.millis(500, 20_000);
         let due = *self.updates.entry(name_of(machine).to_owned()).or_insert_with(|| Instant::now() + delay);

@@ -1,4 +1,4 @@
-//! What must not be missing, and what must not be left, when all is done.
+//! Checks for missing and leftover objects after completed operations.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::api_server::kinds::{DEPLOYMENT, MACHINE, MACHINE_CLASS, MACHINE_DEPLO
 use crate::api_server::store::{Change, Object};
 use crate::machines::in_place;
 
-/// What is wrong with what there is when all is said to be done.
+/// Missing and leftover objects after an operation has succeeded.
 pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
     let mut rules = Rules::new(true);
     log.iter().for_each(|change| rules.keep(change));
@@ -56,7 +56,7 @@ pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
     }
     let runs = rules.of(&DEPLOYMENT).any(|manager| manager.value["spec"]["replicas"] != 0);
     let mut classes: Vec<&str> = asked.wanted.deployments.values().map(|wanted| wanted.class.as_str()).collect();
-    // One that is updated where it is needs the class that it was made with, and its set has one until it has left it.
+    // A machine that is updated in place needs its original class, and so does its set until the machine leaves it.
     let in_place = |object: &&Arc<Object>| {
         rules.get(&MACHINE_DEPLOYMENT, of_deployment(&object.value)).is_some_and(in_place::is_in_place)
     };
@@ -65,14 +65,14 @@ pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
     let sets = rules.of(&MACHINE_SET).filter(in_place).filter(|set| set.value["status"]["replicas"] != 0);
     classes.extend(sets.map(|set| class_of(&set.value)));
     for ((kind, name), object) in &rules.now {
-        // machine-controller-manager holds it, and does not run.
+        // machine-controller-manager is stopped and does not remove its finalizer.
         let is_held = is_vanishing(&object.value) && !runs;
         let is_wanted = is_held
             || match *kind {
                 "MachineDeployment" => asked.wants(name),
                 "MachineClass" => classes.contains(&name.as_str()),
                 "Secret" if is_of_class(&object.value) => classes.contains(&name.as_str()),
-                // What has an owner goes with it.
+                // The garbage collector deletes owned sets.
                 "MachineSet" if !is_owned(&object.value) => asked.wants(of_deployment(&object.value)),
                 _ => true,
             };

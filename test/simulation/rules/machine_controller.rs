@@ -1,4 +1,4 @@
-//! When machine-controller-manager may be started and stopped.
+//! Checks when machine-controller-manager is started and stopped.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -8,13 +8,13 @@ use crate::api_server::kinds::{DEPLOYMENT, MACHINE};
 use crate::api_server::store::Change;
 use crate::trace::Trace;
 
-/// How long ago the shoot may have been asked to wake up, or to go, where the stop of it was on its way. Its Deployment need not change
-/// for that, so nothing tells a write that has been sent. The answer to the last read and that write take up to 0.7 s each.
+/// How long before its stop the shoot may have been woken up or deleted. The Deployment need not change for that, so a
+/// stop that was already sent is not rejected. The response to the last read and that write take up to 0.7 s each.
 const SENT_BEFORE: SignedDuration = SignedDuration::from_millis(1_500);
-/// How long it may stand still then: each of four requests and its answer take up to 1.4 s.
+/// How long it may be stopped then: four requests with their responses take up to 1.4 s each.
 const STARTED_WITHIN: SignedDuration = SignedDuration::from_secs(10);
 
-/// A stop of it that came too late.
+/// A stop that arrived too late.
 #[derive(Clone, Copy)]
 pub(super) struct LateStop {
     at: Timestamp,
@@ -23,8 +23,8 @@ pub(super) struct LateStop {
 }
 
 impl LateStop {
-    /// What is wrong with it. One whose answers are lost, or who is killed, can't know that it was too late: gardenlet starts
-    /// machine-controller-manager with its next try.
+    /// The violation, if any. A controller that was killed or lost responses cannot notice that it was too late;
+    /// gardenlet starts machine-controller-manager with its next attempt.
     pub(super) fn found(&self, trace: &Trace) -> Option<String> {
         let Self { at, author, revision } = self;
         let is_answered = trace.is_answered(author, *revision, STARTED_WITHIN.unsigned_abs());
@@ -41,8 +41,9 @@ impl Asked {
 }
 
 impl Rules {
-    /// It may not run before all machines of a moved shoot are back, or it makes others; and not stop while there are machines, or for a
-    /// shoot that is not to be hibernated. Whoever has sent that a moment too early starts it again.
+    /// It must not run before all machines of a moved shoot are restored, because it would create others. It must not
+    /// be stopped while machines exist, or unless the shoot is hibernated. A controller that stops it slightly too late
+    /// must start it again.
     pub(super) fn machine_controller(&mut self, change: &Change, before: Option<&Value>, after: Option<&Value>) {
         let replicas =
             |object: Option<&Value>| object.and_then(|object| object["spec"]["replicas"].as_i64()).unwrap_or_default();
@@ -71,7 +72,7 @@ impl Rules {
         }
     }
 
-    /// What was stopped too late is started again soon, but for a shoot that moves, also where only the status has that.
+    /// A late stop must soon be reversed, unless the shoot moves, even if only the status shows that.
     pub(super) fn started_again(&mut self, now: Timestamp) {
         let is_in_status =
             |last: &Value| last["type"] == "Migrate" || last["type"] == "Restore" && last["state"] != "Succeeded";

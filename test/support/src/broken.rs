@@ -1,18 +1,17 @@
-//! Broken documents as tables: one change a line, `place = JSON`; `-` takes the member away, `#` begins a comment.
+//! Tables of broken documents: one change per line, `place = JSON`. `-` removes the member, `#` starts a comment.
 
 use serde_json::Value;
 
-/// A line: where, and what stands there; nothing takes the member away.
+/// A line of the table.
 pub struct Case {
-    /// The whole line.
     pub line: &'static str,
-    /// Where, its members separated by slashes.
+    /// Path of the member, separated by slashes.
     pub place: &'static str,
-    /// What stands there.
+    /// New value; `None` removes the member.
     pub value: Option<Value>,
 }
 
-/// The lines of a table.
+/// Parses a table.
 pub fn cases(table: &'static str) -> Vec<Case> {
     let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let case = |line: &'static str| {
@@ -24,7 +23,7 @@ pub fn cases(table: &'static str) -> Vec<Case> {
     lines.map(case).collect()
 }
 
-/// Puts the value where the pointer leads; the parent must be there.
+/// Sets or removes the value at a pointer. The parent must exist.
 pub fn put(document: &mut Value, pointer: &str, value: Option<Value>) {
     let (parent, member) = pointer.rsplit_once('/').expect("a pointer begins with a slash");
     let parent = document.pointer_mut(parent).unwrap_or_else(|| panic!("{pointer}: nothing there"));

@@ -1,4 +1,4 @@
-//! The socket of a stand-in for a cloud, on a thread of its own: it outlives the runtimes of single tests.
+//! The HTTP server of a fake cloud, on a thread of its own because it outlives the runtimes of single tests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
 
-/// The longest that a client takes for its part of a handshake.
+/// Time limit for a client's TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server of HTTP or HTTPS. It ends when it is dropped.
+/// An HTTP or HTTPS server. Dropping it stops it.
 pub struct CloudServer {
     address: SocketAddr,
-    /// Of the authority that has signed the certificate of the server.
+    /// CA certificate, PEM.
     certificate: Option<String>,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl CloudServer {
-    /// Listens on a free port of this machine.
+    /// Listens on a free local port.
     pub fn start(name: &str, router: Router) -> Result<Self> {
         Self::listen(name, router, None)
     }
 
-    /// The same with a certificate of an authority that nobody else knows.
+    /// Same as [`Self::start`] with TLS and a newly created CA.
     pub fn start_tls(name: &str, router: Router) -> Result<Self> {
         Self::listen(name, router, Some(Identity::generate()?))
     }
@@ -64,13 +64,12 @@ impl CloudServer {
         Ok(Self { address, certificate, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
     pub fn url(&self) -> String {
         let scheme = if self.certificate.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.address)
     }
 
-    /// The certificate of its authority as PEM; empty for HTTP.
+    /// The CA certificate as PEM; empty for HTTP.
     pub fn certificate(&self) -> &str {
         self.certificate.as_deref().unwrap_or_default()
     }
@@ -85,7 +84,7 @@ impl Drop for CloudServer {
     }
 }
 
-/// A certificate for this machine, and the one of the authority that has signed it.
+/// A server certificate for localhost, and its CA certificate.
 struct Identity {
     certificate: String,
     acceptor: TlsAcceptor,
@@ -109,7 +108,7 @@ impl Identity {
     }
 }
 
-/// Connections after the handshake. Who doesn't get that far is nobody.
+/// Accepts connections after their TLS handshake, and drops those that fail it.
 struct TlsListener {
     listener: TcpListener,
     acceptor: TlsAcceptor,

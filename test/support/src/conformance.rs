@@ -1,8 +1,7 @@
-//! What holds for every provider of machines, proved on an example of its own: names follow from what is said and not
-//! from its order, nothing panics on whatever stands in a document, and of the members that may count in the hash each
-//! is known to count or not to count.
+//! Conformance tests for machine providers, run on an example of the provider. Names depend on values and not on their
+//! order, no document causes a panic, and for each hash candidate the example declares whether it affects the hash.
 //!
-//! `check` in a test of the provider is all that it takes; `test/tiny` and `test/properties` show it.
+//! A provider only needs to call `check` in a test; see `test/tiny` and `test/properties`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,31 +15,31 @@ use gardener_extension_worker::provider::{PoolPlan, Provider, WorkerContext};
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
 
-/// A provider, and what its conformance is proved on.
+/// A provider and the example to test it with.
 pub struct Example<'a> {
     /// The provider.
     pub provider: &'a dyn Provider,
-    /// A Worker with its Cluster and Secrets, as `render` takes them. Every pool can be planned.
+    /// A Worker with its Cluster and Secrets, as input for `render`. Every pool must be plannable.
     pub documents: &'a str,
-    /// Name of the pool that changes are made to.
+    /// The pool to change.
     pub pool: &'a str,
-    /// What the pool has beside what the documents say, as paths in the pool (or in the Worker, below `/spec/`) and what is
-    /// put there: every member that can be hashed, and a Kubernetes version with which values are hashed.
+    /// Values to add before the test, by path in the pool (or in the Worker, below `/spec/`): every member that can be
+    /// hashed, and a Kubernetes version for which values are hashed.
     pub members: &'a [(&'a str, &'a str)],
-    /// Changes that give other names. Together they change every text that is hashed.
+    /// Changes that change names. Together, they change every hashed text.
     pub hashed: &'a [(&'a str, &'a str)],
-    /// Changes that keep the names.
+    /// Changes that keep names.
     pub not_hashed: &'a [(&'a str, &'a str)],
 }
 
-/// What a pool became.
+/// The result of planning a pool.
 #[derive(Clone, Debug, PartialEq)]
 struct Planned {
     /// Names of classes and deployments, in the order of the plan.
     names: Vec<[String; 2]>,
-    /// What was hashed, by name of the input; for all zones together.
+    /// Hashed values by name of the input, for all zones.
     hashed: BTreeMap<String, BTreeSet<String>>,
-    /// Everything else.
+    /// All other parts of the plan.
     plan: String,
 }
 
@@ -65,10 +64,10 @@ struct Objects {
     secrets: Vec<Value>,
 }
 
-/// Proves everything above.
+/// Runs all checks.
 ///
 /// # Errors
-/// With the first thing that does not hold.
+/// For the first check that fails.
 pub fn check(example: &Example<'_>) -> Result<()> {
     let mut objects = Objects::read(example.documents)?;
     for (path, text) in example.members {
@@ -84,7 +83,7 @@ pub fn check(example: &Example<'_>) -> Result<()> {
     check_panics(example.provider, &objects)
 }
 
-/// The plans of all pools by their names.
+/// Plans of all pools by pool name.
 type Plans = BTreeMap<String, Result<Planned, String>>;
 
 impl Objects {
@@ -101,20 +100,20 @@ impl Objects {
         Ok(Self { worker, cluster, secrets: of_kind.remove("Secret").unwrap_or_default() })
     }
 
-    /// Puts something at a path of a pool, or at one of the Worker that begins with `/spec`.
+    /// Sets a value at a path in a pool, or in the Worker if it begins with `/spec`.
     fn change(&mut self, pool: &str, path: &str, text: &str) -> Result<()> {
         let pools = self.worker["spec"]["pools"].as_array().context("there are no pools")?;
         let position =
             pools.iter().position(|known| known["name"] == pool).with_context(|| format!("no pool {pool}"))?;
         let of_worker = path.starts_with("/spec/").then(|| path.to_owned());
         let path = of_worker.unwrap_or_else(|| format!("/spec/pools/{position}{path}"));
-        // A document is an object or a list, so a single value comes as a member.
+        // A document must be an object or list, so wrap the value in a member.
         let value = yaml::documents(&format!("value: {text}"))?.pop().context("no value")?["value"].take();
         put(&mut self.worker, &path, value).with_context(|| format!("no place {path}"))
     }
 }
 
-/// What becomes of the pools; `None` where the objects are none, or nothing can be planned.
+/// Plans the pools. `None` if the objects cannot be decoded or nothing can be planned.
 fn plans(provider: &dyn Provider, objects: &Objects) -> Result<Option<Plans>> {
     let worker: Result<Worker, _> = decode_lenient(&to_go_json(&objects.worker));
     let cluster: Result<Cluster, _> = decode_lenient(&to_go_json(&objects.cluster));
@@ -150,7 +149,7 @@ fn secrets(documents: &[Value]) -> Result<Secrets> {
     Ok(secrets)
 }
 
-/// The order of pools, and that of members in documents, says nothing.
+/// The order of pools, and of members in documents, must not affect the result.
 fn check_order(provider: &dyn Provider, objects: &Objects, before: &Plans) -> Result<()> {
     let mut turned = objects.clone();
     if let Some(pools) = turned.worker.pointer_mut("/spec/pools").and_then(Value::as_array_mut) {
@@ -188,7 +187,7 @@ fn check_hash(example: &Example<'_>, objects: &Objects, before: &Plans) -> Resul
     Ok(())
 }
 
-/// The pool with something else at a path.
+/// Plans the pool with a changed value.
 fn changed(example: &Example<'_>, objects: &Objects, path: &str, text: &str) -> Result<Planned> {
     let mut objects = objects.clone();
     objects.change(example.pool, path, text)?;
@@ -207,14 +206,14 @@ fn put(document: &mut Value, path: &str, value: Value) -> Option<()> {
     Some(())
 }
 
-/// Whatever stands in a document, it gives machines or an error.
+/// Any document must result in machines or an error, not a panic.
 fn check_panics(provider: &dyn Provider, objects: &Objects) -> Result<()> {
     let of_document: [fn(&mut Objects) -> &mut Value; 2] =
         [|objects| &mut objects.worker, |objects| &mut objects.cluster];
     let mut oddities = oddities().into_iter().cycle();
     for document in of_document {
         for path in paths(document(&mut objects.clone())) {
-            // Each place gets nothing and two of the others in turn: all of them at each take a minute.
+            // Test each path with null and two other values in turn, because all combinations would take a minute.
             for value in [Value::Null].into_iter().chain(oddities.by_ref().take(2)) {
                 let mut odd = objects.clone();
                 put(document(&mut odd), &path, value.clone());
@@ -245,7 +244,7 @@ fn check_odd(provider: &dyn Provider, odd: &Objects, what: &str) -> Result<()> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|_| anyhow!("{what}: panics"))?.with_context(|| what.to_owned())
 }
 
-/// Every place in a document.
+/// All paths in a document.
 fn paths(document: &Value) -> Vec<String> {
     let children: Vec<(String, &Value)> = match document {
         Value::Object(members) => {
@@ -261,7 +260,7 @@ fn paths(document: &Value) -> Vec<String> {
     children.into_iter().flat_map(below).collect()
 }
 
-/// What nobody expects.
+/// Unexpected values.
 fn oddities() -> [Value; 11] {
     [
         json!(true),

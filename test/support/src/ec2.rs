@@ -1,7 +1,7 @@
-//! A stand-in for EC2 over HTTP: `DescribeImages` page by page, for whoever signs as AWS wants it (Signature Version 4).
+//! A fake EC2 over HTTP: `DescribeImages` with pages, for requests with a valid AWS Signature Version 4.
 //!
-//! It checks signature, region and the form of a request, answers in pages with `nextToken`, and fails on request. It does not filter:
-//! that is what moto is for (`moto`).
+//! It verifies signature, region and form, returns pages with `nextToken`, and fails on request. It does not filter,
+//! see `moto` for that.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use crate::cloud_server::CloudServer;
 use crate::form::pairs;
 
-/// The key that is known, and its secret.
+/// The accepted access key and its secret.
 pub const ACCESS_KEY: (&str, &str) = ("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY");
 
 #[derive(Debug, Default)]
@@ -26,36 +26,35 @@ struct Known {
     /// Images by region, as XML.
     images: BTreeMap<String, Vec<String>>,
     page: usize,
-    /// Answers that the next requests get.
+    /// Failures for the next requests.
     failures: Vec<(u16, String)>,
     requests: Vec<BTreeMap<String, String>>,
 }
 
-/// The stand-in. It ends with its handle.
+/// The fake EC2. Dropping it stops it.
 pub struct Ec2 {
     server: CloudServer,
     known: Arc<Mutex<Known>>,
 }
 
 impl Ec2 {
-    /// Listens on a free port; `page` is how many images an answer has.
+    /// Listens on a free local port. `page` is the number of images per response.
     pub fn start(page: usize) -> Result<Self> {
         let known = Arc::new(Mutex::new(Known { page, ..Known::default() }));
         let server = CloudServer::start("ec2", Router::new().fallback(answer).with_state(Arc::clone(&known)))?;
         Ok(Self { server, known })
     }
 
-    /// Where it listens.
     pub fn url(&self) -> String {
         self.server.url()
     }
 
-    /// Puts an image into a region: the members of its item, as XML.
+    /// Adds an image to a region: the members of its item, as XML.
     pub fn has(&self, region: &str, item: &str) {
         lock(&self.known).images.entry(region.to_owned()).or_default().push(format!("<item>{item}</item>"));
     }
 
-    /// The next request gets this answer.
+    /// Fails the next request with this response.
     pub fn fail(&self, status: u16, body: &str) {
         lock(&self.known).failures.push((status, body.to_owned()));
     }
@@ -66,7 +65,7 @@ impl Ec2 {
     }
 }
 
-/// An error as EC2 writes it.
+/// An error in EC2's format.
 pub fn error(code: &str, message: &str) -> String {
     format!(
         "<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors><RequestID>0</RequestID></Response>"
@@ -111,7 +110,7 @@ impl Known {
     }
 }
 
-/// The region that a request is signed for; nothing if the signature is not that of the key, or leaves out what it has to cover.
+/// The region that a request is signed for. `None` if the signature is invalid or omits required headers.
 fn region_of_signed(headers: &HeaderMap, body: &[u8]) -> Option<String> {
     let header = |name: &str| headers.get(name)?.to_str().ok();
     let authorization = header("authorization")?.strip_prefix("AWS4-HMAC-SHA256 ")?;

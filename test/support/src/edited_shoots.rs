@@ -1,8 +1,8 @@
-//! Shoots of every cloud, and what people change in them.
+//! Shoots of every cloud, and typical edits of them.
 
 use serde_json::{Value, json};
 
-/// Types of providers.
+/// Provider types.
 pub const PROVIDERS: [&str; 5] = ["azure", "aws", "gcp", "openstack", "alicloud"];
 const VERSIONS: [&str; 3] = ["1592.4.0", "1592.9.0", "1877.3.0"];
 
@@ -56,7 +56,7 @@ pub fn shoot(provider: &str) -> Value {
     })
 }
 
-/// Members and what people write into them; null takes a member out.
+/// Members and the values that people write to them; null removes a member.
 fn edits() -> Vec<(&'static str, Vec<Value>)> {
     let rotation = |time: &str| json!({"rotation": {"certificateAuthorities": {"lastInitiationTime": time}}});
     vec![
@@ -102,10 +102,10 @@ fn edits() -> Vec<(&'static str, Vec<Value>)> {
     ]
 }
 
-/// Pool, edit and value; taken modulo what there is.
+/// Indexes of pool, edit and value, each modulo the number of them.
 pub type Edit = (usize, usize, usize);
 
-/// The Shoot with edits.
+/// Applies edits to the Shoot.
 pub fn edited(shoot: &Value, chosen: &[Edit]) -> Value {
     let (mut shoot, edits) = (shoot.clone(), edits());
     for (pool, edit, value) in chosen {

@@ -1,8 +1,8 @@
-//! The pairs of queries and forms.
+//! Decodes queries and forms.
 
 use std::collections::BTreeMap;
 
-/// The pairs of a query or form, decoded.
+/// The decoded pairs of a query or form.
 pub(crate) fn pairs(text: &str) -> BTreeMap<String, String> {
     let pairs = text.split('&').filter(|pair| !pair.is_empty());
     pairs
@@ -13,7 +13,6 @@ pub(crate) fn pairs(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// A text with its escapes resolved.
 pub(crate) fn percent_decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

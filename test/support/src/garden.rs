@@ -1,4 +1,4 @@
-//! A garden: the API server with Gardener's resources, and what a person does with them.
+//! A garden: an API server with Gardener's resources, and requests of a user.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::cluster::{ADMIN, ControlPlane, eventually};
 
-/// Makes an API server a garden, and waits until it serves the resources.
+/// Installs Gardener's resources, and waits until they are served.
 pub async fn install(control_plane: &ControlPlane) -> Result<()> {
     let client = control_plane.client(ADMIN).await?;
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
@@ -27,7 +27,7 @@ pub async fn install(control_plane: &ControlPlane) -> Result<()> {
     Ok(())
 }
 
-/// Objects of a kind, of the cluster or of a namespace.
+/// Objects of a kind, in a namespace or cluster-scoped.
 pub fn api(client: &Client, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
     let resource = ApiResource {
         group: "core.gardener.cloud".to_owned(),
@@ -42,7 +42,7 @@ pub fn api(client: &Client, kind: &str, namespace: Option<&str>) -> Api<DynamicO
     }
 }
 
-/// The garden as a person with `kubectl` sees it.
+/// A user's view of the garden with `kubectl`.
 pub struct Garden {
     client: Client,
 }
@@ -52,12 +52,12 @@ impl Garden {
         Ok(Self { client: control_plane.client(ADMIN).await? })
     }
 
-    /// Makes an object; returns what was stored.
+    /// Creates an object and returns the stored one.
     pub async fn create(&self, object: &Value) -> Result<Value, kube::Error> {
         self.create_with(object, &PostParams::default()).await
     }
 
-    /// Asks what would be stored.
+    /// Creates an object as a dry run.
     pub async fn try_create(&self, object: &Value) -> Result<Value, kube::Error> {
         self.create_with(object, &PostParams { dry_run: true, ..PostParams::default() }).await
     }
@@ -75,7 +75,6 @@ impl Garden {
         serde_json::to_value(stored).map_err(kube::Error::SerdeError)
     }
 
-    /// Changes its status.
     pub async fn patch_status(&self, object: &Value, status: &Value) -> Result<Value, kube::Error> {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let patch = Patch::Merge(serde_json::json!({"status": status}));
@@ -95,7 +94,7 @@ impl Garden {
     }
 }
 
-/// The message with which a request was refused.
+/// The message with which a request was denied.
 pub fn refusal(result: Result<Value, kube::Error>) -> Result<String> {
     match result {
         Err(kube::Error::Api(status)) => Ok(status.message.clone()),
@@ -104,7 +103,7 @@ pub fn refusal(result: Result<Value, kube::Error>) -> Result<String> {
     }
 }
 
-/// `details` of the status with which a request was refused.
+/// `details` of the status with which a request was denied.
 pub fn details(result: &Result<Value, kube::Error>) -> Result<Value> {
     match result {
         Err(kube::Error::Api(status)) => Ok(serde_json::to_value(&status.details)?),

@@ -1,16 +1,16 @@
-//! Objects to begin with; each test changes them as it needs.
+//! Objects that tests start from.
 
 use serde_json::{Value, json};
 
 const AZURE: &str = "azure.provider.extensions.gardener.cloud/v1alpha1";
 const AWS: &str = "aws.provider.extensions.gardener.cloud/v1alpha1";
 
-/// The label that Gardener puts on objects of a provider.
+/// The label that Gardener sets on objects of a provider.
 pub fn labels(provider: &str) -> Value {
     json!({format!("provider.extensions.gardener.cloud/{provider}"): "true"})
 }
 
-/// Azure's half of a profile with these versions of one image.
+/// Azure's provider config with these versions of one image.
 pub fn azure_config(versions: Value) -> Value {
     json!({
         "apiVersion": AZURE, "kind": "CloudProfileConfig",
@@ -20,7 +20,7 @@ pub fn azure_config(versions: Value) -> Value {
     })
 }
 
-/// A CloudProfile of Azure with capabilities, complete in both halves.
+/// A CloudProfile for Azure with capabilities and all flavors.
 pub fn azure_profile(name: &str) -> Value {
     json!({
         "apiVersion": "core.gardener.cloud/v1beta1", "kind": "CloudProfile",
@@ -50,7 +50,7 @@ pub fn azure_profile(name: &str) -> Value {
     })
 }
 
-/// A CloudProfile of AWS in the old format.
+/// A CloudProfile for AWS in the old format.
 pub fn aws_profile(name: &str) -> Value {
     json!({
         "apiVersion": "core.gardener.cloud/v1beta1", "kind": "CloudProfile",
@@ -65,7 +65,7 @@ pub fn aws_profile(name: &str) -> Value {
     })
 }
 
-/// A project's profile that adds a version to a parent of Azure.
+/// A NamespacedCloudProfile that adds a version to an Azure parent.
 pub fn namespaced_profile(namespace: &str, parent: &str) -> Value {
     json!({
         "apiVersion": "core.gardener.cloud/v1beta1", "kind": "NamespacedCloudProfile",
@@ -99,10 +99,10 @@ pub fn azure_shoot(namespace: &str) -> Value {
     })
 }
 
-/// As large as it gets: etcd takes 1.5 MiB, and an API server notes who wrote what.
+/// The maximum size: etcd accepts 1.5 MiB, including managed fields.
 pub const HUGE: usize = 1_500_000;
 
-/// A profile of about that many bytes, in both halves complete.
+/// A complete profile of about that size.
 pub fn huge_profile(name: &str) -> Value {
     let mut profile = azure_profile(name);
     let (mut core, mut provider) = (Vec::new(), Vec::new());
@@ -131,12 +131,12 @@ pub fn huge_profile(name: &str) -> Value {
     profile
 }
 
-/// A question of an API server about an object that is made.
+/// An admission review for a new object.
 pub fn review(resource: &str, object: &Value) -> Vec<u8> {
     review_of_change(resource, object, &Value::Null)
 }
 
-/// A question about an object that is changed, or made if there is none before.
+/// An admission review for a changed object, or a new one if `old` is null.
 pub fn review_of_change(resource: &str, object: &Value, old: &Value) -> Vec<u8> {
     let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
     let review = json!({

@@ -1,4 +1,4 @@
-//! One request to a port on loopback, each with a connection of its own.
+//! HTTP requests to a local port, each on a new connection.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use anyhow::{Context as _, Result};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// The longest that an answer takes.
+/// Time limit for a response.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// Status and body of a GET.
+/// Returns status and body.
 pub async fn get(port: u16, path: &str) -> Result<(u16, String)> {
     request(port, "GET", path, "").await
 }
 
-/// Status and body.
+/// Returns status and body.
 pub async fn request(port: u16, method: &str, path: &str, body: &str) -> Result<(u16, String)> {
     let exchange = async {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await.context("connecting")?;

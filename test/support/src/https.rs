@@ -1,4 +1,4 @@
-//! Requests that no API server would send, and the certificate that the server presents.
+//! Sends requests that no API server would send, and records the server's certificate.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,16 +14,16 @@ use tokio_rustls::rustls::crypto::{CryptoProvider, aws_lc_rs};
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 
-/// The longest that any answer takes.
+/// Time limit for a response.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A connection with HTTP/1.1.
+/// An HTTP/1.1 connection.
 pub struct Connection {
     stream: TlsStream<TcpStream>,
     certificate: Vec<u8>,
 }
 
-/// Trusts everybody and remembers whom.
+/// Accepts and records any certificate.
 #[derive(Debug)]
 struct Anybody {
     provider: CryptoProvider,
@@ -66,7 +66,7 @@ impl ServerCertVerifier for Anybody {
     }
 }
 
-/// A client that trusts everybody, remembers whose certificate it saw last, and speaks these protocols.
+/// A TLS client that accepts any certificate, records the last one, and offers these protocols.
 pub fn client_config(protocols: &[&str], seen: Arc<Mutex<Vec<u8>>>) -> Result<ClientConfig> {
     let provider = aws_lc_rs::default_provider();
     let verifier = Anybody { provider: provider.clone(), seen };
@@ -79,7 +79,7 @@ pub fn client_config(protocols: &[&str], seen: Arc<Mutex<Vec<u8>>>) -> Result<Cl
     Ok(config)
 }
 
-/// A connection to a port of this machine after the handshake.
+/// Connects to a local port, including the TLS handshake.
 pub async fn connect(port: u16, config: ClientConfig) -> Result<TlsStream<TcpStream>> {
     let stream = TcpStream::connect(("127.0.0.1", port)).await.context("connecting")?;
     stream.set_nodelay(true)?;
@@ -88,7 +88,7 @@ pub async fn connect(port: u16, config: ClientConfig) -> Result<TlsStream<TcpStr
 }
 
 impl Connection {
-    /// Connects to a port of this machine.
+    /// Connects to a local port.
     pub async fn open(port: u16) -> Result<Self> {
         let seen = Arc::default();
         let stream = connect(port, client_config(&[], Arc::clone(&seen))?).await?;
@@ -96,25 +96,25 @@ impl Connection {
         Ok(Self { stream, certificate })
     }
 
-    /// The certificate that the server presented, DER.
+    /// The server's certificate, DER.
     pub fn certificate(&self) -> &[u8] {
         &self.certificate
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     pub async fn send(&mut self, bytes: &[u8]) -> Result<()> {
         self.stream.write_all(bytes).await?;
         self.stream.flush().await.context("sending")
     }
 
-    /// Sends a review and reads the answer.
+    /// Sends a review and reads the response.
     pub async fn post(&mut self, path: &str, content_type: &str, body: &[u8]) -> Result<Answer> {
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
         self.send(head.as_bytes()).await?;
-        // Who refuses by the head may close before the body is through.
+        // A server that rejects by the header may close the connection before the body is sent.
         let sent = self.send(body).await;
         match self.answer().await {
             Ok(answer) => Ok(answer),
@@ -122,7 +122,7 @@ impl Connection {
         }
     }
 
-    /// Reads one answer.
+    /// Reads one response.
     pub async fn answer(&mut self) -> Result<Answer> {
         timeout(ANSWER_TIMEOUT, self.read_answer()).await.context("no answer")?
     }
@@ -149,7 +149,6 @@ impl Connection {
     }
 }
 
-/// An answer.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,

@@ -1,5 +1,5 @@
-//! Objects for images: a control plane with our definitions, a folder of listings, and the program beside them; also the
-//! definitions of Cluster API's provider for AWS.
+//! Tests of image objects: a control plane with the project's definitions, a folder with image lists, and the
+//! controller. Also installs the definitions of Cluster API's provider AWS.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,31 +17,29 @@ use kube::{Client, Resource};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How long anything may take on a busy machine.
+/// Time limit for any step, sufficient for a busy machine.
 pub const SOON: Duration = Duration::from_secs(60);
-/// The account of the images.
+/// The account that owns the images.
 pub const OURS: &str = "111111111111";
-/// The name of an image, and of a newer one of the same version.
+/// Name of an image, and of a newer one with the same version.
 pub const V1: &str = "capa-ami-ubuntu-24.04-v1.34.2-1790000000";
 pub const V2: &str = "capa-ami-ubuntu-24.04-v1.34.2-1795000000";
-/// Where its definition stands in the Go module.
+/// Path of its definition in the Go module.
 const TEMPLATES: &str = "config/crd/bases/infrastructure.cluster.x-k8s.io_awsmachinetemplates.yaml";
-/// What is logged whenever the sources were checked.
+/// Log message after each check of the sources.
 pub const READ: &str = "the sources are checked";
 
-/// Everything of one test.
+/// Environment of one test.
 pub struct Stage {
-    /// An administrator.
+    /// Client with administrator permissions.
     pub client: Client,
-    /// What was requested.
     pub audit: AuditLog,
-    /// Where the objects are.
     pub control_plane: ControlPlane,
     folder: TempDir,
 }
 
 impl Stage {
-    /// A control plane that serves the kinds of the chart.
+    /// Starts a control plane that serves the kinds of the chart.
     pub async fn new() -> Result<Self> {
         let control_plane = ControlPlane::start().await?;
         let client = control_plane.client(ADMIN).await?;
@@ -64,18 +62,18 @@ impl Stage {
         Ok(())
     }
 
-    /// Installs the definition of AWSMachineTemplates.
+    /// Installs the definition of AWSMachineTemplate.
     pub async fn define_templates(&self) -> Result<()> {
         self.define(&template_definition()?).await?;
         served::<AwsMachineTemplate>(&self.client).await
     }
 
-    /// Says which AMIs there are, whole at every moment.
+    /// Atomically replaces the list of AMIs.
     pub fn list(&self, amis: &[Value]) -> Result<()> {
         self.list_text(&json!({"Images": amis}).to_string())
     }
 
-    /// The same with any text.
+    /// Same as [`Self::list`] with any text.
     pub fn list_text(&self, text: &str) -> Result<()> {
         let draft = tempfile::NamedTempFile::new_in(self.folder.path())?;
         std::fs::write(draft.path(), text)?;
@@ -83,27 +81,26 @@ impl Stage {
         Ok(())
     }
 
-    /// Starts a controller that reads the listings each second.
+    /// Starts a controller that reads the lists every second.
     pub fn controller(&self, name: &str, user: &str, arguments: &[&str]) -> Result<Process> {
         let program = self.program(name, user)?;
         let program = arguments.iter().fold(program, |program, argument| program.arg(argument));
         Process::start(program, self.control_plane.folder())
     }
 
-    /// The same, before it is started.
+    /// The program of [`Self::controller`], not yet started.
     pub fn program(&self, name: &str, user: &str) -> Result<Program> {
         let program = program::controller(name, program::binary(), self.control_plane.kubeconfig_file(user)?)
             .env("RUST_LOG", program::DEBUG_LOG);
         Ok(self.arguments().iter().fold(program, |program, argument| program.arg(argument)))
     }
 
-    /// The arguments of a controller that reads the listings each second.
+    /// The arguments of a controller that reads the lists every second.
     pub fn arguments(&self) -> [String; 3] {
         let source = format!("--image-source=eu-central-1={}", self.folder.path().display());
         ["--images".to_owned(), source, "--image-interval-seconds=1".to_owned()]
     }
 
-    /// Creates an object.
     pub async fn make<K>(&self, object: Value) -> Result<K>
     where
         K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
@@ -111,7 +108,7 @@ impl Stage {
         Ok(Api::<K>::all(self.client.clone()).create(&PostParams::default(), &serde_json::from_value(object)?).await?)
     }
 
-    /// A lookup for what image-builder makes.
+    /// A lookup for images that image-builder creates.
     pub async fn lookup(&self) -> Result<ImageLookup> {
         let spec = json!({"provider": "aws", "imagePrefix": "capa-ami", "lookupFormat": "-{{.OS}}-?{{.K8sVersion}}-*",
             "os": ["ubuntu-24.04"], "arch": ["amd64"], "versions": ">=1.33, <1.36", "owners": [OURS]});
@@ -126,12 +123,11 @@ impl Stage {
         Ok(self.namespaced(namespace).create(&PostParams::default(), &serde_json::from_value(object)?).await?)
     }
 
-    /// Objects of a namespace.
     pub fn namespaced<K: Resource<DynamicType = (), Scope = NamespaceResourceScope>>(&self, namespace: &str) -> Api<K> {
         Api::namespaced(self.client.clone(), namespace)
     }
 
-    /// All images by name, those that are the newest with a star.
+    /// Names of all images; the newest are marked with a star.
     pub async fn images(&self) -> Result<Vec<String>> {
         let images = Api::<MachineImage>::all(self.client.clone()).list(&ListParams::default()).await?;
         let text = |image: MachineImage| {
@@ -143,7 +139,7 @@ impl Stage {
         Ok(images.items.into_iter().map(text).collect())
     }
 
-    /// How many images there are.
+    /// Number of images.
     pub async fn count_images(&self) -> Result<usize> {
         let parameters = ListParams::default().limit(1);
         let first = Api::<MachineImage>::all(self.client.clone()).list_metadata(&parameters).await?;
@@ -151,7 +147,7 @@ impl Stage {
         Ok(first.items.len() + usize::try_from(more)?)
     }
 
-    /// Waits until these are all images.
+    /// Waits until exactly these images exist.
     pub async fn images_become(&self, expected: &[&str]) -> Result<()> {
         eventually(SOON, &format!("the images are {expected:?}"), async || {
             let images = self.images().await?;
@@ -161,7 +157,7 @@ impl Stage {
         .await
     }
 
-    /// Waits until the sources were checked some times more.
+    /// Waits until the sources have been checked this many more times.
     pub async fn reads(&self, controller: &Process, times: usize) -> Result<()> {
         let count = || anyhow::Ok(std::fs::read_to_string(controller.log())?.matches(READ).count());
         let before = count()?;
@@ -174,12 +170,12 @@ impl Stage {
         .await
     }
 
-    /// What a user has written since.
+    /// The writes of a user since a mark.
     pub async fn writes(&self, user: &str, since: Mark) -> Result<Vec<Request>> {
         Ok(self.audit.requests(user, since).await?.into_iter().filter(Request::writes).collect())
     }
 
-    /// Fails if the controller writes anything while it checks the sources three times.
+    /// Fails if the controller writes anything during three checks of the sources.
     pub async fn is_quiet(&self, controller: &Process) -> Result<()> {
         self.reads(controller, 1).await?;
         let mark = self.audit.mark().await?;

@@ -1,4 +1,4 @@
-//! What shoot.yaml has in its secrets, looked for where it must not be.
+//! Searches texts for the secrets of shoot.yaml.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 /// User data and credentials.
 pub const SECRETS: [&str; 2] = ["userdata-of-the-live-tests", "clientsecret-of-the-live-tests"];
 
-/// Fails if a text tells a secret.
+/// Fails if a text contains a secret.
 pub fn nothing_in(place: &str, text: &str) -> Result<()> {
     static FORMS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
         SECRETS.into_iter().flat_map(|secret| forms(secret).into_iter().map(move |form| (secret, form))).collect()
@@ -19,8 +19,8 @@ pub fn nothing_in(place: &str, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// As text, as bytes in a debug print, and in base64. That depends on where the bytes stand, so all three places are
-/// looked for, without the ends that neighbours share.
+/// The secret as text, as bytes in debug output, and in base64. Base64 depends on the position of the bytes, so all
+/// three alignments are searched, without the ends that also depend on neighbours.
 fn forms(secret: &str) -> Vec<String> {
     let numbers = format!("{:?}", secret.as_bytes());
     let mut forms = vec![secret.to_owned(), numbers.trim_matches(['[', ']']).to_owned()];

@@ -1,12 +1,12 @@
-//! What the Go extensions leave behind: the measured cases of ../parity, as a seed holds them afterwards.
+//! The state of a seed after the Go extensions, taken from the measured cases of ../parity.
 
 use serde_json::{Value, json};
 
 use crate::measured::cases::Documents;
 use crate::measured::images::REFERENCES;
 
-/// A Worker as the Go extension leaves it behind: with its status, and its objects beside it.
-/// `None` where it has made no machine deployments, or recorded an image without a reference, which nobody can plan again.
+/// A Worker with status and objects as left by the Go extension. `None` if it created no machine deployments, or
+/// recorded an image without a reference, which cannot be planned again.
 pub fn left_by_go(case: Documents) -> Option<Value> {
     let Documents { input: mut bundle, expected: made } = case;
     let is_reconcile = bundle.get("operation").is_none_or(|operation| operation == "reconcile");

@@ -1,27 +1,27 @@
-//! What the tests, the benchmarks and the demo share.
+//! Code shared by tests, benchmarks and the demo.
 //!
 //! ```text
-//! cluster           a real control plane: etcd, kube-apiserver, machine-controller-manager or its stand-in
-//! cloud_server      the socket of a stand-in for a cloud
-//! arm               a stand-in for Azure over HTTP
-//! ec2, moto         stand-ins for EC2 over HTTP: ours for signatures and pages, another one for filters
-//! form              pairs of queries and forms
-//! openstack         a stand-in for OpenStack's Keystone and Nova over HTTP and HTTPS
+//! cluster           a real control plane: etcd, kube-apiserver, machine-controller-manager or a fake of it
+//! cloud_server      the HTTP server of fake clouds
+//! arm               a fake Azure over HTTP
+//! ec2, moto         fake EC2 servers: ours for signatures and pages, moto for filters
+//! form              decodes queries and forms
+//! openstack         fakes of OpenStack's Keystone and Nova over HTTP and HTTPS
 //! proxy             between a controller and the API server: faults, delays, counts
 //! program           the program under test, as a command and as a controller
 //! webhooks          the webhooks under test, for a garden or a seed
-//! http, https       requests to a port, also such as no well-behaved client sends
-//! shoot             the namespace of one shoot, and what gardenlet writes there
+//! http, https       requests to a port, including malformed ones
+//! shoot             the namespace of one shoot with gardenlet's objects
 //! migration         gardenlet's part when a control plane moves to another seed
-//! image_objects     objects for images: definitions, listings, a controller beside them
-//! leaks             secrets that no log, status or event may contain
-//! garden            a garden with CloudProfiles and Shoots; garden_objects: objects to begin with
-//! broken            documents with one thing wrong, as tables
-//! edited_shoots     Shoots of every cloud, and what people change in them
-//! left_by_go        what the Go extensions leave behind in a seed
-//! conformance       what holds for every provider of machines
+//! image_objects     objects for images: definitions, lists, and the controller
+//! leaks             searches logs, statuses and events for secrets
+//! garden            a garden with CloudProfiles and Shoots; garden_objects: objects to start from
+//! broken            tables of documents with one mistake
+//! edited_shoots     Shoots of every cloud, and typical edits
+//! left_by_go        the state of a seed after the Go extensions
+//! conformance       conformance tests for machine providers
 //! tier              which tests of a target run
-//! measured          cases measured from the Go extensions, and what differs from them
+//! measured          cases measured from the Go extensions, and the comparison with them
 //! ```
 
 pub mod arm;
@@ -51,7 +51,7 @@ pub mod webhooks;
 
 use std::path::Path;
 
-/// The folder of the repository.
+/// The root folder of the repository.
 #[must_use]
 pub fn repository() -> &'static Path {
     let support = Path::new(env!("CARGO_MANIFEST_DIR"));

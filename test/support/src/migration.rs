@@ -1,5 +1,5 @@
-//! What gardenlet does when a control plane moves: it keeps the machines, takes their objects away, and asks for them again
-//! in the place where nothing of the shoot is left but its VMs. One control plane plays both seeds.
+//! gardenlet's part in moving a control plane: it saves the machines, deletes their objects, and requests them again on
+//! the new seed, where only the VMs of the shoot exist. One control plane acts as both seeds.
 
 use std::io::Write as _;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::cluster::eventually;
 use super::shoot::{Kind, SOON, Shoot};
 
-/// Asks for an operation as gardenlet does.
+/// Sets the operation annotation as gardenlet does.
 pub async fn ask(shoot: &Shoot, operation: &str) -> Result<()> {
     let annotate =
         |worker: &mut Value| worker["metadata"]["annotations"]["gardener.cloud/operation"] = json!(operation);
@@ -21,7 +21,7 @@ pub async fn ask(shoot: &Shoot, operation: &str) -> Result<()> {
     Ok(())
 }
 
-/// What gardenlet keeps of the machines, in the form of `status.state`.
+/// The machines that gardenlet saves, in the form of `status.state`.
 pub async fn kept_machines(shoot: &Shoot) -> Result<Value> {
     let kept = |object: &Value| {
         let metadata = &object["metadata"];
@@ -44,7 +44,7 @@ pub async fn kept_machines(shoot: &Shoot) -> Result<Value> {
     packed(&deployments)
 }
 
-/// What is kept of these deployments in the form in which gardenlet keeps it.
+/// The deployments in the form that gardenlet saves.
 pub fn packed(deployments: &Value) -> Result<Value> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     serde_json::to_writer(&mut gzip, &json!({"machineDeployments": deployments}))?;
@@ -52,7 +52,7 @@ pub fn packed(deployments: &Value) -> Result<Value> {
     Ok(json!({"state": base64::engine::general_purpose::STANDARD.encode(gzip.finish()?)}))
 }
 
-/// Removes all objects of the machines without anybody who could delete their VMs, and the Worker.
+/// Deletes the Worker and all machine objects, while no program runs that could delete the VMs.
 pub async fn take_away(shoot: &Shoot) -> Result<()> {
     let scaled_down = |deployment: &mut Value| deployment["spec"]["replicas"] = json!(0);
     shoot.change(Kind::Deployment, "machine-controller-manager", scaled_down).await?;
@@ -64,7 +64,7 @@ pub async fn take_away(shoot: &Shoot) -> Result<()> {
     Ok(())
 }
 
-/// Tries it once; somebody who holds them may come in between.
+/// Tries once, because a controller may add finalizers concurrently.
 async fn take_away_all(shoot: &Shoot, kind: Kind) -> Result<()> {
     for object in shoot.list(kind).await? {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
@@ -83,7 +83,7 @@ async fn take_away_all(shoot: &Shoot, kind: Kind) -> Result<()> {
     Ok(())
 }
 
-/// The Worker on its new seed: first without a request, then with what was kept in its status.
+/// Creates the Worker on its new seed: first without an operation, then with the saved state in its status.
 pub async fn restored_worker(shoot: &Shoot, moved: &Value, kept: &Value) -> Result<()> {
     let worker = json!({
         "apiVersion": moved["apiVersion"], "kind": moved["kind"], "spec": moved["spec"],
@@ -97,7 +97,6 @@ pub async fn restored_worker(shoot: &Shoot, moved: &Value, kept: &Value) -> Resu
     Ok(())
 }
 
-/// The Deployment of machine-controller-manager.
 pub async fn machine_controller(shoot: &Shoot) -> Result<Value> {
     shoot.get(Kind::Deployment, "machine-controller-manager").await?.context("it is gone")
 }

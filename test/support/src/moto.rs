@@ -1,7 +1,8 @@
-//! moto (<https://docs.getmoto.org>): an EC2 of somebody else, which filters by owners and names. It comes from Python's package index,
-//! once, into the cache of built programs; where that is not to be had, tests say so and are skipped.
+//! moto (<https://docs.getmoto.org>): an independent fake of EC2 that filters by owners and names. It is installed once
+//! from PyPI into the cache of built programs. If that fails, tests report it and are skipped.
 //!
-//! Its images come from a file and are in every region; it knows no pages, no boot modes, and answers unknown filters with 500.
+//! Its images come from a file and exist in every region. It has no pages and no boot modes, and returns 500 for
+//! unknown filters.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,10 +16,10 @@ use tempfile::TempDir;
 use crate::cluster::{Process, Program, cache, eventually, free_ports};
 
 const VERSION: &str = "5.2.5";
-/// How long it may take to listen.
+/// Startup time limit.
 const START: Duration = Duration::from_secs(60);
 
-/// A running server. Dropping it ends it.
+/// A running server. Dropping it stops it.
 pub struct Moto {
     url: String,
     _process: Process,
@@ -26,7 +27,7 @@ pub struct Moto {
 }
 
 impl Moto {
-    /// A server with these images; `None`, with a line that says why, where it can't be installed.
+    /// Starts a server with these images. If it cannot be installed, prints the reason and returns `None`.
     pub async fn start(images: &Value) -> Result<Option<Self>> {
         let program = match tokio::task::spawn_blocking(installed).await? {
             Ok(program) => program,
@@ -55,13 +56,12 @@ impl Moto {
         Ok(Some(Self { url: format!("http://127.0.0.1:{port}"), _process: process, _folder: folder }))
     }
 
-    /// Where it listens.
     pub fn url(&self) -> &str {
         &self.url
     }
 }
 
-/// An image in moto's file, with other members.
+/// An image in moto's format, with these members changed.
 #[must_use]
 pub fn ami(id: u32, name: &str, members: &Value) -> Value {
     let mut ami = json!({
@@ -76,7 +76,7 @@ pub fn ami(id: u32, name: &str, members: &Value) -> Value {
     ami
 }
 
-/// The server's program. Of several processes one installs and the others wait for it.
+/// Installs the server. Concurrent processes wait for the one that installs.
 fn installed() -> Result<PathBuf> {
     let folder = cache()?.join(format!("moto-{VERSION}"));
     let program = folder.join("bin/moto_server");

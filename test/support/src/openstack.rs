@@ -1,5 +1,5 @@
-//! A stand-in for OpenStack over real HTTP or HTTPS: Keystone v3, and the server groups of Nova. Tests keep apart by projects, each
-//! with addresses of its own:
+//! A fake OpenStack over real HTTP or HTTPS: Keystone v3, and the server groups of Nova. Each test uses its own
+//! project, with its own URLs:
 //!
 //! ```text
 //! let openstack = OpenStack::start()?;
@@ -9,11 +9,12 @@
 //! assert_eq!(project.calls(), ["authenticate", "list", "create"]);
 //! ```
 //!
-//! The rules that it keeps, from the API reference of Keystone v3 and Nova 2.1:
+//! It follows the API references of Keystone v3 and Nova 2.1:
 //!
-//! * `POST /v3/auth/tokens` answers 201 with `X-Subject-Token` and a catalog: services with endpoints by interface and region.
-//! * Calls of Nova with another token than the last one get 401; unknown ids get 404 `itemNotFound`.
-//! * Lists come in pages by `offset`; POST answers 200, DELETE 204.
+//! * `POST /v3/auth/tokens` returns 201 with `X-Subject-Token` and a catalog: services with endpoints by interface and
+//!   region.
+//! * Calls of Nova with a token other than the latest get 401; unknown ids get 404 `itemNotFound`.
+//! * Lists are paged by `offset`; POST returns 200, DELETE 204.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,7 +33,7 @@ use crate::cloud_server::CloudServer;
 use crate::leaks::SECRETS;
 use crate::shoot::pool;
 
-/// The stand-in for OpenStack. It ends when it is dropped.
+/// The fake OpenStack. Dropping it stops it.
 pub struct OpenStack {
     server: CloudServer,
     cloud: Arc<Mutex<Cloud>>,
@@ -44,29 +45,29 @@ struct Cloud {
     projects: BTreeMap<String, State>,
 }
 
-/// A project, as a test sees it.
+/// A test's handle to a project.
 #[derive(Clone)]
 pub struct Project {
     cloud: Arc<Mutex<Cloud>>,
     name: String,
 }
 
-/// The id of a new group, from its name and from how many were made.
+/// Creates the id of a new group from its name and the number of groups created.
 pub type IdOf = Box<dyn Fn(&str, u32) -> String + Send>;
 
-/// What a project has, and what was asked of it.
+/// State of a project, and its recorded calls.
 pub struct State {
-    /// Its server groups: `id`, `name`, `policies`.
+    /// Server groups: `id`, `name`, `policies`.
     pub groups: Vec<Value>,
-    /// The last body of a call for a token.
+    /// Body of the last token request.
     pub identity: Value,
-    /// Calls that go wrong.
+    /// Injected faults.
     pub fails: Vec<Fault>,
-    /// How many groups a page has.
+    /// Groups per page.
     pub page: usize,
-    /// How long each answer takes.
+    /// Delay of each response.
     pub delay: Duration,
-    /// The ids of new groups.
+    /// Creates the ids of new groups.
     pub id_of: IdOf,
     /// Regions with a compute endpoint.
     pub regions: Vec<String>,
@@ -75,7 +76,7 @@ pub struct State {
     made: u32,
 }
 
-/// A kind of call that goes wrong.
+/// A fault for one kind of call.
 #[derive(Clone, Debug)]
 pub struct Fault {
     call: String,
@@ -84,7 +85,6 @@ pub struct Fault {
     times: Option<u32>,
 }
 
-/// One call.
 #[derive(Clone, Debug)]
 pub struct Call {
     /// `authenticate`, `list`, `get`, `create` or `delete`.
@@ -98,17 +98,17 @@ pub struct Call {
 }
 
 impl OpenStack {
-    /// Listens on a free port of this machine.
+    /// Listens on a free local port.
     pub fn start() -> Result<Self> {
         Self::with(|router| CloudServer::start("openstack", router))
     }
 
-    /// The same with a certificate of an authority that nobody else knows.
+    /// Same as [`Self::start`] with TLS and a newly created CA.
     pub fn start_tls() -> Result<Self> {
         Self::with(|router| CloudServer::start_tls("openstack", router))
     }
 
-    /// Without a socket: who answers, and a project of that name.
+    /// A router without a socket, and a project of that name.
     pub fn in_process(project: &str) -> (Router, Project) {
         let cloud = Cloud { url: "http://openstack".to_owned(), ..Cloud::default() };
         let cloud = Arc::new(Mutex::new(cloud));
@@ -123,12 +123,12 @@ impl OpenStack {
         Ok(Self { server, cloud })
     }
 
-    /// The certificate of its authority, as PEM.
+    /// The CA certificate, as PEM.
     pub fn certificate(&self) -> &str {
         self.server.certificate()
     }
 
-    /// A project, there from the first time that it is named.
+    /// A project, created on first use.
     pub fn project(&self, name: &str) -> Project {
         lock(&self.cloud).projects.entry(name.to_owned()).or_default();
         Project { cloud: Arc::clone(&self.cloud), name: name.to_owned() }
@@ -136,27 +136,27 @@ impl OpenStack {
 }
 
 impl Project {
-    /// Where its tokens come from.
+    /// The URL of Keystone.
     pub fn auth_url(&self) -> String {
         format!("{}/{}/identity", lock(&self.cloud).url, self.name)
     }
 
-    /// Changes what it has, or looks at it.
+    /// Reads or changes the state.
     pub fn set<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         change(lock(&self.cloud).projects.entry(self.name.clone()).or_default())
     }
 
-    /// The calls since this was asked before.
+    /// The calls since the last invocation.
     pub fn take_calls(&self) -> Vec<Call> {
         self.set(|state| std::mem::take(&mut state.calls))
     }
 
-    /// The same in a few words each.
+    /// Same as [`Self::take_calls`], as short texts.
     pub fn calls(&self) -> Vec<String> {
         self.take_calls().iter().map(Call::to_string).collect()
     }
 
-    /// The names of all groups.
+    /// Names of all groups.
     pub fn names(&self) -> Vec<String> {
         let name = |group: &Value| group["name"].as_str().unwrap_or_default().to_owned();
         self.set(|state| state.groups.iter().map(name).collect())
@@ -181,12 +181,12 @@ impl Default for State {
 }
 
 impl Fault {
-    /// Calls of that kind fail from now on.
+    /// Fails calls of that kind.
     pub fn of(call: &str, status: u16, body: &str) -> Self {
         Self { call: call.to_owned(), status, body: body.to_owned(), times: None }
     }
 
-    /// Only so many of them.
+    /// Limits the number of failures.
     pub fn times(self, times: u32) -> Self {
         Self { times: Some(times), ..self }
     }
@@ -202,7 +202,7 @@ impl fmt::Display for Call {
 }
 
 impl Call {
-    /// The form of `openstackCalls` in the measured cases, without the address.
+    /// In the form of `openstackCalls` in the measured cases, without the address.
     pub fn in_cases(&self) -> Value {
         let mut call = json!({"call": self.kind, "answered": self.answered});
         let members = [("id", json!(self.id)), ("microversion", json!(self.microversion)), ("body", self.body.clone())];
@@ -213,7 +213,7 @@ impl Call {
     }
 }
 
-/// Lets the OpenStack Worker among these documents ask a project for server groups of its pools, by their policies.
+/// Changes the OpenStack Worker in these documents to use server groups of a project, by policy for each pool.
 pub fn ask_for_groups(documents: &mut [Value], project: &Project, policies: &[(&str, &str)]) {
     for document in documents {
         if document["metadata"]["name"] == "cloudprovider" {
@@ -226,7 +226,7 @@ pub fn ask_for_groups(documents: &mut [Value], project: &Project, policies: &[(&
     }
 }
 
-/// Lets a pool of an OpenStack Worker ask for that policy.
+/// Sets the server group policy of a pool of an OpenStack Worker.
 pub fn set_policy(worker: &mut Value, name: &str, policy: &str) {
     let config = &mut pool(worker, name)["providerConfig"];
     config["apiVersion"] = json!("openstack.provider.extensions.gardener.cloud/v1alpha1");
@@ -234,7 +234,7 @@ pub fn set_policy(worker: &mut Value, name: &str, policy: &str) {
     config["serverGroup"] = json!({ "policy": policy });
 }
 
-/// The id of the group that a project makes at that place, counted from one, unless a test says otherwise.
+/// The default id of a project's n-th group, counted from one.
 #[must_use]
 pub fn made(number: u32) -> String {
     format!("00000000-0000-4000-8000-{number:012}")

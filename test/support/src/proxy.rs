@@ -1,13 +1,13 @@
-//! Between one controller and the API server: forwards each request, unless a fault is to happen there.
+//! A proxy between one controller and the API server that forwards requests or injects faults.
 //!
 //! ```text
 //!  controller ──HTTP──► proxy ──HTTPS, the controller's user──► kube-apiserver
 //!                         │
-//!                         └─ asks its faults, for each request: forward, delay, refuse, lose the answer, stop the world …
+//!                         └─ decides per request: forward, delay, deny, lose the response, stop the world …
 //! ```
 //!
-//! A controller watches the whole seed. Here it sees only one namespace: lists and watches over all of them are narrowed on
-//! the way, so that many controllers work side by side on one control plane, each killed at another moment.
+//! A controller watches the whole seed. The proxy narrows lists and watches to one namespace, so that many controllers
+//! run side by side on one control plane, each killed at another moment.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,90 +34,89 @@ use tokio::task::JoinHandle;
 
 use crate::cluster::{CONTROLLER, ControlPlane};
 
-/// The largest request that a controller makes is far below what etcd takes.
+/// Maximum request size. Requests of a controller are far smaller than etcd's limit.
 const LARGEST_REQUEST: usize = 4 << 20;
 
-/// A request as its faults see it.
+/// A request as passed to the fault function.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub method: Method,
-    /// The path to the object, with `NAMESPACE` for the name of the namespace: the same in each namespace.
+    /// The path, with `NAMESPACE` in place of the namespace's name, so that it is the same in all namespaces.
     pub path: String,
-    /// By which labels and members objects are chosen.
+    /// Label and field selectors.
     pub selectors: String,
-    /// Whether it is a watch.
     pub watches: bool,
 }
 
 impl Call {
-    /// Whether it may change something. Leases don't count: who renews them says nothing about Workers.
+    /// Whether it may change something. Lease renewals are excluded, because they are unrelated to Workers.
     pub fn writes(&self) -> bool {
         self.method != Method::GET && !self.path.starts_with("/apis/coordination.k8s.io/")
     }
 
-    /// Whether it may change an object that is there.
+    /// Whether it may change an existing object.
     pub fn changes(&self) -> bool {
         self.writes() && self.method != Method::POST
     }
 }
 
-/// What happens to a request.
+/// How to treat a request.
 #[derive(Clone, Debug)]
 pub enum Treatment {
     Forward,
-    /// Forwarded after a while.
+    /// Forward after a delay.
     Delay(Duration),
-    /// Answered here; the API server never hears of it.
+    /// Answer without forwarding.
     Refuse(Refusal),
-    /// Forwarded; the connection is cut when the answer is there.
+    /// Forward, but close the connection instead of sending the response.
     LoseAnswer,
-    /// Forwarded; the answer, a watch, is cut off after a while.
+    /// Forward, but cut off the response (a watch) after a while.
     CutOff(Duration),
-    /// Forwarded; the answer never begins, and the connection stays.
+    /// Forward, but never start the response, and keep the connection open.
     NeverAnswer,
-    /// Forwarded; half of the answer comes, or no event of a watch, and the connection stays.
+    /// Forward, but stop after half of the response (or before the first watch event), and keep the connection open.
     Stall,
-    /// Forwarded; half of the answer comes as if it were all.
+    /// Forward, but present half of the response as complete.
     Truncate,
-    /// Forwarded; this is said to be the answer.
+    /// Forward, but replace the response.
     Replace(Refusal),
-    /// Not forwarded, nor anything after it: see [`Proxy::stopped`].
+    /// Forward neither this request nor later ones, see [`Proxy::stopped`].
     StopBefore,
-    /// Forwarded, and nothing after it: see [`Proxy::stopped`].
+    /// Forward this request but no later ones, see [`Proxy::stopped`].
     StopAfter,
 }
 
-/// An answer that the API server or something before it could give.
+/// A response that the API server or an intermediary could send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Somebody else has written since.
+    /// Write conflict.
     Conflict,
     /// Too many requests; seconds to wait.
     TooMany(u32),
-    /// The API server has failed.
+    /// Internal error of the API server.
     Internal,
-    /// There is no API server, says a load balancer, and not in JSON.
+    /// A load balancer's error without JSON, because the API server is unreachable.
     Unavailable,
-    /// What was to be watched from is too old.
+    /// The resource version to watch from has expired.
     Expired,
-    /// A watch that begins and then only tells of an error with this code.
+    /// A watch that starts and only sends an error event with this code.
     WatchError(u16),
-    /// A good answer without a byte.
+    /// Success with an empty body.
     Empty,
-    /// A good answer, of somebody who does not know what was asked.
+    /// Success with an unrelated page, from an intermediary.
     Page,
-    /// A good answer, and no object: to a deletion, that it is done.
+    /// Success with a different kind of object, such as a Status for a deletion.
     OtherKind,
-    /// There is no such object.
+    /// The object does not exist.
     NotThere,
-    /// Not found, says somebody who does not know what there is.
+    /// A 404 page of an intermediary that is unrelated to the object.
     NoPage,
 }
 
-/// Decides about each request.
+/// Selects the treatment of each request.
 pub type Faults = Box<dyn FnMut(&Call) -> Treatment + Send>;
 
-/// A running proxy. Dropping it ends it and its connections.
+/// A running proxy. Dropping it closes it and its connections.
 pub struct Proxy {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -126,21 +125,21 @@ pub struct Proxy {
 
 struct Shared {
     upstream: Client,
-    /// What the controller sees; without it, everything.
+    /// The namespace that the controller sees; all if `None`.
     namespace: Option<String>,
     faults: Mutex<Faults>,
-    /// Requests that write, in the order of their arrival, since [`Proxy::take_writes`].
+    /// Write requests in order of arrival, since [`Proxy::take_writes`].
     writes: Mutex<Vec<Call>>,
     gate: watch::Sender<Gate>,
-    /// Counts how often all connections were reset.
+    /// Number of times that all connections were reset.
     resets: watch::Sender<u32>,
-    /// Requests that were forwarded and have no answer yet, watches aside.
+    /// Number of forwarded requests without a response yet, except watches.
     under_way: watch::Sender<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Gate {
-    /// How many controllers have talked through it; connections of those before are cut.
+    /// Number of controller processes so far. Connections of earlier ones are closed.
     lives: u32,
     state: GateState,
 }
@@ -159,18 +158,18 @@ impl Gate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GateState {
     Open,
-    /// One last request is at the API server.
+    /// The last forwarded request is in progress.
     Closing,
     Closed,
 }
 
 impl Proxy {
-    /// Starts one for a namespace. It forwards everything until told otherwise.
+    /// Starts a proxy for a namespace. It forwards everything until faults are set.
     pub async fn start(control_plane: &ControlPlane, namespace: &str) -> Result<Self> {
         Self::start_for(control_plane, Some(namespace.to_owned())).await
     }
 
-    /// The same for all namespaces.
+    /// Same as [`Self::start`] for all namespaces.
     pub async fn start_for_all(control_plane: &ControlPlane) -> Result<Self> {
         Self::start_for(control_plane, None).await
     }
@@ -193,52 +192,53 @@ impl Proxy {
         Ok(Self { address, shared, accepting })
     }
 
-    /// Where it listens: `http://127.0.0.1:<port>`.
+    /// The URL: `http://127.0.0.1:<port>`.
     pub fn server(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// With what the controller that is started now has to say who it is.
+    /// The token that the current controller process must send.
     pub fn token(&self) -> String {
         self.shared.gate.borrow().token()
     }
 
-    /// From now on these happen.
+    /// Sets the function that selects treatments.
     pub fn set_faults(&self, faults: impl FnMut(&Call) -> Treatment + Send + 'static) {
         *lock(&self.shared.faults) = Box::new(faults);
     }
 
-    /// From now on everything is forwarded.
+    /// Forwards everything from now on.
     pub fn clear_faults(&self) {
         self.set_faults(|_| Treatment::Forward);
     }
 
-    /// The requests that write which have arrived since the last call of this.
+    /// The write requests since the last call.
     pub fn take_writes(&self) -> Vec<Call> {
         std::mem::take(&mut *lock(&self.shared.writes))
     }
 
-    /// Waits until a fault has stopped the world: everything that the controller sends from now on is held, and what it sent
-    /// before is answered by the API server. Only [`Proxy::resume`] goes on.
+    /// Waits until a fault has stopped the world: further requests are held, and earlier ones have been answered by the
+    /// API server.
+    /// [`Proxy::resume`] ends this state.
     pub async fn stopped(&self) {
         let mut gate = self.shared.gate.subscribe();
         let mut under_way = self.shared.under_way.subscribe();
-        // The senders live as long as we do.
+        // The senders live as long as the proxy.
         let _ = gate.wait_for(|gate| gate.state == GateState::Closed).await;
         let _ = under_way.wait_for(|count| *count == 0).await;
     }
 
-    /// Whether the world stops or has stopped.
+    /// Whether the world is stopping or stopped.
     pub fn stops(&self) -> bool {
         self.shared.gate.borrow().state != GateState::Open
     }
 
-    /// Resets all connections, as a network does that has lost its state. New ones are as good as before.
+    /// Resets all connections, as a network that lost its state. New connections work.
     pub fn reset_connections(&self) {
         self.shared.resets.send_modify(|resets| *resets += 1);
     }
 
-    /// Cuts all connections, those that are held too, and forwards again.
+    /// Closes all connections, including held ones, and forwards again.
     pub fn resume(&self) {
         self.shared.gate.send_modify(|gate| *gate = Gate { lives: gate.lives + 1, state: GateState::Open });
     }
@@ -257,7 +257,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// One connection: until the controller ends it, a fault does, or the controller's life is over.
+/// Serves a connection until the controller, a fault, or the end of the controller's life closes it.
 async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let mut gate = shared.gate.subscribe();
     let life = gate.borrow_and_update().lives;
@@ -265,7 +265,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let cut = Arc::new(Notify::new());
     let router = Router::new().fallback(handle).with_state(Connection { shared, cut: Arc::clone(&cut) });
     let _ = stream.set_nodelay(true);
-    // Whatever cuts a connection resets it: an end in good order is less of a fault.
+    // Closed connections are reset, because an orderly close is a lesser fault.
     let _ = stream.set_zero_linger();
     let server = auto::Builder::new(TokioExecutor::new());
     let serving = server.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
@@ -284,7 +284,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// Ends the connection without an answer.
+    /// Closes the connection without a response.
     async fn cut(&self) -> ! {
         self.cut.notify_one();
         future::pending().await
@@ -331,26 +331,26 @@ fn answered(answer: Result<Response>) -> Response {
     answer.unwrap_or_else(Refusal::of_error)
 }
 
-/// An answer and the first half of its body.
+/// A response and the first half of its body.
 async fn halved(answer: Result<Response>) -> Result<(Response, Bytes)> {
     let (parts, body) = answer?.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await?;
     Ok((Response::from_parts(parts, Body::empty()), body.slice(..body.len() / 2)))
 }
 
-/// The answer, of which this comes and then nothing.
+/// A response that stalls after this piece.
 fn begun(answer: Response, piece: Bytes) -> Response {
     let pieces = stream::once(future::ready(Ok::<_, axum::Error>(piece))).chain(stream::pending());
     answer.map(|_| Body::from_stream(pieces))
 }
 
-/// Never goes on.
+/// Never returns.
 async fn held(under_way: UnderWay) -> ! {
     drop(under_way);
     future::pending().await
 }
 
-/// The answer, whose end is that of the connection.
+/// A response that ends with the connection after a while.
 fn cut_off(answer: Response, after: Duration) -> Response {
     let (parts, body) = answer.into_parts();
     let ended = Box::pin(tokio::time::sleep(after));
@@ -376,8 +376,8 @@ impl Shared {
         }
     }
 
-    /// Asks the faults. While the gate is not open, everything is held. So is for ever what a dead controller has left in a
-    /// connection that is accepted only now: nobody must take it for a request of the new one.
+    /// Selects the treatment. Holds all requests unless the gate is open. Also holds requests of an earlier controller
+    /// process whose connection is accepted late, because they must not be attributed to the new process.
     fn treat(shared: &Arc<Self>, parts: &Parts, call: &Call) -> (Treatment, UnderWay) {
         let under_way = UnderWay::new(shared, call);
         let mut treatment = Treatment::StopBefore;
@@ -399,7 +399,7 @@ impl Shared {
         (treatment, under_way)
     }
 
-    /// Sends a request on. It arrives even if the controller ends meanwhile, as it would from the network's buffers.
+    /// Forwards a request. It arrives even if the controller ends meanwhile, as it would from network buffers.
     async fn forward(
         shared: &Arc<Self>,
         request: Request<Bytes>,
@@ -422,7 +422,7 @@ impl Shared {
         answer.await?
     }
 
-    /// The whole answer of the API server.
+    /// The complete response of the API server.
     async fn answer(&self, request: Request<kube::client::Body>) -> Result<Response> {
         let (mut parts, body) = self.upstream.send(request).await?.into_parts();
         without_hop_headers(&mut parts.headers);
@@ -430,7 +430,7 @@ impl Shared {
         Ok(Response::from_parts(parts, Body::from(bytes)))
     }
 
-    /// The request as it is sent on: by the controller's user, and about one namespace.
+    /// The request as forwarded: as the controller's user, narrowed to one namespace.
     fn narrowed(&self, request: Request<Bytes>) -> Result<Request<kube::client::Body>> {
         let (mut parts, body) = request.into_parts();
         if parts.method == Method::GET
@@ -443,13 +443,13 @@ impl Shared {
     }
 }
 
-/// What is read of an object that is to be created.
+/// The fields read from an object to be created.
 #[derive(Deserialize)]
 struct Created {
     metadata: ObjectMeta,
 }
 
-/// A request between its arrival and the API server's answer. Watches don't count.
+/// Counts a request from its arrival to the API server's response. Excludes watches.
 struct UnderWay(Option<Arc<Shared>>);
 
 impl UnderWay {
@@ -470,7 +470,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// Those that hold only between two neighbours: each side makes its own.
+/// Removes hop-by-hop headers, which each side sets on its own.
 fn without_hop_headers(headers: &mut HeaderMap) {
     let own =
         [header::HOST, header::AUTHORIZATION, header::CONNECTION, header::CONTENT_LENGTH, header::TRANSFER_ENCODING];
@@ -479,8 +479,8 @@ fn without_hop_headers(headers: &mut HeaderMap) {
     }
 }
 
-/// A list or watch of all namespaces becomes one of this namespace; of kinds without namespaces, one of the object that is
-/// named like it.
+/// Narrows a list or watch of all namespaces to this namespace. For cluster-scoped kinds, narrows it to the object
+/// named like the namespace.
 fn narrowed(uri: &Uri, namespace: &str) -> Result<Uri> {
     let segments: Vec<&str> = uri.path().trim_matches('/').split('/').collect();
     let (base, plural) = match segments.as_slice() {
@@ -534,13 +534,13 @@ impl Refusal {
         answer
     }
 
-    /// What a load balancer answers when it does not reach the API server.
+    /// A load balancer's response when it cannot reach the API server.
     fn of_error(_: anyhow::Error) -> Response {
         Self::Unavailable.answer()
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing is left half done while one is held.
+    // A panic leaves no partial state, so ignore poisoning.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! One shoot in a namespace of its own: what gardenlet puts there, and what a test asks about it.
+//! One shoot in its own namespace: gardenlet's objects, and queries for tests.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,31 +13,31 @@ use tokio::sync::Mutex;
 
 use super::cluster::{ADMIN, ControlPlane, FAKER, Faker, eventually};
 
-/// Long enough for a busy machine; what is waited for takes a second or a few.
+/// Time limit for steps that take a few seconds, sufficient for a busy machine.
 pub const SOON: Duration = Duration::from_secs(60);
 
 const TEMPLATE: &str = include_str!("shoot.yaml");
 const MACHINES: &str = "machine.sapcloud.io/v1alpha1";
 
-/// A kind of object that tests ask about.
+/// Kinds of objects in a shoot namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Cluster,
-    /// Of Kubernetes: the one of machine-controller-manager.
+    /// The Deployment of machine-controller-manager.
     Deployment,
     Event,
     MachineClass,
     MachineDeployment,
     MachineSet,
     Machine,
-    /// Only those with user data for a class.
+    /// Only Secrets with user data for a class.
     ClassSecret,
     Secret,
     Worker,
 }
 
 impl Kind {
-    /// Everything that the extension and machine-controller-manager make for a Worker.
+    /// Kinds that the extension and machine-controller-manager create for a Worker.
     pub const OF_MACHINES: [Self; 5] =
         [Self::MachineDeployment, Self::MachineSet, Self::Machine, Self::MachineClass, Self::ClassSecret];
 
@@ -62,7 +62,7 @@ fn resource(group_version: &str, kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
 }
 
-/// The documents of a shoot before they are created.
+/// The documents of a shoot before creation.
 pub struct Documents(Vec<Value>);
 
 impl Documents {
@@ -70,7 +70,6 @@ impl Documents {
         Ok(Self(gardener_extension_worker::api::gotext::yaml::documents(text)?))
     }
 
-    /// All of them.
     pub fn all(&mut self) -> &mut [Value] {
         &mut self.0
     }
@@ -81,7 +80,7 @@ impl Documents {
         found.unwrap_or_else(|| panic!("the shoot has no {kind}"))
     }
 
-    /// Takes the first document of a kind out, for somebody else to create it.
+    /// Removes and returns the first document of a kind, for another component to create.
     pub fn take(&mut self, kind: &str) -> Value {
         let taken = self.of_kind(kind).clone();
         self.0.retain(|document| *document != taken);
@@ -89,54 +88,52 @@ impl Documents {
     }
 }
 
-/// The pool of that name.
 pub fn pool<'a>(worker: &'a mut Value, name: &str) -> &'a mut Value {
     let pools = worker["spec"]["pools"].as_array_mut().into_iter().flatten();
     pools.into_iter().find(|pool| pool["name"] == name).unwrap_or_else(|| panic!("no pool {name}"))
 }
 
-/// Moves a pool to an image as gardenlet does: the machines' configuration gets a new name too, and that rolls them.
+/// Changes a pool's image as gardenlet does: it also renames the node agent Secret, which rolls the nodes.
 pub fn set_image(worker: &mut Value, name: &str, version: &str) {
     let pool = pool(worker, name);
     pool["machineImage"]["version"] = json!(version);
     pool["nodeAgentSecretName"] = json!(format!("gardener-node-agent-{name}-for-{version}"));
 }
 
-/// A shoot of a test.
 pub struct Shoot {
     pub client: Client,
     pub namespace: String,
-    /// Version of the Worker with the last request, if that was not answered with a beginning yet.
+    /// Resource version of the Worker with the last operation annotation, until the controller starts the operation.
     requested: Mutex<Option<String>>,
 }
 
 impl Shoot {
-    /// Makes the namespace, and nothing in it yet.
+    /// Creates an empty namespace.
     pub async fn new(control_plane: &ControlPlane, prefix: &str) -> Result<Self> {
         let namespace = control_plane.namespace(prefix).await?;
         Ok(Self { client: control_plane.client(ADMIN).await?, namespace, requested: Mutex::default() })
     }
 
-    /// Creates what is in shoot.yaml after `change`; the Worker last, as gardenlet does.
+    /// Creates the objects of shoot.yaml after `change`. The Worker is last, as with gardenlet.
     pub async fn create(&self, change: impl FnOnce(&mut Documents)) -> Result<()> {
         let mut documents = Documents::of(&TEMPLATE.replace("NAMESPACE", &self.namespace))?;
         change(&mut documents);
         self.create_all(documents).await
     }
 
-    /// Creates what is in the example of another cloud instead, with a Worker of the same name.
+    /// Creates the objects of another cloud's example instead, with a Worker of the same name.
     pub async fn create_example(&self, cloud: &str) -> Result<()> {
         self.create_example_with(cloud, |_| {}).await
     }
 
-    /// The same after `change`.
+    /// Same as [`Self::create_example`], after `change`.
     pub async fn create_example_with(&self, cloud: &str, change: impl FnOnce(&mut Documents)) -> Result<()> {
         let mut documents = self.example(cloud)?;
         change(&mut documents);
         self.create_all(documents).await
     }
 
-    /// Creates all of the example but its Worker and its Cluster, and returns these two, for somebody else to create them.
+    /// Creates the example without Worker and Cluster, and returns these for another component to create.
     pub async fn create_example_without_worker(&self, cloud: &str) -> Result<[Value; 2]> {
         let mut documents = self.example(cloud)?;
         let kept = ["Worker", "Cluster"].map(|kind| documents.of_kind(kind).clone());
@@ -145,7 +142,7 @@ impl Shoot {
         Ok(kept)
     }
 
-    /// The documents of an example, in this namespace.
+    /// The documents of an example, moved to this namespace.
     fn example(&self, cloud: &str) -> Result<Documents> {
         let file = crate::repository().join(format!("example/{cloud}.yaml"));
         let mut documents = Documents::of(&std::fs::read_to_string(file)?)?;
@@ -179,7 +176,7 @@ impl Shoot {
         Ok(())
     }
 
-    /// A stand-in for machine-controller-manager in this namespace. A deployment is healthy after so long.
+    /// Starts a fake machine-controller-manager in this namespace. Deployments become healthy after this time.
     pub async fn fake_machines(&self, control_plane: &ControlPlane, after: Duration) -> Result<Faker> {
         Ok(Faker::start(control_plane.client(FAKER).await?, Some(&self.namespace), after))
     }
@@ -201,7 +198,7 @@ impl Shoot {
         objects.items.into_iter().map(|object| Ok(serde_json::to_value(object)?)).collect()
     }
 
-    /// The names of all objects of a kind, without the namespace that each begins with.
+    /// Names of all objects of a kind, without the namespace prefix.
     pub async fn names(&self, kind: Kind) -> Result<BTreeSet<String>> {
         let prefix = format!("{}-", self.namespace);
         let short = |object: &Value| {
@@ -211,32 +208,31 @@ impl Shoot {
         Ok(self.list(kind).await?.iter().map(short).collect())
     }
 
-    /// Names of objects of a kind that belong to a pool, by their names.
+    /// Names of a pool's objects of a kind.
     pub async fn names_of_pool(&self, kind: Kind, pool: &str) -> Result<BTreeSet<String>> {
         let mut names = self.names(kind).await?;
         names.retain(|name| name.starts_with(&format!("{pool}-")));
         Ok(names)
     }
 
-    /// UID and resource version of each object of a kind, by name: equal means that nobody has touched it.
+    /// Name, UID and resource version of all objects of a kind. Equal versions mean that no object was changed.
     pub async fn versions(&self, kind: Kind) -> Result<BTreeSet<[String; 3]>> {
         let objects = self.list(kind).await?;
         let text = |object: &Value, member: &str| object["metadata"][member].as_str().unwrap_or_default().to_owned();
         Ok(objects.iter().map(|object| ["name", "uid", "resourceVersion"].map(|member| text(object, member))).collect())
     }
 
-    /// One object, `None` if it does not exist.
     pub async fn get(&self, kind: Kind, name: &str) -> Result<Option<Value>> {
         let object = self.api(kind).get_opt(name).await.with_context(|| format!("reading {kind:?} {name}"))?;
         Ok(object.map(serde_json::to_value).transpose()?)
     }
 
-    /// The Worker as it is now.
+    /// The current Worker.
     pub async fn worker(&self) -> Result<Value> {
         self.get(Kind::Worker, "fleet").await?.context("the Worker is gone")
     }
 
-    /// Ready nodes whose machines are of this namespace.
+    /// Ready nodes of this namespace's machines.
     pub async fn ready_nodes(&self) -> Result<BTreeSet<String>> {
         let api: Api<k8s_openapi::api::core::v1::Node> = Api::all(self.client.clone());
         let mut nodes = api.list(&ListParams::default()).await?.items;
@@ -250,7 +246,7 @@ impl Shoot {
         Ok(nodes.iter().map(|node| node.name_any()).collect())
     }
 
-    /// Changes the Worker as gardenlet does: with the request to reconcile it.
+    /// Changes the Worker as gardenlet does, with the operation annotation.
     pub async fn change_worker(&self, change: impl Fn(&mut Value)) -> Result<()> {
         let now = Timestamp::now().to_string();
         self.ask(|worker| {
@@ -260,7 +256,7 @@ impl Shoot {
         .await
     }
 
-    /// Asks for a reconcile as people do, without a time.
+    /// Requests a reconcile as users do, without a timestamp.
     pub async fn annotate_worker(&self) -> Result<()> {
         self.ask(|worker| {
             let annotations = worker["metadata"]["annotations"].as_object_mut();
@@ -279,7 +275,7 @@ impl Shoot {
         Ok(())
     }
 
-    /// Changes an object, again if somebody else has done so meanwhile. Returns its version.
+    /// Changes an object and retries on conflicts. Returns its resource version.
     pub async fn change(&self, kind: Kind, name: &str, change: impl Fn(&mut Value)) -> Result<String> {
         let api = self.api(kind);
         loop {
@@ -295,12 +291,12 @@ impl Shoot {
         }
     }
 
-    /// Waits until gardenlet would take the Worker for ready. Returns it.
+    /// Waits until gardenlet would consider the Worker ready, and returns it.
     pub async fn succeeded(&self) -> Result<Value> {
         self.ends("Succeeded", |_| Ok(())).await
     }
 
-    /// Waits until the Worker is in Error and `check` finds what it looks for. Returns it.
+    /// Waits until the Worker is in Error and `check` succeeds, and returns it.
     pub async fn fails(&self, check: impl Fn(&Value) -> Result<()>) -> Result<Value> {
         self.ends("Error", check).await
     }
@@ -332,8 +328,8 @@ impl Shoot {
         .await
     }
 
-    /// Waits until the last request was taken off, and begun or answered: the end of the operation before must not be taken for
-    /// that of this one.
+    /// Waits until the last operation annotation was removed and the operation started, so that the result of an
+    /// earlier operation is not mistaken for this one's.
     async fn begins(&self) -> Result<()> {
         let mut requested = self.requested.lock().await;
         let Some(version) = requested.as_deref() else { return Ok(()) };
@@ -359,7 +355,7 @@ impl Shoot {
         Ok(())
     }
 
-    /// Waits until the Worker and all that was made for it are gone.
+    /// Waits until the Worker and all of its objects are deleted.
     pub async fn gone(&self) -> Result<()> {
         eventually(SOON, &format!("the Worker in {} is gone", self.namespace), async || {
             if let Some(worker) = self.get(Kind::Worker, "fleet").await? {
@@ -376,7 +372,7 @@ impl Shoot {
     }
 }
 
-/// Whether a text, e.g. of an error, holds all of these.
+/// Whether a text contains all of these words.
 pub fn ensure_says(text: &Value, words: &[&str]) -> Result<()> {
     let text = text.as_str().unwrap_or_default();
     for word in words {

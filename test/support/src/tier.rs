@@ -1,4 +1,4 @@
-//! Which tests of a target run: those for each change, or those that take too long for it.
+//! Selects the tests of a target: those for each change, or those that take longer.
 
 use std::process::ExitCode;
 
@@ -7,19 +7,19 @@ use std::process::ExitCode;
 pub enum Tier {
     /// `cargo test`: for each change.
     Default,
-    /// `cargo test -- --ignored`: the rest, each night.
+    /// `cargo test -- --ignored`: the rest, every night.
     Deep,
 }
 
 impl Tier {
-    /// The tier that the arguments of a target without a test harness select, with the harness's own flag.
+    /// The tier for a target without a test harness, selected by the harness's own flag.
     #[must_use]
     pub fn of_arguments() -> Self {
         if std::env::args().any(|argument| argument == "--ignored") { Self::Deep } else { Self::Default }
     }
 }
 
-/// Ends a target that has no deep tests where only those are selected.
+/// Ends a target without deep tests if only those are selected.
 #[must_use]
 pub fn without_deep_tests() -> Option<ExitCode> {
     (Tier::of_arguments() == Tier::Deep).then_some(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! The webhooks under test: the binary that cargo built, serving them for the API server of the tests.
+//! Runs the webhooks under test for the tests' API server.
 
 use std::time::Duration;
 
@@ -7,19 +7,18 @@ use anyhow::{Context as _, Result, ensure};
 use crate::cluster::{CONTROLLER, ControlPlane, Process, Program, eventually, free_ports};
 use crate::{http, program};
 
-/// Its Secret is here.
+/// The namespace of its Secret.
 pub const NAMESPACE: &str = "default";
 
-/// A running program.
+/// A running webhook process.
 pub struct Webhooks {
-    /// Port of the webhooks.
     pub port: u16,
     health: u16,
     process: Process,
 }
 
 impl Webhooks {
-    /// Starts one more, with more arguments.
+    /// Starts a process with further arguments.
     pub async fn start(
         control_plane: &ControlPlane,
         name: &str,
@@ -28,7 +27,7 @@ impl Webhooks {
         Self::start_as(control_plane, CONTROLLER, name, arguments).await
     }
 
-    /// Starts one that acts as another user.
+    /// Starts a process that acts as another user.
     pub async fn start_as(
         control_plane: &ControlPlane,
         user: &str,
@@ -38,7 +37,7 @@ impl Webhooks {
         Self::start_command(control_plane, "admission", user, name, arguments).await
     }
 
-    /// Starts another command that has webhooks.
+    /// Starts another command with webhooks.
     pub async fn start_command(
         control_plane: &ControlPlane,
         command: &str,
@@ -61,7 +60,7 @@ impl Webhooks {
         Ok(Self { port, health, process })
     }
 
-    /// Waits until it says that it is ready.
+    /// Waits until it is ready.
     pub async fn ready(&self) -> Result<()> {
         eventually(Duration::from_secs(60), "the webhooks are ready", async || {
             self.process.ensure_running()?;
@@ -72,22 +71,20 @@ impl Webhooks {
         .await
     }
 
-    /// What it answers an operator.
+    /// Returns status and body of its health and metrics endpoint.
     pub async fn get(&self, path: &str) -> Result<(u16, String)> {
         http::get(self.health, path).await
     }
 
-    /// Everything it has logged.
     pub fn log(&self) -> Result<String> {
         std::fs::read_to_string(self.process.log()).context("reading its log")
     }
 
-    /// Its process.
     pub fn process(&self) -> &Process {
         &self.process
     }
 
-    /// Asks it to end.
+    /// Terminates it.
     pub async fn stop(self) -> Result<()> {
         self.process.stop(Duration::from_secs(15)).await
     }

@@ -1,4 +1,4 @@
-//! Findings as workflow commands of GitHub Actions: each stands at its line of a pull request.
+//! Findings as GitHub Actions workflow commands, which annotate lines of a pull request.
 
 use super::{Linted, documentation};
 use crate::offer::lint::{Finding, Severity};
@@ -26,7 +26,7 @@ fn data(text: &str) -> String {
     broken_anywhere(&text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")).into_owned()
 }
 
-/// The value of a property.
+/// Escapes a property value.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

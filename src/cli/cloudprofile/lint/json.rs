@@ -6,7 +6,7 @@ use super::{Linted, documentation};
 use crate::cli::evidence::Evidence;
 use crate::cli::terminal;
 
-/// Name and version of the schema. A new member does not change it; another meaning does.
+/// Schema name and version. Adding a member keeps the version; changing a member's meaning raises it.
 const SCHEMA: &str = "cloudprofile-lint/v1";
 
 pub(super) fn text(linted: &[Linted], evidence: &Evidence) -> anyhow::Result<String> {

@@ -1,4 +1,4 @@
-//! Findings as JUnit results: a suite for each profile, a failed test for each finding, one that passes where there is none.
+//! Findings as JUnit results: one suite per profile, one failed test per finding, one passing test if there are none.
 
 use super::{Linted, documentation};
 use crate::api::bounded_text::escaped;
@@ -36,7 +36,7 @@ fn case(linted: &Linted, finding: &Finding) -> String {
     )
 }
 
-/// Text that is only text in XML, which has no way to write most control characters.
+/// Escapes an XML attribute. XML cannot represent most control characters.
 fn attribute(text: &str) -> String {
     let text = escaped(text);
     let text = text

@@ -1,10 +1,10 @@
-//! Findings in SARIF, which code scanning reads.
+//! Findings as SARIF for code scanning.
 
 use super::{Linted, documentation};
 use crate::cli::sarif::{self, SarifResult, SarifRule};
 use crate::offer::lint::{Finding, Rule};
 
-/// `docs_url` is where `docs/cloudprofiles.md` is published.
+/// `docs_url` is the published address of `docs/cloudprofiles.md`.
 pub(super) fn text(linted: &[Linted], docs_url: Option<&str>) -> anyhow::Result<String> {
     let rule = |rule: &Rule| SarifRule {
         id: rule.id(),

@@ -1,4 +1,4 @@
-//! Findings for a terminal: the worst first, with the place, the reason and what would help.
+//! Findings for a terminal: the most severe first, with location, reason and remedy.
 
 use anstyle::Style;
 
@@ -9,9 +9,9 @@ use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
 use crate::offer::lint::{Finding, Severity, Size};
 
 const INDENT: usize = 2;
-/// At most this many fields are named where many have the same finding.
+/// Maximum number of fields listed for one repeated finding.
 const NAMED: usize = 3;
-/// Findings that a person sees first.
+/// Maximum number of findings printed without `--all`.
 const SHOWN: usize = 10;
 
 pub(super) fn text(linted: &[Linted], evidence: &Evidence, all: bool, width: usize) -> String {
@@ -43,7 +43,7 @@ fn section(linted: &Linted, all: bool, width: usize) -> String {
     text
 }
 
-/// Findings that say the same of different fields, together.
+/// Groups findings that share rule and reason.
 fn folded(findings: &[Finding], all: bool) -> Vec<Vec<&Finding>> {
     let mut folded: Vec<Vec<&Finding>> = Vec::new();
     for finding in findings {
@@ -61,7 +61,7 @@ fn folded(findings: &[Finding], all: bool) -> Vec<Vec<&Finding>> {
 fn finding_text(linted: &Linted, same: &[&Finding], width: usize) -> String {
     let Some(first) = same.first() else { return String::new() };
     let style = style(first.severity);
-    // What has no name is named by its path, which a finding of its own has in the next line.
+    // Nameless subjects are identified by their path. A single finding prints its path on the next line anyway.
     let subject = |finding: &&Finding| match finding.subject.as_str() {
         "" if same.len() > 1 => finding.path.clone(),
         subject => subject.to_owned(),

@@ -1,4 +1,4 @@
-//! The matrix for spreadsheets: one line for each machine type, image version and part of the regions.
+//! The matrix as CSV: one line per machine type, image version and group of regions.
 
 use crate::offer::matrix::{Choice, Image, Matrix};
 use crate::process::workflow_commands::broken;

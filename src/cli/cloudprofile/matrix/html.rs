@@ -1,4 +1,4 @@
-//! The matrix as one page for a browser.
+//! The matrix as one HTML page.
 
 use crate::cli::page::Page;
 use crate::offer::matrix::Matrix;

@@ -1,4 +1,4 @@
-//! The matrix for a terminal: a section for each group of machine types, or, asked the other way round, for each flavor.
+//! The matrix for a terminal: one section per machine type group, or per flavor in the reverse view.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -14,9 +14,9 @@ use crate::offer::selection::Selection;
 use crate::provider::explanation::capabilities_text;
 
 const INDENT: usize = 2;
-/// At most this many machine types of a group are named; JSON has all.
+/// Maximum number of machine types listed per group; JSON lists all.
 const NAMED: usize = 6;
-/// Rows of problems that a person sees first.
+/// Maximum number of problem rows printed.
 const MOST_PROBLEMS: usize = 10;
 
 pub(super) fn text(matrix: &Matrix<'_>, selection: &Selection, width: usize) -> String {
@@ -34,7 +34,7 @@ pub(super) fn text(matrix: &Matrix<'_>, selection: &Selection, width: usize) -> 
     }
 }
 
-/// Combinations of an image that have no image for the same reason.
+/// Combinations for which an image has no match, for the same reason.
 struct Problem<'a> {
     image: &'a str,
     reason: String,
@@ -42,7 +42,7 @@ struct Problem<'a> {
     machine_types: BTreeSet<&'a str>,
 }
 
-/// What Gardener admits and what gets no image, by its reason: those that concern most machine types first.
+/// Combinations that Gardener admits although no image matches, grouped by reason, most machine types first.
 fn problems(matrix: &Matrix<'_>, width: usize) -> String {
     let mut problems: Vec<Problem<'_>> = Vec::new();
     let mut total = 0;
@@ -136,7 +136,7 @@ fn heading(group: &Group<'_>, width: usize) -> String {
     text
 }
 
-/// What images are compared with.
+/// The capabilities that images are compared with.
 fn abilities(group: &Group<'_>) -> String {
     match capabilities_text(&group.capabilities) {
         nothing if nothing.is_empty() => {
@@ -178,7 +178,8 @@ fn answer(matrix: &Matrix<'_>, image: &Image<'_>, choice: &Choice<'_>) -> String
     if choice.regions.is_empty() { text } else { format!("{text} [{}]", choice.regions.join(", ")) }
 }
 
-/// The image of a flavor in one region, or in the first of several, with how many have the same or another one.
+/// The image reference of a flavor in one region. For several regions, the first one, with a count of equal and
+/// different ones.
 pub(super) fn reference_in(flavor: &Flavor<'_>, regions: &[&str]) -> String {
     let named: Vec<_> = regions.iter().filter_map(|region| Some((region, flavor.regions.get(region)?))).collect();
     let Some((region, name)) = named.first() else {
@@ -201,7 +202,7 @@ pub(super) fn reference_in(flavor: &Flavor<'_>, regions: &[&str]) -> String {
     format!("{} {}{places}", name.member, name.value)
 }
 
-/// Why there is no image: the flavor that misses least, or those that tie.
+/// Why no image matches: the flavor with the fewest mismatches, or several in case of a tie.
 pub(super) fn reason(matrix: &Matrix<'_>, image: &Image<'_>, choice: &Choice<'_>) -> String {
     let verdicts = matrix.decisions.get(choice.decision).map(|decision| decision.verdicts.as_slice());
     let verdicts = || choice.candidates.iter().zip(verdicts.unwrap_or_default());

@@ -1,12 +1,11 @@
-//! What was asked of the scale sets, in order. Polls of operations and the read that ends one do not count: an SDK does
-//! them by itself.
+//! Records calls for scale sets, in order. Omits polls of operations and the read that completes a PUT, because an SDK
+//! makes them on its own.
 
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-/// What a call does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     List,
@@ -15,21 +14,20 @@ pub enum Verb {
     Delete,
 }
 
-/// One call.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub verb: Verb,
     pub resource_group: String,
-    /// Empty for a list; for a PUT the name that the scale set got, see [`super::Naming`].
+    /// Empty for a list. For a PUT, the name that the scale set got, see [`super::Naming`].
     pub name: String,
     /// Without `api-version`.
     pub query: BTreeMap<String, String>,
-    /// Null but for a PUT.
+    /// Null except for a PUT.
     pub body: Value,
 }
 
 impl Call {
-    /// The form of `azureCalls` in recorded flows: `["Get", group, name, "expand=userData"]`.
+    /// In the form of `azureCalls` in recorded flows: `["Get", group, name, "expand=userData"]`.
     pub fn in_flows(&self) -> Value {
         let query = || self.query.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&");
         let query = || query().trim_start_matches('$').to_owned();
@@ -41,7 +39,7 @@ impl Call {
         }
     }
 
-    /// The form of `azureCalls` in the parity cases: `{"call": "get", "name": …, "resourceGroup": …}`.
+    /// In the form of `azureCalls` in the parity cases: `{"call": "get", "name": …, "resourceGroup": …}`.
     pub fn in_cases(&self) -> Value {
         let mut call = match self.verb {
             Verb::List => return json!({"call": "list", "resourceGroup": self.resource_group}),

@@ -1,11 +1,11 @@
-//! Answers that go wrong on request.
+//! Faults that tests inject into responses.
 
 use serde_json::json;
 
 use super::calls::Verb;
 use super::server::Answer;
 
-/// What goes wrong, with which calls, how often.
+/// A fault: which calls it affects, what happens, and how often.
 #[derive(Clone, Debug)]
 pub struct Fault {
     verb: Verb,
@@ -20,7 +20,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The next call of that kind fails with 500.
+    /// Fails the next call of that kind with status 500.
     pub fn on(verb: Verb) -> Self {
         Self {
             verb,
@@ -35,7 +35,7 @@ impl Fault {
         }
     }
 
-    /// A failure of the parity cases: calls fail with this text for ever; `NotFound` is a 404.
+    /// A fault as in the parity cases: all calls fail with this text. `NotFound` is a 404.
     pub fn as_in_cases(verb: Verb, text: &str) -> Self {
         let fault = Self::on(verb).always();
         match text.split_once(": ") {
@@ -59,7 +59,7 @@ impl Fault {
         Self { code: code.to_owned(), message: message.to_owned(), ..self }
     }
 
-    /// Not Azure answers, but something in between, with a text of its own.
+    /// The response comes from a proxy in front of Azure, with a text of its own.
     pub fn by_a_proxy(self) -> Self {
         Self { is_by_a_proxy: true, ..self }
     }
@@ -69,7 +69,7 @@ impl Fault {
         Self { retry_after: Some(seconds), ..self }
     }
 
-    /// Only calls for this scale set.
+    /// Limits the fault to one scale set.
     pub fn of(self, name: &str) -> Self {
         Self { name: Some(name.to_owned()), ..self }
     }
@@ -82,7 +82,7 @@ impl Fault {
         Self { left: None, ..self }
     }
 
-    /// The call is done, and the connection breaks before anybody hears of it.
+    /// The call takes effect, but the connection breaks before the response.
     pub fn answer_lost(self) -> Self {
         Self { after_the_call: true, ..self }
     }
@@ -106,7 +106,7 @@ impl Fault {
     }
 }
 
-/// The first fault that is due, counted down.
+/// Finds the first matching fault and decrements its counter.
 pub(super) fn next(faults: &mut Vec<Fault>, verb: Verb, name: &str) -> Option<Fault> {
     let fits = |fault: &&mut Fault| {
         fault.verb == verb && fault.name.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(name))

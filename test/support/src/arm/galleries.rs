@@ -1,7 +1,8 @@
-//! Community galleries and shared galleries of a region: images and their versions, one to a page.
+//! Community and shared galleries of a region: images and their versions, one per page.
 //!
-//! `GET …/locations/{location}/communityGalleries/{name}/images[/{image}/versions]`, and the same below `sharedGalleries`. A resource
-//! is `{name, location, identifier: {uniqueId}, properties}`. What is not there is a 404 `ResourceNotFound`.
+//! `GET …/locations/{location}/communityGalleries/{name}/images[/{image}/versions]`, and the same below
+//! `sharedGalleries`. A resource is `{name, location, identifier: {uniqueId}, properties}`. A missing one is a 404
+//! `ResourceNotFound`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::server::{Answer, Asked};
 
-/// A gallery as a test makes it.
+/// A gallery that a test creates.
 #[derive(Clone, Debug)]
 pub struct Gallery {
     /// The region, `communityGalleries` or `sharedGalleries`, and the name.
@@ -18,12 +19,12 @@ pub struct Gallery {
 }
 
 impl Gallery {
-    /// Without images.
+    /// An empty gallery.
     pub fn new(location: &str, kind: &str, name: &str) -> Self {
         Self { place: [location, kind, name].map(str::to_owned), images: BTreeMap::new() }
     }
 
-    /// With an image of these properties, and versions with theirs.
+    /// Adds an image and its versions, with their properties.
     pub fn with_image(mut self, name: &str, properties: Value, versions: &[(&str, Value)]) -> Self {
         let versions = versions.iter().map(|(version, properties)| ((*version).to_owned(), properties.clone()));
         self.images.insert(name.to_owned(), (properties, versions.collect()));
@@ -39,7 +40,7 @@ impl Gallery {
         })
     }
 
-    /// What is listed below the gallery at a path.
+    /// The items at a path below the gallery.
     fn list(&self, path: &[&str]) -> Option<Vec<Value>> {
         match path {
             ["images"] => {
@@ -58,7 +59,7 @@ impl Gallery {
     }
 }
 
-/// Answers a call below `…/locations/`; nothing if it is none for galleries.
+/// Answers a call below `…/locations/` if it is for a gallery.
 pub(super) fn answer(galleries: &[Gallery], asked: &Asked, path: &[&str]) -> Answer {
     let not_found = || Answer::error(404, "ResourceNotFound", "The gallery or its image was not found.");
     let [location, kind, name, rest @ ..] = path else { return not_found() };

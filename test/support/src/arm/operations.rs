@@ -1,4 +1,4 @@
-//! Long-running operations: what a PUT or DELETE goes on with after its answer.
+//! Long-running operations of a PUT or DELETE.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use serde_json::{Value, json};
 
 use super::server::Answer;
 
-/// How long operations take. Counted in polls, so that no test depends on a clock.
+/// Duration of operations, counted in polls so that no test depends on a clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Operations {
-    /// Done with the answer.
+    /// Complete with the response.
     #[default]
     AtOnce,
-    /// Done at the n-th poll, with these seconds in `Retry-After`.
+    /// Complete at the n-th poll. Responses contain `Retry-After` in seconds.
     Polled { times: usize, retry_after: u64 },
-    /// Never done, until the group says something else.
+    /// Never complete, until the test completes them or changes the pace.
     Held,
 }
 
-/// What an operation does to the scale set at its end.
+/// Effect on the scale set when the operation completes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     Made,
@@ -26,7 +26,6 @@ pub(super) enum Effect {
     Gone,
 }
 
-/// An operation that goes on.
 #[derive(Clone, Debug)]
 pub(super) struct Operation {
     pub(super) scale_set: String,
@@ -35,7 +34,7 @@ pub(super) struct Operation {
     ended: bool,
 }
 
-/// The operations of a resource group, by id.
+/// The operations of a resource group by id.
 #[derive(Debug, Default)]
 pub(super) struct Running(BTreeMap<String, Operation>);
 
@@ -48,7 +47,7 @@ impl Running {
         self.0.values().any(|operation| !operation.ended && operation.scale_set.eq_ignore_ascii_case(scale_set))
     }
 
-    /// All that went on until now.
+    /// Completes all running operations.
     pub(super) fn end_all(&mut self) -> Vec<Operation> {
         let going = self.0.values_mut().filter(|operation| !operation.ended);
         going
@@ -59,7 +58,7 @@ impl Running {
             .collect()
     }
 
-    /// Counts a poll. `Some` with the effect when the operation ends with it.
+    /// Counts a poll. Returns the operation, and whether it completes with this poll.
     pub(super) fn poll(&mut self, id: &str, pace: Operations) -> Option<(Operation, bool)> {
         let operation = self.0.get_mut(id)?;
         operation.polls += 1;
@@ -75,7 +74,7 @@ impl Running {
 }
 
 impl Operation {
-    /// What `Azure-AsyncOperation` answers.
+    /// The response of the URL in `Azure-AsyncOperation`.
     pub(super) fn status(&self, id: &str) -> Value {
         let mut status = json!({"name": id, "startTime": "2026-11-21T10:00:00+00:00", "status": "InProgress"});
         match &self.effect {
@@ -89,7 +88,7 @@ impl Operation {
         status
     }
 
-    /// What `Location` answers.
+    /// The response of the URL in `Location`.
     pub(super) fn location(&self) -> Answer {
         match &self.effect {
             _ if !self.ended => Answer::empty(202),

@@ -1,4 +1,4 @@
-//! The scale sets of one resource group, and the rules of their calls.
+//! The scale sets of one resource group, with Azure's rules for calls.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,14 @@ use super::faults::{self, Fault};
 use super::operations::{Effect, Operation, Operations, Running};
 use super::server::{Answer, Asked};
 
-/// Tag of scale sets that the extension made, and the tag with their pool.
+/// Tag of scale sets that the extension created, and the tag with their pool.
 const MANAGED_TAG: &str = "machineset.azure.extensions.gardener.cloud";
 const POOL_TAG: &str = "machineset.azure.extensions.gardener.cloud.worker-name";
 
-/// A scale set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScaleSet {
     pub name: String,
-    /// Empty for the id that belongs to group and name.
+    /// If empty, it is derived from group and name.
     pub id: String,
     pub location: String,
     pub fault_domains: i32,
@@ -26,13 +25,13 @@ pub struct ScaleSet {
 }
 
 impl ScaleSet {
-    /// One that the extension made for a pool.
+    /// A scale set as the extension creates it for a pool.
     pub fn of_pool(name: &str, pool: &str, fault_domains: i32) -> Self {
         let tags = [(MANAGED_TAG.to_owned(), "1".to_owned()), (POOL_TAG.to_owned(), pool.to_owned())].into();
         Self { tags, ..Self::foreign(name, fault_domains) }
     }
 
-    /// One that somebody else made.
+    /// A scale set of another owner.
     pub fn foreign(name: &str, fault_domains: i32) -> Self {
         Self {
             name: name.to_owned(),
@@ -63,19 +62,18 @@ impl ScaleSet {
     }
 }
 
-/// The names that new scale sets get. Recorded flows have no random names.
+/// How to name new scale sets. Recorded flows contain no random names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Naming {
-    /// As asked for.
+    /// As requested.
     #[default]
     AsAsked,
-    /// The characters behind the last dash are a running number: `vmo-a-00000001`.
+    /// Replace the part after the last dash with a counter: `vmo-a-00000001`.
     Numbered,
-    /// The characters behind the last dash are `XXXXXXXX`.
+    /// Replace the part after the last dash with `XXXXXXXX`.
     Masked,
 }
 
-/// A resource group.
 #[derive(Debug)]
 pub(super) struct ResourceGroup {
     pub(super) subscription: String,
@@ -86,17 +84,17 @@ pub(super) struct ResourceGroup {
     pub(super) faults: Vec<Fault>,
     pub(super) pace: Operations,
     pub(super) naming: Naming,
-    /// Names that numbered ones got when they were made one after the other.
+    /// For [`Naming::Numbered`]: names that were recorded when the scale sets were created one after the other.
     pub(super) measured_names: Vec<String>,
-    /// The error that operations of new scale sets end with.
+    /// The error with which operations for new scale sets end.
     pub(super) fails_to_make: Option<(String, String)>,
     pub(super) page: usize,
-    /// Where addresses in answers are, instead of where they were asked for.
+    /// Host of URLs in responses, instead of the host of the request.
     pub(super) links_to: Option<String>,
     running: Running,
     begun: usize,
     created: usize,
-    /// Names that were asked for, and what they became.
+    /// Requested names, with the actual ones.
     renamed: BTreeMap<String, String>,
 }
 
@@ -123,7 +121,7 @@ impl ResourceGroup {
     }
 
     pub(super) fn id_of(&self, name: &str) -> String {
-        // Recorded cases know one subscription, whatever the credentials say.
+        // Recorded cases contain a fixed subscription, regardless of the credentials.
         let subscription = if self.naming == Naming::AsAsked { &self.subscription } else { "sub" };
         format!(
             "/subscriptions/{subscription}/resourceGroups/{}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}",
@@ -136,7 +134,7 @@ impl ResourceGroup {
         self.scale_sets.iter().position(|set| set.name.eq_ignore_ascii_case(name))
     }
 
-    /// Answers a call for the scale sets of this group; `name` is absent for a list.
+    /// Answers a call for the scale sets of this group. `name` is absent for a list.
     pub(super) fn answer(&mut self, asked: &Asked, name: Option<&str>) -> Answer {
         let Some(verb) = verb_of(&asked.method, name.is_some()) else {
             return Answer::error(405, "MethodNotAllowed", "The method is not allowed.");
@@ -164,7 +162,7 @@ impl ResourceGroup {
         let mut query = asked.query.clone();
         query.remove("api-version");
         let is_next_page = query.contains_key("$skiptoken");
-        // The read that ends a PUT asks for nothing in particular.
+        // The read that completes a PUT has no query.
         let ends_an_operation = verb == Verb::Get && query.is_empty();
         if is_next_page || ends_an_operation {
             return;
@@ -173,7 +171,7 @@ impl ResourceGroup {
         self.calls.push(Call { verb, resource_group: self.name.clone(), name, query, body: asked.body.clone() });
     }
 
-    /// The name that a scale set gets, the same each time it is asked for.
+    /// The actual name of a scale set, stable across calls.
     fn new_name(&mut self, asked: &str) -> String {
         if let Some(known) = self.renamed.get(asked) {
             return known.clone();
@@ -284,7 +282,7 @@ impl ResourceGroup {
             .header("retry-after", self.pace.retry_after().to_string())
     }
 
-    /// The address of a new operation.
+    /// Begins an operation and returns its URL.
     fn begin(&mut self, asked: &Asked, name: &str, effect: Effect) -> String {
         self.begun += 1;
         let id = format!("{}-{}", self.name, self.begun);
@@ -313,7 +311,7 @@ impl ResourceGroup {
         }
     }
 
-    /// Answers a poll; `None` when the operation is none of this group's.
+    /// Answers a poll; `None` if the operation belongs to another group.
     pub(super) fn poll(&mut self, id: &str, is_location: bool) -> Option<Answer> {
         let (operation, ends_now) = self.running.poll(id, self.pace)?;
         if ends_now {

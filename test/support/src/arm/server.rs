@@ -1,4 +1,4 @@
-//! Requests and answers, and the handles of tests.
+//! HTTP requests and responses, and the handles of tests.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ use super::tokens::{TokenRequest, Tokens};
 use crate::cloud_server::CloudServer;
 use crate::form::{pairs, percent_decoded};
 
-/// All that the stand-in knows.
+/// State of the fake.
 #[derive(Debug, Default)]
 struct Azure {
     tokens: Tokens,
@@ -29,21 +29,21 @@ struct Azure {
     requests: usize,
 }
 
-/// The stand-in for Azure. It ends with its last handle.
+/// The fake Azure. It stops when its last handle is dropped.
 pub struct Arm {
     server: CloudServer,
     azure: Arc<Mutex<Azure>>,
 }
 
 impl Arm {
-    /// Listens on a free port of this machine.
+    /// Listens on a free local port.
     pub fn start() -> Result<Self> {
         let azure = Arc::new(Mutex::new(Azure::default()));
         let server = CloudServer::start("arm", router(&azure))?;
         Ok(Self { server, azure })
     }
 
-    /// Without a socket: who answers, and a resource group.
+    /// A router without a socket, and a resource group.
     pub fn in_process(subscription: &str, name: &str) -> (Router, Group) {
         let azure = Arc::default();
         let group = Group { azure: Arc::clone(&azure), subscription: subscription.to_owned(), name: name.to_owned() };
@@ -51,12 +51,12 @@ impl Arm {
         (router(&azure), group)
     }
 
-    /// Where it listens: the address of the resource manager and of the authority.
+    /// The URL of the resource manager and of the authority.
     pub fn url(&self) -> String {
         self.server.url()
     }
 
-    /// A resource group, there from the first time that it is named.
+    /// A resource group, created on first use.
     pub fn group(&self, subscription: &str, name: &str) -> Group {
         let group =
             Group { azure: Arc::clone(&self.azure), subscription: subscription.to_owned(), name: name.to_owned() };
@@ -64,43 +64,43 @@ impl Arm {
         group
     }
 
-    /// Puts a gallery there.
+    /// Adds a gallery.
     pub fn has_gallery(&self, gallery: Gallery) {
         lock(&self.azure).galleries.push(gallery);
     }
 
-    /// All requests for tokens, in order.
+    /// All token requests, in order.
     pub fn token_requests(&self) -> Vec<TokenRequest> {
         lock(&self.azure).tokens.requests.clone()
     }
 
-    /// A client gets no token any more, with this number and text of an `AADSTS` error.
+    /// Rejects the client's token requests with this `AADSTS` number and text.
     pub fn refuse_client(&self, client: &str, code: u32, text: &str) {
         lock(&self.azure).tokens.refused.insert(client.to_owned(), (code, text.to_owned()));
     }
 
-    /// The client gets tokens again.
+    /// Accepts the client's token requests again.
     pub fn accept_client(&self, client: &str) {
         lock(&self.azure).tokens.refused.remove(client);
     }
 
-    /// The next requests for tokens fail with these statuses.
+    /// Fails the next token requests with these statuses.
     pub fn fail_tokens(&self, statuses: &[u16]) {
         lock(&self.azure).tokens.failures.extend_from_slice(statuses);
     }
 
-    /// No token that was given is good any more.
+    /// Invalidates all issued tokens.
     pub fn revoke_tokens(&self) {
         lock(&self.azure).tokens.revoke_all();
     }
 
-    /// Number of all requests, also for tokens and polls.
+    /// Number of all requests, including tokens and polls.
     pub fn request_count(&self) -> usize {
         lock(&self.azure).requests
     }
 }
 
-/// A resource group, as a test sees it.
+/// A test's handle to a resource group.
 #[derive(Clone)]
 pub struct Group {
     azure: Arc<Mutex<Azure>>,
@@ -114,11 +114,11 @@ impl Group {
         if azure.group(&self.subscription, &self.name).is_none() {
             azure.groups.push(ResourceGroup::new(&self.subscription, &self.name));
         }
-        // It was pushed if it was not there.
+        // `Azure::group` adds missing groups.
         act(azure.group(&self.subscription, &self.name).expect("the group is there"))
     }
 
-    /// Puts a scale set there, without a call.
+    /// Adds a scale set without a recorded call.
     pub fn has(&self, mut scale_set: ScaleSet) {
         self.with(|group| {
             if scale_set.id.is_empty() {
@@ -128,37 +128,37 @@ impl Group {
         });
     }
 
-    /// Takes a scale set away, without a call.
+    /// Removes a scale set without a recorded call.
     pub fn lose(&self, name: &str) {
         self.with(|group| group.scale_sets.retain(|set| set.name != name));
     }
 
-    /// What is there now.
+    /// The current scale sets.
     pub fn scale_sets(&self) -> Vec<ScaleSet> {
         self.with(|group| group.scale_sets.clone())
     }
 
-    /// Names of what is there now.
+    /// Names of the current scale sets.
     pub fn names(&self) -> Vec<String> {
         self.scale_sets().into_iter().map(|set| set.name).collect()
     }
 
-    /// All calls so far, in order.
+    /// All recorded calls, in order.
     pub fn calls(&self) -> Vec<Call> {
         self.with(|group| group.calls.clone())
     }
 
-    /// Forgets the calls so far.
+    /// Clears the recorded calls.
     pub fn forget_calls(&self) {
         self.with(|group| group.calls.clear());
     }
 
-    /// Calls go wrong.
+    /// Injects a fault.
     pub fn fail(&self, fault: Fault) {
         self.with(|group| group.faults.push(fault));
     }
 
-    /// Nothing goes wrong any more.
+    /// Removes all faults.
     pub fn heal(&self) {
         self.with(|group| {
             group.faults.clear();
@@ -166,42 +166,42 @@ impl Group {
         });
     }
 
-    /// New scale sets are accepted, and fail later.
+    /// Accepts new scale sets, but fails their operations later.
     pub fn fail_to_make(&self, code: &str, message: &str) {
         self.with(|group| group.fails_to_make = Some((code.to_owned(), message.to_owned())));
     }
 
-    /// How long operations take from now on.
+    /// Sets the duration of operations.
     pub fn operations(&self, pace: Operations) {
         self.with(|group| group.pace = pace);
     }
 
-    /// What goes on comes to its end.
+    /// Completes all running operations.
     pub fn complete_operations(&self) {
         self.with(ResourceGroup::complete_operations);
     }
 
-    /// Addresses in answers are there, and not where they were asked for.
+    /// Sets the host of URLs in responses.
     pub fn links_to(&self, origin: &str) {
         self.with(|group| group.links_to = Some(origin.to_owned()));
     }
 
-    /// The names that new scale sets get.
+    /// Sets how new scale sets are named.
     pub fn naming(&self, naming: Naming) {
         self.with(|group| group.naming = naming);
     }
 
-    /// Numbers that scale sets got when they were made one after the other; side by side it would be chance.
+    /// Numbers for names, recorded from sequential creation. Concurrent creation would number them at random.
     pub fn measured_names(&self, names: Vec<String>) {
         self.with(|group| group.measured_names = names);
     }
 
-    /// Scale sets in one page of a list.
+    /// Sets the page size of lists.
     pub fn page(&self, size: usize) {
         self.with(|group| group.page = size);
     }
 
-    /// The group is deleted, with all that is in it.
+    /// Deletes the group with all scale sets.
     pub fn vanish(&self) {
         self.with(|group| {
             group.exists = false;
@@ -269,7 +269,7 @@ impl Azure {
     }
 }
 
-/// A request, read.
+/// A decoded request.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) method: String,
@@ -282,7 +282,7 @@ pub(super) struct Asked {
     authorization: Option<String>,
 }
 
-/// An answer, before it is written.
+/// A response before serialization.
 #[derive(Debug)]
 pub(super) struct Answer {
     status: u16,
@@ -304,7 +304,7 @@ impl Answer {
         Self::json(status, json!({"error": {"code": code, "message": message}}))
     }
 
-    /// The connection breaks in the middle of the answer.
+    /// A connection that breaks in the middle of the response.
     pub(super) fn broken() -> Self {
         Self { broken: true, ..Self::empty(200) }
     }

@@ -1,4 +1,4 @@
-//! The token endpoint of an authority: `POST /{tenant}/oauth2/v2.0/token`, the client credentials grant.
+//! The token endpoint: `POST /{tenant}/oauth2/v2.0/token`, client credentials grant.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::server::Answer;
 
-/// A request for a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRequest {
     pub tenant: String,
@@ -16,26 +15,26 @@ pub struct TokenRequest {
 }
 
 impl TokenRequest {
-    /// Whether the client has shown that secret.
+    /// Whether the client authenticated with that secret.
     pub fn shows(&self, secret: &str) -> bool {
         matches!(&self.proof, Proof::Secret(shown) if shown == secret)
     }
 }
 
-/// What a client proves with who it is.
+/// How a client authenticates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proof {
     Secret(String),
     Assertion(String),
 }
 
-/// Tokens that were given, and clients that get none.
+/// Issued tokens and rejected clients.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     pub(super) requests: Vec<TokenRequest>,
     given: BTreeSet<String>,
     pub(super) refused: BTreeMap<String, (u32, String)>,
-    /// Statuses that the next requests get.
+    /// Statuses of the next responses.
     pub(super) failures: Vec<u16>,
 }
 

@@ -1,4 +1,4 @@
-//! Which requests a user made, as kube-apiserver itself tells it.
+//! Reads from kube-apiserver's audit log which requests a user made.
 
 use std::collections::HashSet;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -13,44 +13,41 @@ use serde::Deserialize;
 
 use super::eventually;
 
-/// kube-apiserver's audit log.
 pub struct AuditLog {
     file: PathBuf,
     client: Client,
 }
 
-/// A place in the log, from which on requests are counted.
+/// A position in the log from which requests are counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark(u64);
 
-/// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Who asked. Empty where the API server did not find out, as of a client that was gone before it had looked.
+    /// Empty if the API server did not authenticate the request, for example because the client disconnected first.
     pub user: String,
     /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` …
     pub verb: String,
-    /// The plural, with the sub-resource if there is one: `workers/status`. Empty for discovery and the like.
+    /// Plural and subresource, such as `workers/status`. Empty for non-resource requests such as discovery.
     pub resource: String,
-    /// Empty for what is cluster-scoped.
+    /// Empty if cluster-scoped.
     pub namespace: String,
     /// Empty for lists and watches.
     pub name: String,
-    /// The HTTP status of the answer; of a watch, when it began.
+    /// HTTP status of the response. For a watch, when it started.
     pub code: u16,
     /// Path and query.
     pub uri: String,
 }
 
 impl Request {
-    /// Whether it changes anything.
     pub fn writes(&self) -> bool {
         !matches!(self.verb.as_str(), "get" | "list" | "watch" | "head")
     }
 }
 
 impl AuditLog {
-    /// Each request once it is answered, and a watch when it begins too; no bodies.
+    /// Logs each request when it is answered, and a watch also when it starts. Omits bodies.
     pub const POLICY: &'static str = "\
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -62,19 +59,19 @@ rules: [{level: Metadata}]
         Self { file, client }
     }
 
-    /// Now: what was answered before is not counted.
+    /// The current position, after all earlier responses.
     pub async fn mark(&self) -> Result<Mark> {
         self.probe().await
     }
 
-    /// The requests of a user since a mark, in the order of their answers.
+    /// The requests of a user since a mark, in the order of their responses.
     pub async fn requests(&self, user: &str, since: Mark) -> Result<Vec<Request>> {
         let mut requests = self.all_requests(since).await?;
         requests.retain(|request| request.user == user);
         Ok(requests)
     }
 
-    /// Those of all users.
+    /// Same as [`Self::requests`] for all users.
     pub async fn all_requests(&self, since: Mark) -> Result<Vec<Request>> {
         self.probe().await?;
         let (lines, _) = self.read(since)?;
@@ -89,14 +86,14 @@ rules: [{level: Metadata}]
         Ok(requests)
     }
 
-    /// How many requests a user made since a mark, of a verb and a resource (`workers/status`).
+    /// Number of requests of a user since a mark, by verb and resource (`workers/status`).
     pub async fn count(&self, user: &str, verb: &str, resource: &str, since: Mark) -> Result<usize> {
         let requests = self.requests(user, since).await?;
         Ok(requests.iter().filter(|request| request.verb == verb && request.resource == resource).count())
     }
 
-    /// Sees to it that what was answered until now is in the log: makes a request that can be recognised and waits for it.
-    /// Returns the place behind it.
+    /// Ensures that the log contains all earlier responses: makes a recognizable request and waits for it. Returns the
+    /// position after it.
     async fn probe(&self) -> Result<Mark> {
         static PROBES: AtomicU64 = AtomicU64::new(0);
         let name = format!("audit-probe-{}-", PROBES.fetch_add(1, Ordering::Relaxed));
@@ -111,7 +108,7 @@ rules: [{level: Metadata}]
         .await
     }
 
-    /// The complete lines from a mark on, and the place behind them.
+    /// The complete lines since a mark, and the position after them.
     fn read(&self, from: Mark) -> Result<(String, Mark)> {
         let mut file = std::fs::File::open(&self.file).with_context(|| format!("opening {}", self.file.display()))?;
         file.seek(SeekFrom::Start(from.0))?;
@@ -123,7 +120,7 @@ rules: [{level: Metadata}]
     }
 }
 
-/// The part of audit.k8s.io/v1 Event that is of interest.
+/// The used fields of audit.k8s.io/v1 Event.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event {

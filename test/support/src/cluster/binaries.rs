@@ -1,7 +1,7 @@
-//! Where the programs of the control plane, and others that are written in Go, come from.
+//! Builds the programs of the control plane, and other programs written in Go.
 //!
-//! They are built from the Go modules below `test/control-plane/` and `test/charts/programs/`, each into a folder of the cache that is named by a digest
-//! of the module's files: a fresh clone or a second worktree builds nothing again, a changed module does.
+//! The Go modules below `test/control-plane/` and `test/charts/programs/` are built into cache folders named by a
+//! digest of the module's files. Fresh clones and worktrees reuse them, and changed modules are rebuilt.
 
 use std::path::{Path, PathBuf};
 
@@ -10,13 +10,13 @@ use sha2::{Digest as _, Sha256};
 
 use super::go_build::{self, Build, Target};
 
-/// The programs that make a control plane.
+/// The programs of a control plane.
 pub struct Binaries {
     pub etcd: PathBuf,
     pub kube_apiserver: PathBuf,
 }
 
-/// etcd and kube-apiserver: from the folder `KUBEBUILDER_ASSETS` if that is set, as is usual in the field, else built.
+/// etcd and kube-apiserver, from `KUBEBUILDER_ASSETS` if set, else built.
 pub async fn control_plane() -> Result<Binaries> {
     let folder = match std::env::var_os("KUBEBUILDER_ASSETS") {
         Some(assets) if !assets.is_empty() => PathBuf::from(assets),
@@ -41,14 +41,14 @@ pub async fn control_plane() -> Result<Binaries> {
     Ok(binaries)
 }
 
-/// What makes pods run, beside the control plane.
+/// The programs that run pods, in addition to the control plane.
 pub struct PodPrograms {
     pub kube_controller_manager: PathBuf,
     pub kube_scheduler: PathBuf,
     pub kubelet: PathBuf,
 }
 
-/// From the Go module of kube-apiserver, in the same version.
+/// Builds them from kube-apiserver's Go module, in the same version.
 pub async fn pod_programs() -> Result<PodPrograms> {
     let module = control_plane_sources().join("kubernetes");
     let version = required_version(&module, "k8s.io/kubernetes")?;
@@ -67,13 +67,12 @@ pub async fn pod_programs() -> Result<PodPrograms> {
     })
 }
 
-/// Helm.
 pub async fn helm() -> Result<PathBuf> {
     let module = crate::repository().join("test/charts/programs/helm");
     go_program(&module, "helm", "helm.sh/helm/v4/cmd/helm", "", "4 minutes on two cores").await
 }
 
-/// machine-controller-manager with the cloud of `test/control-plane/machine-controller-manager/cloud.go`.
+/// Builds machine-controller-manager with the fake cloud in `test/control-plane/machine-controller-manager/cloud.go`.
 pub async fn machine_controller_manager() -> Result<PathBuf> {
     let module = control_plane_sources().join("machine-controller-manager");
     let target = Target { binary: "machine-controller-manager", package: ".", link: String::new() };
@@ -81,7 +80,7 @@ pub async fn machine_controller_manager() -> Result<PathBuf> {
     Ok(folder.join("machine-controller-manager"))
 }
 
-/// The sharder of kubernetes-controller-sharding.
+/// Builds the sharder of kubernetes-controller-sharding.
 pub async fn sharder() -> Result<PathBuf> {
     let module = control_plane_sources().join("sharder");
     let package = "github.com/timebertt/kubernetes-controller-sharding/cmd/sharder";
@@ -92,11 +91,11 @@ pub async fn sharder() -> Result<PathBuf> {
 pub struct Gardener {
     pub apiserver: PathBuf,
     pub controller_manager: PathBuf,
-    /// What `test/control-plane/gardener/main.go` describes.
+    /// See `test/control-plane/gardener/main.go`.
     pub parts: PathBuf,
 }
 
-/// From the Go module `test/control-plane/gardener`.
+/// Builds them from the Go module `test/control-plane/gardener`.
 pub async fn gardener() -> Result<Gardener> {
     let module = control_plane_sources().join("gardener");
     let version = required_version(&module, "github.com/gardener/gardener")?;
@@ -120,7 +119,7 @@ pub fn control_plane_sources() -> PathBuf {
     crate::repository().join("test/control-plane")
 }
 
-/// A program that a Go module of the tests requires, unchanged: its file name and its package, built with these tags.
+/// Builds an unmodified program that a Go module of the tests requires, from its package with these build tags.
 pub async fn go_program(
     module: &Path,
     binary: &'static str,
@@ -144,7 +143,7 @@ async fn built_with(module: &Path, targets: Vec<Target>, tags: &'static str, usu
     Ok(cached)
 }
 
-/// `CONTROL_PLANE_CACHE`, else the place the XDG specification gives.
+/// `CONTROL_PLANE_CACHE`, else the cache folder according to XDG.
 pub fn cache() -> Result<PathBuf> {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(cache) = set("CONTROL_PLANE_CACHE") {
@@ -156,7 +155,7 @@ pub fn cache() -> Result<PathBuf> {
     Ok(caches.join("gardener-extension-worker/control-plane"))
 }
 
-/// What the binaries depend on: the module's files and how they are built.
+/// Digest of everything that the binaries depend on: the module's files and the build options.
 fn digest(module: &Path, targets: &[Target], tags: &str) -> Result<String> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(module).with_context(|| format!("reading {}", module.display()))? {
@@ -176,7 +175,7 @@ fn digest(module: &Path, targets: &[Target], tags: &str) -> Result<String> {
     Ok(hex::encode(&digest.finalize()[..10]))
 }
 
-/// The version of a dependency, with its leading `v`, from a module's go.mod.
+/// The version of a dependency in a module's go.mod, with its leading `v`.
 fn required_version(module: &Path, dependency: &str) -> Result<String> {
     let file = module.join("go.mod");
     let text = std::fs::read_to_string(&file).with_context(|| format!("reading {}", file.display()))?;
@@ -187,7 +186,7 @@ fn required_version(module: &Path, dependency: &str) -> Result<String> {
     Ok(version.with_context(|| format!("{} does not require {dependency}", file.display()))?.to_owned())
 }
 
-/// Kubernetes learns its version when linked, and clients ask for it.
+/// Kubernetes gets its version from the linker, and clients query it.
 fn link_version(version: &str) -> String {
     let mut numbers = version.trim_start_matches('v').split('.');
     let [major, minor] = [numbers.next(), numbers.next()].map(Option::unwrap_or_default);

@@ -1,4 +1,4 @@
-//! etcd and kube-apiserver on loopback, with Gardener's and machine-controller-manager's resources.
+//! etcd and kube-apiserver on loopback, with the resources of Gardener and machine-controller-manager.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -21,26 +21,26 @@ use super::run_folder::RunFolder;
 use super::users::{ADMIN, Credentials};
 use super::{crds, eventually};
 
-/// How often to start anew with other ports: a port that was free a moment ago may have been taken by someone else.
+/// Number of attempts with other ports, because another process can take a free port before use.
 const ATTEMPTS: u32 = 3;
-/// etcd and kube-apiserver take about 5 s together on two idle cores; a busy machine gets more time.
+/// Startup takes about 5 s on two idle cores, but longer on a busy machine.
 const START: Duration = Duration::from_secs(120);
 
-/// The address of the Service by which pods reach kube-apiserver.
+/// Address of the Service through which pods reach kube-apiserver.
 pub const SERVICE: &str = "10.0.0.1";
 
-/// What kube-apiserver is for.
+/// Purpose of a kube-apiserver.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// Objects that tests and controllers write; nobody makes service accounts.
+    /// Only objects that tests and controllers write. There are no service accounts.
     Objects,
-    /// Pods as well: it listens on every address of this machine, at the port of its Service.
+    /// Also runs pods, so it listens on all local addresses at the port of its Service.
     Pods,
 }
 
-/// A running control plane. Dropping it kills its processes and removes its folder; [`ControlPlane::stop`] is the orderly way.
+/// A running control plane. Dropping it kills its processes and removes its folder. [`ControlPlane::stop`] is orderly.
 pub struct ControlPlane {
-    // In the order in which they are dropped: kube-apiserver goes before etcd, the folder last.
+    // In drop order: kube-apiserver before etcd, the folder last.
     apiserver: Process,
     etcd: Process,
     etcd_server: String,
@@ -53,12 +53,13 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts a control plane of its own and waits until it serves everything. Tests share one, see [`super::shared`].
+    /// Starts a control plane and waits until it is ready. Tests share one, see [`super::shared`].
     pub async fn start() -> Result<Self> {
         Self::start_for(Purpose::Objects).await
     }
 
-    /// The same for pods of a kubelet. It needs a network of its own, in which [`SERVICE`] is an address of this machine.
+    /// Same as [`Self::start`] for a kubelet's pods. Requires a network namespace in which [`SERVICE`] is a local
+    /// address.
     pub async fn start_for_pods() -> Result<Self> {
         Self::start_for(Purpose::Pods).await
     }
@@ -90,7 +91,7 @@ impl ControlPlane {
         let front_proxy = FrontProxy::generate()?;
         let program = apiserver(&binaries.kube_apiserver, folder.path(), &credentials, &etcd_server, port)?;
         let program = match purpose {
-            // Nobody makes service accounts here; pods are not what is tested.
+            // No controller creates service accounts here, and tests run no pods.
             Purpose::Objects => {
                 program.flag("bind-address", "127.0.0.1").flag("disable-admission-plugins", "ServiceAccount")
             }
@@ -112,11 +113,11 @@ impl ControlPlane {
         Ok(control_plane)
     }
 
-    /// Waits for `/readyz`, and for the namespaces that kube-apiserver makes only after that. Returns its certificates.
+    /// Waits for `/readyz` and for the namespaces that kube-apiserver creates later. Returns its certificates.
     async fn wait_until_ready(&self) -> Result<Vec<u8>> {
         let file = self.authority();
         let ready = eventually(START, "kube-apiserver is ready", async || {
-            // Waiting for what has ended is in vain: this is an error of its own, not something still missing.
+            // A process that has ended can't become ready, so stop waiting.
             if let Err(ended) = self.etcd.ensure_running().and_then(|()| self.apiserver.ensure_running()) {
                 return Ok(Err(ended));
             }
@@ -135,21 +136,21 @@ impl ControlPlane {
         ready.await.with_context(|| format!("last lines of its log:\n{}", self.apiserver.last_lines(15)))?
     }
 
-    /// Starts kube-apiserver again after it was killed, with what etcd holds. Returns when it is ready.
+    /// Restarts a killed kube-apiserver with etcd's data. Returns when it is ready.
     pub async fn start_apiserver_again(&self) -> Result<()> {
         self.apiserver.start_again()?;
         self.wait_until_ready().await.map(|_| ())
     }
 
-    /// Copies what etcd holds into a folder.
+    /// Copies etcd's data to a folder.
     pub fn back_up(&self, to: &Path) -> Result<()> {
-        // What it has written is whole at every moment, or no crash could be survived.
+        // Stopping etcd is enough: it survives crashes, so its files are consistent at any time.
         self.etcd.signal("STOP")?;
         copied(&self.folder.path().join("etcd"), to)?;
         self.etcd.signal("CONT")
     }
 
-    /// Kills both processes and starts them with what a folder holds. Returns when the API server is ready.
+    /// Kills both processes and restarts them with the data of a folder. Returns when the API server is ready.
     pub async fn restore(&self, from: &Path) -> Result<()> {
         for process in [&self.apiserver, &self.etcd] {
             process.signal("KILL")?;
@@ -162,21 +163,21 @@ impl ControlPlane {
         self.start_apiserver_again().await
     }
 
-    /// A client that acts as a user. It belongs to the runtime it is made in.
+    /// A client that acts as a user. It belongs to the runtime in which it was created.
     pub async fn client(&self, user: &str) -> Result<Client> {
         Client::try_from(self.config(user).await?).context("making a client")
     }
 
-    /// The same as a configuration, for those who make their clients themselves.
+    /// The configuration for [`Self::client`], for callers that create their own clients.
     pub async fn config(&self, user: &str) -> Result<Config> {
         Config::from_custom_kubeconfig(self.kubeconfig(user)?, &KubeConfigOptions::default())
             .await
             .context("reading a kubeconfig")
     }
 
-    /// A kubeconfig file for a user. It lives as long as the control plane does.
+    /// A kubeconfig file for a user. It exists as long as the control plane.
     pub fn kubeconfig_file(&self, user: &str) -> Result<PathBuf> {
-        // Renamed into place, as another test may be writing or reading it; JSON is YAML.
+        // Rename it into place, because another test may write or read it concurrently. JSON is YAML.
         let file = self.folder.path().join(format!("{user}.kubeconfig"));
         let draft = tempfile::NamedTempFile::new_in(self.folder.path())?;
         serde_json::to_writer_pretty(&draft, &self.kubeconfig(user)?)?;
@@ -188,9 +189,9 @@ impl ControlPlane {
         self.credentials.kubeconfig(user, &self.server, &self.certificates)
     }
 
-    /// Makes a namespace that no test had before, its name beginning with `prefix`.
+    /// Creates a namespace with a unique name that begins with `prefix`.
     ///
-    /// Nobody takes it down: without kube-controller-manager a namespace never finishes its deletion.
+    /// It is never deleted, because that needs kube-controller-manager.
     pub async fn namespace(&self, prefix: &str) -> Result<String> {
         let name = format!("{prefix}-{}", self.namespaces.fetch_add(1, Ordering::Relaxed));
         let namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
@@ -199,7 +200,8 @@ impl ControlPlane {
         Ok(name)
     }
 
-    /// Allows a user (usually [`super::RESTRICTED`]) exactly these things, everywhere. What was granted before is taken back.
+    /// Grants a user (usually [`super::RESTRICTED`]) exactly these permissions in all namespaces, instead of earlier
+    /// ones.
     pub async fn grant(&self, user: &str, rules: Vec<PolicyRule>) -> Result<()> {
         let client = self.client(ADMIN).await?;
         let name = format!("test:{user}");
@@ -217,32 +219,32 @@ impl ControlPlane {
         Ok(())
     }
 
-    /// What the apiserver was asked, by whom.
+    /// The audit log of kube-apiserver.
     pub async fn audit(&self) -> Result<AuditLog> {
         Ok(AuditLog::new(self.folder.path().join("audit.log"), self.client(ADMIN).await?))
     }
 
-    /// kube-apiserver's process, e.g. to pause it with `signal("STOP")`.
+    /// kube-apiserver's process, for example to pause it with `signal("STOP")`.
     pub fn apiserver(&self) -> &Process {
         &self.apiserver
     }
 
-    /// Where the apiserver listens: `https://127.0.0.1:<port>`.
+    /// kube-apiserver's URL: `https://127.0.0.1:<port>`.
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// Where etcd listens.
+    /// etcd's URL.
     pub(crate) fn etcd_server(&self) -> &str {
         &self.etcd_server
     }
 
-    /// The authority for API servers behind this one.
+    /// The authority for aggregated API servers.
     pub(crate) fn front_proxy(&self) -> &FrontProxy {
         &self.front_proxy
     }
 
-    /// The file with the certificates of its authority.
+    /// The file with kube-apiserver's CA certificates.
     pub fn authority(&self) -> PathBuf {
         self.folder.path().join("certificates/apiserver.crt")
     }
@@ -254,7 +256,7 @@ impl ControlPlane {
 
     /// Stops both processes in order and removes the folder.
     pub async fn stop(self) -> Result<()> {
-        // Watches that are still open make kube-apiserver wait; nobody needs their end.
+        // Open watches delay kube-apiserver's shutdown, so kill it after a short time.
         self.apiserver.stop(Duration::from_secs(3)).await?;
         self.etcd.stop(Duration::from_secs(3)).await
     }
@@ -278,7 +280,7 @@ fn start_etcd(binary: &Path, folder: &Path, client_port: u16, peer_port: u16) ->
         .flag("name", "test")
         .flag("data-dir", &data)
         .flag("unsafe-no-fsync", "true")
-        // A landscape of thousands of shoots is larger than what etcd takes by default.
+        // A landscape of thousands of shoots exceeds etcd's default quota.
         .flag("quota-backend-bytes", (8_u64 << 30).to_string())
         .flag("log-level", "warn")
         .flag("listen-client-urls", &client)
@@ -286,19 +288,19 @@ fn start_etcd(binary: &Path, folder: &Path, client_port: u16, peer_port: u16) ->
         .flag("listen-peer-urls", &peer)
         .flag("initial-advertise-peer-urls", &peer)
         .flag("initial-cluster", format!("test={peer}"))
-        // etcd preallocates 64 MB of log; the rest of a run is small and worth a look afterwards.
+        // etcd preallocates a log of 64 MB. The other files of a run are small and useful for debugging.
         .remove_afterwards(&data);
     Process::start(program, folder)
 }
 
-/// Writes a file of the run.
+/// Writes a file to the run folder.
 pub(super) fn written(folder: &Path, name: &str, content: &str) -> Result<PathBuf> {
     let file = folder.join(name);
     std::fs::write(&file, content).with_context(|| format!("writing {}", file.display()))?;
     Ok(file)
 }
 
-/// Flags by which kube-apiserver has other API servers behind it.
+/// kube-apiserver flags for aggregated API servers.
 fn aggregating(program: Program, folder: &Path, front_proxy: &FrontProxy) -> Result<Program> {
     let client = front_proxy.client()?;
     Ok(program
@@ -329,16 +331,16 @@ fn apiserver(binary: &Path, folder: &Path, credentials: &Credentials, etcd: &str
         .flag("token-auth-file", tokens)
         .flag("anonymous-auth", "false")
         .flag("authorization-mode", "RBAC")
-        // Many tests at once must not be slowed down by fairness among them.
+        // Tests run concurrently and must not be throttled.
         .flag("enable-priority-and-fairness", "false")
         .flag("audit-policy-file", policy)
         .flag("audit-log-path", folder.join("audit.log"))
-        // Written before the next request of the same client can arrive; not cut into pieces.
+        // Write before the same client can send another request, and do not rotate.
         .flag("audit-log-mode", "blocking")
         .flag("audit-log-maxsize", "4000"))
 }
 
-/// Ports that are free now. Held together until all are known, so that they differ.
+/// Free ports. All listeners stay open until the last port is known, so that the ports differ.
 pub fn free_ports<const N: usize>() -> Result<[u16; N]> {
     let listeners = (0..N)
         .map(|_| TcpListener::bind("127.0.0.1:0"))

@@ -1,5 +1,5 @@
-//! Thousands of shoots within minutes: what etcd holds of one namespace is copied into others, as the API server would have
-//! stored it. Names of namespaces have the same length, so that what is stored as protobuf stays whole.
+//! Creates thousands of shoots within minutes by copying a namespace's keys in etcd. All namespaces have names of the
+//! same length, so that protobuf values stay valid.
 
 use std::ops::Range;
 
@@ -16,16 +16,16 @@ use serde_json::{Value, json};
 
 use super::ControlPlane;
 
-/// Namespaces that are written at a time.
+/// Namespaces copied concurrently.
 const SIDE_BY_SIDE: usize = 4;
-/// etcd takes at most so many writes at once.
+/// Limit of etcd for the operations of a transaction.
 const OPERATIONS: usize = 100;
-/// The form of a uid that an API server gives: only the digits that are random are hexadecimal digits of any kind.
+/// Pattern of the API server's UIDs: `x` is any hexadecimal digit.
 const UID: &[u8; 36] = b"xxxxxxxx-xxxx-4xxx-xxxx-xxxxxxxxxxxx";
-/// These digits of a uid tell copies apart.
+/// Digits of a UID that distinguish copies.
 const DIGITS_OF_COPY: usize = 8;
 
-/// What etcd holds under a key, and where the namespace and uids stand in it.
+/// A key and value in etcd, with the positions of namespace and UIDs.
 struct Stored {
     key: Text,
     value: Text,
@@ -49,7 +49,7 @@ impl Text {
         Self { namespaces, uids, bytes }
     }
 
-    /// The same in another namespace.
+    /// The copy for another namespace.
     fn copied(&self, namespace: &str, copy: &str) -> String {
         let mut bytes = self.bytes.clone();
         for place in &self.namespaces {
@@ -70,7 +70,7 @@ fn is_uid(text: &[u8]) -> bool {
 }
 
 impl ControlPlane {
-    /// Copies a namespace with everything in it but events, and the Cluster of that name, into namespaces that are not there yet.
+    /// Copies a namespace with all objects except events, and its Cluster, to namespaces that do not exist yet.
     pub async fn copy_namespace(&self, from: &str, to: &[String]) -> Result<()> {
         ensure!(to.iter().all(|namespace| namespace.len() == from.len()), "names are not of the same length");
         let etcd = Etcd { server: self.etcd_server(), client: Client::builder(TokioExecutor::new()).build_http() };
@@ -81,7 +81,7 @@ impl ControlPlane {
     }
 }
 
-/// The API of etcd that speaks JSON.
+/// etcd's JSON API.
 struct Etcd<'a> {
     server: &'a str,
     client: Client<HttpConnector, Body>,

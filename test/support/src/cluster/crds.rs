@@ -1,4 +1,4 @@
-//! The custom resource definitions, as Gardener publishes them: read from its Go module, never copied.
+//! Installs CustomResourceDefinitions from Gardener's Go module, without copies in this repository.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,24 +13,24 @@ use tokio::process::Command;
 use super::binaries::control_plane_sources;
 use super::eventually;
 
-/// The groups that are installed: Gardener's contract with its extensions, machine-controller-manager's, managed resources,
-/// and the autoscalers of seeds.
+/// Groups to install: Gardener's extension API, machine-controller-manager, managed resources, and autoscalers of
+/// seeds.
 const GROUPS: [&str; 4] =
     ["extensions.gardener.cloud", "machine.sapcloud.io", "resources.gardener.cloud", "autoscaling.k8s.io"];
 
-/// Installs the definitions and waits until the apiserver serves them.
+/// Installs the definitions and waits until the API server serves them.
 pub async fn install(client: &Client) -> Result<()> {
     let definitions = read(&folder().await?.join("seed-crds"))?;
     ensure!(!definitions.is_empty(), "no custom resource definitions found");
     install_all(client, &definitions).await
 }
 
-/// Installs more definitions, by their files below `example/` of Gardener's module.
+/// Installs further definitions from files below `example/` of Gardener's module.
 pub async fn install_files(client: &Client, files: &[&str]) -> Result<()> {
     install_from(client, &folder().await?, files).await
 }
 
-/// The same of another module, by their files below its folder.
+/// Same as [`install_files`] for another module, relative to its folder.
 pub async fn install_from(client: &Client, folder: &Path, files: &[&str]) -> Result<()> {
     let read = |file: &&str| {
         let path = folder.join(file);
@@ -46,7 +46,7 @@ async fn install_all(client: &Client, definitions: &[CustomResourceDefinition]) 
         .map(async |definition| {
             let name = definition.name_any();
             match api.create(&PostParams::default(), definition).await {
-                // Another test of the same control plane needs it too.
+                // Another test with the same control plane installed it already.
                 Err(kube::Error::Api(status)) if status.is_already_exists() => {}
                 created => drop(created.with_context(|| format!("creating {name}"))?),
             }
@@ -58,7 +58,7 @@ async fn install_all(client: &Client, definitions: &[CustomResourceDefinition]) 
         .await
 }
 
-/// Asks for the objects: that works a moment after the condition `Established`, and is what is wanted.
+/// Lists the objects, because that works only some time after the condition `Established`.
 async fn served(client: &Client, definition: &CustomResourceDefinition) -> Result<()> {
     let spec = &definition.spec;
     let version = spec.versions.iter().find(|version| version.served).context("no version is served")?;
@@ -77,7 +77,7 @@ fn read(folder: &Path) -> Result<Vec<CustomResourceDefinition>> {
     let mut definitions = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
         let path = entry?.path();
-        // Named 10-crd-<group>_<plural>.yaml.
+        // File names are 10-crd-<group>_<plural>.yaml.
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let group = name.strip_prefix("10-crd-").and_then(|rest| rest.split('_').next());
         if group.is_some_and(|group| GROUPS.contains(&group)) {
@@ -88,17 +88,18 @@ fn read(folder: &Path) -> Result<Vec<CustomResourceDefinition>> {
     Ok(definitions)
 }
 
-/// The folder `example/` in Go's module cache. The version is in `test/control-plane/crds/go.mod`.
+/// The folder `example/` in Go's module cache. `test/control-plane/crds/go.mod` selects the version.
 async fn folder() -> Result<PathBuf> {
     Ok(gardener_module("crds").await?.join("example"))
 }
 
-/// The folder of Gardener in Go's module cache, in the version that a module of `test/control-plane` requires, downloaded if need be.
+/// Gardener's folder in Go's module cache, in the version that a module of `test/control-plane` requires. Downloads it
+/// if needed.
 pub async fn gardener_module(module: &str) -> Result<PathBuf> {
     module_folder(module, "github.com/gardener/gardener").await
 }
 
-/// The same of another dependency.
+/// Same as [`gardener_module`] for another dependency.
 pub async fn module_folder(module: &str, dependency: &str) -> Result<PathBuf> {
     let output = Command::new("go")
         .args(["mod", "download", "-json", dependency])

@@ -1,4 +1,4 @@
-//! Waiting for a condition: the only place of the tests that polls.
+//! Waits for conditions. No other code of the tests polls.
 
 use std::future::Future;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use tokio::time::{Instant, sleep};
 
-/// How long to wait between two checks. Short, because what is waited for is on the same machine.
+/// Pause between checks. It is short because everything runs on the same machine.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Calls `check` until it succeeds and returns what it returned, at most for `deadline`.
+/// Calls `check` until it succeeds, for at most `deadline`, and returns its result.
 ///
-/// `check` fails by saying what is missing, e.g. `ensure!(ready == 3, "{ready} of 3 machines are ready")`;
-/// the last such answer is part of the error when time is up. A check that hangs is cut off too.
+/// An error of `check` states what is missing, for example `ensure!(ready == 3, "{ready} of 3 machines are ready")`. On
+/// timeout, the last error is part of the returned one. A check that hangs is cancelled.
 pub async fn eventually<T, Check, Answer>(deadline: Duration, what: &str, mut check: Check) -> Result<T>
 where
     Check: FnMut() -> Answer,

@@ -1,4 +1,4 @@
-//! Machines as the stand-in makes them: objects without a VM or a Node, for flows that label or count them.
+//! Machine objects of the faker, without a VM or Node, for flows that label or count them.
 
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::{Resource as _, ResourceExt as _};
@@ -6,11 +6,11 @@ use serde_json::json;
 
 use super::faker::{exists, gone, owned, resource};
 
-/// Sees to it that a MachineSet has so many machines.
+/// Creates and deletes Machines until a MachineSet has this number.
 pub(super) async fn keep(machines: &Api<DynamicObject>, set: &DynamicObject, count: i64) -> kube::Result<()> {
     let labels: Vec<String> = set.labels().iter().map(|(key, value)| format!("{key}={value}")).collect();
     let mut present = machines.list(&ListParams::default().labels(&labels.join(","))).await?.items;
-    // Its own, or such as it would make: an orphan of another set is not for it.
+    // Keep its own machines and those it would create. Orphans of other sets belong elsewhere.
     present.retain(|machine| machine.name_any().starts_with(&format!("{}-", set.name_any())));
     let present = owned(set, "MachineSet", machines, present).await?;
     let wanted: Vec<String> = (0..count).map(|number| format!("{}-{number}", set.name_any())).collect();

@@ -1,7 +1,7 @@
-//! Stands in for machine-controller-manager where thousands of machines are wanted and not one of them matters.
+//! Fakes machine-controller-manager for tests with thousands of machines whose behaviour is irrelevant.
 //!
-//! It answers a MachineDeployment as machine-controller-manager would in the end: a MachineSet for its class, none for classes
-//! it had before, a healthy status. It makes no Nodes, and Machines only if asked to.
+//! It brings a MachineDeployment to the final state: a MachineSet for its class, none for earlier classes, and a
+//! healthy status. It creates no Nodes, and Machines only on request.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,24 +24,25 @@ use tokio::task::JoinHandle;
 
 use super::faked_machines;
 
-/// machine-controller-manager's finalizer: a MachineDeployment goes only after its MachineSets.
+/// machine-controller-manager's finalizer: a MachineDeployment is deleted after its MachineSets.
 const FINALIZER: &str = "machine.sapcloud.io/machine-controller-manager";
 
-/// A running stand-in. Dropping it stops it.
+/// A running faker. Dropping it stops it.
 pub struct Faker {
     task: JoinHandle<()>,
 }
 
 impl Faker {
-    /// Starts in the current runtime for one namespace, or for all of them. `client` is best that of the user [`super::FAKER`].
+    /// Starts it in the current runtime, for one namespace or all. `client` should act as [`super::FAKER`].
     ///
-    /// A MachineDeployment with another class is healthy `after` so long; until then its status tells of a roll that goes on.
+    /// A MachineDeployment with a new class becomes healthy `after` this time. Until then, its status reports a roll in
+    /// progress.
     pub fn start(client: Client, namespace: Option<&str>, after: Duration) -> Self {
         Self::start_with(client, namespace, after, false)
     }
 
-    /// The same with a Machine for each replica, and doing nothing in a namespace whose Deployment of
-    /// machine-controller-manager has no replicas.
+    /// Also creates a Machine per replica, and does nothing in namespaces where machine-controller-manager has no
+    /// replicas.
     pub fn start_with_machines(client: Client, namespace: Option<&str>, after: Duration) -> Self {
         Self::start_with(client, namespace, after, true)
     }
@@ -89,8 +90,8 @@ pub(super) fn resource(kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk("machine.sapcloud.io", "v1alpha1", kind))
 }
 
-/// Watches that fail begin anew soon: kube's own pauses grow to half a minute, and all that time nobody would make machines
-/// after an outage.
+/// Short backoff for failed watches. kube's default grows to half a minute, so no machines would be created for that
+/// long after an outage.
 struct Soon;
 
 impl Iterator for Soon {
@@ -112,12 +113,12 @@ struct Context {
     after: Duration,
     makes_machines: bool,
     scaled_down: Arc<ScaledDown>,
-    /// When the class of a MachineDeployment (by UID) was first seen.
+    /// When the current class of a MachineDeployment (by UID) was first observed.
     seen: Mutex<HashMap<String, (Value, Instant)>>,
 }
 
 impl Context {
-    /// How long until machines of this class are to be healthy.
+    /// Remaining time until machines of this class become healthy.
     fn remaining(&self, deployment: &DynamicObject) -> Duration {
         let class = class(deployment);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +129,7 @@ impl Context {
         self.after.saturating_sub(entry.1.elapsed())
     }
 
-    /// Sees to it that a set has so many Machines, if there are any at all.
+    /// Creates and deletes Machines until a set has this number, unless Machines are disabled.
     async fn machines(&self, set: &DynamicObject, count: i64) -> kube::Result<()> {
         if !self.makes_machines {
             return Ok(());
@@ -136,7 +137,7 @@ impl Context {
         let namespace = set.namespace().unwrap_or_default();
         let status = json!({"observedGeneration": set.metadata.generation, "replicas": count});
         if set.data["status"] == status {
-            // Said when it had been done; nobody but us makes or deletes machines.
+            // The status is written last, and no other program creates or deletes machines.
             return Ok(());
         }
         let api = Api::namespaced_with(self.client.clone(), &namespace, &resource("Machine"));
@@ -166,7 +167,7 @@ impl ScaledDown {
     }
 }
 
-/// Lets a controller follow the replicas of machine-controller-manager: when they change, all of a namespace is reconciled.
+/// Watches the replicas of machine-controller-manager, and reconciles a namespace when they change.
 fn follow_scaling(
     controller: Controller<DynamicObject>,
     deployments: Api<Deployment>,
@@ -203,13 +204,13 @@ async fn reconcile(deployment: Arc<DynamicObject>, context: Arc<Context>) -> kub
         return Ok(Action::await_change());
     }
     if !set_finalizers(&deployments, &deployment, true).await? {
-        // What is made now would stay: nobody collects garbage here.
+        // A set created now would remain, because there is no garbage collector.
         return Ok(Action::await_change());
     }
 
     let wanted = machine_set(&deployment);
     match owned.iter().find(|set| class(set) == class(&wanted)) {
-        // Its own event leads back here.
+        // The new set's event triggers the next reconcile.
         None => exists(sets.create(&PostParams::default(), &wanted).await)?,
         Some(set) => {
             let mut set = set.clone();
@@ -220,7 +221,7 @@ async fn reconcile(deployment: Arc<DynamicObject>, context: Arc<Context>) -> kub
                 else {
                     return Ok(Action::await_change());
                 };
-                // Its status is to say that this has been seen, before the deployment's status says that all is done.
+                // The set's status must reflect the change before the deployment's status reports completion.
                 set = scaled;
             }
             context.machines(&set, wanted.data["spec"]["replicas"].as_i64().unwrap_or_default()).await?;
@@ -246,7 +247,7 @@ fn retry(_: Arc<DynamicObject>, _: &kube::Error, _: Arc<Context>) -> Action {
     Action::requeue(Duration::from_millis(200))
 }
 
-/// The MachineSets whose owner it is, found by the label that selects its machines. Those without an owner become its own.
+/// MachineSets of a deployment, found by its selector. Adopts sets without an owner.
 async fn owned_sets(deployment: &DynamicObject, sets: &Api<DynamicObject>) -> kube::Result<Vec<DynamicObject>> {
     let labels = deployment.data["spec"]["selector"]["matchLabels"].as_object().into_iter().flatten();
     let selector: Vec<String> = labels.filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?))).collect();
@@ -254,7 +255,7 @@ async fn owned_sets(deployment: &DynamicObject, sets: &Api<DynamicObject>) -> ku
     owned(deployment, "MachineDeployment", sets, found).await
 }
 
-/// Those whose owner it is. Those without an owner, which come from another seed, become its own.
+/// Filters for objects of an owner. Adopts objects without one, which come from another seed.
 pub(super) async fn owned(
     owner: &DynamicObject,
     kind: &str,
@@ -274,8 +275,7 @@ fn class(object: &DynamicObject) -> &Value {
     &object.data["spec"]["template"]["spec"]["class"]["name"]
 }
 
-/// The MachineSet for the class that a MachineDeployment names; its own name follows from both, in the same way in each
-/// namespace.
+/// The MachineSet for a deployment's class. Its name derives from both, equally in all namespaces.
 fn machine_set(deployment: &DynamicObject) -> DynamicObject {
     let spec = &deployment.data["spec"];
     let class = class(deployment).as_str().unwrap_or_default();
@@ -291,7 +291,7 @@ fn machine_set(deployment: &DynamicObject) -> DynamicObject {
     set
 }
 
-/// The status of a MachineDeployment whose machines are all there, or of one that begins to roll.
+/// The status of a MachineDeployment whose machines are ready, or whose roll begins.
 fn status(deployment: &DynamicObject, healthy: bool) -> Value {
     let replicas = deployment.data["spec"]["replicas"].as_i64().unwrap_or_default();
     let updated = if healthy { replicas } else { 0 };
@@ -326,7 +326,7 @@ fn status(deployment: &DynamicObject, healthy: bool) -> Value {
     })
 }
 
-/// Whether a status says something else, times aside.
+/// Whether two statuses differ in anything but times.
 fn differs(live: &Value, wanted: &Value) -> bool {
     let facts = |status: &Value| {
         let number = |member: &str| status[member].as_i64().unwrap_or_default();
@@ -347,12 +347,12 @@ fn differs(live: &Value, wanted: &Value) -> bool {
     facts(live) != facts(wanted)
 }
 
-/// Now, in whole seconds as the machine API has it.
+/// Current time in whole seconds, as in the machine API.
 fn now() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// False when the deployment is gone.
+/// Returns false if the deployment does not exist.
 async fn set_finalizers(api: &Api<DynamicObject>, deployment: &DynamicObject, present: bool) -> kube::Result<bool> {
     let mut finalizers = deployment.finalizers().to_vec();
     if finalizers.iter().any(|finalizer| finalizer == FINALIZER) == present {
@@ -363,18 +363,18 @@ async fn set_finalizers(api: &Api<DynamicObject>, deployment: &DynamicObject, pr
     } else {
         finalizers.retain(|finalizer| finalizer != FINALIZER)
     }
-    // With the version it was read in: somebody else's finalizer must not get lost.
+    // Include the resource version, so that no concurrently added finalizer gets lost.
     let patch = json!({"metadata": {"finalizers": finalizers, "resourceVersion": deployment.resource_version()}});
     found(api.patch(&deployment.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await)
         .map(|deployment| deployment.is_some())
 }
 
-/// What is gone need not be changed.
+/// Ignores that an object does not exist.
 pub(super) fn gone<T>(outcome: kube::Result<T>) -> kube::Result<()> {
     found(outcome).map(|_| ())
 }
 
-/// What may be gone by now.
+/// Returns `None` if the object does not exist.
 fn found<T>(outcome: kube::Result<T>) -> kube::Result<Option<T>> {
     match outcome {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
@@ -382,7 +382,7 @@ fn found<T>(outcome: kube::Result<T>) -> kube::Result<Option<T>> {
     }
 }
 
-/// What exists need not be made.
+/// Ignores that an object already exists.
 pub(super) fn exists<T>(outcome: kube::Result<T>) -> kube::Result<()> {
     match outcome {
         Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),

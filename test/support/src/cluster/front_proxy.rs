@@ -1,14 +1,14 @@
-//! Certificates between kube-apiserver and API servers behind it, which serve more resources (aggregation).
+//! Certificates between kube-apiserver and aggregated API servers.
 
 use anyhow::Result;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
 };
 
-/// The name by which an API server behind kube-apiserver knows it.
+/// Common name of kube-apiserver's client certificate.
 pub const CLIENT: &str = "front-proxy-client";
 
-/// An authority that signs for both sides.
+/// A CA for both sides.
 pub struct FrontProxy {
     authority: CertificateParams,
     key: KeyPair,
@@ -22,7 +22,6 @@ pub struct Signed {
 }
 
 impl FrontProxy {
-    /// A new one.
     pub fn generate() -> Result<Self> {
         let mut authority = named("front-proxy")?;
         authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -32,17 +31,17 @@ impl FrontProxy {
         Ok(Self { authority, key, certificate })
     }
 
-    /// Its certificate, as PEM.
+    /// The CA certificate, as PEM.
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
 
-    /// What kube-apiserver shows to an API server behind it.
+    /// kube-apiserver's client certificate.
     pub fn client(&self) -> Result<Signed> {
         self.signed(named(CLIENT)?, ExtendedKeyUsagePurpose::ClientAuth)
     }
 
-    /// What an API server behind kube-apiserver shows to it.
+    /// The server certificate of an aggregated API server.
     pub fn server(&self, host: &str) -> Result<Signed> {
         self.signed(CertificateParams::new([host.to_owned()])?, ExtendedKeyUsagePurpose::ServerAuth)
     }

@@ -1,4 +1,4 @@
-//! A real garden: Gardener's API server behind the control plane's kube-apiserver, and its controller-manager.
+//! A real garden: Gardener's API server behind kube-apiserver, and gardener-controller-manager.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use super::{ADMIN, GARDENER, crds, eventually};
 use crate::{garden, http};
 
 const START: Duration = Duration::from_secs(240);
-/// By this name kube-apiserver knows the API server behind it.
+/// Host name under which kube-apiserver verifies the aggregated API server.
 const HOST: &str = "gardener-apiserver.garden.svc";
-/// What it serves.
+/// Served groups and versions.
 const GROUPS: [(&str, &str); 5] = [
     ("core", "v1"),
     ("core", "v1beta1"),
@@ -67,7 +67,7 @@ impl GardenServers {
     }
 }
 
-/// Leads kube-apiserver to what listens on a port of this machine.
+/// Registers the local port with kube-apiserver as an aggregated API server.
 async fn register(client: &Client, port: u16, authority: &str) -> Result<()> {
     let namespace = json!({
         "apiVersion": "v1", "kind": "Namespace",
@@ -140,7 +140,7 @@ async fn start_controller_manager(
     Process::start(program, folder)
 }
 
-/// The example of Gardener itself, on this machine and without an election.
+/// Gardener's example configuration, for a local port and without leader election.
 async fn controller_manager_config(health: u16, metrics: u16) -> Result<Value> {
     let example: PathBuf = crds::gardener_module("gardener").await?.join("example");
     let text = std::fs::read_to_string(example.join("20-componentconfig-gardener-controller-manager.yaml"))?;

@@ -1,4 +1,5 @@
-//! A part of Gardener as a program: each line that it is asked has a line as its answer (`test/control-plane/gardener/main.go`).
+//! Runs a part of Gardener as a program that reads a request per line and writes a response per line
+//! (`test/control-plane/gardener/main.go`).
 
 use std::process::Stdio;
 
@@ -9,7 +10,7 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
 use super::binaries;
 
-/// A running program. It ends with its standard input.
+/// A running program. It ends when its standard input is closed.
 pub struct GardenerPart {
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -17,13 +18,13 @@ pub struct GardenerPart {
 }
 
 impl GardenerPart {
-    /// Starts a part by its name, with arguments of its own.
+    /// Starts a part by its name, with further arguments.
     pub async fn start<Argument: AsRef<std::ffi::OsStr>>(part: &str, arguments: &[Argument]) -> Result<Self> {
         let binary = binaries::gardener().await?.parts;
         let mut process = Command::new(&binary)
             .arg(part)
             .args(arguments)
-            // Times in texts are those of gardenlet's container.
+            // Times in texts use the time zone of gardenlet's container.
             .env("TZ", "UTC")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -35,7 +36,7 @@ impl GardenerPart {
         Ok(Self { questions, answers, _process: process })
     }
 
-    /// Asks, and waits for the answer.
+    /// Sends a request and waits for the response.
     pub async fn ask(&mut self, question: &Value) -> Result<Value> {
         let mut line = serde_json::to_vec(question)?;
         line.push(b'\n');

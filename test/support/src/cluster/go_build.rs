@@ -1,4 +1,4 @@
-//! Building Go programs once: minutes of work that must not happen twice, nor in silence.
+//! Builds Go programs once, with progress output, because a build takes minutes.
 
 use std::fs::{File, TryLockError};
 use std::io::{IsTerminal as _, Write as _};
@@ -9,42 +9,40 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-/// Flags of every build: the same everywhere, small, and without what only debuggers read, which is a fifth of the work.
+/// Flags of every build: reproducible, small, and without debug information, which would be a fifth of the work.
 pub const FLAGS: [&str; 3] = ["-trimpath", "-buildvcs=false", "-gcflags=all=-dwarf=false"];
 
-/// One program to build.
 #[derive(Debug)]
 pub struct Target {
-    /// Its file name.
+    /// File name.
     pub binary: &'static str,
-    /// The Go package, as seen from the module.
+    /// Go package, relative to the module.
     pub package: &'static str,
-    /// More flags for the linker.
+    /// Further linker flags.
     pub link: String,
 }
 
-/// Programs of one module that belong into one folder.
+/// Programs of one module that are built into one folder.
 pub struct Build {
     /// The folder with go.mod.
     pub module: PathBuf,
-    /// What to build.
     pub targets: Vec<Target>,
-    /// Tags of the build, separated by commas.
+    /// Build tags, separated by commas.
     pub tags: &'static str,
-    /// How long that takes, to be told beforehand.
+    /// Expected duration, printed before the build.
     pub usually: &'static str,
-    /// The folder for the binaries; it exists only when complete.
+    /// Folder for the binaries. It exists only when complete.
     pub into: PathBuf,
 }
 
-/// Builds unless done already. Of several processes one builds and the others wait for it.
+/// Builds unless the folder exists. Concurrent processes wait for the one that builds.
 pub fn ensure(build: &Build) -> Result<()> {
     if build.into.is_dir() {
         return Ok(());
     }
     let parent = build.into.parent().context("the cache has a folder")?;
     std::fs::create_dir_all(parent).with_context(|| format!("making {}", parent.display()))?;
-    // Locked as long as the file is open; the kernel lets go of it whatever happens to us.
+    // The lock is held while the file is open. The kernel releases it even if this process crashes.
     let lock = File::create(build.into.with_extension("lock"))?;
     let mut progress = Progress::new("waiting for another process that builds the same");
     loop {
@@ -58,7 +56,7 @@ pub fn ensure(build: &Build) -> Result<()> {
         return Ok(());
     }
     let unfinished = build.into.with_extension("unfinished");
-    // Left by a build that was killed.
+    // Left over from a killed build.
     let _ = std::fs::remove_dir_all(&unfinished);
     std::fs::create_dir_all(&unfinished)?;
     let names: Vec<&str> = build.targets.iter().map(|target| target.binary).collect();
@@ -116,7 +114,7 @@ fn go_build(build: &Build, target: &Target, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Tells what is going on and since when: on a terminal each second in one line, else in a line every 15 s.
+/// Prints progress: every second on one line of a terminal, else a line every 15 s.
 struct Progress {
     what: String,
     since: Instant,
@@ -129,7 +127,7 @@ impl Progress {
         Self { what: what.to_owned(), since: now, told: now }
     }
 
-    /// Lets a moment pass.
+    /// Waits for a moment and prints progress if due.
     fn wait(&mut self) {
         sleep(Duration::from_millis(100));
         let terminal = std::io::stderr().is_terminal();
@@ -151,7 +149,7 @@ fn say(line: &str) {
     write(&format!("{line}\n"));
 }
 
-/// To standard error itself, because the test harness keeps what goes through `eprintln!` to itself until a test fails.
+/// Writes directly to stderr, because the test harness captures `eprintln!` until a test fails.
 fn write(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

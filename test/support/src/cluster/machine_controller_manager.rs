@@ -1,7 +1,9 @@
-//! The real machine-controller-manager for one namespace: its two processes, on a cloud whose VMs are Nodes of the same cluster.
+//! Runs the real machine-controller-manager for one namespace: two processes, with a fake cloud whose VMs are Nodes of
+//! the same cluster.
 //!
-//! A MachineClass whose `providerSpec.tags` hold `demo.fail: <code>` (e.g. `ResourceExhausted`) makes no machines but that error.
-//! Finalizers sit on MachineClasses, their Secrets, Machines and Nodes: stop it after they are gone.
+//! A MachineClass whose `providerSpec.tags` contain `demo.fail: <code>` (such as `ResourceExhausted`) fails to create
+//! machines with that error. MachineClasses, their Secrets, Machines and Nodes have finalizers, so stop it only after
+//! they are deleted.
 
 use std::time::Duration;
 
@@ -15,12 +17,12 @@ use crate::http;
 const ATTEMPTS: u32 = 3;
 const START: Duration = Duration::from_secs(60);
 
-/// How long deletions of machines take.
+/// Speed of machine deletions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deletion {
-    /// Under a second. machine-controller-manager is woken after each step, by a change of the machine's `spec.creationTimeout`.
+    /// Under a second. A change of the machine's `spec.creationTimeout` triggers each next step.
     Hastened,
-    /// 25 to 30 s: six steps with a pause of 5 s after each, which no flag changes.
+    /// 25 to 30 s: six steps with pauses of 5 s that no flag changes.
     AsShipped,
 }
 
@@ -31,7 +33,7 @@ pub struct MachineControllerManager {
 }
 
 impl MachineControllerManager {
-    /// Starts both halves and waits until they are healthy.
+    /// Starts both processes and waits until they are healthy.
     pub async fn start(control_plane: &ControlPlane, namespace: &str, deletion: Deletion) -> Result<Self> {
         let binary = binaries::machine_controller_manager().await?;
         let kubeconfig = control_plane.kubeconfig_file(MACHINE_CONTROLLER_MANAGER)?;
@@ -52,7 +54,7 @@ impl MachineControllerManager {
                     .flag("v", "3");
                 if half == "machines" {
                     program = program
-                        // Instead of 10 min, so that a class that is mended recovers while a test watches.
+                        // Instead of 10 min, so that a repaired class recovers during a test.
                         .flag("resource-exhausted-retry", "5s")
                         .flag("hasten-deletion", (deletion == Deletion::Hastened).to_string());
                 }
@@ -69,24 +71,23 @@ impl MachineControllerManager {
         Ok(Self { machine_deployments, machines })
     }
 
-    /// The half that turns MachineDeployments into MachineSets and these into Machines.
+    /// The process that turns MachineDeployments into MachineSets and Machines.
     pub fn machine_deployments(&self) -> &Process {
         &self.machine_deployments
     }
 
-    /// The half that turns Machines into VMs.
+    /// The process that turns Machines into VMs.
     pub fn machines(&self) -> &Process {
         &self.machines
     }
 
-    /// Stops both.
     pub async fn stop(self) -> Result<()> {
         self.machine_deployments.stop(Duration::from_secs(3)).await?;
         self.machines.stop(Duration::from_secs(3)).await
     }
 }
 
-/// Waits for `/healthz`; an error at once if the process has ended instead.
+/// Waits for `/healthz`. Fails immediately if the process has ended.
 async fn healthy(process: &Process, port: u16) -> Result<()> {
     let what = format!("{} is healthy", process.name());
     let healthy = eventually(START, &what, async || {

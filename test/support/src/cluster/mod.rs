@@ -1,24 +1,25 @@
-//! A real control plane for tests and the demo: etcd, kube-apiserver and machine-controller-manager; and a real garden.
+//! A real control plane for tests and the demo: etcd, kube-apiserver and machine-controller-manager. Also a real
+//! garden.
 //!
 //! ```text
-//! binaries            built once from ../control-plane (Go), kept in a cache folder
+//! binaries            built once from ../control-plane (Go), stored in a cache folder
 //!    │
 //! control_plane       etcd + kube-apiserver on loopback: users, clients, kubeconfigs, namespaces
 //!    ├── crds         Gardener's and machine-controller-manager's, from Gardener's Go module
-//!    ├── copies       one namespace, copied into thousands
+//!    ├── copies       copies one namespace to thousands
 //!    ├── audit        which requests a user made
-//!    ├── garden_servers   Gardener's API server behind it (by front_proxy), and its controller-manager
+//!    ├── garden_servers   aggregated Gardener API server (with front_proxy), and gardener-controller-manager
 //!    │
-//! machine_controller_manager    the real one, its VMs being Nodes of the same cluster
-//! faker                         its stand-in where volume matters and not its behaviour
-//! sharder                       that of kubernetes-controller-sharding: it assigns Workers to processes
-//! gardener_part                 a part of Gardener that answers line by line: from Shoot to Worker, maintenance, client of Workers
+//! machine_controller_manager    the real one; its VMs are Nodes of the same cluster
+//! faker                         a fake for tests that need many machines but no real behaviour
+//! sharder                       of kubernetes-controller-sharding: assigns Workers to processes
+//! gardener_part                 a part of Gardener with line-based I/O: Shoot to Worker, maintenance, Worker client
 //! ```
 //!
-//! `process` sees to it that nothing outlives the test process, however that ends.
+//! `process` ensures that no child process outlives the test process.
 //!
-//! A test begins with
-//! `let cluster = cluster::shared().await?;` and `let namespace = cluster.namespace("shoot--foo--bar").await?;`.
+//! A test begins with `let cluster = cluster::shared().await?;` and `let namespace =
+//! cluster.namespace("shoot--foo--bar").await?;`.
 
 mod audit;
 mod binaries;
@@ -54,7 +55,7 @@ pub use sharder::{RING, Sharder};
 pub use usage::{memory, processor_seconds};
 pub use users::{ADMIN, CONTROLLER, FAKER, GARDENER, MACHINE_CONTROLLER_MANAGER, READER, RESTRICTED, SHARDER, SHARDS};
 
-/// Builds and downloads all that a control plane with pods and machines needs, for a run that has no network.
+/// Builds and downloads everything that a control plane with pods and machines needs, for runs without a network.
 pub async fn build_for_pods() -> anyhow::Result<()> {
     binaries::control_plane().await?;
     binaries::machine_controller_manager().await?;
@@ -62,10 +63,10 @@ pub async fn build_for_pods() -> anyhow::Result<()> {
     crds::gardener_module("crds").await.map(drop)
 }
 
-/// The control plane that all tests of a binary share: started by the first that asks, ended with the process.
+/// The control plane shared by all tests of a binary. The first caller starts it, and it ends with the process.
 ///
-/// Tests keep out of each other's way by namespaces of their own. It holds no client: those belong to
-/// the runtime they were made in, and each `#[tokio::test]` has its own.
+/// Each test uses its own namespaces. Clients are not shared, because they belong to the runtime in which they were
+/// created, and each `#[tokio::test]` has its own.
 pub async fn shared() -> anyhow::Result<&'static ControlPlane> {
     static SHARED: tokio::sync::OnceCell<ControlPlane> = tokio::sync::OnceCell::const_new();
     SHARED.get_or_try_init(ControlPlane::start).await

@@ -1,10 +1,10 @@
-//! A process that runs beside the test, with its output in a file, and never outlives the test.
+//! A child process that writes its output to a file and never outlives the test.
 //!
-//! Dropping a value is not enough for that: a static is never dropped, and a test process may be killed.
-//! `PR_SET_PDEATHSIG` needs unsafe code between fork and exec, and it watches the thread that started the
-//! process, which for a test is gone long before the test binary is. So each process is started by a few lines of
-//! `sh` that hold the reading end of a pipe: when the writing end closes, which the kernel does for whatever
-//! reason we end, they kill the process. The pipe also carries signals to it while we live.
+//! Dropping a value cannot ensure that: a static is never dropped, and a test process may be killed. `PR_SET_PDEATHSIG`
+//! needs unsafe code between fork and exec, and reacts to the end of the starting thread, which is long before the test
+//! binary ends. Instead, a few lines of `sh` supervise each process and hold the read end of a pipe. When this process
+//! ends for any reason, the kernel closes the write end and the supervisor kills the process. The pipe also carries
+//! signals.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,8 +19,8 @@ use anyhow::{Context as _, Result, bail};
 
 use super::eventually;
 
-/// Runs `"$@"` and ends with its status. Lines on stdin are names of signals to send it, the end of stdin kills it.
-/// `$1` is a folder to remove when it has ended, or empty.
+/// Runs `"$@"` and ends with its status. Each line on stdin is a signal to send; the end of stdin kills the process.
+/// `$1` is a folder to remove afterwards, or empty.
 const SUPERVISE: &str = r#"
 remove=$1; shift
 exec 3<&0
@@ -35,7 +35,7 @@ kill -KILL "$guard" 2>/dev/null
 exit "$status"
 "#;
 
-/// What to start: see [`Process::start`].
+/// What to start with [`Process::start`].
 pub struct Program {
     name: String,
     binary: PathBuf,
@@ -45,19 +45,18 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program by the name that errors and the log file use.
+    /// A program with the name used for errors and the log file.
     pub fn new(name: impl Into<String>, binary: impl Into<PathBuf>) -> Self {
         let (name, binary) = (name.into(), binary.into());
         Self { name, binary, arguments: Vec::new(), environment: Vec::new(), remove_afterwards: None }
     }
 
-    /// Adds an argument.
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
         self
     }
 
-    /// Adds an argument of the form `--name=value`, where the value may be a path.
+    /// Adds an argument of the form `--name=value`; the value may be a path.
     pub fn flag(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         let mut argument = OsString::from(format!("--{name}="));
         argument.push(value);
@@ -65,13 +64,13 @@ impl Program {
         self
     }
 
-    /// Sets an environment variable, besides those of the test process.
+    /// Sets an environment variable, in addition to those of the test process.
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         self.environment.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
         self
     }
 
-    /// Removes a folder when the process has ended, even if we ended before.
+    /// Removes a folder when the process has ended, even if the test process ended earlier.
     pub fn remove_afterwards(mut self, folder: &Path) -> Self {
         self.remove_afterwards = Some(folder.to_owned());
         self
@@ -107,9 +106,10 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a program; standard output and error go to `<name>.log` in `logs` (appended to, should it exist).
+    /// Starts a program. Appends stdout and stderr to `<name>.log` in `logs`.
     ///
-    /// It is in a process group of its own: Ctrl-C in a terminal reaches the caller, who then decides on the order of stopping.
+    /// The program runs in its own process group, so that Ctrl-C only reaches the caller, which decides the order of
+    /// stopping.
     pub fn start(program: Program, logs: &Path) -> Result<Self> {
         let log = logs.join(format!("{}.log", program.name));
         let supervisor = Mutex::new(program.spawn(&log)?);
@@ -126,12 +126,11 @@ impl Process {
         Ok(())
     }
 
-    /// The name it was started with.
     pub fn name(&self) -> &str {
         &self.program.name
     }
 
-    /// The process id of the program itself.
+    /// The process id of the program, not of its supervisor.
     pub async fn id(&self) -> Result<u32> {
         let (supervisor, binary) = (self.lock().id(), std::fs::canonicalize(&self.program.binary)?);
         eventually(Duration::from_secs(10), &format!("{} has begun", self.program.name), async || {
@@ -143,12 +142,11 @@ impl Process {
         .await
     }
 
-    /// The file with its output.
     pub fn log(&self) -> &Path {
         &self.log
     }
 
-    /// The end of its output, for an error message.
+    /// The end of its output, for error messages.
     pub fn last_lines(&self, count: usize) -> String {
         let text = std::fs::read(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
@@ -163,7 +161,7 @@ impl Process {
         pipe.write_all(format!("{signal}\n").as_bytes()).with_context(|| format!("{} has ended", self.program.name))
     }
 
-    /// How it ended (128 + the signal's number if by one), `None` while it runs.
+    /// Exit status (128 + number if ended by a signal), `None` while it is running.
     pub fn exited(&self) -> Result<Option<ExitStatus>> {
         self.lock().try_wait().with_context(|| format!("asking whether {} runs", self.program.name))
     }
@@ -178,7 +176,7 @@ impl Process {
         }
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until it ends on its own.
     pub async fn wait(&self, deadline: Duration) -> Result<ExitStatus> {
         let what = format!("{} has ended", self.program.name);
         eventually(deadline, &what, async || {
@@ -187,17 +185,17 @@ impl Process {
         .await
     }
 
-    /// Asks it to end and waits for that; kills it after `grace`.
+    /// Terminates it and kills it after `grace`.
     pub async fn stop(self, grace: Duration) -> Result<()> {
         if self.exited()?.is_none() && self.signal("TERM").is_ok() {
-            // If it takes too long: it is dropped here, and that kills it.
+            // On timeout, dropping it kills it.
             let _ = self.wait(grace).await;
         }
         Ok(())
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Child> {
-        // Nothing is left half done while it is held, so a panic elsewhere does no harm.
+        // A panic of another thread leaves no partial state, so ignore poisoning.
         self.supervisor.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
@@ -206,7 +204,7 @@ impl Drop for Process {
     fn drop(&mut self) {
         let mut supervisor = self.lock();
         drop(supervisor.stdin.take());
-        // Takes no longer than a SIGKILL; without it the folder it works in could not be removed.
+        // SIGKILL takes effect quickly. Without waiting, the working folder could not be removed.
         let _ = supervisor.wait();
     }
 }

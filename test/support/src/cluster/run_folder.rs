@@ -1,8 +1,8 @@
 //! The folder of one run: keys, certificates, data and logs.
 //!
-//! A run that ends without stopping its control plane (the usual case: it is shared and a static) leaves its folder,
-//! which is what one wants to look at after a failure. The next run removes it, unless its owner still lives: an owner holds a lock
-//! on a file in it, and the kernel lets go of that when a process ends.
+//! The shared control plane is a static, so most runs end without stopping it and leave their folder, which helps to
+//! debug failures. The next run removes folders without a living owner. An owner holds a lock on a file in its folder,
+//! which the kernel releases when the process ends.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,19 +13,19 @@ use tempfile::TempDir;
 const PREFIX: &str = "control-plane-";
 const OWNER: &str = "owner";
 
-/// A folder for this run, removed when dropped, except by a panic.
+/// A folder for this run. Dropping it removes the folder, except after a panic.
 pub struct RunFolder {
     folder: Option<TempDir>,
-    /// Locked as long as we live.
+    /// Locked while this process is running.
     _owner: File,
 }
 
 impl RunFolder {
-    /// Makes a new folder and removes those that runs before left.
+    /// Creates a folder and removes those of earlier runs.
     pub fn new() -> Result<Self> {
         remove_abandoned(&std::env::temp_dir());
         let folder = tempfile::Builder::new().prefix(PREFIX).tempdir().context("making a temporary folder")?;
-        // Gets its name when locked already, or another run could take the folder for abandoned.
+        // Rename only after locking, so that no other run considers the folder abandoned.
         let unlocked = folder.path().join("owner.new");
         let owner = File::create(&unlocked)?;
         owner.lock()?;
@@ -33,7 +33,6 @@ impl RunFolder {
         Ok(Self { folder: Some(folder), _owner: owner })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.folder.as_ref().map_or(Path::new(""), TempDir::path)
     }
@@ -47,7 +46,7 @@ impl Drop for RunFolder {
     }
 }
 
-/// Best effort: what belongs to others or is being removed by another run does not concern us.
+/// Best effort: ignores folders of other users and those that another run removes.
 fn remove_abandoned(temporary: &Path) {
     for entry in std::fs::read_dir(temporary).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(PREFIX) {

@@ -1,5 +1,5 @@
-//! The sharder of kubernetes-controller-sharding, unchanged, with the rights that it has when installed and those that
-//! `example/sharding.yaml` adds; and the ring of that file.
+//! Runs the unmodified sharder of kubernetes-controller-sharding, with its own permissions and those of
+//! `example/sharding.yaml`, for the ring in that file.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
@@ -20,9 +20,9 @@ use super::{ADMIN, SHARDER, binaries, eventually};
 pub const RING: &str = "gardener-extension-worker";
 
 const MODULE: &str = "github.com/timebertt/kubernetes-controller-sharding";
-/// No setting changes the port of its webhook.
+/// The port of its webhook is not configurable.
 const PORT: u16 = 9443;
-/// Another test on this machine may have the port for so long.
+/// How long another test on this machine may occupy the port.
 const PORT_IS_FREE: Duration = Duration::from_secs(600);
 const START: Duration = Duration::from_secs(120);
 
@@ -68,7 +68,7 @@ impl Sharder {
         Ok(sharder)
     }
 
-    /// Waits until so many shards of the ring are there.
+    /// Waits until the ring has this number of available shards.
     pub async fn has_shards(&self, count: usize) -> Result<()> {
         let is_complete = |ring: &Value| ring["status"]["availableShards"] == count;
         self.ring(&format!("the ring has {count} shards"), is_complete).await
@@ -91,7 +91,7 @@ fn rings(client: Client) -> Api<DynamicObject> {
     Api::all_with(client, &ApiResource::from_gvk(&kind))
 }
 
-/// One process, reached at this machine.
+/// Configuration for a single local process.
 fn configuration(control_plane: &ControlPlane) -> Result<Value> {
     let (folder, authority) = (control_plane.folder(), control_plane.front_proxy());
     let certificate = authority.server("localhost")?;

@@ -1,4 +1,4 @@
-//! Who talks to the apiserver: a user with a static token for each component, so that the audit log tells them apart.
+//! Users of kube-apiserver: a static token per component, so that the audit log distinguishes them.
 
 use anyhow::{Context as _, Result};
 use aws_lc_rs::encoding::{AsDer as _, PublicKeyX509Der};
@@ -12,22 +12,22 @@ use sha2::{Digest as _, Sha256};
 pub const ADMIN: &str = "admin";
 /// The program under test.
 pub const CONTROLLER: &str = "controller";
-/// machine-controller-manager and the cloud it drives.
+/// machine-controller-manager and its fake cloud.
 pub const MACHINE_CONTROLLER_MANAGER: &str = "machine-controller-manager";
-/// The stand-in for machine-controller-manager.
+/// The fake machine-controller-manager.
 pub const FAKER: &str = "faker";
 /// Gardener's servers.
 pub const GARDENER: &str = "gardener";
 /// Processes of the program that share a seed.
 pub const SHARDS: [&str; 5] = ["shard-0", "shard-1", "shard-2", "shard-3", "shard-4"];
-/// The sharder: it may do nothing but what its role allows.
+/// The sharder, with only the permissions of its role.
 pub const SHARDER: &str = "sharder";
-/// A user who may do nothing but what a test grants, see `ControlPlane::grant`.
+/// A user with only the permissions that a test grants, see `ControlPlane::grant`.
 pub const RESTRICTED: &str = "restricted";
-/// A person who reads the garden and may do nothing but what a test grants.
+/// A person who reads the garden, with only the permissions that a test grants.
 pub const READER: &str = "reader";
 
-/// All users with their group. `system:masters` may do everything.
+/// All users with their group. `system:masters` has all permissions.
 const USERS: [(&str, &str); 13] = [
     (ADMIN, "system:masters"),
     (CONTROLLER, "system:masters"),
@@ -44,14 +44,13 @@ const USERS: [(&str, &str); 13] = [
     (READER, ""),
 ];
 
-/// The secrets of one control plane: the key that signs service account tokens, and the users' tokens made from it.
+/// Credentials of one control plane: the service account signing key, and the users' tokens derived from it.
 pub struct Credentials {
     signing_key: Vec<u8>,
     verifying_key: Vec<u8>,
 }
 
 impl Credentials {
-    /// New ones.
     pub fn generate() -> Result<Self> {
         let key = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_ASN1_SIGNING).context("generating a key")?;
         let verifying_key: PublicKeyX509Der<'_> = key.public_key().as_der().context("encoding the public key")?;
@@ -64,7 +63,7 @@ impl Credentials {
         pem("PRIVATE KEY", &self.signing_key)
     }
 
-    /// Its public half, for `--service-account-key-file`.
+    /// The public key for `--service-account-key-file`.
     pub fn verifying_key_pem(&self) -> Result<String> {
         pem("PUBLIC KEY", &self.verifying_key)
     }
@@ -74,7 +73,7 @@ impl Credentials {
         USERS.iter().map(|(user, group)| format!("{},{user},uid-{user},\"{group}\"\n", self.token(user))).collect()
     }
 
-    /// How a user reaches the apiserver at `server`.
+    /// A kubeconfig for a user and the API server at `server`.
     pub fn kubeconfig(&self, user: &str, server: &str, certificates: &[u8]) -> Result<Kubeconfig> {
         let known = USERS.iter().any(|(name, _)| *name == user);
         anyhow::ensure!(known, "no user {user:?}; there are {:?}", USERS.map(|(name, _)| name));
@@ -98,7 +97,7 @@ fn pem(label: &str, der: &[u8]) -> Result<String> {
     Ok(format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n")))
 }
 
-/// Base64 as Kubernetes writes bytes into JSON, which spares a dependency.
+/// Base64, by way of Kubernetes' JSON encoding of bytes, which avoids a dependency.
 fn base64(bytes: &[u8]) -> Result<String> {
     match serde_json::to_value(ByteString(bytes.to_vec()))? {
         serde_json::Value::String(text) => Ok(text),

@@ -1,14 +1,14 @@
-//! The cases of a folder, in four forms: a file for a whole family, a folder with `input.yaml` and `expected.yaml` for
-//! each case, `NAME.json` with both, and `NAME.in.yaml` beside `NAME.out.json`.
+//! Reads the cases of a folder, in four forms: a file for a family, a folder with `input.yaml` and `expected.yaml` per
+//! case, `NAME.json` with both, and `NAME.in.yaml` next to `NAME.out.json`.
 //!
-//! A file of a family is an object:
+//! A family's file is an object:
 //!
 //! | | |
 //! |---|---|
-//! | `from` | a file beside it with the documents `input` and `expected` |
-//! | `base` | what the cases of this family have in common: edits of these documents, or documents where `from` names none |
-//! | `cases` | each with edits of that |
-//! | `form` | `flows` for such as would be `NAME.in.yaml` and `NAME.out.json` otherwise |
+//! | `from` | a file in the same folder with the documents `input` and `expected` |
+//! | `base` | common to the cases of this family: edits of these documents, or documents if `from` is missing |
+//! | `cases` | edits of `base` for each case |
+//! | `form` | `flows` for cases in the form of `NAME.in.yaml` and `NAME.out.json` |
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::edits::edited;
 
-/// What the documents of a case look like.
+/// Form of a case's documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// As in `input.yaml` and `expected.yaml`.
@@ -31,11 +31,11 @@ pub enum Form {
 /// One measured case.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Folders and file that it is in, below the folder that was asked for.
+    /// Folders and file of the case, relative to the collected folder.
     pub family: String,
     pub name: String,
     pub form: Form,
-    /// The documents, or why they can't be read.
+    /// The documents, or why they cannot be read.
     pub documents: Result<Documents, String>,
 }
 
@@ -45,7 +45,7 @@ pub struct Documents {
     pub expected: Value,
 }
 
-/// The folder of the project's own cases that a plan decides.
+/// The folder of the project's own cases for planning.
 #[must_use]
 pub fn own() -> PathBuf {
     crate::repository().join("test/parity/cases")
@@ -54,7 +54,7 @@ pub fn own() -> PathBuf {
 /// One of the project's own cases by `provider/family/name`.
 ///
 /// # Errors
-/// When there is none, or it can't be read.
+/// If it does not exist or cannot be read.
 pub fn find(name: &str) -> Result<Documents, String> {
     let missing = || format!("no case {name}");
     let (family, name) = name.rsplit_once('/').ok_or_else(missing)?;
@@ -62,10 +62,10 @@ pub fn find(name: &str) -> Result<Documents, String> {
     cases.into_iter().find(|case| case.name == name).ok_or_else(missing)?.documents
 }
 
-/// The cases below a folder, or those of a file, in the order of names.
+/// The cases below a folder, or in a file, sorted by name.
 ///
 /// # Errors
-/// When a folder or the file of a family can't be read.
+/// If a folder or a family's file cannot be read.
 pub fn collect(path: &Path) -> Result<Vec<Case>, String> {
     let mut cases = Vec::new();
     if path.is_file() {
@@ -109,7 +109,7 @@ fn walk(root: &Path, folder: &Path, cases: &mut Vec<Case>) -> Result<(), String>
     Ok(())
 }
 
-/// The path as far as it lies below `root`.
+/// The path relative to `root`.
 fn below(root: &Path, path: &Path) -> String {
     match path.strip_prefix(root) {
         Ok(below) if !below.as_os_str().is_empty() => below.display().to_string(),
@@ -138,7 +138,7 @@ fn document(path: &Path) -> Result<Value, String> {
     }
 }
 
-/// Adds the cases of a file; a file without cases, such as one that others begin from, has none.
+/// Adds the cases of a file. Files without cases, such as a `from` file, are skipped.
 fn add_family(path: &Path, family: &str, cases: &mut Vec<Case>) -> Result<(), String> {
     let file = document(path)?;
     let Some(own) = file["cases"].as_object() else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! What differs between a measured result and ours. Both are brought into one form before: no members that a server
-//! adds, no nulls, no empty objects, and no zero where Go omits it.
+//! Compares a measured result with ours, after normalizing both: without members that a server adds, nulls, empty
+//! objects, and zeros that Go omits.
 
 use std::collections::BTreeSet;
 
@@ -7,19 +7,19 @@ use serde_json::{Map, Value, json};
 
 use super::images;
 
-/// One place that differs. An absent value is null.
+/// One difference. An absent value is null.
 #[derive(Debug)]
 pub struct Difference {
-    /// Where: members, names of objects, indices.
+    /// Path: members, names of objects, indices.
     pub path: Vec<String>,
-    /// What was measured.
+    /// Measured value.
     pub wanted: Value,
-    /// What we make of it.
+    /// Our value.
     pub got: Value,
 }
 
 impl Difference {
-    /// A case that can't be compared.
+    /// A case that cannot be compared.
     pub fn of_case(problem: String) -> Self {
         Self { path: vec!["case".to_owned()], wanted: Value::Null, got: problem.into() }
     }
@@ -28,7 +28,7 @@ impl Difference {
 /// Lists of objects that are compared by name.
 const OBJECTS: [&str; 3] = ["machineClasses", "machineClassSecrets", "machineDeploymentObjects"];
 
-/// Adds the differences of all lists of objects that the controller makes.
+/// Adds the differences of all lists of objects that the controller creates.
 pub fn compare_objects(expected: &Value, got: &Value, differences: &mut Vec<Difference>) {
     for list in OBJECTS {
         compare_list(list, expected, got, differences);
@@ -40,12 +40,12 @@ pub fn compare_list(list: &str, expected: &Value, got: &Value, differences: &mut
     differ(vec![list.to_owned()], &by_name(&expected[list]), &by_name(&got[list]), differences);
 }
 
-/// The items of a list; an absent one has none.
+/// The items of a list; empty if absent.
 pub fn items(list: &Value) -> &[Value] {
     list.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Adds the differences of what the Worker's status says besides its operation.
+/// Adds the differences of the Worker's status, except for its operation.
 pub fn compare_status(expected: &Value, got: &Value, differences: &mut Vec<Difference>) {
     let at = |member: &str| vec!["workerStatus".to_owned(), member.to_owned()];
     for member in ["machineDeployments", "inPlaceUpdates", "machineDeploymentsLastUpdateTimeSet"] {
@@ -69,7 +69,7 @@ fn by_name(list: &Value) -> Value {
     Value::Object(objects.collect())
 }
 
-/// Without what a server adds, and with the word that stands for a time.
+/// Removes members that a server adds, and replaces times with a placeholder.
 fn as_measured(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
@@ -92,7 +92,7 @@ fn as_measured(object: &Value) -> Value {
     object
 }
 
-/// Without nulls and empty objects at any depth.
+/// Removes nulls and empty objects at any depth.
 pub fn in_one_form(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -108,7 +108,7 @@ pub fn in_one_form(value: &Value) -> Value {
     }
 }
 
-/// Adds every place where two values in one form differ.
+/// Adds all differences between two normalized values.
 pub fn differ(path: Vec<String>, wanted: &Value, got: &Value, differences: &mut Vec<Difference>) {
     let below = |step: &str| [path.as_slice(), &[step.to_owned()]].concat();
     match (wanted, got) {
@@ -124,7 +124,7 @@ pub fn differ(path: Vec<String>, wanted: &Value, got: &Value, differences: &mut 
                 differ(below(&index.to_string()), wanted, got, differences);
             }
         }
-        // An absent list is an empty one.
+        // Absent and empty lists are equal.
         (Value::Null, Value::Array(items)) | (Value::Array(items), Value::Null) if items.is_empty() => {}
         (wanted, got) if wanted == got => {}
         (wanted, got) => differences.push(Difference { path, wanted: wanted.clone(), got: got.clone() }),

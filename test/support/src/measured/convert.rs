@@ -1,6 +1,5 @@
-//! Makes the files of families from a folder of cases in any form:
-//! `CASES=FOLDER FAMILIES=FOLDER cargo test -p test-support -- --ignored families_are_written`.
-//! What was written is read again and compared.
+//! Converts a folder of cases in any form to family files: `CASES=FOLDER FAMILIES=FOLDER cargo test -p test-support --
+//! --ignored families_are_written`. Then reads the files again and compares the cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,24 +10,24 @@ use super::cases::{Case, Documents, Form, collect};
 use super::edits::{ABSENT, LIKE, RENAME, in_order, renamed};
 use super::print::print;
 
-/// The file beside the families of a folder that they begin from.
+/// The file that the families of a folder start from.
 const PLAIN: &str = "plain.yaml";
 
-/// Words that are tried as new names for a document, and for a value in it.
+/// Number of word replacements tried for a document, and for a value in it.
 const CANDIDATES: [usize; 2] = [8, 4];
 
-/// The edits that make one document of another.
+/// The edits that turn one document into another.
 #[must_use]
 pub fn edits(base: &Value, target: &Value) -> Value {
     Value::Object(of_document(base, target, 0))
 }
 
-/// About how long edits are in a file.
+/// Approximate length of edits in a file.
 pub(super) fn cost(edits: &Map<String, Value>) -> usize {
     edits.iter().map(|(pointer, value)| pointer.len() + value.to_string().len() + 4).sum()
 }
 
-/// Without new names: these cost too much where only a size is asked for.
+/// Cost without renames, which are too slow when only the size matters.
 pub(super) fn rough_cost(base: &Value, target: &Value) -> usize {
     let mut edits = Map::new();
     between("", base, target, usize::MAX, &mut edits);
@@ -58,7 +57,7 @@ fn of_document(base: &Value, target: &Value, depth: usize) -> Map<String, Value>
     best
 }
 
-/// Words that stand for others at the same places, those first that save most.
+/// Words that replace others at the same positions, largest savings first.
 fn candidates(base: &Value, target: &Value) -> Vec<(String, String)> {
     let mut found = BTreeMap::new();
     compare_words(base, target, &mut found);
@@ -107,9 +106,9 @@ fn step(pointer: &str, step: &str) -> String {
     format!("{pointer}/{}", step.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Adds the edits between two values at a place.
+/// Adds the edits between two values.
 fn between(pointer: &str, base: &Value, target: &Value, depth: usize, edits: &mut Map<String, Value>) {
-    // As texts, in which 1 and 1.0 differ.
+    // Compare as text, because 1 and 1.0 differ.
     let [left, right] = [base, target].map(Value::to_string);
     if left == right {
         return;
@@ -142,7 +141,7 @@ fn between_lists(pointer: &str, base: &[Value], target: &[Value], depth: usize, 
             None => drop(best.insert(at.clone(), item.clone())),
         }
         if depth < CANDIDATES.len() && cost(&best) > 60 && item.is_object() {
-            // As the list is when this item is put in.
+            // The list as it is when this item is inserted.
             let now = target[..index].iter().chain(base.get(index + 1..).unwrap_or_default());
             let indices = (0..index).chain(index + 1..);
             for (other, like) in indices.zip(now).filter(|(_, like)| like.is_object()) {
@@ -161,7 +160,7 @@ fn between_lists(pointer: &str, base: &[Value], target: &[Value], depth: usize, 
     }
 }
 
-/// Members in the order in which people read them: names first, pointers by their steps.
+/// Members in reading order: names first, pointers by their steps.
 pub(super) fn sorted(members: &Map<String, Value>) -> Vec<(&String, &Value)> {
     let rank = |key: &str| {
         ["form", "from", "base", "cases", RENAME, LIKE, "input", "expected", "name"]
@@ -174,10 +173,10 @@ pub(super) fn sorted(members: &Map<String, Value>) -> Vec<(&String, &Value)> {
     members
 }
 
-/// Writes a file for each family of cases. Families in one folder begin from the same documents.
+/// Writes a file per family of cases. Families in one folder start from the same documents.
 ///
 /// # Errors
-/// When a case can't be read, or a file not be written.
+/// If a case cannot be read or a file cannot be written.
 pub fn write_families(cases: &Path, families: &Path) -> Result<(), String> {
     let mut folders = BTreeMap::<String, BTreeMap<String, Vec<Case>>>::new();
     for case in collect(cases)? {
@@ -222,7 +221,8 @@ fn write_folder(folder: &Path, families: BTreeMap<String, Vec<Case>>) -> Result<
     Ok(())
 }
 
-/// Those that differ least from all others; of about equal ones the smallest, which are the easiest to read.
+/// The documents with the smallest difference from all others; among similar ones the smallest, which is easiest to
+/// read.
 fn central(all: Vec<&Documents>) -> Result<Documents, String> {
     let distance = |of: &Documents| -> usize {
         let to = |other: &&Documents| rough_cost(&of.input, &other.input) + rough_cost(&of.expected, &other.expected);
@@ -261,7 +261,7 @@ mod tests {
             let cases = collect(folder.as_ref()).unwrap().into_iter();
             let cases = cases.map(|case| {
                 let documents = case.documents.unwrap();
-                // As texts, in which 1 and 1.0 differ.
+                // Compare as text, because 1 and 1.0 differ.
                 let texts = [documents.input.to_string(), documents.expected.to_string()];
                 ((case.family, case.name), (case.form, texts))
             });

@@ -1,5 +1,5 @@
-//! Deliberate differences. A rule of `deliberate.yaml` says where it holds and how far two values may differ there; it
-//! names no case, so that it covers cases that nobody has seen yet.
+//! Deliberate differences. Each rule in `deliberate.yaml` defines where it applies and how values may differ. Rules
+//! name no cases, so they also cover unknown ones.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,16 +18,16 @@ pub struct Rules(Vec<Rule>);
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Rule {
-    /// Name as in `docs/compatibility.md`.
+    /// Name in `docs/compatibility.md`.
     rule: String,
-    /// Path; `*` stands for one step, `**` at the end for any that follow.
+    /// Path pattern; `*` matches one step, a final `**` any number.
     at: String,
-    /// How far the values may differ.
+    /// How the values may differ.
     accept: Accept,
-    /// Upstream's error contains this; only for `success`.
+    /// Text that upstream's error contains; only for `success`.
     #[serde(default)]
     error_contains: String,
-    /// Why; read by people.
+    /// For readers only.
     #[serde(rename = "reason")]
     _reason: String,
 }
@@ -35,40 +35,39 @@ struct Rule {
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Accept {
-    /// Ours is the text that reads as the measured value when a YAML template puts it in without quotes.
+    /// Ours is a text that a YAML template without quotes turns into the measured value.
     TextReadAsPlainYaml,
     /// Ours has capabilities where the measured image has neither capabilities nor an architecture.
     CapabilitiesAdded,
-    /// Ours has `_` where the measured label has a `+`, which no API server takes.
+    /// Ours has `_` where the measured label has a `+`, which no API server accepts.
     PlusReplaced,
     /// Ours keeps the architecture of an image where the measured one has the default.
     ArchitectureKept,
-    /// Ours refuses an image that has neither name nor id.
+    /// Ours rejects an image with neither name nor id.
     NoImage,
-    /// Ours still has the name of an image where the measured one has neither name nor id.
+    /// Ours keeps the name of an image where the measured one has neither name nor id.
     NameKept,
-    /// Ours has the bytes of the user data where the measured data have U+FFFD for those that are not UTF-8.
+    /// Ours keeps the bytes of user data where the measured data contain U+FFFD for invalid UTF-8.
     BytesKept,
-    /// Ours still says that the marketplace agreement of an image needs no check.
+    /// Ours keeps the setting that an image's marketplace agreement needs no check.
     AgreementKept,
-    /// Upstream fails and we do not.
+    /// Upstream fails and ours succeeds.
     Success,
-    /// A real API server refuses the name of an object, which the stand-in of the measurement did not.
+    /// A real API server rejects the object name, but the fake server of the measurement did not.
     NameRefused,
-    /// A real API server refuses to change a field, which the stand-in of the measurement did not.
+    /// A real API server rejects the change of a field, but the fake server of the measurement did not.
     ChangeRefused,
     /// Ours has one code, that of the cause.
     OneCode,
-    /// Ours has annotations of its own besides the measured ones.
+    /// Ours has additional annotations.
     OwnAnnotationsAdded,
-    /// Upstream has nothing there.
+    /// Only ours has a value.
     Added,
-    /// We have nothing there.
+    /// Only upstream has a value.
     LeftOut,
 }
 
 impl Rules {
-    /// Reads the tables.
     pub fn read(tables: &[PathBuf]) -> Result<Self, String> {
         let mut rules = Vec::new();
         for table in tables {
@@ -82,7 +81,7 @@ impl Rules {
         Ok(Self(rules))
     }
 
-    /// The rules that explain differences, and the differences that none explains.
+    /// The rules that explain differences, and the unexplained differences.
     pub fn apply(&self, differences: Vec<Difference>) -> (BTreeSet<String>, Vec<Difference>) {
         let mut applied = BTreeSet::new();
         let remaining = differences
@@ -144,7 +143,7 @@ fn is_at(pattern: &str, path: &[String]) -> bool {
     steps.next().is_none()
 }
 
-/// What a template makes of a text that it puts behind `key: ` without quotes.
+/// The value that YAML reads from an unquoted text after `key: `.
 fn plain_yaml(text: &str) -> Option<Value> {
     let documents = yaml::documents(&format!("key: {text}\n")).ok()?;
     documents.first().map(|document| document["key"].clone())
@@ -179,7 +178,7 @@ fn are_without_image(errors: &Value) -> bool {
 
 fn is_name_kept(wanted: &Value, got: &Value) -> bool {
     let (Some(wanted), Some(got)) = (wanted.as_array(), got.as_array()) else { return false };
-    // Without its name, it has the architecture that is told for an image that names none.
+    // A nameless image gets the architecture that applies to images without one.
     let is_kept = |wanted: &Value| {
         let (name, version) = (&wanted["name"], &wanted["version"]);
         let is_nameless = wanted["id"].is_null() && wanted["image"].is_null();
@@ -193,7 +192,7 @@ fn are_bytes_kept(wanted: &Value, got: &Value) -> bool {
     let bytes =
         |value: &Value| value.as_str().and_then(|text| base64::engine::general_purpose::STANDARD.decode(text).ok());
     let (Some(wanted), Some(got)) = (bytes(wanted), bytes(got)) else { return false };
-    // One character for each wrong byte, as Go does.
+    // Replace each invalid byte with one character, as Go does.
     let replaced = got
         .utf8_chunks()
         .fold(String::new(), |text, chunk| text + chunk.valid() + &"\u{FFFD}".repeat(chunk.invalid().len()));

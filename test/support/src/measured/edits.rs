@@ -1,13 +1,13 @@
-//! One document as another one with edits, so that a case shows only what is its own.
+//! Expresses a document as edits of another, so that a case only shows what is specific to it.
 //!
-//! Edits are an object. A member that begins with `/` is a JSON pointer with the new value; what does not exist yet is
-//! added, also behind the end of a list.
+//! Edits are an object. A member that begins with `/` is a JSON pointer with the new value. Missing members are added,
+//! and so is an item after the end of a list.
 //!
 //! | | |
 //! |---|---|
-//! | `$rename: {OLD: NEW}` | first of all: in every text and every key, where `OLD` stands as a word |
-//! | `/POINTER: $absent` | it is removed; of a list only the end |
-//! | `/POINTER: {$like: /OTHER, …}` | a copy of another value, as the edits above have left it, with edits of its own |
+//! | `$rename: {OLD: NEW}` | applied first, to every text and key that contains `OLD` as a word |
+//! | `/POINTER: $absent` | removes the value; in a list also all later items |
+//! | `/POINTER: {$like: /OTHER, …}` | a copy of another value after the preceding edits, with edits of its own |
 
 use std::cmp::Ordering;
 
@@ -17,10 +17,10 @@ pub(super) const RENAME: &str = "$rename";
 pub(super) const LIKE: &str = "$like";
 pub(super) const ABSENT: &str = "$absent";
 
-/// The document with the edits.
+/// Applies edits to a document.
 ///
 /// # Errors
-/// When an edit does not fit the document.
+/// If an edit does not fit the document.
 pub fn edited(document: &Value, edits: &Value) -> Result<Value, String> {
     let members = match edits {
         Value::Null => return Ok(document.clone()),
@@ -51,7 +51,7 @@ pub fn edited(document: &Value, edits: &Value) -> Result<Value, String> {
     Ok(document)
 }
 
-/// Pointers in the order of their steps, numbers as numbers.
+/// Orders pointers by their steps, with numeric steps as numbers.
 pub(super) fn in_order(left: &str, right: &str) -> Ordering {
     let steps = |pointer: &str| -> Vec<(Option<usize>, String)> {
         pointer.split('/').map(|step| (step.parse().ok(), step.to_owned())).collect()
@@ -64,7 +64,7 @@ fn split(pointer: &str) -> Result<(&str, String), String> {
     Ok((parent, step.replace("~1", "/").replace("~0", "~")))
 }
 
-/// Where a value goes; a new one is null until then.
+/// The value at a pointer; a missing one is created as null.
 fn place<'a>(document: &'a mut Value, pointer: &str) -> Result<&'a mut Value, String> {
     if pointer.is_empty() {
         return Ok(document);
@@ -84,7 +84,7 @@ fn place<'a>(document: &'a mut Value, pointer: &str) -> Result<&'a mut Value, St
     }
 }
 
-/// Removes a member, or the end of a list: what stood behind the first item that goes has gone with it.
+/// Removes a member, or a list item and all items after it.
 fn remove(document: &mut Value, pointer: &str) -> Result<(), String> {
     let (parent, step) = split(pointer)?;
     let removed = match document.pointer_mut(parent) {
@@ -106,7 +106,7 @@ fn pairs(names: &Value) -> Result<Vec<(&str, &str)>, String> {
     members.map(|(old, new)| Some((old.as_str(), new.as_str()?))).collect::<Option<_>>().ok_or("names are texts".into())
 }
 
-/// The value with other words in its texts and keys.
+/// Replaces words in all texts and keys.
 pub(super) fn renamed(value: &Value, names: &[(&str, &str)]) -> Value {
     match value {
         Value::String(text) => renamed_text(text, names).into(),

@@ -1,5 +1,6 @@
-//! Images of two provider statuses as sets. The Go extension writes an image by its architecture or by its capabilities,
-//! depending on its place in the list, and on old-format profiles once per pool; we write it once, by its capabilities.
+//! Compares images of two provider statuses as sets. The Go extension writes an image with its architecture or its
+//! capabilities, depending on its place in the list, and in old-format profiles once per pool. We write it once, with
+//! its capabilities.
 
 use serde_json::{Value, json};
 
@@ -16,8 +17,8 @@ pub fn difference(wanted: &Value, got: &Value) -> Option<(Value, Value)> {
     (!missing.is_empty() || !added.is_empty()).then(|| (json!(missing), json!(added)))
 }
 
-/// Whether our image stands for the measured one: the same reference, and its capabilities, or its architecture where
-/// that is all that was written.
+/// Whether our image equals the measured one: same reference, and same capabilities or, if only that was written, same
+/// architecture.
 fn is_same(wanted: &Value, got: &Value) -> bool {
     if !is_same_reference(wanted, got) {
         return false;
@@ -34,7 +35,7 @@ fn is_same(wanted: &Value, got: &Value) -> bool {
     }
 }
 
-/// Name, version and reference of two images, whatever they are for.
+/// Whether name, version and reference are equal.
 pub fn is_same_reference(wanted: &Value, got: &Value) -> bool {
     ["name", "version"].iter().chain(&REFERENCES).all(|member| wanted[*member] == got[*member])
 }

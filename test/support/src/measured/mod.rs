@@ -1,13 +1,13 @@
 //! Cases measured from the Go extensions.
 //!
 //! ```text
-//! cases         the cases of a folder, in each form
-//! edits         a case as another one with edits
-//! convert       from folders of cases to the files of families, written by print
-//! compare       what differs between a measured result and ours
-//! images        images of two provider statuses as sets
-//! deliberate    which differences are deliberate, as rules
-//! report        what is printed of all that
+//! cases         reads the cases of a folder, in all forms
+//! edits         expresses a case as edits of another
+//! convert       converts folders of cases to family files, written by print
+//! compare       compares a measured result with ours
+//! images        compares images of two provider statuses as sets
+//! deliberate    rules for deliberate differences
+//! report        prints the result
 //! ```
 
 pub mod cases;

@@ -1,4 +1,4 @@
-//! YAML for people: what fits on a line is on a line.
+//! Prints YAML for people: values that fit on a line are on one line.
 
 use gardener_extension_worker::api::gotext::yaml;
 use serde_json::Value;
@@ -6,10 +6,9 @@ use serde_json::Value;
 use super::convert::sorted;
 
 const WIDTH: usize = 120;
-/// Below that depth a member has lines of its own even if it would fit on one.
+/// Up to this depth, a member has its own lines even if it would fit on one.
 const SPREAD: usize = 2;
 
-/// The text of a document.
 #[must_use]
 pub fn print(value: &Value) -> String {
     let mut text = String::new();
@@ -17,7 +16,7 @@ pub fn print(value: &Value) -> String {
     text
 }
 
-/// A value on lines of its own, each indented.
+/// Prints a value on indented lines.
 fn block(value: &Value, indent: usize, text: &mut String) {
     match value {
         Value::Object(members) => {
@@ -34,7 +33,7 @@ fn block(value: &Value, indent: usize, text: &mut String) {
                 text.push('-');
                 let start = text.len();
                 after(item, indent, indent + 2, text);
-                // The first line of a collection begins behind the dash.
+                // The first line of a collection follows the dash.
                 if text[start..].starts_with('\n') {
                     text.replace_range(start..start + 1 + indent + 2, " ");
                 }
@@ -44,7 +43,7 @@ fn block(value: &Value, indent: usize, text: &mut String) {
     }
 }
 
-/// What follows a key or a dash.
+/// Prints a value after a key or a dash.
 fn after(value: &Value, indent: usize, column: usize, text: &mut String) {
     let line = flow(value);
     let is_empty = line == "{}" || line == "[]";
@@ -64,14 +63,14 @@ fn after(value: &Value, indent: usize, column: usize, text: &mut String) {
     }
 }
 
-/// Whether lines can stand as they are.
+/// Whether a text can be printed as a literal block.
 fn is_literal(text: &str) -> bool {
     let is_plain =
         |line: &str| !line.is_empty() && !line.starts_with(' ') && line.chars().all(|next| (' '..='~').contains(&next));
     text.lines().count() > 1 && !text.ends_with("\n\n") && text.lines().all(is_plain)
 }
 
-/// On one line.
+/// A value on one line.
 fn flow(value: &Value) -> String {
     match value {
         Value::Object(members) => {
@@ -86,7 +85,7 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// Without quotes where it is read as the same text.
+/// A text without quotes if YAML reads it as the same text.
 fn scalar_text(text: &str, within: bool) -> String {
     let is_safe = |next: char| next.is_ascii_alphanumeric() || "-_./$~".contains(next) || (!within && next == ' ');
     let quoted = Value::from(text).to_string();

@@ -1,4 +1,4 @@
-//! What is printed of the cases: how many of each family are equal, every difference that is not deliberate, the sum.
+//! Prints the results: equal cases per family, all differences that are not deliberate, and the total.
 
 #![allow(clippy::print_stdout, reason = "the report of these programs is their output")]
 
@@ -9,17 +9,17 @@ use std::process::ExitCode;
 use super::compare::Difference;
 use super::deliberate::Rules;
 
-/// Differences of one case that are printed; the others are only counted.
+/// Maximum number of differences printed per case; the rest are counted.
 const PRINTED: usize = 8;
-/// Characters of a value that are printed.
+/// Maximum number of characters printed per value.
 const SHOWN: usize = 240;
 
-/// The sum over all folders.
+/// Total of all folders.
 #[derive(Default)]
 pub struct Total {
     passed: usize,
     failed: usize,
-    /// Cases by deliberate difference.
+    /// Number of cases by deliberate difference.
     deliberate: BTreeMap<String, usize>,
 }
 
@@ -35,7 +35,7 @@ struct Family {
 }
 
 impl Total {
-    /// Adds a case to its folder. Deliberate differences are counted, the others make it fail.
+    /// Adds a case to its folder. Deliberate differences are counted, others fail the case.
     pub fn add(&mut self, folder: &mut Folder, rules: &Rules, [family, case]: [&str; 2], differences: Vec<Difference>) {
         let (deliberate, remaining) = rules.apply(differences);
         for rule in deliberate {
@@ -50,13 +50,13 @@ impl Total {
         }
     }
 
-    /// A folder that can't be read is a failure.
+    /// A folder that cannot be read is a failure.
     pub fn unreadable(&mut self, problem: &str) {
         println!("  {problem}");
         self.failed += 1;
     }
 
-    /// Prints a folder and adds it to the sum.
+    /// Prints a folder and adds it to the total.
     pub fn close(&mut self, folder: Folder) {
         for (name, family) in folder.0 {
             self.passed += family.passed;
@@ -66,7 +66,6 @@ impl Total {
         }
     }
 
-    /// Prints the sum.
     pub fn end(self) -> ExitCode {
         println!("deliberate differences (docs/compatibility.md):");
         for (rule, cases) in &self.deliberate {
@@ -77,7 +76,7 @@ impl Total {
     }
 }
 
-/// The folders with cases: our own, and those in an environment variable, separated by colons.
+/// Folders with cases: the given ones and those in an environment variable, separated by colons.
 pub fn folders(own: Vec<PathBuf>, variable: &str) -> Vec<PathBuf> {
     let more = std::env::var(variable).unwrap_or_default();
     own.into_iter().chain(more.split(':').filter(|folder| !folder.is_empty()).map(PathBuf::from)).collect()
