@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams};
@@ -35,7 +35,14 @@ impl GardenCluster {
     /// When there is no kubeconfig, or it can't be used.
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
         let config = config(self.kubeconfig.as_deref(), self.context.as_deref()).await?;
-        Client::try_from(config).context("no client for the garden")
+        let client = Client::try_from(config).context("no client for the garden")?;
+        // Where the answer is refused, the next request names the reason.
+        if is_garden(&client).await.is_ok_and(|is_garden| !is_garden) {
+            bail!(
+                "this cluster is not a garden: it does not serve {GROUP}; if it is a seed, name the kubeconfig of its garden with --kubeconfig"
+            );
+        }
+        Ok(client)
     }
 }
 

@@ -66,10 +66,20 @@ impl Seed {
 
 /// Why a kubeconfig is no use, once: the error names its causes itself. Only the first line, because the others show the
 /// content of the file.
-fn reason(error: &KubeconfigError) -> String {
-    let innermost = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source()).last();
+fn reason(error: &(dyn std::error::Error + 'static)) -> String {
+    let innermost = std::iter::successors(Some(error), |error| error.source()).last();
     let text = innermost.map(ToString::to_string).unwrap_or_default();
     text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// The error of a list of Workers. A cluster that does not serve them is not a seed.
+pub(crate) fn workers_unlisted(error: kube::Error) -> anyhow::Error {
+    match error {
+        kube::Error::Api(status) if status.code == 404 => anyhow!(
+            "this cluster is not a seed: it does not serve Workers (extensions.gardener.cloud); name the kubeconfig of the seed with --kubeconfig"
+        ),
+        error => anyhow::Error::new(error).context("Workers can't be listed"),
+    }
 }
 
 /// How to reach the cluster of a kubeconfig, in one of its contexts.
@@ -77,14 +87,16 @@ pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> 
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
     let config = match kubeconfig {
         Some(path) => {
-            let failed =
-                |what: &str, error| anyhow!("kubeconfig {} can't be {what}: {}", path.display(), reason(&error));
+            let failed = |what: &str, error: KubeconfigError| {
+                anyhow!("kubeconfig {} can't be {what}: {}", path.display(), reason(&error))
+            };
             let kubeconfig = Kubeconfig::read_from(path).map_err(|error| failed("read", error))?;
             Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| failed("used", error))?
         }
         None if context.is_some() => Config::from_kubeconfig(&options).await.context("the kubeconfig can't be used")?,
-        // The error names its causes itself; as a chain they would be told three times.
-        None => Config::infer().await.map_err(|error| anyhow!("no kubeconfig and no service account: {error}"))?,
+        None => Config::infer().await.map_err(|error| {
+            anyhow!("no cluster to read from: name a kubeconfig with --kubeconfig or KUBECONFIG ({})", reason(&error))
+        })?,
     };
     Ok(completed(config))
 }

@@ -273,6 +273,14 @@ impl Usage<'_> {
     }
 }
 
+/// A stage that has not begun, as a verb where it has one.
+fn next_word(stage: &str) -> &str {
+    match Classification::of(stage) {
+        Classification::Expired => "expires",
+        _ => stage,
+    }
+}
+
 fn text(profile: &ProfileVersions, width: usize) -> String {
     let mut table = Table::new(["WHAT", "VERSION", "STAGE", "NEXT", ">SHOOTS", ">POOLS", "CAN BE REMOVED"]);
     for version in &profile.versions {
@@ -284,7 +292,7 @@ fn text(profile: &ProfileVersions, width: usize) -> String {
         let next = version
             .next
             .as_ref()
-            .map(|next| format!("{} {}", next.stage, next.from.strftime("%F")))
+            .map(|next| format!("{} {}", next_word(next.stage), next.from.strftime("%F")))
             .unwrap_or_default();
         let why = version.kept.as_deref().unwrap_or_default();
         let kept = match version.removable {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::Context;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::{Client, Resource, ResourceExt};
@@ -13,14 +12,14 @@ use crate::api::deployment::Deployment;
 use crate::api::gardener::{Cluster, Worker};
 use crate::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet};
 use crate::cluster::machine_reads::MACHINE_CONTROLLER_MANAGER;
-use crate::cluster::seed::Seed;
+use crate::cluster::seed::{Seed, workers_unlisted};
 use crate::diagnose::ObjectKind;
 use crate::process::failure_reason::reason;
 
 /// Reads a shoot namespace. Only a failure to list the Workers is an error; other failures are recorded as unread.
 pub(in crate::cli) async fn namespace(seed: &Seed, name: &str) -> anyhow::Result<Namespace> {
     let client = seed.client().await?;
-    let workers = list::<Worker>(&client, name).await.context("Workers")?;
+    let workers = list::<Worker>(&client, name).await.map_err(workers_unlisted)?;
     let namespaces = if workers.is_empty() { namespaces_of_workers(&client).await } else { BTreeSet::new() };
     let mut namespace = Namespace { objects: workers, namespaces, ..Namespace::default() };
     let (cluster, deployments, sets, machines, classes, secrets, managers) = tokio::join!(

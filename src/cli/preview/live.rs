@@ -19,7 +19,7 @@ use crate::cli::progress::Progress;
 use crate::cluster::error::ReadError;
 use crate::cluster::machine_reads;
 use crate::cluster::secret_cache::SecretCache;
-use crate::cluster::seed::Seed;
+use crate::cluster::seed::{Seed, workers_unlisted};
 use crate::preview::{Baseline, CloudProfiles, Inputs, compare};
 use crate::process::threads::block_on;
 use crate::reader::files::NamedFile;
@@ -119,7 +119,7 @@ pub(in crate::cli) async fn observe_workers(
         None => Api::all_with(client.clone(), &worker_resource),
     };
     let clusters: Api<DynamicObject> = Api::all_with(client.clone(), &resource("Cluster", "clusters"));
-    let listed = workers.list(&ListParams::default()).await.context("Workers can't be listed")?;
+    let listed = workers.list(&ListParams::default()).await.map_err(workers_unlisted)?;
     let mut observed = Observed::default();
     let mut chosen = Vec::new();
     for worker in listed.items {

@@ -83,7 +83,7 @@ async fn the_role_allows_what_is_needed_and_nothing_else() -> Result<()> {
         fails(&control_plane),
     );
     let (_, served) = http::get(metrics, "/metrics").await?;
-    let asked = asked_by_the_takeover_check(&control_plane, &account, &namespace)?;
+    let asked = asked_by_the_takeover_check(&control_plane, &account)?;
     program.stop(Duration::from_secs(5)).await?;
 
     let (all, requests) = (allowed(&rendered.objects)?, audit.requests(&account, mark).await?);
@@ -104,11 +104,10 @@ async fn the_role_allows_what_is_needed_and_nothing_else() -> Result<()> {
     Ok(())
 }
 
-/// How many permissions `takeover check` asks for, all of which the service account has. It looks at Workers of a namespace
-/// without any: these are not what is asked here.
-fn asked_by_the_takeover_check(control_plane: &ControlPlane, account: &str, namespace: &str) -> Result<u64> {
+/// How many permissions `takeover check` checks, all of which the service account has.
+fn asked_by_the_takeover_check(control_plane: &ControlPlane, account: &str) -> Result<u64> {
     let mut check = test_support::program::command();
-    check.args(["takeover", "check", "-o", "json", "--as", account, "--namespace", namespace, "--kubeconfig"]);
+    check.args(["takeover", "check", "-o", "json", "--as", account, "--kubeconfig"]);
     let output = check.arg(control_plane.kubeconfig_file(ADMIN)?).output().context("starting the check")?;
     let words = || String::from_utf8_lossy(&output.stderr).into_owned();
     let report: Value = serde_json::from_slice(&output.stdout).with_context(words)?;
