@@ -1,4 +1,4 @@
-//! Exit codes: one table for all commands, from which `--help` and `docs/cli.md` are made.
+//! Exit codes of all commands. `--help` and `docs/cli.md` are generated from this table.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use super::terminal::{complain, is_broken_pipe};
 
 use crate::process::failure_reason::reason;
 
-/// How a command ended. Where several apply, the last one in this order is the exit code.
+/// The outcome of a command. If several apply, the greatest in this order determines the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Exit {
     Done,
@@ -22,13 +22,12 @@ pub(super) enum Exit {
 }
 
 impl Exit {
-    /// All of them, by code.
+    /// All outcomes in order of their code.
     pub(super) const ALL: [Self; 8] =
         [Self::Done, Self::Findings, Self::Usage, Self::Failed, Self::Hazard, Self::Roll, Self::Delete, Self::Invalid];
-    /// Those that every command has.
+    /// Outcomes that every command can have.
     const OF_EVERY_COMMAND: [Self; 3] = [Self::Done, Self::Usage, Self::Failed];
 
-    /// The number that a shell sees.
     pub(super) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -45,13 +44,13 @@ impl Exit {
     pub(super) fn meaning(self) -> &'static str {
         match self {
             Self::Done => "done, nothing to report",
-            Self::Findings => "done, and there is something to look at: a finding, a change that touches no node",
+            Self::Findings => "done, but there are findings, or changes that affect no node",
             Self::Usage => "wrong usage",
-            Self::Failed => "an input can't be read or the work can't be done: the result is missing or incomplete",
-            Self::Hazard => "no node rolls, but something goes another way than a person expects",
+            Self::Failed => "an input can't be read, or the command failed, so the result is missing or incomplete",
+            Self::Hazard => "no node rolls, but the change has an unexpected effect",
             Self::Roll => "nodes are replaced or updated in place",
             Self::Delete => "machines are deleted without replacement",
-            Self::Invalid => "a pool or a Worker is invalid: it can't be planned",
+            Self::Invalid => "a pool or a Worker is invalid, so it can't be planned",
         }
     }
 }
@@ -62,8 +61,8 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// What follows the options in `--help`: the text, then the exit codes of the command. `special` says what those mean that
-/// not every command has; where it says nothing, the table of all commands does.
+/// Text after the options in `--help`: `text`, then the command's exit codes. `special` lists the codes that not every
+/// command has. An empty meaning falls back to the common table.
 pub(super) fn help(text: &str, special: &[(Exit, &'static str)]) -> String {
     let mut help = format!("{text}\n\nExit codes:");
     for exit in Exit::ALL {
@@ -77,13 +76,13 @@ pub(super) fn help(text: &str, special: &[(Exit, &'static str)]) -> String {
     help
 }
 
-/// The table of all commands, for the program's own `--help`.
+/// The table for the program's own `--help`.
 pub(super) fn overview() -> String {
     let rows = Exit::ALL.map(|exit| format!("\n  {}  {}", exit.code(), exit.meaning()));
-    format!("Exit codes of all commands; where several apply: 3, else the highest:{}", rows.concat())
+    format!("Exit codes of all commands. If several apply, 3 takes precedence, then the highest code:{}", rows.concat())
 }
 
-/// Arguments that don't go together.
+/// Arguments that cannot be combined.
 #[derive(Debug)]
 struct WrongUsage(String);
 
@@ -95,19 +94,19 @@ impl fmt::Display for WrongUsage {
 
 impl std::error::Error for WrongUsage {}
 
-/// An error that ends a command as wrong arguments do.
+/// An error that exits with [`Exit::Usage`], as clap's argument errors do.
 pub(super) fn wrong_usage(message: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(WrongUsage(message.into()))
 }
 
-/// The exit of a command: that of its answer or of its error. What the answer does not cover is printed.
+/// Converts the result of a command to its exit, and prints the inputs that the answer does not cover.
 pub(super) fn conclude(result: anyhow::Result<Answer>) -> Exit {
     match result {
         Ok(answer) => {
             answer.evidence().problems().for_each(|problem| complain(problem));
             answer.exit()
         }
-        // A reader that has seen enough closes the pipe; that is no failure of ours.
+        // A reader such as `head` closes the pipe early, which is not a failure.
         Err(error) if is_broken_pipe(&error) => Exit::Done,
         Err(error) => {
             complain(&reason(error.as_ref()));
