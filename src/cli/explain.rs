@@ -53,8 +53,8 @@ pub(super) struct ExplainArguments {
     live: bool,
     #[command(flatten)]
     seed: Seed,
-    /// Explain Shoots instead of Workers, as manifests or as stored in etcd. Shows the fields that enter the key and
-    /// the classes of each pool, so that changing them replaces nodes.
+    /// Explain Shoots instead of Workers, as manifests or as stored in the garden. Shows the fields that enter the key
+    /// and the classes of each pool, so that changing them replaces nodes.
     #[arg(long, conflicts_with = "live")]
     shoot: bool,
     /// Files or folders with CloudProfiles for --shoot, if they are not next to the Shoots.

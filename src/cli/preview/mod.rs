@@ -69,7 +69,7 @@ METADATA (objects change, nodes stay) or NONE.",
 pub(super) struct PreviewArguments {
     /// OLD and NEW as files, bundles or folders of objects (Worker, Cluster, Secrets, live MachineDeployments …), or
     /// `-` for standard input. Workers are matched by namespace and name. For files of Shoots, as manifests or as
-    /// stored in etcd, the Workers are generated as gardenlet would write them.
+    /// stored in the garden, the Workers are generated as gardenlet would write them.
     ///
     /// With --git, files and folders to include. Defaults to all files below the current folder.
     #[arg(value_name = "OLD NEW", num_args = 0..)]
