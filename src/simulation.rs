@@ -1,5 +1,5 @@
-//! The controller as the simulation runs it (`test/simulation`): with an API server of a test behind its client, and with a clock and
-//! chance that follow from a seed. It is there only with the feature `simulation`.
+//! Runs the controller in the simulation (`test/simulation`). A test API server replaces the network, and a seed
+//! determines clock and randomness. Only built with the feature `simulation`.
 
 use std::future::{Future, ready};
 use std::sync::Arc;
@@ -27,16 +27,16 @@ struct CommandLine {
     controller: ControllerArguments,
 }
 
-/// What is random in controllers of this thread follows from the seed from now on.
+/// Seeds all randomness of controllers on this thread.
 pub fn seed(seed: u64) {
     jitter::seed(seed);
 }
 
-/// Runs a controller until it has to end or `stopped`: with these arguments, connections to its API server that `connect` makes, and
-/// the time of day that `now` tells. Pools depend on nothing but what is at these clouds.
+/// Runs a controller until it fails or `stopped` completes. `connect` opens connections to its API server, and `now`
+/// returns the time of day. Pools depend only on resources of the given clouds.
 ///
 /// # Errors
-/// Why it has to end, such as a lost lease; also when the arguments are wrong.
+/// The reason why it ended, such as a lost lease or invalid arguments.
 pub async fn run<S, B>(
     arguments: &[&str],
     clouds: &'static [&'static dyn CloudFactory],

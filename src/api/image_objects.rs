@@ -1,7 +1,7 @@
-//! Objects for machine images in a group of our own (docs/images.md#objects): an image, a lookup that finds images, and which
-//! images a consumer uses. Their definitions, with schemas, are made from these types.
+//! Objects for machine images in an API group of this project (docs/images.md#objects). They describe an image, a
+//! lookup that finds images, and the images of a consumer. The CRDs and their schemas are generated from these types.
 //!
-//! Members of `MachineImage.spec` are those of an `ImageList`; `ImageLookup.spec` is the same in a file and in a cluster.
+//! `MachineImage.spec` has the members of an `ImageList`. `ImageLookup.spec` is the same in a file and in a cluster.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,19 +18,19 @@ use crate::api::metadata::without_managers;
 /// Version of the group.
 pub const API_VERSION: &str = "images.gardener-extension-worker/v1alpha1";
 
-/// Declares an object with metadata and spec, and perhaps a status.
+/// Declares an object with metadata, a spec and an optional status.
 macro_rules! object {
     ($(#[$doc:meta])* $name:ident, $kind:literal, $plural:literal, $scope:ty, $spec:ty $(, $status:ty)?) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Deserialize, PartialEq)]
         pub struct $name {
-            /// Name, labels, generation.
+            /// Name, labels and generation.
             #[serde(default, deserialize_with = "without_managers")]
             pub metadata: ObjectMeta,
-            /// What is wanted or known.
+            /// Desired or known state.
             pub spec: $spec,
             $(
-                /// What was found.
+                /// Observed state.
                 #[serde(default, deserialize_with = "null_as_default")]
                 pub status: $status,
             )?
@@ -53,69 +53,70 @@ macro_rules! object {
 }
 
 object!(
-    /// An image at a cloud, in a region or everywhere.
+    /// A machine image at a cloud, in one region or in all.
     MachineImage, "MachineImage", "machineimages", ClusterResourceScope, MachineImageSpec
 );
 object!(
-    /// Which names of images mean which version and flavor, and whose images may be used.
+    /// Maps image names to versions and flavors, and lists the owners whose images may be used.
     ImageLookup, "ImageLookup", "imagelookups", ClusterResourceScope, ImageLookupSpec, ImageLookupStatus
 );
 object!(
-    /// Which image a consumer uses for each version.
+    /// The image that a consumer uses for each version.
     ImageSelection, "ImageSelection", "imageselections", NamespaceResourceScope, ImageSelectionSpec, ImageSelectionStatus
 );
 object!(
-    /// Which images may be used at all: owners and ids. Each policy of a provider has to be met.
+    /// Images that may be used, by owner and ID. An image must satisfy every policy of its provider.
     ImageAdmissionPolicy, "ImageAdmissionPolicy", "imageadmissionpolicies", ClusterResourceScope, ImageAdmissionPolicySpec
 );
 
-/// `MachineImage.spec`: what an `ImageList` says of an image.
+/// `MachineImage.spec`, with the members of an image in an `ImageList`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct MachineImageSpec {
-    /// Type of CloudProfiles that can have it, such as aws.
+    /// Type of the CloudProfiles that can use the image, such as aws.
     #[cfg_attr(test, schemars(length(min = 1, max = 63)))]
     pub provider: String,
-    /// Which of the provider's clouds; public where none is named.
+    /// Cloud of the provider, such as public or china. Defaults to public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub realm: Option<String>,
-    /// The region; absent where the image has one name everywhere.
+    /// Region of the image. Absent if the image has the same reference in all regions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Where it is to be had, if it has one name everywhere and is not everywhere.
+    /// Regions that have the image, if it has the same reference everywhere but is not in all regions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub regions: Vec<String>,
-    /// How machines name it: one member, as in a CloudProfile, such as ami.
+    /// Reference for machines, as one member of a CloudProfile, such as ami.
     #[cfg_attr(test, schemars(extend("minProperties" = 1, "maxProperties" = 1)))]
     pub reference: BTreeMap<String, String>,
-    /// What CloudProfiles call it, or its operating system.
+    /// Name of the image in CloudProfiles, or its operating system.
     #[cfg_attr(test, schemars(length(min = 1, max = 256)))]
     pub image: String,
-    /// The version: of Kubernetes for images of Cluster API, else of the operating system.
+    /// Kubernetes version for images of Cluster API. Otherwise, the version of the operating system.
     #[cfg_attr(test, schemars(length(min = 1, max = 256)))]
     pub version: String,
-    /// Its name at the cloud.
+    /// Name of the image at the cloud.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Account, project or gallery.
+    /// Account, project or gallery that owns the image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// When it was made.
+    /// Creation time.
     #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
-    /// From when on its owner advises against it.
+    /// Time from which the owner advises against the image.
     #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<String>,
-    /// Whether machines can start from it: available, or what the cloud says instead. gone: no source lists it any more.
+    /// State of the image, `available` if machines can start from it. Otherwise, the state at the cloud, or a mark that
+    /// no source lists the image any more.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Whether it can be read only with a key of its account.
+    /// Whether reading the image requires a key of its account.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub encrypted: bool,
-    /// Architecture, boot mode and others.
+    /// Facts, such as the architecture and the boot mode.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, Vec<String>>,
     /// Tags or labels at the cloud.
@@ -128,77 +129,77 @@ pub struct MachineImageSpec {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ImageLookupSpec {
-    /// Type of CloudProfiles that the images are for.
+    /// Type of the CloudProfiles that use the images.
     pub provider: String,
-    /// Name of the image in CloudProfiles; without it, the operating system.
+    /// Name of the image in CloudProfiles. Defaults to the operating system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// What names begin with.
+    /// Prefix of the image names.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub image_prefix: String,
-    /// How names go on, with `{{.OS}}` or `{{.BaseOS}}`, `{{.ARCH}}`, `{{.K8sVersion}}` or `{{.K8sMinor}}`, and custom
-    /// fields.
+    /// Template for the rest of the name, with `{{.OS}}` or `{{.BaseOS}}`, `{{.ARCH}}`, `{{.K8sVersion}}` or
+    /// `{{.K8sMinor}}`, and custom fields.
     #[cfg_attr(test, schemars(length(min = 1, max = 1024)))]
     pub lookup_format: String,
-    /// Operating systems.
+    /// Operating systems to find.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub os: Vec<String>,
-    /// Architectures.
+    /// Architectures to find.
     #[cfg_attr(test, schemars(length(min = 1)))]
     pub arch: Vec<String>,
-    /// Further variables.
+    /// Custom fields of the template.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub custom_fields: Vec<CustomField>,
-    /// Comparators with commas between them, such as `>=1.33, <1.36`.
+    /// Version range as comparators separated by commas, such as `>=1.33, <1.36`.
     #[cfg_attr(test, schemars(length(min = 2, max = 256)))]
     pub versions: String,
     /// Accounts, projects or galleries whose images may be used.
     #[cfg_attr(test, schemars(length(min = 1)))]
     pub owners: Vec<String>,
-    /// Conditions besides the name.
+    /// Conditions on facts and tags, in addition to the name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<ImageFilter>,
-    /// Facts of the image that make a flavor of its own, such as bootMode.
+    /// Facts that distinguish flavors, such as bootMode.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<String>,
-    /// Whether encrypted images are meant, or those that are not.
+    /// Select encrypted images. By default, select images that are not encrypted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub encrypted: bool,
-    /// EC2 is asked for the images, instead of the listings that the controller reads.
+    /// Query EC2 for the images, instead of the listings that the controller reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ec2: Option<Ec2Source>,
 }
 
-/// Where EC2 is asked for images.
+/// EC2 regions to query for images.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Ec2Source {
-    /// The regions.
+    /// Regions to query.
     #[cfg_attr(test, schemars(length(min = 1, max = 64)))]
     pub regions: Vec<String>,
 }
 
-/// A variable of names.
+/// A custom field of the name template.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct CustomField {
-    /// Its name.
+    /// Name of the custom field.
     pub name: String,
-    /// What it may stand for.
+    /// Values that the custom field matches.
     #[cfg_attr(test, schemars(length(min = 1)))]
     pub valid_values: Vec<String>,
 }
 
-/// A condition on an image besides its name: one of the values has to be there.
+/// A condition on an image. The fact or tag must have one of the values.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ImageFilter {
-    /// A fact, such as `bootMode`, or `tag:` with a name.
+    /// Fact such as `bootMode`, or `tag:` followed by the name of a tag.
     pub name: String,
-    /// The values.
+    /// Accepted values.
     pub values: Vec<String>,
 }
 
@@ -207,20 +208,20 @@ pub struct ImageFilter {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImageLookupStatus {
-    /// Generation of the spec that was used.
+    /// Generation of the spec that was processed.
     #[serde(default)]
     pub observed_generation: i64,
-    /// When the sources were read last; where nothing else differs it is renewed once an hour.
+    /// Time of the last read of the sources. Without other changes, it is updated once per hour.
     #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_run: Option<String>,
-    /// How many images it finds that can be used.
+    /// Number of usable images that the lookup finds.
     #[serde(default)]
     pub found: i64,
-    /// What is wrong with it, or with the sources.
+    /// Problems of the lookup or its sources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
-    /// Since when something is wrong.
+    /// Time since which there are problems.
     #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failing_since: Option<String>,
@@ -231,16 +232,16 @@ pub struct ImageLookupStatus {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImageSelectionSpec {
-    /// Who uses the images, for people.
+    /// Consumer of the images, for information only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consumer: Option<Consumer>,
-    /// Type of CloudProfiles.
+    /// Type of the CloudProfiles.
     #[cfg_attr(test, schemars(length(min = 1, max = 63)))]
     pub provider: String,
-    /// Which of the provider's clouds; public where none is named.
+    /// Cloud of the provider, such as public or china. Defaults to public.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub realm: Option<String>,
-    /// The region; absent where images have one name everywhere.
+    /// Region of the images. Absent if images have the same reference in all regions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
     /// `spec.image` of the MachineImages.
@@ -249,32 +250,32 @@ pub struct ImageSelectionSpec {
     /// Architecture of the machines.
     #[cfg_attr(test, schemars(length(min = 1, max = 63)))]
     pub architecture: String,
-    /// Comparators with commas between them, such as `>=1.33, <1.36`.
+    /// Version range as comparators separated by commas, such as `>=1.33, <1.36`.
     #[cfg_attr(test, schemars(length(min = 2, max = 256)))]
     pub versions: String,
     /// Accounts, projects or galleries whose images may be used.
     #[cfg_attr(test, schemars(length(min = 1)))]
     pub owners: Vec<String>,
-    /// Further conditions.
+    /// Further conditions on facts and tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<ImageFilter>,
-    /// Whether encrypted images are meant, or those that are not.
+    /// Select encrypted images. By default, select images that are not encrypted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub encrypted: bool,
-    /// The MachineImage of each version. What is missing is added once; what is there is never changed. Write the name of a
-    /// newer one to move.
+    /// MachineImage for each version. The controller adds missing entries and never changes existing ones. To upgrade,
+    /// write the name of a newer MachineImage.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub images: BTreeMap<String, String>,
 }
 
-/// Who uses images.
+/// A consumer of images.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Consumer {
-    /// Kind, such as AWSMachineTemplate.
+    /// Kind of the consumer, such as AWSMachineTemplate.
     pub kind: String,
-    /// Name, in the same namespace.
+    /// Name of the consumer in the same namespace.
     pub name: String,
 }
 
@@ -283,30 +284,30 @@ pub struct Consumer {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImageSelectionStatus {
-    /// Generation of the spec that was used.
+    /// Generation of the spec that was processed.
     #[serde(default)]
     pub observed_generation: i64,
-    /// Newer images.
+    /// Available upgrades.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub upgrades: Vec<ImageUpgrade>,
-    /// Resolved, and UpgradeAvailable.
+    /// The conditions Resolved and UpgradeAvailable.
     #[cfg_attr(test, schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"])))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<ImageCondition>,
 }
 
-/// A newer image than the one that is used.
+/// A newer image than the selected one.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImageUpgrade {
-    /// The version.
+    /// Version of the image.
     pub version: String,
-    /// The MachineImage that is used.
+    /// MachineImage in use.
     pub image: String,
-    /// The MachineImage that could be used.
+    /// Newer MachineImage that could be used.
     pub newer: String,
-    /// Why.
+    /// Reason for the recommendation.
     pub reason: String,
 }
 
@@ -316,40 +317,40 @@ impl fmt::Display for ImageUpgrade {
     }
 }
 
-/// A condition, as Kubernetes writes them.
+/// A condition in the format of Kubernetes.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImageCondition {
-    /// Which one.
+    /// Type of the condition.
     #[serde(rename = "type")]
     pub condition_type: String,
     /// True, False or Unknown.
     pub status: String,
-    /// Why, in one word.
+    /// Reason in one word.
     pub reason: String,
-    /// Why, for people.
+    /// Message for users.
     pub message: String,
-    /// When the status became what it is.
+    /// Time of the last change of the status.
     #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     pub last_transition_time: String,
-    /// Generation of the spec that was used.
+    /// Generation of the spec that was processed.
     #[serde(default)]
     pub observed_generation: i64,
 }
 
-/// `ImageAdmissionPolicy.spec`. What is empty allows nothing by itself: an image has to be of an owner, or one of the ids.
+/// `ImageAdmissionPolicy.spec`. An empty list allows no images. An image needs an allowed owner or an allowed ID.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ImageAdmissionPolicySpec {
-    /// Type of CloudProfiles whose images it is about.
+    /// Type of the CloudProfiles to which the policy applies.
     #[cfg_attr(test, schemars(length(min = 1, max = 63)))]
     pub provider: String,
     /// Accounts, projects or galleries whose images may be used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_owners: Vec<String>,
-    /// Images that may be used whoever owns them, by their names at the cloud.
+    /// Images that are allowed for any owner, by their names at the cloud.
     #[serde(default, skip_serializing_if = "Vec::is_empty", rename = "allowedIDs")]
     pub allowed_ids: Vec<String>,
 }

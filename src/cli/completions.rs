@@ -1,4 +1,4 @@
-//! `completions`: what a shell needs to complete commands and options.
+//! `completions`: scripts that complete commands and options in a shell.
 
 use clap::{Args, Command};
 use clap_complete::Shell;
@@ -13,7 +13,7 @@ Examples:
   gardener-extension-worker completions bash > /etc/bash_completion.d/gardener-extension-worker
   source <(gardener-extension-worker completions zsh)", &[]))]
 pub(super) struct CompletionsArguments {
-    /// The shell.
+    /// Shell to generate the script for.
     shell: Shell,
 }
 

@@ -44,13 +44,13 @@ impl Exit {
     pub(super) fn meaning(self) -> &'static str {
         match self {
             Self::Done => "done, nothing to report",
-            Self::Findings => "done, and there is something to look at: a finding, a change that touches no node",
+            Self::Findings => "done, but there are findings, or changes that affect no node",
             Self::Usage => "wrong usage",
-            Self::Failed => "an input can't be read or the work can't be done: the result is missing or incomplete",
-            Self::Hazard => "no node rolls, but something goes another way than a person expects",
+            Self::Failed => "an input can't be read, or the command failed, so the result is missing or incomplete",
+            Self::Hazard => "no node rolls, but the change has an unexpected effect",
             Self::Roll => "nodes are replaced or updated in place",
             Self::Delete => "machines are deleted without replacement",
-            Self::Invalid => "a pool or a Worker is invalid: it can't be planned",
+            Self::Invalid => "a pool or a Worker is invalid, so it can't be planned",
         }
     }
 }
@@ -79,7 +79,7 @@ pub(super) fn help(text: &str, special: &[(Exit, &'static str)]) -> String {
 /// The table for the program's own `--help`.
 pub(super) fn overview() -> String {
     let rows = Exit::ALL.map(|exit| format!("\n  {}  {}", exit.code(), exit.meaning()));
-    format!("Exit codes of all commands; where several apply: 3, else the highest:{}", rows.concat())
+    format!("Exit codes of all commands. If several apply, 3 takes precedence, then the highest code:{}", rows.concat())
 }
 
 /// Arguments that cannot be combined.

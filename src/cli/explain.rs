@@ -1,4 +1,4 @@
-//! `explain`: why the machines of a pool are what they are.
+//! `explain`: the inputs that determine the machines of a pool.
 
 use std::path::PathBuf;
 
@@ -37,54 +37,54 @@ pub(super) use image::mismatch_text;
 Examples:
   gardener-extension-worker explain example/azure.yaml
   gardener-extension-worker explain example/azure.yaml --pool services
-  gardener-extension-worker explain --shoot shoot.yaml --profiles profiles/        # what replaces nodes
+  gardener-extension-worker explain --shoot shoot.yaml --profiles profiles/        # fields that replace nodes
   gardener-extension-worker explain --live shoot--garden--prod --kubeconfig seed.yaml
   gardener-extension-worker explain -o json bundle.yaml | jq '.workers[].pools[].hashes'
 
-Colours are shown on a terminal only, and never when NO_COLOR is set.",
-    &[(Exit::Invalid, "some pool is invalid; it is explained all the same")]))]
+Output is only coloured on a terminal, and never if NO_COLOR is set.",
+    &[(Exit::Invalid, "a pool is invalid, and the output explains it")]))]
 pub(super) struct ExplainArguments {
-    /// File of objects (Worker, Cluster, Secrets, live MachineDeployments …), bundle or folder; `-` is standard input.
-    /// With --live: the namespace of the shoot.
+    /// Files, bundles or folders of objects (Worker, Cluster, Secrets, live MachineDeployments …), or `-` for standard
+    /// input. With --live, the shoot namespace.
     #[arg(required = true, value_name = "FILE")]
     file: PathBuf,
-    /// Read from the cluster of the kubeconfig. Of Secrets only the names are read.
+    /// Read from the cluster of the kubeconfig. Only reads the names of Secrets.
     #[arg(long)]
     live: bool,
     #[command(flatten)]
     seed: Seed,
-    /// The file holds Shoots, as manifests or as they are stored: which of their members enter the key and the classes of their
-    /// pools, so that a change of them replaces nodes.
+    /// Explain Shoots instead of Workers, as manifests or as stored in the garden. Shows the fields that enter the key
+    /// and the classes of each pool, so that changing them replaces nodes.
     #[arg(long, conflicts_with = "live")]
     shoot: bool,
-    /// With --shoot: files or folders with the CloudProfiles that they name, where these are not beside them.
+    /// Files or folders with CloudProfiles for --shoot, if they are not next to the Shoots.
     #[arg(long, value_name = "PATH", requires = "shoot")]
     profiles: Vec<PathBuf>,
-    /// With --shoot: what the landscape does that Shoots do not tell.
+    /// Settings of the landscape to assume for --shoot, because Shoots don't contain them.
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',', requires = "shoot")]
     presume: Vec<Presume>,
-    /// Only the pool of this name.
+    /// Only explain the pool with this name.
     #[arg(long, value_name = "NAME")]
     pool: Option<String>,
-    /// What to print: tables for people, or one JSON document for programs.
+    /// Output format. Tables are for people, and a JSON document is for programs.
     #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
     output: OutputFormat,
 }
 
-/// A Worker that can't be explained at all.
+/// A Worker that can't be explained.
 #[derive(Debug, Serialize)]
 struct Unexplained {
-    /// File, and the Worker in it where the file has several.
+    /// The file, and the name of the Worker if the file has several.
     input: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<ErrorCode>,
     message: String,
 }
 
-/// An explained Worker and where it comes from.
+/// An explained Worker and its source.
 #[derive(Debug, Serialize)]
 struct Explained {
-    /// File, and the Worker in it where the file has several.
+    /// The file, and the name of the Worker if the file has several.
     input: String,
     #[serde(flatten)]
     explanation: Explanation,
@@ -139,7 +139,7 @@ pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow:
     Ok(Answer::new(evidence, exit))
 }
 
-/// The Workers of the file, or of the namespace of the seed. Of a seed only names of Secrets are read.
+/// The Workers of the file, or of the shoot namespace in the seed. Only reads the names of Secrets in a seed.
 fn workers(arguments: &ExplainArguments, evidence: &mut Evidence) -> anyhow::Result<Vec<WorkerInput>> {
     if !arguments.live {
         if arguments.seed.is_named() {

@@ -1,4 +1,4 @@
-//! `man`: manual pages, made from the definitions of the commands.
+//! `man`: manual pages, generated from the definitions of the commands.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ Examples:
   gardener-extension-worker man | man -l -
   gardener-extension-worker man --folder /usr/local/share/man/man1", &[]))]
 pub(super) struct ManArguments {
-    /// Write a page for each command into this folder, which must exist, instead of one for the program to stdout.
+    /// Existing folder for one page per command. By default, the page of the program is printed to stdout.
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
 }
@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &ManArguments, mut command: Command) -> anyhow::Res
     Ok(Answer::of_program())
 }
 
-/// The pages of a command and of those below it.
+/// Writes the pages of a command and its subcommands.
 fn write(command: &Command, folder: &Path) -> anyhow::Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let path = folder.join(format!("{name}.1"));

@@ -1,6 +1,6 @@
-//! What a person types. Every command calls the same library as the controller.
+//! The command line. Every command uses the same library as the controller.
 //!
-//! Data goes to stdout, everything else to stderr. `exit` has the exit codes of all commands.
+//! Data is printed to stdout, and everything else to stderr. `exit` contains the exit codes of all commands.
 
 use std::process::ExitCode;
 
@@ -53,23 +53,23 @@ struct Arguments {
 enum Command {
     /// Reconcile the Workers of a seed.
     Controller(crate::controller::ControllerArguments),
-    /// Serve webhooks that deny wrong CloudProfiles and Shoots when a person writes them.
+    /// Serve webhooks that reject invalid CloudProfiles and Shoots when users write them.
     Admission(crate::admission::AdmissionArguments),
     /// Serve a webhook that adds the provider's sidecar to machine-controller-manager.
     Sidecar(crate::sidecar::SidecarArguments),
-    /// Show what a change does to machines before it happens: which pools roll, and why.
+    /// Preview the effect of a change on machines, with the pools that roll and the causes.
     Preview(preview::PreviewArguments),
     /// Prepare a takeover of Workers from the Go extension.
     Takeover(takeover::TakeoverArguments),
     /// Show the machine objects of Workers in files, without a cluster.
     Render(render::RenderArguments),
-    /// Show why a Worker is not ready, and the next step: from a cluster, or from files.
+    /// Show why a Worker is not ready, and the next step, from a cluster or from files.
     Diagnose(diagnose::DiagnoseArguments),
-    /// Explain why the machines of each pool are what they are: inputs, image, numbers, hash.
+    /// Explain the inputs, image, replicas and hash that determine the machines of each pool.
     Explain(explain::ExplainArguments),
     /// Show which input rolled the machines of a machine deployment, and when.
     Why(why::WhyArguments),
-    /// Forecast which versions of shoots change, when and why, until they are stable or stuck.
+    /// Forecast version changes of shoots, with their time and cause, until they are stable or stuck.
     Forecast(forecast::ForecastArguments),
     /// Check, compare, convert and shorten CloudProfiles.
     Cloudprofile(cloudprofile::CloudProfileArguments),
@@ -79,7 +79,7 @@ enum Command {
     Completions(completions::CompletionsArguments),
     /// Print or write manual pages.
     Man(man::ManArguments),
-    /// Print the JSON schema of what a command prints, or of CloudProfiles.
+    /// Print the JSON schema of a command's output, or of CloudProfiles.
     Schema(schema::SchemaArguments),
     /// Print the version.
     Version(version::VersionArguments),
@@ -116,7 +116,7 @@ impl Call {
     }
 }
 
-/// A process that serves says only whether it has failed.
+/// A server process only reports whether it failed.
 fn process_exit(code: ExitCode) -> ExitCode {
     if code == ExitCode::SUCCESS { code } else { Exit::Failed.into() }
 }

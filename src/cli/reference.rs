@@ -8,32 +8,28 @@ use super::program::Program;
 
 /// Kinds of evidence, the resulting answer, and the exit code.
 const EVIDENCE: [[&str; 3]; 6] = [
-    ["everything was read and evaluated", "the answer", "of the answer"],
+    ["all inputs were read and evaluated", "the complete answer", "of the answer"],
     [
-        "some input can't be read or evaluated",
-        "begins with `INCOMPLETE`: how many were evaluated out of how many; each problem is on stderr",
+        "an input can't be read or evaluated",
+        "begins with `INCOMPLETE` and the number of evaluated inputs; each problem is printed to stderr",
         "3",
     ],
     [
         "nothing matches the selection (a namespace, a name, a version, a type)",
-        "none; the error names what was searched and the nearest match",
+        "none; the error names the searched inputs and the nearest match",
         "3",
     ],
     [
-        "a part of a list (`metadata.continue`, `remainingItemCount`, `NextToken`)",
-        "refused like an unreadable input",
+        "a truncated list (`metadata.continue`, `remainingItemCount`, `NextToken`)",
+        "rejected like an unreadable input",
         "3",
     ],
     [
-        "an input was not given that a part of the answer needs",
-        "that part is `unknown`, with the flag that gives it",
+        "an input that part of the answer needs was not given",
+        "that part is `unknown`, and the answer names the missing flag",
         "of the answer",
     ],
-    [
-        "a malformed entry in a listing of images",
-        "without the entry, which is named; locks and profiles are not written",
-        "3",
-    ],
+    ["a malformed entry in an image listing", "omits the entry and names it; locks and profiles are not written", "3"],
 ];
 
 /// The reference page of a program.
@@ -42,17 +38,17 @@ pub fn reference(program: Program) -> String {
     let mut command = program.command();
     command.build();
     let mut page = String::from(
-        "# Commands\n\n<!-- Made from the definitions. To make it again: UPDATE_GOLDEN=1 cargo test --test cli -->\n",
+        "# Commands\n\n<!-- Generated from the definitions. To regenerate it: UPDATE_GOLDEN=1 cargo test --test cli -->\n",
     );
     page.push_str(&format!("\n{}\n", about(&command)));
     page.push_str(
-        "\nData goes to stdout, everything else to stderr. Tables are as wide as the terminal (`COLUMNS` sets another \
-         width, a log gets 120 columns). Colours are shown on a terminal only, and never when `NO_COLOR` is set. Values \
-         of Secrets and boot scripts are never printed by `explain` and `why`.\n\n",
+        "\nCommands print data to stdout, and everything else to stderr. Tables use the width of the terminal or of `COLUMNS`, \
+         and 120 columns in a log. Output is only coloured on a terminal, and never if `NO_COLOR` is set. `explain` and \
+         `why` never print values of Secrets or boot scripts.\n\n",
     );
-    page.push_str("The exit codes of all commands; where several apply it is 3, else the highest:\n\n| code | meaning |\n|---|---|\n");
+    page.push_str("These are the exit codes of all commands. If several apply, 3 takes precedence, then the highest code.\n\n| code | meaning |\n|---|---|\n");
     page.extend(Exit::ALL.map(|exit| format!("| {} | {} |\n", exit.code(), exit.meaning())));
-    page.push_str("\nEvery answer names what it rests on: the headline, the member `evidence` of JSON documents, and the exit code.\n\n| evidence | answer | exit code |\n|---|---|---|\n");
+    page.push_str("\nEvery answer states its evidence in the headline, in the member `evidence` of JSON documents, and in the exit code.\n\n| evidence | answer | exit code |\n|---|---|---|\n");
     page.extend(EVIDENCE.map(|[evidence, answer, code]| format!("| {evidence} | {answer} | {code} |\n")));
     page.push('\n');
     let mut commands = Vec::new();
@@ -63,7 +59,7 @@ pub fn reference(program: Program) -> String {
     for (name, command) in commands {
         page.push_str(&section(&name, command));
     }
-    page.push_str("\n# JSON\n\nMembers are added at times; none is renamed or removed without another `schema`. `[]` stands for every entry of a list, `*` for every key of a map; members marked with `?` can be absent.\n");
+    page.push_str("\n# JSON\n\nLater versions may add members, but only a new `schema` renames or removes one. `[]` means every entry of a list, and `*` every key of a map. Members marked with `?` can be absent.\n");
     page.extend(documents().iter().map(|(command, members)| fields(command, members)));
     page
 }

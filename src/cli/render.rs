@@ -1,4 +1,4 @@
-//! `render`: the pure part of a reconcile, from files to the machine objects.
+//! `render`: the pure part of a reconcile, from files to machine objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -30,23 +30,24 @@ use crate::worker::plan::Plan;
 Example:
   gardener-extension-worker render example/azure.yaml
   gardener-extension-worker render -o result folder-of-bundles | jq .errors
-  SOURCE_DATE_EPOCH=0 gardener-extension-worker render example/azure.yaml   # the same bytes each time",
+  SOURCE_DATE_EPOCH=0 gardener-extension-worker render example/azure.yaml   # reproducible output",
     &[(Exit::Invalid, "")]))]
 pub(super) struct RenderArguments {
-    /// Files of objects (Worker, Cluster, Secrets, live MachineDeployments …) or bundles of them; folders are walked,
-    /// `-` is standard input.
+    /// Files, bundles or folders of objects (Worker, Cluster, Secrets, live MachineDeployments …), or `-` for standard
+    /// input. Folders are searched recursively.
     #[arg(required = true, value_name = "FILE|DIR")]
     inputs: Vec<PathBuf>,
-    /// What to print: objects to apply as YAML or JSON, or one JSON line per Worker with all that would be in the cluster.
+    /// Output format. `yaml` and `json` print objects to apply, and `result` prints a JSON line per Worker with all
+    /// resulting objects.
     #[arg(short, long, value_parser = one_of(&["yaml", "json", "result"]), default_value = "yaml")]
     output: OutputFormat,
 }
 
-/// What a Worker's namespace holds after a successful reconcile, and what its status says.
+/// Contents of a Worker's namespace and status after a successful reconcile.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rendered {
-    /// The file, and the Worker in it where the file has several.
+    /// The file, and the name of the Worker if the file has several.
     pub input: String,
     /// All machine classes, by name.
     pub machine_classes: Vec<Value>,
@@ -54,15 +55,15 @@ pub struct Rendered {
     pub machine_class_secrets: Vec<Value>,
     /// All machine deployments, by name.
     pub machine_deployment_objects: Vec<Value>,
-    /// What the provider wants, in the order of pools and zones.
+    /// The provider's target deployments, in the order of pools and zones.
     pub machine_deployments: Vec<WantedDeployment>,
     /// The status of the Worker.
     pub worker_status: RenderedStatus,
-    /// Why pools, or the whole Worker, can't be planned.
+    /// Reasons why pools, or the whole Worker, can't be planned.
     pub errors: Vec<RenderedError>,
 }
 
-/// What the status of a Worker says after a successful reconcile; times only as far as there is one.
+/// Status of a Worker after a successful reconcile. Times are reduced to whether they are set.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RenderedStatus {
@@ -74,20 +75,20 @@ pub struct RenderedStatus {
     pub machine_deployments: Vec<MachineDeploymentStatus>,
     /// Whether the bounds have ever been published.
     pub machine_deployments_last_update_time_set: bool,
-    /// What in-place machines run with.
+    /// Hashes of in-place pools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_place_updates: Option<InPlaceUpdates>,
 }
 
-/// Why a pool or the whole Worker can't be planned.
+/// Reason why a pool or the whole Worker can't be planned.
 #[derive(Debug, Serialize)]
 pub struct RenderedError {
-    /// Absent where the whole Worker can't be planned.
+    /// Absent if the whole Worker can't be planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
-    /// Gardener's code, where the error is one that a person has to solve.
+    /// Gardener's code, for errors that a user has to fix.
     pub code: Option<ErrorCode>,
-    /// Text for people.
+    /// Message for people.
     pub message: String,
 }
 
@@ -99,7 +100,7 @@ pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> anyhow::
     for file in evidence.note_skipped(files(&arguments.inputs)) {
         let inputs = match input::workers_of_file(&file) {
             Ok(inputs) => inputs,
-            // The other files are rendered all the same.
+            // An unreadable file does not affect the other files.
             Err(error) => {
                 evidence.unread(&error);
                 continue;
@@ -143,10 +144,10 @@ fn text(rendered: &Rendered, output: OutputFormat) -> anyhow::Result<String> {
     }
 }
 
-/// Renders one Worker as other programs see it: everything that `-o result` prints of it.
+/// Renders one Worker and returns all fields that `-o result` prints.
 #[must_use]
 pub fn render(input: WorkerInput, providers: Providers) -> Rendered {
-    // The time goes only into annotations of our own.
+    // The time only affects annotations that this project owns.
     let mut rendered = render_at(input, providers, Timestamp::UNIX_EPOCH);
     rendered.machine_deployment_objects.iter_mut().for_each(without_own_annotations);
     rendered
@@ -156,7 +157,7 @@ fn render_at(input: WorkerInput, providers: Providers, now: Timestamp) -> Render
     planned(&input, providers, now).unwrap_or_else(|error| unplanned(input, &error))
 }
 
-/// A Worker that can't be planned: everything stays as it is.
+/// A Worker that can't be planned. All its objects stay unchanged.
 fn unplanned(input: WorkerInput, error: &WorkerError) -> Rendered {
     let status = input.worker.status;
     let mut errors = vec![RenderedError { pool: None, code: error.code(), message: error.to_string() }];
@@ -208,7 +209,7 @@ fn planned(input: &WorkerInput, providers: Providers, now: Timestamp) -> Result<
     })
 }
 
-/// The time that new classes are recorded with; `SOURCE_DATE_EPOCH` makes output that can be repeated.
+/// Time that is recorded in new classes. `SOURCE_DATE_EPOCH` makes the output reproducible.
 fn now() -> anyhow::Result<Timestamp> {
     const VARIABLE: &str = "SOURCE_DATE_EPOCH";
     let Ok(text) = std::env::var(VARIABLE) else { return Ok(Timestamp::now()) };
@@ -228,14 +229,14 @@ fn errors(plan: &Plan, dependencies: Option<&Dependencies>) -> Vec<RenderedError
     of_pools.chain(of_cleanup).collect()
 }
 
-/// The live objects after all writes. What can't be read of them is an error of its pool.
+/// The live objects after all writes. Unreadable objects become errors of their pool.
 fn after_changes(
     changes: &[MachineChanges<'_>],
     live: &MachineObjects,
     errors: &mut Vec<RenderedError>,
 ) -> MachineObjects {
     let mut after = live.clone();
-    // Machine sets and machines of old classes are gone when a reconcile has succeeded.
+    // A successful reconcile leaves no machine sets or machines of old classes.
     after.machine_sets.clear();
     after.machines.clear();
     for change in changes {
@@ -259,7 +260,7 @@ fn after_changes(
     after
 }
 
-/// Inserts an object, or says why it can't be read.
+/// Inserts an object, or returns why it can't be decoded.
 fn insert<T>(
     objects: &mut BTreeMap<String, T>,
     kind: &str,
@@ -272,10 +273,10 @@ fn insert<T>(
     }
 }
 
-/// Stands for the time of a deletion: nothing here knows the clock.
+/// Placeholder for a deletion time, because rendering does not read the clock.
 const DELETED: &str = "<set>";
 
-/// The documents that are left when everything unwanted is deleted.
+/// Documents that remain after deleting orphans.
 struct Remaining {
     classes: Vec<Value>,
     class_secrets: Vec<Value>,
@@ -284,7 +285,7 @@ struct Remaining {
 
 fn without_orphans(plan: &Plan, mut live: MachineObjects) -> Remaining {
     let unwanted = orphans(plan, &live, MachineController::Stopped).deployments;
-    // machine-controller-manager lets go of a deployment as soon as its machines are gone.
+    // machine-controller-manager removes its finalizer from a deployment once its machines are deleted.
     live.deployments.retain(|name, _| !unwanted.contains(name));
     let garbage = orphans(plan, &live, MachineController::Stopped);
     Remaining {
@@ -294,7 +295,7 @@ fn without_orphans(plan: &Plan, mut live: MachineObjects) -> Remaining {
     }
 }
 
-/// A deleted object that has finalizers stays until their owners take them away.
+/// Removes deleted objects, except those with finalizers.
 fn after_deletion<T: Serialize>(objects: BTreeMap<String, Digested<T>>, deleted: &BTreeSet<String>) -> Vec<Value> {
     objects
         .into_iter()

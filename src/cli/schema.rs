@@ -1,4 +1,4 @@
-//! `schema`: JSON schemas of what commands print, and of the CloudProfiles that `lint` accepts.
+//! `schema`: JSON schemas of command outputs, and of the CloudProfiles that `lint` accepts.
 
 use anyhow::bail;
 use clap::Args;
@@ -10,17 +10,17 @@ use super::json_fields::{Field, documents};
 use super::terminal::{json, print};
 use crate::cloud_profile::members::profile_schema;
 
-/// Name of the schema of CloudProfiles.
+/// Name of the CloudProfile schema.
 const PROFILE: &str = "CloudProfile";
 
 #[derive(Debug, Args)]
 #[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker schema                                  # the names
-  gardener-extension-worker schema cloudprofile lint                # of what `cloudprofile lint -o json` prints
+  gardener-extension-worker schema cloudprofile lint                # for the output of `cloudprofile lint -o json`
   gardener-extension-worker schema CloudProfile > cloudprofile.schema.json   # for an editor", &[]))]
 pub(super) struct SchemaArguments {
-    /// Which one: the words of a command, or CloudProfile. Without it the names of all of them are printed.
+    /// Command whose output the schema describes, or CloudProfile. Without it, the names of all schemas are printed.
     #[arg(value_name = "NAME", allow_hyphen_values = true)]
     name: Vec<String>,
 }
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &SchemaArguments) -> anyhow::Result<Answer> {
     Ok(Answer::of_program())
 }
 
-/// The schema of a document. Members are added at times, so others are allowed.
+/// Builds the schema of a document. Additional members are allowed, because later versions may add some.
 fn schema(name: &str, fields: &[Field]) -> Value {
     let mut schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -65,7 +65,7 @@ fn schema(name: &str, fields: &[Field]) -> Value {
     schema
 }
 
-/// The schema of a member: `pools[]` is an entry of the list `pools`, `*` every other member.
+/// Finds the schema of a member. `pools[]` is an entry of the list `pools`, and `*` any other member.
 fn member_of<'a>(node: &'a mut Value, step: &str) -> &'a mut Value {
     let name = step.trim_end_matches("[]");
     node["type"] = nullable("object");
@@ -92,7 +92,7 @@ fn describe(leaf: &mut Value, field: &Field) {
     }
 }
 
-/// Objects and lists can be absent where there is nothing to tell.
+/// Empty objects and lists may be absent.
 fn nullable(kind: &str) -> Value {
     json!([kind, "null"])
 }

@@ -1,4 +1,4 @@
-//! `version`: what this program is.
+//! `version`: name and version of the program.
 
 use clap::Args;
 use serde_json::json;
@@ -13,7 +13,7 @@ use crate::provider::Providers;
 Examples:
   gardener-extension-worker version -o json | jq -r .version", &[]))]
 pub(super) struct VersionArguments {
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
     output: OutputFormat,
 }

@@ -1,4 +1,4 @@
-//! `why`: what rolled the machines of a deployment, from the record that the controller keeps on it.
+//! `why`: the causes of past rolls, from the controller's record on the machine deployment.
 
 use std::path::Path;
 
@@ -24,15 +24,16 @@ Examples:
   gardener-extension-worker why shoot--garden--prod/shoot--garden--prod-workers-z1 --kubeconfig seed.yaml
   kubectl get machinedeployments -n shoot--garden--prod -o yaml | gardener-extension-worker why -
 
-The controller keeps digests of the inputs of the last three class names in an annotation; values are never kept.",
-    &[(Exit::Findings, "nothing is recorded for some machine deployment")]))]
+The controller records digests of the inputs of the last three class names in an annotation. It never records values.",
+    &[(Exit::Findings, "a machine deployment has no record")]))]
 pub(super) struct WhyArguments {
-    /// A machine deployment of the cluster as `namespace/name`, or a file that holds some; `-` is standard input.
+    /// Machine deployment of the cluster as `namespace/name`, or a file with machine deployments, or `-` for standard
+    /// input.
     #[arg(value_name = "DEPLOYMENT|FILE")]
     target: String,
     #[command(flatten)]
     seed: Seed,
-    /// What to print: tables for people, or one JSON document for programs.
+    /// Output format. Tables are for people, and a JSON document is for programs.
     #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
     output: OutputFormat,
 }
@@ -68,7 +69,7 @@ pub(super) fn run(arguments: &WhyArguments) -> anyhow::Result<Answer> {
     Ok(Answer::new(evidence, if complete { Exit::Done } else { Exit::Findings }))
 }
 
-/// `namespace/name`, unless it is the name of a file.
+/// Parses `namespace/name`. Returns `None` for the name of a file.
 fn deployment_in_cluster(target: &str) -> Option<(&str, &str)> {
     let looks_like_file =
         [".yaml", ".yml", ".json"].iter().any(|end| target.ends_with(end)) || Path::new(target).exists();
@@ -122,7 +123,7 @@ fn class_text(generation: &Generation) -> String {
     format!("{}{by}", generation.class)
 }
 
-/// One change: when, to which class, from which, and each input that differs.
+/// Formats a change with its time, both classes and the inputs that differ.
 fn change_row(change: &ClassChange<'_>, table: &mut Table) {
     let (from, to) = (change.from, change.to);
     let recorded = if from.found { "found" } else { "recorded" };

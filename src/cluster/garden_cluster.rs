@@ -1,4 +1,4 @@
-//! The garden cluster, for commands that read what all seeds share.
+//! The garden cluster, for commands that read objects shared by all seeds.
 
 use std::path::PathBuf;
 
@@ -11,28 +11,28 @@ use serde_json::Value;
 
 use crate::cluster::seed::config;
 
-/// Where the garden is.
+/// Arguments that select the garden.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct GardenCluster {
-    /// Kubeconfig of the garden; without it `KUBECONFIG` or the default file is used.
+    /// Kubeconfig of the garden. By default, `KUBECONFIG` or the default file.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Context in the kubeconfig; without it the current one.
+    /// Context in the kubeconfig. By default, the current one.
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 }
 
 impl GardenCluster {
-    /// Whether the command line names it.
+    /// Whether the command line selects a cluster.
     #[must_use]
     pub(crate) fn is_named(&self) -> bool {
         self.kubeconfig.is_some() || self.context.is_some()
     }
 
-    /// A client for it.
+    /// Creates a client.
     ///
     /// # Errors
-    /// When there is no kubeconfig, or it can't be used.
+    /// If there is no kubeconfig, or it is invalid.
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
         let config = config(self.kubeconfig.as_deref(), self.context.as_deref()).await?;
         let client = Client::try_from(config).context("no client for the garden")?;
@@ -46,33 +46,33 @@ impl GardenCluster {
     }
 }
 
-/// Group of the garden's objects.
+/// API group of the garden's objects.
 const GROUP: &str = "core.gardener.cloud";
-/// Objects of a page.
+/// Number of objects per page.
 const PAGE: u32 = 500;
 
-/// Whether a cluster is a garden: a seed does not serve the garden's objects.
+/// Whether a cluster is a garden. A seed does not serve the garden's API group.
 ///
 /// # Errors
-/// When the API server does not say what it serves.
+/// If the API server does not list its API groups.
 pub(crate) async fn is_garden(client: &Client) -> anyhow::Result<bool> {
     let served = client.list_api_groups().await.context("what the API server serves can't be read")?;
     Ok(served.groups.iter().any(|group| group.name == GROUP))
 }
 
-/// Kinds of objects that commands read of a garden.
+/// Kinds of garden objects that commands read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GardenKind {
-    /// What a cloud offers.
+    /// The offering of a cloud.
     CloudProfile,
-    /// What a project adds to a CloudProfile.
+    /// A project's additions to a CloudProfile.
     NamespacedCloudProfile,
     /// A cluster of a project.
     Shoot,
 }
 
 impl GardenKind {
-    /// As it stands in objects.
+    /// The kind as written in objects.
     #[must_use]
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -91,10 +91,10 @@ impl GardenKind {
         }
     }
 
-    /// The object of that name, if there is one.
+    /// Gets an object by name, if it exists.
     ///
     /// # Errors
-    /// When the garden says no, or nothing.
+    /// If the garden rejects the request or does not respond.
     pub(crate) async fn get(
         self,
         client: &Client,
@@ -106,10 +106,10 @@ impl GardenKind {
         found.with_context(|| format!("{kind} {name:?} can't be read"))?.map(|object| self.document(object)).transpose()
     }
 
-    /// Shows all objects, or those of a namespace, page by page.
+    /// Lists all objects, or those of a namespace, page by page.
     ///
     /// # Errors
-    /// When the garden says no, or nothing.
+    /// If the garden rejects the request or does not respond.
     pub(crate) async fn list(
         self,
         client: &Client,
@@ -128,7 +128,7 @@ impl GardenKind {
         }
     }
 
-    /// The items of a list need not say their kind.
+    /// Adds the kind, which items of a list may omit.
     fn document(self, object: DynamicObject) -> anyhow::Result<Value> {
         let mut document = serde_json::to_value(object)?;
         document["apiVersion"] = format!("{GROUP}/v1beta1").into();

@@ -1,4 +1,4 @@
-//! The seed cluster, for every command that talks to one.
+//! The seed cluster, for every command that connects to one.
 
 use std::path::{Path, PathBuf};
 
@@ -10,48 +10,48 @@ use kube::{Client, Config};
 use crate::cluster::client_config::completed;
 use crate::cluster::config_files::ConfigFiles;
 
-/// Where the seed is.
+/// Arguments that select the seed.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Seed {
-    /// Kubeconfig of the seed; without it `KUBECONFIG`, the default file or the service account of the pod is used.
-    // Not read from the environment by clap: `KUBECONFIG` may name several files, which kube merges.
+    /// Kubeconfig of the seed. By default, `KUBECONFIG`, the default file, or the pod's service account.
+    // clap doesn't read the environment here, because `KUBECONFIG` may name several files, which kube merges.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Context in the kubeconfig; without it the current one.
+    /// Context in the kubeconfig. By default, the current one.
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
 }
 
 impl Seed {
-    /// Whether the command line names it.
+    /// Whether the command line selects a cluster.
     #[must_use]
     pub(crate) fn is_named(&self) -> bool {
         self.kubeconfig.is_some() || self.context.is_some()
     }
 
-    /// The files that say how to reach it.
+    /// The files that configure the connection.
     #[must_use]
     pub(crate) fn files(&self) -> ConfigFiles {
         ConfigFiles::of(self.kubeconfig.as_deref())
     }
 
-    /// How to reach it.
+    /// Loads the client configuration.
     ///
     /// # Errors
-    /// When there is no kubeconfig and no service account, or it can't be used.
+    /// If there is neither a kubeconfig nor a service account, or it is invalid.
     pub(crate) async fn config(&self) -> anyhow::Result<Config> {
         config(self.kubeconfig.as_deref(), self.context.as_deref()).await
     }
 
-    /// A client for it.
+    /// Creates a client.
     ///
     /// # Errors
-    /// When there is no kubeconfig and no service account, or it can't be used.
+    /// If there is neither a kubeconfig nor a service account, or it is invalid.
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
         self.client_as(None).await
     }
 
-    /// A client for it that acts as another user, if one is named.
+    /// Creates a client, which impersonates `user` if given.
     ///
     /// # Errors
     /// As [`client`](Self::client).
@@ -64,8 +64,8 @@ impl Seed {
     }
 }
 
-/// Why a kubeconfig is no use, once: the error names its causes itself. Only the first line, because the others show the
-/// content of the file.
+/// Describes why a kubeconfig is invalid. The error already names its causes. Only its first line is used, because the
+/// others contain the content of the file.
 fn reason(error: &(dyn std::error::Error + 'static)) -> String {
     let innermost = std::iter::successors(Some(error), |error| error.source()).last();
     let text = innermost.map(ToString::to_string).unwrap_or_default();
@@ -82,7 +82,7 @@ pub(crate) fn workers_unlisted(error: kube::Error) -> anyhow::Error {
     }
 }
 
-/// How to reach the cluster of a kubeconfig, in one of its contexts.
+/// Loads the client configuration of a kubeconfig and one of its contexts.
 pub(crate) async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> anyhow::Result<Config> {
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
     let config = match kubeconfig {
@@ -150,7 +150,7 @@ users: [{name: u, user: {token: planted-secret}}]
     async fn a_context_without_a_kubeconfig_is_one_of_the_default_kubeconfig() {
         let error = config(None, Some("a context that nobody has")).await.unwrap_err().to_string();
         assert_eq!(error, "the kubeconfig can't be used");
-        // Who runs the tests may have a kubeconfig.
+        // The developer who runs the tests may have a kubeconfig.
         let inferred = config(None, None).await.map(drop).map_err(|error| error.to_string());
         assert!(inferred.as_ref().err().is_none_or(|error| error.starts_with("no kubeconfig and")), "{inferred:?}");
     }

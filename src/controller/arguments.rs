@@ -16,16 +16,17 @@ use crate::process::shard::Shard;
 use crate::provider::Providers;
 use crate::worker::class_images::ImagePolicy;
 
-/// A part of the process that can be switched off, as the Go extension's `--disable-controllers` does.
+/// Part of the process that can be disabled, as with the Go extension's `--disable-controllers`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Part {
-    /// Reconciling Workers.
+    /// Reconciles Workers.
     Worker,
-    /// The heartbeat for gardenlet.
+    /// Renews the heartbeat for gardenlet.
     Heartbeat,
 }
 
-/// The sharder counts whole seconds, and half of a lease: of a shorter one too little would be left after the renew deadline.
+/// The sharder uses whole seconds and half the lease duration. A shorter lease would leave too little time after the
+/// renew deadline.
 const SHORTEST_SHARD_LEASE: u16 = 6;
 
 /// Arguments of `controller`.
@@ -36,107 +37,107 @@ Example:
 pub(crate) struct ControllerArguments {
     #[command(flatten)]
     pub(super) seed: Seed,
-    /// Only Workers of this type; may be given several times. Without it, every type that is supported.
+    /// Worker types to reconcile. Repeatable. By default, all supported types.
     #[arg(long = "worker-type", env = "WORKER_TYPE", value_name = "TYPE", value_delimiter = ',')]
     pub(super) worker_types: Vec<String>,
-    /// Only Workers of these extension classes; one without a class is a shoot's.
+    /// Extension classes to reconcile. A Worker without a class belongs to the class `shoot`.
     #[arg(long, env = "EXTENSION_CLASSES", value_name = "CLASS", value_delimiter = ',', default_value = Served::DEFAULT_CLASS)]
     pub(super) extension_classes: Vec<String>,
-    /// Kubeconfig of the garden, which keeps the machines of a shoot while its control plane moves; needed only when gardenlet
-    /// has not put them into the Worker.
+    /// Kubeconfig of the garden, which keeps a shoot's machines during a control plane migration. Only needed if
+    /// gardenlet does not copy them into the Worker.
     #[arg(long, env = "GARDEN_KUBECONFIG", value_name = "FILE")]
     pub(super) garden_kubeconfig: Option<PathBuf>,
-    /// Reconcile on generation changes, ignoring the operation annotation; also when the Cluster changes what its machines
-    /// need.
+    /// Reconcile when the generation changes, ignoring the operation annotation. Also reconcile when a Cluster change
+    /// affects the machines.
     #[arg(long, env = "IGNORE_OPERATION_ANNOTATION")]
     pub(super) ignore_operation_annotation: bool,
-    /// Write the condition EveryNodeReady of Workers whoever else writes it. Without it, one that another controller has written,
-    /// such as the health check of the Go extension, is left to that controller. The nodes of shoots are counted for it, by the
-    /// kubeconfigs that gardenlet keeps in their namespaces.
+    /// Always write the condition EveryNodeReady, even if another controller owns it. By default, a condition written
+    /// by another controller, such as the Go extension's health check, is left unchanged. The controller counts nodes
+    /// through the kubeconfigs that gardenlet keeps in the shoot namespaces.
     #[arg(long, env = "HEALTH_CHECK")]
     pub(super) health_check: bool,
-    /// Record which image each machine class was made with; the condition ImageDrift says where the CloudProfile has another one
-    /// for the same version now, so that new nodes differ from those there are.
+    /// Record the image that each machine class was created with. The condition ImageDrift reports when the
+    /// CloudProfile now has another image for the same version, so that new nodes differ from existing ones.
     #[arg(long, env = "IMAGE_DRIFT")]
     pub(super) image_drift: bool,
-    /// A machine class keeps the image that it was made with until it is replaced: all its nodes have the same one. Includes
-    /// --image-drift.
+    /// Keep the image of a machine class until the class is replaced, so that all its nodes have the same image.
+    /// Includes --image-drift.
     #[arg(long, env = "PIN_IMAGES")]
     pub(super) pin_images: bool,
-    /// Forecast the versions of each Shoot with every reconcile, from its Cluster: the condition VersionsCurrent and metrics per
-    /// pool say what expires, where that leads, and what gets stuck.
+    /// Forecast each Shoot's versions from its Cluster on every reconcile. The condition VersionsCurrent and metrics
+    /// per pool report expiring versions, their successors, and stuck versions.
     #[arg(long, env = "VERSION_FORECAST")]
     pub(super) version_forecast: bool,
-    /// Workers that are reconciled at the same time. A Worker that waits occupies no slot, nor does one to whose requests
-    /// the API server has not answered for half a second; more slots only need more memory.
+    /// Maximum number of concurrent reconciles. Workers that wait, or whose requests take over half a second, occupy no
+    /// slot. More slots only cost memory.
     #[arg(long, env = "WORKER_MAX_CONCURRENT_RECONCILES", default_value_t = 6, value_name = "N")]
     pub(super) worker_max_concurrent_reconciles: u16,
-    /// Dry run beside another controller: report differences as metrics and logs. The client rejects every write.
+    /// Dry run next to another controller. Reports differences as metrics and logs. The client rejects every write.
     #[arg(long, env = "SHADOW")]
     pub(super) shadow: bool,
     #[command(flatten)]
     pub(super) images: ImageArguments,
-    /// Parts that are switched off; may be given several times.
+    /// Parts to disable. Repeatable.
     #[arg(long, env = "DISABLE_CONTROLLERS", value_enum, value_name = "PART", value_delimiter = ',')]
     pub(super) disable_controllers: Vec<Part>,
-    /// Namespace of the lease for leader election, or of the lease of a shard. Without it there is no election: run one process.
+    /// Namespace of the lease for leader election or sharding. Without it, there is no leader election, so run a single
+    /// process.
     #[arg(long, env = "LEADER_ELECTION_NAMESPACE", value_name = "NAMESPACE")]
     pub(super) leader_election_namespace: Option<String>,
-    /// Name of that lease; processes with other types or classes need another one.
+    /// Name of the leader election lease. Processes with other types or classes need their own.
     #[arg(long, env = "LEADER_ELECTION_ID", value_name = "NAME", default_value = election::LEASE)]
     pub(super) leader_election_id: String,
-    /// Lease duration in seconds: another process takes over when the lease was not renewed for that long.
+    /// Lease duration in seconds. A standby takes over if the leader does not renew the lease for this long.
     #[arg(long, env = "LEADER_ELECTION_LEASE_SECONDS", value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u16).range(3..))]
     pub(super) leader_election_lease_seconds: u16,
-    /// Share the Workers of the seed with other processes, as a shard of this ControllerRing of kubernetes-controller-sharding,
-    /// instead of electing a leader. Needs --leader-election-namespace, and a lease of 6 seconds at least.
+    /// Name of a ControllerRing of kubernetes-controller-sharding. The process joins it as a shard instead of electing
+    /// a leader. Requires --leader-election-namespace and a lease duration of at least 6 seconds.
     #[arg(long, env = "SHARD_RING", value_name = "RING")]
     pub(super) shard_ring: Option<String>,
-    /// Name of this shard and of its lease; no other process of the ring may have it. Without it, the name of the host, which is
-    /// that of the pod.
+    /// Name of this shard and its lease, unique in the ring. By default, the host name, which is the pod's name.
     #[arg(long, env = "SHARD_NAME", value_name = "NAME")]
     pub(super) shard_name: Option<String>,
-    /// Namespace of the heartbeat lease, by which gardenlet knows that the extension is alive. Without it there is no
-    /// heartbeat.
+    /// Namespace of the heartbeat lease, which gardenlet uses to check that the extension is alive. Without it, there
+    /// is no heartbeat.
     #[arg(long, env = "HEARTBEAT_NAMESPACE", value_name = "NAMESPACE")]
     pub(super) heartbeat_namespace: Option<String>,
-    /// Seconds between two renewals of the heartbeat.
+    /// Interval in seconds between renewals of the heartbeat.
     #[arg(long, env = "HEARTBEAT_RENEW_INTERVAL_SECONDS", value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) heartbeat_renew_interval_seconds: u16,
-    /// Port of /healthz, /readyz and /log-level. Without it they are not served.
+    /// Port that serves /healthz, /readyz and /log-level. By default, they are not served.
     #[arg(long, env = "HEALTH_PORT", value_name = "PORT")]
     pub(super) health_port: Option<u16>,
-    /// Port of /metrics. Without it they are not served.
+    /// Port that serves /metrics. By default, they are not served.
     #[arg(long, env = "METRICS_PORT", value_name = "PORT")]
     pub(super) metrics_port: Option<u16>,
-    /// What is logged; `RUST_LOG` has finer directives. PUT /log-level changes it while the process runs.
+    /// Log level. `RUST_LOG` accepts finer directives. PUT /log-level changes the level at run time.
     #[arg(long, env = "LOG_LEVEL", value_enum, default_value_t = LogLevel::Info)]
     pub(super) log_level: LogLevel,
-    /// How it is logged.
+    /// Log format.
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
     pub(super) log_format: LogFormat,
-    /// Where traces go: a collector of OpenTelemetry that takes OTLP over HTTP, such as http://collector:4318. Needs a program
-    /// that was built with the feature otlp.
+    /// OpenTelemetry collector that receives traces as OTLP over HTTP, such as http://collector:4318. Requires a build
+    /// with the feature `otlp`.
     #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
     pub(super) otlp_endpoint: Option<String>,
-    /// YAML file with arguments by their long names. The command line goes before the environment, the environment before
-    /// the file.
+    /// YAML file with arguments by their long names. Command line arguments override environment variables, which
+    /// override the file.
     #[arg(long, env = "CONFIG", value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
 }
 
-/// Which Workers are this process's.
+/// The Workers that this process owns.
 pub(crate) struct Scope {
     pub(super) served: Served,
-    /// `None` where it works alone, or as the leader.
+    /// `None` if it runs alone or as the leader.
     pub(super) shard: Option<Shard>,
 }
 
 impl ControllerArguments {
-    /// Which Workers are this process's, before anything is read or connected to.
+    /// Determines the Workers that this process owns, before it reads anything or connects.
     ///
     /// # Errors
-    /// When there is no provider for a type, no class, or the arguments of a shard are wrong.
+    /// If a type has no provider, there is no class, or the arguments of a shard are invalid.
     pub(crate) fn scope(&self, providers: Providers) -> anyhow::Result<Scope> {
         let served = Served::new(providers, &self.worker_types, &self.extension_classes)?;
         Ok(Scope { served, shard: self.shard()? })
@@ -146,8 +147,8 @@ impl ControllerArguments {
         Garden { kubeconfig: self.garden_kubeconfig.clone() }
     }
 
-    /// The shard that this process is. Fails when the names can't be those of a ring and a shard, or with something that only one process
-    /// of a seed may do.
+    /// The shard of this process. Fails if a name is invalid for a ring or a shard, or with an argument that only one
+    /// process per seed may use.
     fn shard(&self) -> anyhow::Result<Option<Shard>> {
         let Some(ring) = self.shard_ring.as_deref().filter(|ring| !ring.is_empty()) else {
             anyhow::ensure!(self.shard_name.is_none(), "--shard-name needs --shard-ring");
@@ -176,7 +177,7 @@ impl ControllerArguments {
         Shard::new(ring, &name).map(Some).context("--shard-ring, --shard-name")
     }
 
-    /// Where a heartbeat is given, and how often; `None` where it is not, which a dry run never does.
+    /// Namespace and interval of the heartbeat. `None` if disabled, or in a dry run.
     pub(super) fn heartbeat(&self) -> Option<(String, Duration)> {
         let is_wanted = !self.shadow && !self.disable_controllers.contains(&Part::Heartbeat);
         let namespace = self.heartbeat_namespace.clone().filter(|_| is_wanted)?;

@@ -1,4 +1,4 @@
-//! Logs: their level and format, both changeable while the process runs.
+//! Logging. The level and the format can change at run time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
 
 use crate::process::output::LogWriter;
 
-/// What is logged. The words of Gardener's charts.
+/// Log levels, named as in Gardener's charts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogLevel {
     Error,
@@ -20,8 +20,7 @@ pub(crate) enum LogLevel {
 
 impl LogLevel {
     fn directives(self) -> &'static str {
-        // kube's controller adds the reason for each reconcile to every line, which is worth more than it costs only in search
-        // of its own faults.
+        // kube's controller adds the reason for each reconcile to every line, which only helps to debug kube itself.
         match self {
             Self::Error => "error",
             Self::Info => "info,kube_runtime=error",
@@ -30,27 +29,28 @@ impl LogLevel {
     }
 }
 
-/// How it is logged.
+/// Log formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     Text,
     Json,
 }
 
-/// Lines in one of the formats.
+/// Log lines in one of the formats.
 type Lines = Box<dyn Layer<Registry> + Send + Sync>;
-/// Lines and nothing else.
+/// The registry with log lines as its only layer.
 type OnlyLines = Layered<Vec<Lines>, Registry>;
 
-/// Changes level and format of the running process.
+/// Changes the level and format of the running process.
 #[derive(Clone)]
 pub(crate) struct LogSwitch {
-    /// What is logged as text, and as JSON: in one of them something, in the other nothing.
+    /// Filters for text and JSON. One of the two rejects everything.
     filters: [reload::Handle<EnvFilter, Registry>; 2],
     now: Arc<Mutex<(String, LogFormat)>>,
 }
 
-/// kube logs the whole text of an answer that it can't decode, and it may be a Secret. The error itself is logged here.
+/// kube logs the full text of a response that it can't decode, which may be a Secret. The program logs the error
+/// itself.
 const NO_ANSWERS: &str = "kube_client::client=error";
 
 fn filter(directives: &str) -> anyhow::Result<EnvFilter> {
@@ -58,8 +58,8 @@ fn filter(directives: &str) -> anyhow::Result<EnvFilter> {
     Ok(filter.add_directive(NO_ANSWERS.parse()?))
 }
 
-/// The lines of a format, where they are `shown`. Each format keeps the fields of open spans in its own way, and can't write one that
-/// was opened while another one was in its place. So both are there all the time.
+/// The layer of one format. Each format stores span fields in its own way and can't write a span that the other one
+/// opened, so both layers stay active.
 fn lines(
     format: LogFormat,
     shown: LogFormat,
@@ -78,12 +78,12 @@ fn filter_of(format: LogFormat, shown: LogFormat, directives: &str) -> anyhow::R
     if format == shown { filter(directives) } else { Ok(EnvFilter::new("off")) }
 }
 
-/// Begins to log. `RUST_LOG` has finer directives than the level, and goes before it.
+/// Starts logging. `RUST_LOG` accepts finer directives than the level and overrides it.
 pub(crate) fn begin(level: LogLevel, format: LogFormat) -> anyhow::Result<LogSwitch> {
     begin_beside(level, format, None::<Identity>)
 }
 
-/// Begins to log beside another layer, which sees what is not logged as well.
+/// Starts logging next to another layer, which also receives the events that are not logged.
 pub(crate) fn begin_beside(
     level: LogLevel,
     format: LogFormat,
@@ -104,13 +104,14 @@ fn switchable(directives: String, format: LogFormat) -> anyhow::Result<(Vec<Line
 }
 
 impl LogSwitch {
-    /// What is logged now, and how.
+    /// The current directives and format.
     pub(crate) fn directives(&self) -> String {
         let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         format!("{} {}", now.0, if now.1 == LogFormat::Json { "json" } else { "text" })
     }
 
-    /// Takes `LEVEL`, `FORMAT` or `LEVEL FORMAT`; the level is a word of `--log-level` or directives as in `RUST_LOG`.
+    /// Accepts `LEVEL`, `FORMAT` or `LEVEL FORMAT`. The level is a value of `--log-level` or directives as in
+    /// `RUST_LOG`.
     pub(crate) fn change(&self, wanted: &str) -> anyhow::Result<()> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut directives, mut format) = now.clone();
@@ -127,7 +128,7 @@ impl LogSwitch {
                 directives = word.to_owned();
             }
         }
-        // What can't be read changes neither of them.
+        // Invalid input changes neither level nor format.
         let filters =
             [filter_of(LogFormat::Text, format, &directives)?, filter_of(LogFormat::Json, format, &directives)?];
         for (handle, filter) in self.filters.iter().zip(filters) {

@@ -6,12 +6,12 @@ use clap::Args;
 
 use crate::webhook::WebhookArguments;
 
-/// The image of one provider's sidecar.
+/// Image of a provider's sidecar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SidecarImage {
     /// `spec.type` of Workers: `azure`.
     pub(super) provider_type: String,
-    /// As a container runtime reads it.
+    /// Image reference for the container runtime.
     pub(super) reference: String,
 }
 
@@ -35,10 +35,10 @@ Example:
   gardener-extension-worker sidecar --image azure=registry.example/mcm-provider-azure:v0.20.1 \\
     --webhook-config-namespace extension-worker")]
 pub struct SidecarArguments {
-    /// Image of the sidecar for shoots of a provider; may be given several times. Shoots of other providers are left alone.
+    /// Sidecar image for the shoots of a provider. Repeatable. Shoots of other providers are left unchanged.
     #[arg(long = "image", env = "SIDECAR_IMAGE", value_name = "TYPE=IMAGE", value_delimiter = ',', required = true)]
     pub(super) images: Vec<SidecarImage>,
-    /// Name of the Service, of the Secret and of the webhook configuration.
+    /// Name of the Service, the Secret and the webhook configuration.
     #[arg(long, env = "WEBHOOK_CONFIG_NAME", value_name = "NAME", default_value = "gardener-extension-worker-sidecar")]
     pub(super) webhook_config_name: String,
     #[command(flatten)]

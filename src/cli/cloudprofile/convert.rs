@@ -1,4 +1,4 @@
-//! `cloudprofile convert`: from the old format to capabilities and back.
+//! `cloudprofile convert`: converts between the old format and capabilities.
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -22,25 +22,25 @@ Examples:
   gardener-extension-worker cloudprofile convert --from draft draft.yaml > azure.yaml
   gardener-extension-worker cloudprofile convert --to old-format azure.yaml > azure-old.yaml
 
-The profile goes to stdout, what was compared and what is undecided to stderr. Nothing is printed when a machine type would
-get another image than before, or none, without --decide saying so. Comments of the file are lost.",
-    &[(Exit::Findings, "converted, and something is undecided")]))]
+The profile is printed to stdout, and the comparison and undecided capabilities to stderr. No profile is printed if a machine
+type would lose or change its image, unless --decide requests that. Comments in the file are lost.",
+    &[(Exit::Findings, "converted, but a capability is undecided")]))]
 pub(super) struct ConvertArguments {
     #[command(flatten)]
     source: OneSource,
-    /// Which format to write.
+    /// Format to write.
     #[arg(long, value_enum, default_value_t = To::Capabilities)]
     to: To,
-    /// The names that the profile is written with: `draft` are those of drafts of GEP-33 (`capabilities` as a map, `capabilitySets`).
+    /// Format of the input. `draft` selects the names in drafts of GEP-33 (`capabilities` as a map, `capabilitySets`).
     #[arg(long, value_enum, conflicts_with = "to")]
     from: Option<From>,
-    /// What machine types can do, where the old format does not say it; `*` stands for any text. The last one counts.
+    /// Capabilities of machine types that the old format leaves open. `*` matches any text. The last match wins.
     #[arg(long = "decide", value_name = "TYPES=CAPABILITY:VALUES")]
     decisions: Vec<TypeDecision>,
-    /// What a version suffix stands for. Known are gen1, gen2 (hypervisorType), amd64 and arm64 (architecture).
+    /// Meaning of a version suffix. Built in are gen1, gen2 (hypervisorType), amd64 and arm64 (architecture).
     #[arg(long = "suffix", value_name = "SUFFIX=CAPABILITY:VALUE/VALUE_WITHOUT")]
     suffixes: Vec<SuffixMeaning>,
-    /// How to print: the profile alone, or one document with everything about it.
+    /// Output format. YAML contains only the profile, JSON also the report.
     #[arg(short, long, value_parser = one_of(&["yaml", "json"]), default_value = "yaml")]
     output: OutputFormat,
 }

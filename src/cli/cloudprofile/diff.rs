@@ -1,4 +1,4 @@
-//! `cloudprofile diff`: what an edit of a CloudProfile does to those who use it.
+//! `cloudprofile diff`: the effects of a CloudProfile edit on its users.
 
 use std::path::PathBuf;
 
@@ -24,9 +24,9 @@ use crate::offer::lint::Settings;
 use crate::provider::Providers;
 use crate::provider::explanation::ImageName;
 
-/// Names that are told of many; JSON has all.
+/// Maximum number of names that a table lists. JSON contains all.
 const NAMED: usize = 4;
-/// Rows of a section; JSON has all.
+/// Maximum number of rows per section. JSON contains all.
 const ROWS: usize = 30;
 
 #[derive(Debug, Args)]
@@ -36,21 +36,21 @@ Examples:
   gardener-extension-worker cloudprofile diff old.yaml new.yaml -o markdown     # for a pull request
   gardener-extension-worker cloudprofile diff --live azure new.yaml --context garden
 
-Which nodes roll is another question: preview --cloudprofile answers it for Workers.",
-    &[(Exit::Findings, "something is added, or changes its stage"), (Exit::Hazard, "something vanishes, is refused, or gets another image under the same version")]))]
+Use preview --cloudprofile to see which nodes of a Worker roll.",
+    &[(Exit::Findings, "entries are added, or change their stage"), (Exit::Hazard, "entries are removed or rejected, or get another image for the same version")]))]
 pub(super) struct DiffArguments {
-    /// File with the CloudProfile as it is; `-` is standard input. With --live: its name in the garden.
+    /// File with the current CloudProfile, or `-` for standard input. With --live, its name in the garden.
     #[arg(value_name = "OLD")]
     old: PathBuf,
-    /// File with the CloudProfile as it shall be.
+    /// File with the changed CloudProfile.
     #[arg(value_name = "NEW")]
     new: PathBuf,
     #[command(flatten)]
     garden: GardenSource,
-    /// Classify versions as of this day or time instead of now.
+    /// Classify versions as of this day or time. Defaults to now.
     #[arg(long, value_name = "DATE", value_parser = moment)]
     at: Option<Timestamp>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_parser = one_of(&["table", "json", "markdown"]), default_value = "table")]
     output: OutputFormat,
 }
@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &DiffArguments, providers: Providers) -> anyhow::Re
     Ok(Answer::new(evidence, exit))
 }
 
-/// One part of the answer, as rows for every output.
+/// A section of the result, as rows for every output format.
 struct Section {
     title: &'static str,
     headings: [&'static str; 4],
@@ -141,7 +141,7 @@ fn sections(diff: &ProfileDiff) -> Vec<Section> {
     sections.into_iter().filter(|section| !section.rows.is_empty()).collect()
 }
 
-/// Changes of the same machine types and the same version, as one row: each region may have images of its own.
+/// Groups changes of the same machine types and version in one row. Each region may have its own images.
 fn combinations<'a>(changes: impl Iterator<Item = &'a CombinationChange>) -> Vec<[String; 4]> {
     let mut same: Vec<Vec<&CombinationChange>> = Vec::new();
     for change in changes {
@@ -195,7 +195,7 @@ fn stage(stage: Option<&Stage>) -> String {
     }
 }
 
-/// What there is, in one line.
+/// Summarizes the differences in one line.
 fn total(diff: &ProfileDiff) -> String {
     let count = |effect| {
         let of_effect = diff.combinations.iter().filter(|change| change.effect == effect);
@@ -232,7 +232,7 @@ fn total(diff: &ProfileDiff) -> String {
     format!("{}; {compared} compared.", parts.join(", "))
 }
 
-/// For people.
+/// Formats the differences as text.
 pub(in crate::cli) fn text(diff: &ProfileDiff, width: usize) -> String {
     let mut text = paragraph(&total(diff), HEADING, 0, width);
     for section in sections(diff) {

@@ -1,4 +1,4 @@
-//! `cloudprofile minimize`: the same profile in fewer bytes.
+//! `cloudprofile minimize`: shortens a profile without changing its images.
 
 use anyhow::Context;
 use clap::Args;
@@ -17,12 +17,12 @@ Examples:
   gardener-extension-worker cloudprofile minimize example/cloudprofiles/aws.yaml > shorter.yaml
   gardener-extension-worker cloudprofile minimize profile.yaml -o json | jq .steps
 
-The profile goes to stdout, what was done and compared to stderr. Comments of the file are lost.",
+The profile is printed to stdout, and the steps and the comparison to stderr. Comments in the file are lost.",
     &[]))]
 pub(super) struct MinimizeArguments {
     #[command(flatten)]
     source: OneSource,
-    /// How to print: the profile alone, or one document with everything about it.
+    /// Output format. YAML contains only the profile, JSON also the report.
     #[arg(short, long, value_parser = one_of(&["yaml", "json"]), default_value = "yaml")]
     output: OutputFormat,
 }

@@ -1,4 +1,4 @@
-//! `cloudprofile`: for the people who keep CloudProfiles, from files or from a garden.
+//! `cloudprofile`: checks and edits CloudProfiles from files or a garden.
 
 use clap::{Args, Subcommand};
 
@@ -30,17 +30,19 @@ pub(super) struct CloudProfileArguments {
 
 #[derive(Debug, Subcommand)]
 enum CloudProfileCommand {
-    /// Find what is wrong with CloudProfiles, or will be: what is refused, ties, dead flavors, missing regions, size.
+    /// Find problems in CloudProfiles, such as rejected values, ties, unused flavors, missing regions and excessive
+    /// size.
     Lint(lint::LintArguments),
-    /// Show which image every machine type gets of every image version, or why it gets none.
+    /// Show the image that each machine type gets for every image version, or why it gets none.
     Matrix(matrix::MatrixArguments),
-    /// Show what an edit does: which machine types get another image, what appears, vanishes or becomes refused.
+    /// Show the effects of an edit on machine types, images, versions and findings.
     Diff(diff::DiffArguments),
-    /// Convert a CloudProfile from the old format to capabilities, or back, and prove that every machine type gets the same image.
+    /// Convert a CloudProfile between the old format and capabilities, and prove that every machine type keeps its
+    /// image.
     Convert(convert::ConvertArguments),
-    /// Write a CloudProfile shorter, and prove that every machine type gets the same image.
+    /// Shorten a CloudProfile, and prove that every machine type keeps its image.
     Minimize(minimize::MinimizeArguments),
-    /// Show which versions there are, in which stage, who uses them, and which can be removed.
+    /// Show versions with their stages and users, and which of them can be removed.
     Versions(versions::VersionsArguments),
 }
 

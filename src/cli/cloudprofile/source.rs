@@ -1,4 +1,4 @@
-//! Where CloudProfiles come from: files, or a garden.
+//! Reads CloudProfiles from files or a garden.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -20,11 +20,11 @@ const API_VERSION: &str = "core.gardener.cloud/v1beta1";
 const CLOUD_PROFILE: &str = "CloudProfile";
 const NAMESPACED: &str = "NamespacedCloudProfile";
 
-/// Where one CloudProfile comes from.
+/// Source of one CloudProfile.
 #[derive(Debug, Args)]
 pub(super) struct OneSource {
-    /// File with a CloudProfile, or a NamespacedCloudProfile with its status; `-` is standard input. With --live: name of a
-    /// CloudProfile, or `namespace/name` of a NamespacedCloudProfile.
+    /// File with a CloudProfile, or with a NamespacedCloudProfile and its status, or `-` for standard input. With
+    /// --live, name of a CloudProfile, or `namespace/name` of a NamespacedCloudProfile.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
@@ -41,14 +41,15 @@ pub(super) struct GardenSource {
     garden: GardenCluster,
 }
 
-/// Where CloudProfiles come from.
+/// Sources of CloudProfiles.
 #[derive(Debug, Args)]
 pub(super) struct Sources {
-    /// Files or folders with CloudProfiles, and NamespacedCloudProfiles with their status; `-` is standard input. With
-    /// --live: names of CloudProfiles, `namespace/name` of NamespacedCloudProfiles, or nothing for all CloudProfiles.
+    /// Files or folders with CloudProfiles, and NamespacedCloudProfiles with their status, or `-` for standard input.
+    /// With --live, names of CloudProfiles and `namespace/name` of NamespacedCloudProfiles. Defaults to all
+    /// CloudProfiles of the garden.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// File with the CloudProfile that NamespacedCloudProfiles extend. They are checked as if they were about to be created, and
+    /// File with the CloudProfile that NamespacedCloudProfiles extend. They are checked as if you created them now, and
     /// need no status.
     #[arg(long, value_name = "FILE", conflicts_with = "live")]
     parent: Option<PathBuf>,
@@ -56,44 +57,44 @@ pub(super) struct Sources {
     garden: GardenSource,
 }
 
-/// A profile as it was found.
+/// A profile and its source.
 #[derive(Clone)]
 pub(super) struct Found {
-    /// The file, or the garden's name for it.
+    /// The file, or `garden`.
     pub(super) source: String,
     /// `CloudProfile` or `NamespacedCloudProfile`.
     pub(super) kind: &'static str,
-    /// Where it stands in the file.
+    /// Position in the file.
     pub(super) place: Option<Place>,
-    /// The CloudProfile; of a NamespacedCloudProfile the merged one, unless it comes with its parent.
+    /// The CloudProfile. For a NamespacedCloudProfile without a given parent, the merged profile.
     pub(super) document: Value,
     /// The CloudProfile that it extends.
     pub(super) parent: Option<Rc<Value>>,
 }
 
-/// Where an object stands in its file.
+/// Position of an object in its file.
 #[derive(Clone)]
 pub(in crate::cli) struct Place {
     lines: Places,
-    /// `items[2].` in a list.
+    /// Path of a list item, such as `items[2].`.
     prefix: String,
 }
 
 impl Place {
-    /// The line of a member.
+    /// Line of a member.
     pub(in crate::cli) fn line_of(&self, path: &str) -> Option<usize> {
         self.lines.line_of(&format!("{}{path}", self.prefix))
     }
 }
 
 impl OneSource {
-    /// The only profile of the source.
+    /// Reads the only profile of the source.
     pub(super) fn read(&self) -> anyhow::Result<Found> {
         one(&self.file, Some(&self.garden))
     }
 }
 
-/// The only profile of a file; or, where the garden is asked, the one of this name.
+/// Reads the only profile of a file, or a profile of the garden by name.
 pub(super) fn one(path: &Path, garden: Option<&GardenSource>) -> anyhow::Result<Found> {
     let garden =
         garden.map(|garden| Ok::<_, anyhow::Error>(garden.is_used()?.then_some(garden))).transpose()?.flatten();
@@ -116,7 +117,7 @@ pub(super) fn one(path: &Path, garden: Option<&GardenSource>) -> anyhow::Result<
 }
 
 impl Sources {
-    /// Every profile of the sources, and what could not be read of them.
+    /// Reads every profile of the sources, with evidence of unreadable inputs.
     pub(super) fn read(&self) -> anyhow::Result<(Vec<Found>, Evidence)> {
         let mut found = Vec::new();
         let mut evidence = Evidence::of("CloudProfile");
@@ -145,7 +146,7 @@ impl GardenSource {
         Ok(self.live)
     }
 
-    /// The profiles of these names, or every CloudProfile.
+    /// Reads the profiles with these names, or every CloudProfile.
     fn read(&self, names: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
         block_on(async {
             let (client, mut objects) = (self.garden.client().await?, Vec::new());
@@ -165,7 +166,7 @@ impl GardenSource {
     }
 }
 
-/// The CloudProfile that others extend.
+/// Reads the CloudProfile for --parent.
 fn parent(path: &Path) -> anyhow::Result<Rc<Value>> {
     let mut evidence = Evidence::of("CloudProfile");
     let mut found = of_path(path, None, &mut evidence);
@@ -178,7 +179,7 @@ fn parent(path: &Path) -> anyhow::Result<Rc<Value>> {
     }
 }
 
-/// The profiles of a path. A file that can't be read is noted, and does not keep the others from being read.
+/// Reads the profiles of a path. Unreadable files are recorded, and the other files are still read.
 fn of_path(path: &Path, parent: Option<&Rc<Value>>, evidence: &mut Evidence) -> Vec<Found> {
     let mut found = Vec::new();
     for file in evidence.note_skipped(files(&[path.to_owned()])) {
@@ -196,7 +197,7 @@ fn of_file(file: &NamedFile, parent: Option<&Rc<Value>>) -> anyhow::Result<Vec<F
     profiles(&file.name(), documents, &places(&text), parent).with_context(|| file.name())
 }
 
-/// The profiles among documents and in their lists, of which the places are known or not.
+/// Collects the profiles of documents and their lists. `places` may be incomplete.
 fn profiles(
     source: &str,
     documents: Vec<Value>,
@@ -219,9 +220,9 @@ fn profiles(
     Ok(found)
 }
 
-/// The objects among documents and in their lists, each with its place where that is known.
+/// Flattens documents and their lists into objects, each with its position if known.
 pub(in crate::cli) fn placed(documents: Vec<Value>, places: &[Places]) -> impl Iterator<Item = (Value, Option<Place>)> {
-    // Documents that are no mappings have no places.
+    // Documents that are not mappings have no position.
     let (mappings, lists): (Vec<Value>, Vec<Value>) = documents.into_iter().partition(Value::is_object);
     let with_places = mappings.into_iter().enumerate().flat_map(|(position, document)| {
         let lines = places.get(position);
@@ -231,7 +232,7 @@ pub(in crate::cli) fn placed(documents: Vec<Value>, places: &[Places]) -> impl I
     with_places.chain(objects::flattened(lists).into_iter().map(|object| (object, None)))
 }
 
-/// The items of a list as `kubectl get` prints it, with the paths at which they stand; else the document itself.
+/// Returns the items of a list as printed by `kubectl get`, with their paths, or the document itself.
 fn items(mut document: Value) -> Vec<(String, Value)> {
     let kind = document["kind"].as_str().and_then(|kind| kind.strip_suffix("List")).map(str::to_owned);
     let (Some(kind), Some(Value::Array(items))) = (kind, document.get_mut("items").map(Value::take)) else {
@@ -239,7 +240,7 @@ fn items(mut document: Value) -> Vec<(String, Value)> {
     };
     let version = document["apiVersion"].clone();
     let item = |(index, mut item): (usize, Value)| {
-        // The items of a typed list need not say what they are.
+        // Items of a typed list may omit kind and version.
         if let Some(members) = item.as_object_mut().filter(|_| !kind.is_empty()) {
             members.entry("kind").or_insert_with(|| kind.as_str().into());
             members.entry("apiVersion").or_insert_with(|| version.clone());
@@ -249,7 +250,7 @@ fn items(mut document: Value) -> Vec<(String, Value)> {
     items.into_iter().enumerate().map(item).filter(|(_, item)| item.is_object()).collect()
 }
 
-/// That it is the profile that a NamespacedCloudProfile names.
+/// Checks that a NamespacedCloudProfile extends this parent.
 fn is_parent(parent: &Value, namespaced: &Value) -> anyhow::Result<()> {
     let (named, given) = (&namespaced["spec"]["parent"]["name"], &parent["metadata"]["name"]);
     if named.as_str().is_some_and(|named| !named.is_empty()) && named != given {
@@ -259,7 +260,7 @@ fn is_parent(parent: &Value, namespaced: &Value) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A NamespacedCloudProfile as the CloudProfile that it comes to.
+/// Converts a NamespacedCloudProfile to its merged CloudProfile.
 fn merged(namespaced: &Value) -> anyhow::Result<Value> {
     let name = namespaced["metadata"]["name"].as_str().unwrap_or_default();
     let spec = namespaced.pointer("/status/cloudProfileSpec").with_context(|| {

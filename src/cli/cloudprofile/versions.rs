@@ -1,4 +1,4 @@
-//! `cloudprofile versions`: which versions there are, in which stage, who uses them, and which can go.
+//! `cloudprofile versions`: versions with their stages and users, and whether they can be removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -29,26 +29,26 @@ use crate::versions::catalog::{ListedImageVersion, ListedVersion, VersionCatalog
 Examples:
   gardener-extension-worker cloudprofile versions example/versions/cloudprofile.yaml --shoots example/versions/shoots.yaml
 
-A version can be removed when no Shoot, NamespacedCloudProfile, Worker or ShootState uses it, and no maintenance within a year moves
-a Shoot to it. Without --shoots or --live that is unknown. docs/versions.md explains what Gardener refuses.",
+A version can be removed when no Shoot, NamespacedCloudProfile, Worker or ShootState uses it, and no maintenance within a year
+updates a Shoot to it. Without --shoots or --live, the answer is unknown. docs/versions.md explains what Gardener rejects.",
     &[]))]
 pub(super) struct VersionsArguments {
-    /// Files or folders with CloudProfiles and NamespacedCloudProfiles; `-` is standard input.
+    /// Files or folders with CloudProfiles and NamespacedCloudProfiles, or `-` for standard input.
     #[arg(value_name = "FILE", required_unless_present = "live")]
     files: Vec<PathBuf>,
-    /// Files or folders with everything that uses versions: Shoots, NamespacedCloudProfiles, Workers with the images that they keep,
-    /// ShootStates.
+    /// Files or folders with objects that use versions, such as Shoots, NamespacedCloudProfiles, Workers with recorded
+    /// images, and ShootStates.
     #[arg(long, value_name = "FILE")]
     shoots: Vec<PathBuf>,
-    /// Read profiles and Shoots from the garden of the kubeconfig. Workers are in seeds: add them with --shoots.
+    /// Read profiles and Shoots from the garden of the kubeconfig. Workers are in seeds, so add them with --shoots.
     #[arg(long)]
     live: bool,
     #[command(flatten)]
     garden: GardenCluster,
-    /// The moment: a day or a time. Now by default.
+    /// Day or time to evaluate. Defaults to now.
     #[arg(long, value_name = "DATE", value_parser = moment)]
     at: Option<Timestamp>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
     output: OutputFormat,
 }
@@ -61,25 +61,25 @@ struct ProfileVersions {
     versions: Vec<VersionUse>,
 }
 
-/// A version with those who use it.
+/// A version with its users.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct VersionUse {
-    /// The image; absent for Kubernetes.
+    /// The image. Absent for Kubernetes.
     #[serde(skip_serializing_if = "Option::is_none")]
     image: Option<String>,
     version: String,
     stage: &'static str,
-    /// The next stage and its begin.
+    /// The next stage and its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Next>,
     shoots: usize,
     pools: usize,
-    /// Everything that uses it: documents, and Shoots that maintenance moves to it.
+    /// Number of users, including Shoots that maintenance updates to the version.
     users: usize,
-    /// Whether it can be removed.
+    /// Whether the version can be removed.
     removable: Removable,
-    /// Why it can't be removed, or why that is unknown.
+    /// Reason why the version can't be removed, or why that is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     kept: Option<String>,
 }
@@ -139,10 +139,10 @@ pub(super) fn run(arguments: &VersionsArguments) -> anyhow::Result<Answer> {
     Ok(Answer::new(evidence, Exit::Done))
 }
 
-/// Who uses which version: shoots by name, and how many pools.
+/// Users of each version, as names of shoots and a number of pools.
 type Uses<'a> = BTreeMap<(Option<&'a str>, &'a str), (BTreeSet<String>, usize)>;
 
-/// The versions of a profile with their users; `None` for one that can't be merged.
+/// The versions of a profile with their users, or `None` if the profile can't be merged.
 fn versions(key: &ProfileKey, landscape: &mut Landscape, now: Timestamp) -> anyhow::Result<Option<ProfileVersions>> {
     let name = key.reference.as_str();
     let planned = landscape.planned_versions(name, now);
@@ -154,7 +154,7 @@ fn versions(key: &ProfileKey, landscape: &mut Landscape, now: Timestamp) -> anyh
         let own = given.profile(&profiles);
         if own.is_some_and(|(own, _)| own == key) || uses(&given.state.shoot, name, &children) {
             let mut shoot = given.state.shoot.clone();
-            // A version that is left open is the one that it would get. What it can't get, it does not use.
+            // Uses the default for a version that the Shoot omits. Without a default, the Shoot uses no version.
             let _ = complete(&mut shoot, own.map_or(spec, |(_, own)| own), now);
             shoots.push(shoot);
         }
@@ -182,7 +182,7 @@ fn versions(key: &ProfileKey, landscape: &mut Landscape, now: Timestamp) -> anyh
     Ok(Some(ProfileVersions { profile: name.to_owned(), versions }))
 }
 
-/// Why users may be missing from the answer, if they may.
+/// Reason why users may be missing from the answer.
 fn unknown_users(landscape: &Landscape) -> Option<&'static str> {
     if !landscape.has_users() {
         Some("no Shoots given")
@@ -220,7 +220,7 @@ fn used(shoots: &[VersionedShoot]) -> Uses<'_> {
     used
 }
 
-/// Why the newest Kubernetes version has to stay: the one that is the newest without it must not expire.
+/// Reason why the newest Kubernetes version must stay. The newest remaining version must not expire.
 fn newest(versions: &[ListedVersion<'_>], index: usize) -> Option<String> {
     let newest = |without: Option<usize>| {
         let others = versions.iter().enumerate().filter(|(other, _)| Some(*other) != without);
@@ -234,17 +234,17 @@ fn newest(versions: &[ListedVersion<'_>], index: usize) -> Option<String> {
     }
 }
 
-/// Everything that is known of the users of a profile's versions.
+/// Known users of a profile's versions.
 struct Usage<'a> {
     by_shoots: Uses<'a>,
     users: VersionUsers,
-    /// Why there may be more of them.
+    /// Reason why users may be missing.
     unknown: Option<&'static str>,
     now: Timestamp,
 }
 
 impl Usage<'_> {
-    /// `kept` is why the version has to stay whoever uses it.
+    /// `kept` is the reason why the version must stay even without users.
     fn of(&self, image: Option<&str>, listed: &ListedVersion<'_>, kept: Option<String>) -> VersionUse {
         let of_shoots = self.by_shoots.get(&(image, listed.text));
         let (shoots, pools) = of_shoots.map(|(shoots, pools)| (shoots.len(), *pools)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `diagnose`: why a Worker is not ready, on one page.
+//! `diagnose`: the reasons why a Worker is not ready, on one page.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -26,40 +26,41 @@ Examples:
   gardener-extension-worker diagnose shoot--garden--prod --kubeconfig seed.yaml
   gardener-extension-worker diagnose shoot--garden--prod bundle.yaml -o json
 
-A bundle for somebody else to look at; it needs no Secrets:
+To create a bundle for a colleague, without Secrets:
   kubectl -n NAMESPACE get workers,clusters/NAMESPACE,machinedeployments,machinesets,machines,machineclasses,\\
   deployments/machine-controller-manager -o yaml > bundle.yaml
 
-Only reads; of Secrets only the names.",
+The command is read-only. It only reads the names of Secrets.",
     &[(Exit::Findings, "a Worker is not ready"), (Exit::Invalid, "")]))]
 pub(super) struct DiagnoseArguments {
-    /// Namespace of the shoot in the seed.
+    /// Shoot namespace in the seed.
     #[arg(value_name = "NAMESPACE")]
     namespace: String,
-    /// Files or folders with the objects of the namespace; `-` is standard input. Without any they are read from the cluster.
+    /// Files or folders with the objects of the namespace, or `-` for standard input. By default, objects are read from
+    /// the cluster.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Read from the cluster of the kubeconfig; so it is without files.
+    /// Read from the cluster of the kubeconfig. This is the default without files.
     #[arg(long, conflicts_with = "files")]
     live: bool,
     #[command(flatten)]
     seed: Seed,
-    /// The day or time from which times are counted instead of now: when the files were made.
+    /// Day or time to which durations refer, such as the creation time of the files. Defaults to now.
     #[arg(long, value_name = "DATE", value_parser = moment)]
     at: Option<Timestamp>,
-    /// What to print: a page for people, or one JSON document for programs.
+    /// Output format. A page is for people, and a JSON document is for programs.
     #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
     output: OutputFormat,
 }
 
-/// What is known of a namespace.
+/// Known objects of a namespace.
 #[derive(Default)]
 pub(super) struct Namespace {
     pub(super) objects: Vec<Value>,
     known: BTreeSet<ObjectKind>,
-    /// What could not be read, and why.
+    /// Inputs that could not be read, with the reason.
     pub(super) unread: Vec<String>,
-    /// The namespaces of Workers that were read, also of others.
+    /// Namespaces of all Workers that were read, including other namespaces.
     pub(super) namespaces: BTreeSet<String>,
 }
 
@@ -103,7 +104,8 @@ fn exit_of(diagnosis: &Diagnosis) -> Exit {
     }
 }
 
-/// The objects of a namespace in files. A kind is known when there is one of it: files need not have all kinds.
+/// Reads the objects of a namespace from files. A kind is known if it has at least one object, because files
+/// need not contain all kinds.
 fn of_files(paths: &[PathBuf], name: &str) -> Namespace {
     let mut namespace = Namespace::default();
     let mut evidence = Evidence::of("object");

@@ -1,4 +1,4 @@
-//! `forecast`: what maintenance will do to shoots, and when. From files or a garden to a terminal, a page, a document.
+//! `forecast`: the future effects of maintenance on shoots, from files or a garden.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ mod markdown;
 mod summary;
 mod table;
 
-/// How far a forecast goes without `--until`.
+/// Duration of a forecast without `--until`.
 pub(super) const YEAR: SignedDuration = SignedDuration::from_hours(24 * 365);
 
 #[derive(Debug, Args)]
@@ -43,15 +43,16 @@ Examples:
   gardener-extension-worker forecast shoots/ --cloudprofile profile.yaml --html > forecast.html      # a calendar for a browser
   gardener-extension-worker forecast --live --context garden --cloudprofile-new changed.yaml
 
-docs/versions.md explains the rules. SecretBindings and CredentialsBindings in the files count; without any, those that a Shoot
-names are taken to exist.",
+docs/versions.md explains the rules. If the files contain SecretBindings or CredentialsBindings, Shoots can only use these.
+Otherwise, the bindings that a Shoot references are assumed to exist.",
     &[
-        (Exit::Findings, "versions change without touching a node; with --strict also: something is questionable"),
-        (Exit::Hazard, "no node is touched, but a version is stuck"),
+        (Exit::Findings, "versions change without affecting a node, or --strict reports a questionable setting"),
+        (Exit::Hazard, "no node is affected, but a version is stuck"),
         (Exit::Roll, ""),
     ]))]
 pub(super) struct ForecastArguments {
-    /// Files or folders with Shoots; `-` is standard input. They may hold CloudProfiles, NamespacedCloudProfiles and Clusters.
+    /// Files or folders with Shoots, or `-` for standard input. They may also contain CloudProfiles,
+    /// NamespacedCloudProfiles and Clusters.
     #[arg(value_name = "SHOOT", required_unless_present = "live")]
     shoots: Vec<PathBuf>,
     /// Read Shoots and profiles from the garden of the kubeconfig.
@@ -59,72 +60,72 @@ pub(super) struct ForecastArguments {
     live: bool,
     #[command(flatten)]
     garden: GardenCluster,
-    /// With --live: only the Shoots of this namespace.
+    /// Only include the Shoots of this namespace, with --live.
     #[arg(short, long)]
     namespace: Option<String>,
     /// File or folder with CloudProfiles and NamespacedCloudProfiles.
     #[arg(long, value_name = "FILE")]
     cloudprofile: Vec<PathBuf>,
-    /// The same changed: show only what becomes different.
+    /// Changed CloudProfile. The forecast only contains differences from the current profile.
     #[arg(long, value_name = "FILE")]
     cloudprofile_new: Vec<PathBuf>,
-    /// From when on: a day or a time such as 2027-03-31T12:00:00Z. Today by default.
+    /// Start of the forecast, as a day or a time such as 2027-03-31T12:00:00Z. Defaults to today.
     #[arg(long, value_name = "DATE", value_parser = moment)]
     at: Option<Timestamp>,
-    /// Until when. A year later by default.
+    /// End of the forecast. Defaults to one year after its start.
     #[arg(long, value_name = "DATE", value_parser = moment)]
     until: Option<Timestamp>,
-    /// Report also what is only questionable.
+    /// Also report questionable settings.
     #[arg(long)]
     strict: bool,
-    /// How to print; `html` is a calendar for a browser, with a line for each version and each shoot.
+    /// Output format. `html` is a calendar for a browser, with a row for each version and each shoot.
     #[arg(short, long, value_parser = one_of(&["table", "json", "markdown", "html"]), default_value = "table")]
     output: OutputFormat,
-    /// The same as `-o html`.
+    /// Alias for `-o html`.
     #[arg(long, conflicts_with = "output")]
     html: bool,
 }
 
-/// A day or a time.
+/// Parses a day or a time.
 pub(super) fn moment(text: &str) -> Result<Timestamp, String> {
     let of_day = || text.parse::<Date>().and_then(|date| date.to_zoned(TimeZone::UTC)).map(|begin| begin.timestamp());
     let moment: Timestamp = text
         .parse()
         .or_else(|_| of_day())
         .map_err(|_| "neither a day such as 2027-03-31 nor a time such as 2027-03-31T12:00:00Z".to_owned())?;
-    // So that a year more is a time as well.
+    // Keeps the time one year later in range.
     let is_in_reach = (1970..9000).contains(&moment.to_zoned(TimeZone::UTC).year());
     if is_in_reach { Ok(moment) } else { Err("not between the years 1970 and 9000".to_owned()) }
 }
 
-/// A shoot with what becomes of it.
+/// A shoot with its forecast.
 struct ShootForecast {
     source: String,
     shoot: String,
     profile: Reference,
     forecast: Forecast,
-    /// Without the change of the profile, where there is one.
+    /// Forecast with the current profile, if `--cloudprofile-new` is given.
     before: Option<Forecast>,
 }
 
-/// The life of a version.
+/// The lifecycle of a version.
 struct VersionLife {
     profile: Reference,
     /// `Kubernetes`, or the name of an image.
     what: String,
     version: String,
-    /// Its stages in list order, with their begin.
+    /// Stages in list order, with their start.
     stages: Vec<(Option<Timestamp>, Classification)>,
 }
 
-/// Everything that is printed.
+/// The complete output.
 struct Report {
     from: Timestamp,
     until: Timestamp,
     shoots: Vec<ShootForecast>,
-    /// The versions of the profiles that shoots name, for a calendar.
+    /// Versions of the profiles that shoots reference, for the calendar.
     versions: Vec<VersionLife>,
-    /// How many shoots were looked at.
+    /// Number of shoots that were evaluated.
     all: usize,
     evidence: Evidence,
     is_comparison: bool,
@@ -250,7 +251,7 @@ fn lives(catalogs: &BTreeMap<ProfileKey, VersionCatalog<'_>>, shoots: &[&GivenSh
     lives
 }
 
-/// The forecast of a Shoot in which open versions are filled in as Gardener does.
+/// Forecasts a Shoot, after filling in omitted versions as Gardener does.
 pub(super) fn one(
     state: &MaintainedShoot,
     catalog: &VersionCatalog<'_>,

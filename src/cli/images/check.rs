@@ -1,4 +1,4 @@
-//! `images check`: whether CloudProfiles, lock and sources agree.
+//! `images check`: checks that CloudProfiles, lock and sources agree.
 
 use std::path::PathBuf;
 
@@ -26,20 +26,20 @@ Examples:
   gardener-extension-worker images check profiles/ --lock images.lock --source images/ --owner 111111111111 -o json
   gardener-extension-worker images check profiles/ --lock images.lock --source images/ -o sarif > findings.sarif
 
-Each image of a version that has not expired must be in a source, available, not deprecated, of an allowed owner, for the
-machines that its flavor claims, in every region of the profile, and the one that the lock has. Flavors of one version that are for
-the same machines are a warning, which does not count for the exit code.",
-    &[(Exit::Findings, "an error is found")]))]
+Each image of a version that has not expired must be in a source, available, not deprecated, and have an allowed owner. It must
+fit the machines of its flavor, exist in every region of the profile, and equal the locked image. Flavors of one version that fit
+the same machines produce a warning, which does not affect the exit code.",
+    &[(Exit::Findings, "there are errors")]))]
 pub(super) struct CheckArguments {
     /// Files or folders with CloudProfiles.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
     catalogue: CatalogueArguments,
-    /// The lock to compare with.
+    /// Lock to compare with.
     #[arg(long, value_name = "FILE")]
     lock: Option<PathBuf>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_parser = one_of(&["table", "json", "sarif"]), default_value = "table")]
     output: OutputFormat,
 }
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &CheckArguments, providers: Providers) -> anyhow::R
     Ok(Answer::new(evidence, if has_error { Exit::Findings } else { Exit::Done }))
 }
 
-/// A profile with what was found.
+/// A profile with its findings.
 struct Checked {
     source: String,
     place: Option<Place>,

@@ -1,4 +1,4 @@
-//! `images fill`: locked images in both halves of CloudProfiles.
+//! `images fill`: writes locked images into both halves of CloudProfiles.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::images::fill::{FillError, FillSettings, Filled, fill};
 use crate::images::lock::Lock;
 use crate::provider::Providers;
 
-/// Regions that are named.
+/// Maximum number of regions that a message lists.
 const NAMED: usize = 6;
 
 #[derive(Debug, Args)]
@@ -27,29 +27,29 @@ Examples:
   gardener-extension-worker images fill --lock images.lock --image-version 2002.1.0 --classification supported profiles/
   gardener-extension-worker images fill --source example/images/release-2002.1 --where variant=gardener_prod profiles/
 
-The profiles go to stdout as YAML, what was compared to stderr; -o json has both in one document. Nothing is printed where a
-machine type would get another image than before, or none, unless --replace says that it may. Comments of the files are lost.",
-    &[(Exit::Findings, "filled, and a flavor has no image in some region, or fits no machine"),
-      (Exit::Hazard, "filled, and machine types get another image under the same version")]))]
+Profiles are printed to stdout as YAML, and the comparison to stderr. -o json prints both in one document. Without --replace,
+no profile is printed if a machine type would lose or change its image. Comments in the files are lost.",
+    &[(Exit::Findings, "filled, but a flavor has no image in a region, or fits no machine"),
+      (Exit::Hazard, "filled, but machine types get another image for the same version")]))]
 pub(super) struct FillArguments {
-    /// Files or folders with CloudProfiles; each gets the images of its cloud.
+    /// Files or folders with CloudProfiles. Each profile receives the images of its cloud.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The lock. Without it each flavor gets the newest image of the sources.
+    /// Lock with the images. By default, each flavor receives the newest image of the sources.
     #[arg(long, value_name = "FILE")]
     lock: Option<PathBuf>,
     #[command(flatten)]
     catalogue: CatalogueArguments,
-    /// Only this version; several are possible.
+    /// Only fill in this version. Repeatable.
     #[arg(long, value_name = "VERSION")]
     image_version: Vec<String>,
-    /// The stage of versions that a profile does not have yet.
+    /// Stage of versions that are new to a profile.
     #[arg(long, value_enum, default_value_t = Stage::Preview)]
     classification: Stage,
-    /// Replace images under versions that a profile has: new nodes differ from those that run.
+    /// Replace images of existing versions, so that new nodes differ from running ones.
     #[arg(long)]
     replace: bool,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_parser = one_of(&["yaml", "json"]), default_value = "yaml")]
     output: OutputFormat,
 }
@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Re
         replace: arguments.replace,
     };
     let mut all = Vec::new();
-    // All of them, or none: half of a release is no release.
+    // Fills all profiles or none, because a release must be complete.
     for file in profiles(&arguments.files, &mut evidence)? {
         let filled = fill(&file.document, &lock, &settings, providers);
         if let Err(FillError::AnotherImage(diff)) = &filled {
@@ -109,7 +109,7 @@ pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Re
     Ok(Answer::new(evidence, exit))
 }
 
-/// A filled profile, for JSON.
+/// JSON document of a filled profile.
 fn document(source: &str, filled: &Filled) -> Value {
     let added = filled.diff.versions.iter().filter(|change| change.before.is_none()).filter_map(|change| {
         let stage = change.after.as_ref()?.classification.word();
@@ -124,7 +124,7 @@ fn document(source: &str, filled: &Filled) -> Value {
     })
 }
 
-/// Says what was filled in, and what is missing.
+/// Prints the added images and the missing ones.
 fn report(source: &str, filled: &Filled) {
     complain_in_lines(&format!("{}: {}", printable(source), text(&filled.diff, width()).trim_end()));
     for (flavor, regions) in &filled.missing {

@@ -1,4 +1,4 @@
-//! Listings, lookups, locks and CloudProfiles from files.
+//! Reads listings, lookups, locks and CloudProfiles from files.
 
 use std::path::{Path, PathBuf};
 
@@ -24,46 +24,46 @@ use crate::images::sources::{Listing, MAX_BYTES, read};
 use crate::reader::files::{NamedFile, files, name_of};
 use crate::reader::objects;
 
-/// Which images there are, and which may be used.
+/// Arguments that select available and usable images.
 #[derive(Debug, Args)]
 pub(super) struct CatalogueArguments {
-    /// File or folder with listings of images; where the tool does not print the region, write it before the file. docs/images.md
-    /// has the forms.
+    /// File or folder with image listings. Put the region before the file if the listing does not contain it.
+    /// docs/images.md describes the formats.
     #[arg(long = "source", value_name = "[REGION=]FILE")]
     sources: Vec<SourcePath>,
-    /// File or folder with ImageLookups: which names of images mean which version and flavor.
+    /// File or folder with ImageLookups, which map image names to versions and flavors.
     #[arg(long, value_name = "FILE")]
     lookups: Vec<PathBuf>,
-    /// Only images of this account, project or gallery; several are possible.
+    /// Only use images of this account, project or gallery. Repeatable.
     #[arg(long = "owner", value_name = "OWNER")]
     owners: Vec<String>,
-    /// Only images with this fact, or tag (`tag:NAME`): one of the values.
+    /// Only use images with one of these values of a fact or a tag (`tag:NAME`).
     #[arg(long = "where", value_name = "FACT=VALUE,…", value_parser = filter)]
     filters: Vec<Filter>,
-    /// The moment: a day or a time. Now by default.
+    /// Day or time to evaluate. Defaults to now.
     #[arg(long, value_name = "DATE", value_parser = moment)]
     at: Option<Timestamp>,
 }
 
-/// Which flavors are meant.
+/// Arguments that select flavors.
 #[derive(Debug, Args)]
 pub(super) struct Selection {
-    /// Only this image.
+    /// Only include this image.
     #[arg(long, value_name = "NAME")]
     image: Option<String>,
-    /// Only this version.
+    /// Only include this version.
     #[arg(long, value_name = "VERSION")]
     image_version: Option<String>,
-    /// Only this region.
+    /// Only include this region.
     #[arg(long, value_name = "REGION")]
     region: Option<String>,
 }
 
 impl Selection {
-    /// Keeps the flavors that are selected.
+    /// Keeps the selected flavors.
     ///
     /// # Errors
-    /// With what comes nearest, where nothing is.
+    /// If there are none. The error suggests the nearest match.
     pub(super) fn retain(&self, resolved: &mut Vec<Resolved<'_>>) -> anyhow::Result<()> {
         retain_named("image", self.image.as_deref(), resolved, |key| Some(&key.image))?;
         if let Some(version) = &self.image_version
@@ -93,7 +93,7 @@ impl Selection {
     }
 }
 
-/// Refuses a name that no flavor has, else keeps those that have it, or have none.
+/// Keeps the flavors with the selected name, and those without a name. Fails if no flavor has the name.
 fn retain_named(
     what: &str,
     selected: Option<&str>,
@@ -109,7 +109,7 @@ fn retain_named(
     Ok(())
 }
 
-/// The error of a version that no image has.
+/// Error for a version that no image has.
 fn no_version(version: &str, resolved: &[Resolved<'_>]) -> anyhow::Error {
     let newest = resolved.iter().map(|resolved| resolved.key.version.as_str());
     let newest = newest.max_by_key(|version| Version::parse(version).ok());
@@ -124,9 +124,9 @@ fn filter(text: &str) -> Result<Filter, String> {
     Ok(Filter { name: name.to_owned(), values: values.split(',').map(str::to_owned).collect() })
 }
 
-/// Everything that the files say about images.
+/// All information about images from the files.
 pub(super) struct Known {
-    /// What was read, and what could not be.
+    /// Inputs that were read, and inputs that could not be read.
     pub(super) evidence: Evidence,
     pub(super) catalogue: Catalogue,
     pub(super) lookups: Vec<Lookup>,
@@ -134,15 +134,15 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// Each flavor with its images.
+    /// Resolves the images of each flavor.
     pub(super) fn resolved(&self) -> Vec<Resolved<'_>> {
         resolve(&self.catalogue, &self.lookups, &self.policy)
     }
 
-    /// Each flavor with its images, for commands that have no answer without one.
+    /// Resolves the images of each flavor, for commands that need at least one.
     ///
     /// # Errors
-    /// When no image has the name of a flavor.
+    /// If no image name matches a flavor.
     pub(super) fn resolved_flavors(&self) -> anyhow::Result<Vec<Resolved<'_>>> {
         let resolved = self.resolved();
         if resolved.is_empty() {
@@ -159,7 +159,7 @@ impl CatalogueArguments {
         self.sources.is_empty()
     }
 
-    /// Reads all of it, for what says nothing without images.
+    /// Reads all files, for commands that require a source of images.
     pub(super) fn read_images(&self) -> anyhow::Result<Known> {
         if self.is_empty() {
             return Err(wrong_usage("name the images with --source (see --help)"));
@@ -169,11 +169,11 @@ impl CatalogueArguments {
 
     pub(super) fn now(&self) -> Timestamp {
         let now = self.at.unwrap_or_else(Timestamp::now);
-        // Fractions of a second only make a lock longer.
+        // Whole seconds keep the lock short.
         Timestamp::from_second(now.as_second()).unwrap_or(now)
     }
 
-    /// Reads all of it.
+    /// Reads all files.
     pub(super) fn read(&self) -> anyhow::Result<Known> {
         let mut listings = Vec::new();
         let mut evidence = Evidence::of("image");
@@ -199,7 +199,7 @@ impl CatalogueArguments {
     }
 }
 
-/// The ImageLookups of files and folders: at least one of each path.
+/// Reads ImageLookups from files and folders. Each path must contain at least one.
 pub(super) fn lookups(paths: &[PathBuf], evidence: &mut Evidence) -> anyhow::Result<Vec<Lookup>> {
     let mut lookups = Vec::new();
     for path in paths {
@@ -216,7 +216,7 @@ pub(super) fn lookups(paths: &[PathBuf], evidence: &mut Evidence) -> anyhow::Res
     Ok(lookups)
 }
 
-/// A lock; the one that does not exist yet is empty where that is allowed.
+/// Reads a lock. Returns an empty one if the file does not exist and `may_be_new` is set.
 pub(super) fn lock(path: &Path, may_be_new: bool) -> anyhow::Result<Lock> {
     if may_be_new && !path.exists() {
         return Ok(Lock::default());
@@ -228,16 +228,16 @@ pub(super) fn lock(path: &Path, may_be_new: bool) -> anyhow::Result<Lock> {
     }
 }
 
-/// A CloudProfile of a file.
+/// A CloudProfile from a file.
 pub(super) struct ProfileFile {
-    /// The file.
+    /// Name of the file.
     pub(super) source: String,
     pub(super) document: Value,
-    /// Where it stands there.
+    /// Position of the profile in the file.
     pub(super) place: Option<Place>,
 }
 
-/// The CloudProfiles of files and folders.
+/// Reads the CloudProfiles of files and folders.
 pub(super) fn profiles(paths: &[PathBuf], evidence: &mut Evidence) -> anyhow::Result<Vec<ProfileFile>> {
     let mut found = Vec::new();
     for file in evidence.note_skipped(files(paths)) {

@@ -1,4 +1,4 @@
-//! `images list`: which images there are.
+//! `images list`: the images of all sources.
 
 use std::path::PathBuf;
 
@@ -27,10 +27,10 @@ pub(super) struct ListArguments {
     catalogue: CatalogueArguments,
     #[command(flatten)]
     selection: Selection,
-    /// Lock of which images are named that no source has.
+    /// Lock to check for images that no source contains.
     #[arg(long, value_name = "FILE")]
     lock: Option<PathBuf>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
     output: OutputFormat,
 }
@@ -98,12 +98,12 @@ pub(super) fn run(arguments: &ListArguments) -> anyhow::Result<Answer> {
     Ok(Answer::new(known.evidence.clone(), Exit::Done))
 }
 
-/// When an image was made, as a day.
+/// Day on which an image was created.
 pub(super) fn created(candidate: &Candidate<'_>) -> String {
     candidate.image.created.map_or_else(|| "-".to_owned(), |created| created.strftime("%F").to_string())
 }
 
-/// A flavor with its images, for JSON.
+/// A flavor with its images, as JSON.
 pub(super) fn flavor_json(resolved: &Resolved<'_>) -> Value {
     let candidate = |candidate: &Candidate<'_>| {
         let image = candidate.image;

@@ -1,4 +1,4 @@
-//! `images lock` and `images update`: what is locked, and what moves.
+//! `images lock` and `images update`: adding flavors to a lock and updating them.
 
 use std::path::PathBuf;
 
@@ -15,16 +15,16 @@ use crate::cli::terminal::{OutputFormat, json, one_of, print, width};
 use crate::images::lock::{Change, Lock, UpdatePolicy};
 use crate::images::resolution::Resolved;
 
-/// Which lock, and whether it is written.
+/// Arguments of both commands that select the lock and the output.
 #[derive(Debug, Args)]
 struct Target {
-    /// The lock.
+    /// File with the lock.
     #[arg(long, value_name = "FILE", default_value = "images.lock")]
     lock: PathBuf,
-    /// Only show what would change.
+    /// Only show the changes, without writing the lock.
     #[arg(long)]
     dry_run: bool,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
     output: OutputFormat,
 }
@@ -35,7 +35,7 @@ Examples:
   gardener-extension-worker images lock --source example/images/release-2001.2
   gardener-extension-worker images lock --source eu-central-1=describe-images.json --lookups lookups.yaml --dry-run
 
-The lock is YAML for a repository. It is written as a whole or not at all.",
+The lock is a YAML file for version control. It is written atomically.",
     &[(Exit::Findings, "flavors were added")]))]
 pub(super) struct LockArguments {
     #[command(flatten)]
@@ -50,25 +50,25 @@ Examples:
   gardener-extension-worker images update --source example/images/release-2002.1 --dry-run
   gardener-extension-worker images update --policy security --source eu-central-1=describe-images.json --lookups lookups.yaml
   gardener-extension-worker images update --image gardenlinux --source images/",
-    &[(Exit::Findings, "flavors were moved or added")]))]
+    &[(Exit::Findings, "flavors were updated or added")]))]
 pub(super) struct UpdateArguments {
     #[command(flatten)]
     catalogue: CatalogueArguments,
     #[command(flatten)]
     target: Target,
-    /// What may move: newer images of the versions that are locked, or the newest version as well.
+    /// Scope of the update. `security` selects newer images of the locked versions, and `all` also the newest version.
     #[arg(long, value_enum, default_value_t = Policy::All)]
     policy: Policy,
-    /// Only this image.
+    /// Only update this image.
     #[arg(long, value_name = "NAME")]
     image: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Policy {
-    /// Newer images, and the newest version.
+    /// Newer images and the newest version.
     All,
-    /// Newer images of the same versions.
+    /// Newer images of the locked versions.
     Security,
 }
 
@@ -83,7 +83,7 @@ pub(super) fn update(arguments: &UpdateArguments) -> anyhow::Result<Answer> {
         Policy::All => UpdatePolicy::All,
         Policy::Security => UpdatePolicy::Security,
     };
-    // What is locked moves: without a lock there is nothing that could.
+    // Updating requires a lock, so the file must exist.
     changed(catalogue, target, false, image.as_deref(), |lock, known, resolved| {
         lock.update(resolved, &known.catalogue, policy, image.as_deref(), known.policy.now)
     })
@@ -98,7 +98,7 @@ fn changed(
 ) -> anyhow::Result<Answer> {
     let known = catalogue.read_images()?;
     if let Some(problem) = known.evidence.problems().next() {
-        // Locks are written from complete listings only.
+        // Only complete listings may change a lock.
         bail!("{problem}");
     }
     let mut lock = input::lock(&target.lock, may_be_new)?;
@@ -116,7 +116,7 @@ fn changed(
     finish(&changes, &name, target.dry_run, target.output, known.evidence.clone())
 }
 
-/// Says what has changed in a lock.
+/// Prints the changes of a lock.
 pub(super) fn finish(
     changes: &[Change],
     name: &str,

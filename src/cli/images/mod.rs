@@ -1,4 +1,4 @@
-//! `images`: for the people who keep machine images: which there are, which one is used, what changes, what is unused.
+//! `images`: manages machine images. Lists, locks, updates and promotes them, and finds unused ones.
 
 use clap::{Args, Subcommand};
 
@@ -24,7 +24,7 @@ Examples:
   gardener-extension-worker images update --lock images.lock --source example/images/release-2002.1
   gardener-extension-worker images fill --lock images.lock example/images/profiles/aws.yaml > aws.yaml
 
-docs/images.md goes through a release that has to be rolled out in 48 hours.")]
+docs/images.md describes the rollout of a release within 48 hours.")]
 pub(super) struct ImagesArguments {
     #[command(subcommand)]
     command: ImagesCommand,
@@ -32,23 +32,23 @@ pub(super) struct ImagesArguments {
 
 #[derive(Debug, Subcommand)]
 enum ImagesCommand {
-    /// Ask a cloud for its images, and write the file that all other commands read.
+    /// Fetch a cloud's images into a file that all other commands read.
     Fetch(fetch::FetchArguments),
-    /// List images by flavor, region and version: which is the newest, which can't be used, which are gone.
+    /// List images by flavor, region and version, and mark the newest, unusable and missing ones.
     List(list::ListArguments),
-    /// Show which image each flavor gets, why this one, and why not the others.
+    /// Show the image of each flavor, why it was chosen, and why the others were not.
     Resolve(resolve::ResolveArguments),
-    /// Lock the image of each flavor that has none yet. What is locked stays.
+    /// Lock the image of each flavor that has none. Locked images stay unchanged.
     Lock(lock::LockArguments),
-    /// Move locked flavors to newer images, as the policy allows, and show what changes.
+    /// Update locked flavors to newer images, as the policy allows, and show the changes.
     Update(lock::UpdateArguments),
     /// Write locked images into both halves of CloudProfiles, and prove that no machine type gets another image.
     Fill(fill::FillArguments),
-    /// Check that CloudProfiles, lock and sources agree: a gate for CI.
+    /// Check in CI that CloudProfiles, lock and sources agree.
     Check(check::CheckArguments),
-    /// Move images from the lock of one landscape to that of the next, after some days.
+    /// Promote images from the lock of one landscape to the next after a number of days.
     Promote(promote::PromoteArguments),
-    /// Show which versions and images are unused.
+    /// Show unused versions and images.
     Unused(unused::UnusedArguments),
 }
 

@@ -1,4 +1,4 @@
-//! `images promote`: from the lock of one landscape to that of the next.
+//! `images promote`: copies images from the lock of one landscape to the lock of the next.
 
 use std::path::PathBuf;
 
@@ -20,24 +20,24 @@ use crate::images::promotion::promote;
 Examples:
   gardener-extension-worker images promote dev/images.lock prod/images.lock --days 7
   gardener-extension-worker images promote dev/images.lock prod/images.lock --days 7 --dry-run",
-    &[(Exit::Findings, "images were promoted, or are too young to be")]))]
+    &[(Exit::Findings, "images were promoted, or are too recent to be promoted")]))]
 pub(super) struct PromoteArguments {
-    /// Lock of the landscape that has had the images for some time.
+    /// Lock of the landscape that already uses the images.
     #[arg(value_name = "FROM")]
     from: PathBuf,
-    /// Lock of the landscape that gets them; it is written.
+    /// Lock of the landscape that receives the images. The command writes this file.
     #[arg(value_name = "TO")]
     to: PathBuf,
-    /// For how many days an image must have been there.
+    /// Minimum number of days that an image must have been in the first lock.
     #[arg(long, value_name = "DAYS")]
     days: u16,
-    /// Only show what would change.
+    /// Only show the changes, without writing the lock.
     #[arg(long)]
     dry_run: bool,
-    /// The moment: a day or a time. Now by default.
+    /// Day or time to evaluate. Defaults to now.
     #[arg(long, value_name = "DATE", value_parser = moment)]
     at: Option<Timestamp>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
     output: OutputFormat,
 }

@@ -1,4 +1,4 @@
-//! `images resolve`: which image each flavor gets, and why.
+//! `images resolve`: the image of each flavor, with the reasons.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -27,20 +27,21 @@ Examples:
   gardener-extension-worker images resolve --source eu-central-1=describe-images.json --lookups lookups.yaml
   gardener-extension-worker images resolve --source eu-central-1=describe-images.json --lookups lookups.yaml -o capa
 
--o capa prints an AWSMachineTemplate with a fixed ami.id for each flavor, version and region: the locked image, else the newest.",
-    &[(Exit::Findings, "a flavor has no image that can be used, or a newer one than is locked")]))]
+-o capa prints an AWSMachineTemplate with a fixed ami.id for each flavor, version and region. The ID is that of the locked image
+or, without a lock, of the newest one.",
+    &[(Exit::Findings, "a flavor has no usable image, or a newer one than the locked image")]))]
 pub(super) struct ResolveArguments {
     #[command(flatten)]
     catalogue: CatalogueArguments,
     #[command(flatten)]
     selection: Selection,
-    /// Only flavors of the images, versions and regions that these CloudProfiles list.
+    /// Only include images, versions and regions that these CloudProfiles list.
     #[arg(long, value_name = "FILE")]
     cloudprofile: Vec<PathBuf>,
     /// Lock to compare with.
     #[arg(long, value_name = "FILE")]
     lock: Option<PathBuf>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_parser = one_of(&["table", "json", "capa"]), default_value = "table")]
     output: OutputFormat,
 }
@@ -76,7 +77,7 @@ pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow:
     Ok(Answer::new(evidence, exit))
 }
 
-/// What profiles list, as keys without flavors.
+/// The entries of profiles, as keys without flavors.
 fn listed(paths: &[PathBuf], evidence: &mut Evidence, providers: Providers) -> anyhow::Result<BTreeSet<FlavorKey>> {
     let mut listed = BTreeSet::new();
     for file in profiles(paths, evidence)? {

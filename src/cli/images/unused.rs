@@ -1,4 +1,4 @@
-//! `images unused`: which versions and images are unused.
+//! `images unused`: unused versions and images.
 
 use std::path::PathBuf;
 
@@ -24,11 +24,11 @@ Examples:
   gardener-extension-worker images unused example/images/profiles/aws.yaml --users example/images/landscape.yaml
   gardener-extension-worker images unused aws.yaml --users shoots/ --users workers/ --source images/ --lock images.lock
 
-Users are Shoots, NamespacedCloudProfiles, Workers with the images that they keep, machine classes, ShootStates and whatever
-else names a version or an image, and Shoots that maintenance will move to a version within a year. Give all of the landscape:
-objects that are not in the files use nothing. An unreadable file, an incomplete list, or a state that can't be unpacked ends the
-command without an answer.",
-    &[(Exit::Findings, "something is unused")]))]
+Users are Shoots, NamespacedCloudProfiles, Workers with recorded images, machine classes, ShootStates and all other objects that
+name a version or an image. A Shoot that maintenance will update to a version within a year is also a user of that version.
+Pass all objects of the landscape, because the command only finds users in these files. Unreadable files, truncated lists and
+states that can't be unpacked abort the command.",
+    &[(Exit::Findings, "a version or an image is unused")]))]
 pub(super) struct UnusedArguments {
     /// File with one CloudProfile.
     #[arg(value_name = "FILE")]
@@ -36,18 +36,18 @@ pub(super) struct UnusedArguments {
     /// Files or folders with the objects of the landscape.
     #[arg(long, value_name = "FILE", required_unless_present = "live")]
     users: Vec<PathBuf>,
-    /// Read Shoots and NamespacedCloudProfiles from the garden of the kubeconfig. Workers and machine classes are in seeds: add them
-    /// with --users.
+    /// Read Shoots and NamespacedCloudProfiles from the garden of the kubeconfig. Workers and machine classes are in
+    /// seeds, so add them with --users.
     #[arg(long)]
     live: bool,
     #[command(flatten)]
     garden: GardenCluster,
     #[command(flatten)]
     catalogue: CatalogueArguments,
-    /// Locks need what they name.
+    /// Locks whose images are treated as used.
     #[arg(long, value_name = "FILE")]
     lock: Option<PathBuf>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
     output: OutputFormat,
 }
@@ -90,7 +90,7 @@ pub(super) fn run(arguments: &UnusedArguments, providers: Providers) -> anyhow::
     Ok(Answer::new(evidence, if all_needed { Exit::Done } else { Exit::Findings }))
 }
 
-/// Everything that may use images. Half of it is no answer.
+/// Reads all objects that may use images. Fails if any of them is missing.
 fn landscape(arguments: &UnusedArguments) -> anyhow::Result<Landscape> {
     let mut landscape = Landscape::empty();
     landscape.add_files(&arguments.users);

@@ -1,14 +1,15 @@
-//! `preview`: what a change does to machines before it happens, from files or a cluster to a terminal.
+//! `preview`: the effect of a change on machines before it happens, from files or a cluster.
 //!
-//! * [`pairs`]: which Workers are compared with which;
+//! * [`pairs`]: matches the Workers of both sides;
 //! * `git`: files of a revision and of the working tree;
-//! * [`live`]: Workers of a cluster as the old side; `live_shoots`: Shoots of a cluster, `stored` in a `garden` or in a seed's `mirror`;
-//! * `new_side`, `replacement`: NEW where it is made of OLD;
+//! * [`live`]: Workers of a cluster as the old side; `live_shoots`: Shoots of a cluster, from a `garden` or the
+//!   `mirror` in a seed;
+//! * `new_side`, `replacement`: NEW when it is derived from OLD;
 //! * `shoots`: Shoots as inputs;
-//! * `cache`: answers of an earlier run; `capacity_file`: limits of a cloud;
-//! * [`groups`]: what many Workers have in common;
-//! * [`words`]: causes and totals in words, for all outputs;
-//! * [`table`], [`markdown`], [`json`]: the outputs; `save`: what rolls, for the controller.
+//! * `cache`: results of an earlier run; `capacity_file`: limits of a cloud;
+//! * [`groups`]: groups Workers with the same changes;
+//! * [`words`]: texts for causes and totals in all outputs;
+//! * [`table`], [`markdown`], [`json`]: the outputs; `save`: planned rolls for the controller.
 
 use std::path::PathBuf;
 
@@ -55,109 +56,110 @@ Examples:
   gardener-extension-worker preview before.yaml after.yaml
   gardener-extension-worker preview --cloudprofile new-profile.yaml landscape/
   gardener-extension-worker preview --profiles profiles/ shoot-before.yaml shoot-after.yaml
-  gardener-extension-worker preview --git origin/main -- shoots/ profiles/            # what a branch does
+  gardener-extension-worker preview --git origin/main -- shoots/ profiles/            # effect of a branch
   gardener-extension-worker preview --live after.yaml -o markdown
-  gardener-extension-worker preview --maintenance landscape/                         # what the next windows do
+  gardener-extension-worker preview --maintenance landscape/                         # effect of the next windows
   gardener-extension-worker preview --live --cloudprofile new-profile.yaml -o json
-  gardener-extension-worker preview --save rolls.json before.yaml after.yaml         # what the controller compares with
-  gardener-extension-worker preview --fail-on delete,hazard,error before/ after/     # a gate that lets rolls pass
+  gardener-extension-worker preview --save rolls.json before.yaml after.yaml         # plan for the controller
+  gardener-extension-worker preview --fail-on delete,hazard,error before/ after/     # a gate that allows rolls
 
-Verdicts, for each pool and zone: ROLL (nodes are replaced), IN-PLACE (nodes are updated), SCALE, CREATE, DELETE,
-METADATA (objects change, nodes stay), NONE.",
-    &[(Exit::Findings, "something changes, and no node is touched"), (Exit::Hazard, ""), (Exit::Roll, ""), (Exit::Delete, ""), (Exit::Invalid, "a pool or a Worker becomes invalid, or the garden would refuse a Shoot")]))]
+The verdict of each pool and zone is ROLL (nodes are replaced), IN-PLACE (nodes are updated), SCALE, CREATE, DELETE,
+METADATA (objects change, nodes stay) or NONE.",
+    &[(Exit::Findings, "there are changes that affect no node"), (Exit::Hazard, ""), (Exit::Roll, ""), (Exit::Delete, ""), (Exit::Invalid, "a pool or a Worker becomes invalid, or the garden would refuse a Shoot")]))]
 pub(super) struct PreviewArguments {
-    /// OLD and NEW: files of objects (Worker, Cluster, Secrets, live MachineDeployments …), bundles of them, or folders;
-    /// `-` is standard input. Workers are matched by namespace and name. Or files of Shoots, as manifests or as they are stored:
-    /// their Workers are made as gardenlet would write them.
+    /// OLD and NEW as files, bundles or folders of objects (Worker, Cluster, Secrets, live MachineDeployments …), or
+    /// `-` for standard input. Workers are matched by namespace and name. For files of Shoots, as manifests or as
+    /// stored in the garden, the Workers are generated as gardenlet would write them.
     ///
-    /// With --git: files and folders that count, instead of all below the current folder.
+    /// With --git, files and folders to include. Defaults to all files below the current folder.
     #[arg(value_name = "OLD NEW", num_args = 0..)]
     inputs: Vec<PathBuf>,
-    /// Take OLD from the cluster of the kubeconfig: of a seed its Workers, and its machine objects as they are; without NEW: what a
-    /// reconcile would do now. Where NEW has Shoots, it is the garden: its Shoots, and the CloudProfiles that they name.
+    /// Use the cluster of the kubeconfig as OLD. A seed provides its Workers and current machine objects. Without NEW,
+    /// the preview shows the next reconcile. If NEW contains Shoots, the cluster is the garden, with its Shoots and the
+    /// CloudProfiles that they reference.
     #[arg(long)]
     live: bool,
     #[command(flatten)]
     seed: Seed,
-    /// With --live: only the Workers or Shoots of this namespace.
+    /// Only include the Workers or Shoots of this namespace, with --live.
     #[arg(short, long, requires = "live")]
     namespace: Option<String>,
-    /// Instead of OLD and NEW: OLD is this revision of the git repository of the current folder, NEW the working tree. Shoots, Workers
-    /// and CloudProfiles of each side belong together.
+    /// Compare a revision of the current folder's git repository as OLD with the working tree as NEW. Shoots, Workers
+    /// and CloudProfiles of the same side are used together.
     #[arg(long, value_name = "REVISION", conflicts_with_all = ["live", "cloudprofile", "maintenance"])]
     git: Option<String>,
-    /// Instead of NEW: OLD with this CloudProfile in every Cluster.
+    /// Use OLD with this CloudProfile in every Cluster as NEW.
     #[arg(long, value_name = "FILE", alias = "cloud-profile")]
     cloudprofile: Option<PathBuf>,
-    /// Instead of NEW: OLD behind the next maintenance window of its shoots. With --cloudprofile: with that CloudProfile.
+    /// Apply the next maintenance window to OLD and use the result as NEW. Can be combined with --cloudprofile.
     #[arg(long)]
     maintenance: bool,
-    /// With --maintenance: the first window from this day or time on, such as 2027-03-31T12:00:00Z. Now by default.
+    /// Day or time from which to search for the maintenance window, such as 2027-03-31T12:00:00Z. Defaults to now.
     #[arg(long, value_name = "DATE", value_parser = moment, requires = "maintenance")]
     at: Option<Timestamp>,
-    /// For Shoots: files or folders with the CloudProfiles that they name, where these are not beside them.
+    /// Files or folders with CloudProfiles for Shoots, if they are not next to the Shoots.
     #[arg(long, value_name = "PATH")]
     profiles: Vec<PathBuf>,
-    /// For Shoots: what the landscape does that they do not tell.
+    /// Settings of the landscape to assume for Shoots, because Shoots don't contain them.
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     presume: Vec<Presume>,
-    /// For a controller with --pin-images: a class keeps the image that it was made with until it is replaced.
+    /// Preview a controller with --pin-images, where a class keeps its image until the class is replaced.
     #[arg(long)]
     pin_images: bool,
-    /// Write what rolls into this file. With the annotation that it has for a Shoot or Worker, the controller says in the condition
-    /// RollsAsPlanned whether that is what rolls.
+    /// Write the planned rolls to this file. Add its annotation to a Shoot or Worker, and the controller compares
+    /// actual rolls with the plan in the condition RollsAsPlanned.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Limits of the cloud: do the machines that come for a time fit? The project's own YAML, or what `az vm list-usage -o json` or
-    /// `aws service-quotas list-service-quotas --service-code ec2` print.
+    /// File with cloud limits, to check that surge machines fit. Accepts the project's own YAML, and the output of `az
+    /// vm list-usage -o json` or `aws service-quotas list-service-quotas --service-code ec2`.
     #[arg(long, value_name = "FILE")]
     capacity: Option<PathBuf>,
-    /// Folder in which answers are kept, for the next run over files of which few have changed.
+    /// Folder that caches results, so that the next run only evaluates changed files.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["live", "maintenance"])]
     cache: Option<PathBuf>,
-    /// For gates: the exit code is 0 unless the change does one of these, or something can't be read.
+    /// Only exit with a nonzero code if the change has one of these effects, or an input can't be read.
     #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',')]
     fail_on: Vec<FailOn>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_parser = one_of(&["table", "json", "markdown"]), default_value = "table")]
     output: OutputFormat,
-    /// In tables and markdown: every Worker by itself. Without it, more than ten are grouped by cause.
+    /// Show every Worker separately in tables and Markdown. By default, more than ten are grouped by cause.
     #[arg(short, long)]
     all: bool,
 }
 
-/// What a gate fails on.
+/// Effects on which `--fail-on` fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FailOn {
     /// Nodes are replaced or updated in place.
     Roll,
     /// Machines are deleted without replacement.
     Delete,
-    /// There is a hazard; a deletion is one.
+    /// The change has a hazard, such as a deletion.
     Hazard,
     /// A pool or a Worker becomes invalid.
     Error,
 }
 
-/// What was compared, and what that rests on.
+/// The compared Workers and the evidence for the result.
 #[derive(Debug)]
 pub(super) struct Comparison {
     pub(super) workers: Vec<WorkerChange>,
-    /// What was read, and what could not be.
+    /// Inputs that were read, and inputs that could not be read.
     pub(super) evidence: Evidence,
-    /// What Workers in files say that no garden would let through, each with its file.
+    /// Values in Workers that Gardener would reject, each with its file.
     pub(super) warnings: Vec<String>,
-    /// How often `--cloudprofile` took the place of another one.
+    /// Number of CloudProfiles that `--cloudprofile` replaced.
     pub(super) replaced: Replaced,
 }
 
 impl Comparison {
-    /// Of no Workers yet.
+    /// Creates a comparison without Workers.
     pub(super) fn new(evidence: Evidence) -> Self {
         Self { workers: Vec::new(), evidence, warnings: Vec::new(), replaced: Replaced::default() }
     }
 
-    /// Counts the Workers that were compared, and those that could not be.
+    /// Counts the compared Workers, and those that could not be compared.
     pub(super) fn count_evidence(&mut self) {
         for worker in &self.workers {
             match worker.findings.iter().find(|finding| finding.kind == FindingKind::CannotBeJudged) {
@@ -171,7 +173,7 @@ impl Comparison {
     }
 }
 
-/// What is compared with what.
+/// The two sides of the comparison.
 enum Sides<'a> {
     Files { old: &'a PathBuf, new: &'a PathBuf },
     Made { old: &'a PathBuf },
@@ -229,7 +231,7 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
             let (seed, namespace) = (&arguments.seed, arguments.namespace.as_deref());
             let mut evidence = Evidence::of("Worker");
             let mut files = new.map(|new| evidence.note_skipped(files(std::slice::from_ref(new))));
-            // Standard input can be read once only.
+            // Standard input can only be read once.
             for file in files.iter_mut().flatten().filter(|file| file.explicit) {
                 file.text = Some(file.text()?);
             }
@@ -264,20 +266,20 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
     Ok(Answer::new(comparison.evidence, exit))
 }
 
-/// What a preview ends with: the worst of what it has to tell, or of what a gate asks for.
+/// Exit of the preview. It is the most severe result, or the most severe one that `--fail-on` selects.
 fn exit_of(comparison: &Comparison, fail_on: &[FailOn]) -> Exit {
     let of_files = if comparison.evidence.is_complete() { Exit::Done } else { Exit::Failed };
     let exits = comparison.workers.iter().flat_map(exits_of_worker).chain([of_files]);
     exits.filter(|exit| fail_on.is_empty() || counts(*exit, fail_on)).max().unwrap_or(Exit::Done)
 }
 
-/// Whether a gate fails on this. An incomplete preview passes none.
+/// Whether `--fail-on` selects this exit. An incomplete preview always fails.
 fn counts(exit: Exit, fail_on: &[FailOn]) -> bool {
     let wanted: &[FailOn] = match exit {
         Exit::Failed | Exit::Usage => return true,
         Exit::Done | Exit::Findings => &[],
         Exit::Roll => &[FailOn::Roll],
-        // That machines go is a hazard as well.
+        // A deletion is also a hazard.
         Exit::Delete => &[FailOn::Delete, FailOn::Hazard],
         Exit::Hazard => &[FailOn::Hazard],
         Exit::Invalid => &[FailOn::Error],
@@ -297,7 +299,7 @@ fn exits_of_worker(worker: &WorkerChange) -> impl Iterator<Item = Exit> {
         (FindingKind::MachinesDeleted, _) => Exit::Delete,
         (FindingKind::Maintenance, _) => Exit::Findings,
         (_, Severity::Hazard) => Exit::Hazard,
-        // A landscape always has some Workers that were invalid before.
+        // A landscape always has some Workers that were invalid before the change.
         (_, Severity::Error | Severity::Notice) => Exit::Done,
     });
     of_placements.chain(of_findings)

@@ -1,4 +1,4 @@
-//! Shoots as the inputs of a preview, and the CloudProfiles that they name.
+//! Reads Shoots as inputs of a preview, with the CloudProfiles that they reference.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -15,28 +15,28 @@ use crate::reader::files::{NamedFile, files};
 use crate::reader::objects::objects;
 use crate::shoot::Reservation;
 
-/// What a landscape does that its Shoots do not tell.
+/// Settings of a landscape that its Shoots don't contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Presume {
-    /// It reserves resources for kubelets by machine type.
+    /// Reserve kubelet resources by machine type.
     ReservationByMachineType,
-    /// It gives new Shoots node-local DNS.
+    /// Enable node-local DNS for new Shoots.
     NodeLocalDns,
 }
 
-/// What Workers are made with of Shoots that are written now.
+/// Reads Shoots and converts them to the inputs of their Workers.
 #[derive(Clone)]
 pub(in crate::cli) struct ShootReader {
     source: Arc<ShootSource>,
-    /// Profiles of `--profiles`, and those of the side that are known.
+    /// Profiles of `--profiles`, and those already read from the same side.
     profiles: NamedProfiles,
-    /// Files of the side that may have more, and all of them once somebody needs them.
+    /// Files that may contain further profiles. They are read on the first request.
     unread: Vec<NamedFile>,
     all: OnceLock<NamedProfiles>,
 }
 
 impl ShootReader {
-    /// With the CloudProfiles of files or folders.
+    /// Creates a reader with the CloudProfiles of files or folders.
     pub(in crate::cli) fn new(presumed: &[Presume], paths: &[PathBuf], shared: &CloudProfiles) -> anyhow::Result<Self> {
         let by_machine_type = presumed.contains(&Presume::ReservationByMachineType);
         let source = Arc::new(ShootSource {
@@ -60,8 +60,8 @@ impl ShootReader {
         Ok(reader)
     }
 
-    /// With the CloudProfiles among files of one side as well, which are read when a Shoot needs one: a landscape of Workers has
-    /// none. Which files can't be read is said where they are compared.
+    /// Adds the CloudProfiles among the files of one side. They are only read when a Shoot needs one, because a
+    /// landscape of Workers has none. The comparison reports unreadable files.
     pub(super) fn of_side<'a>(&self, files: impl Iterator<Item = &'a NamedFile>, shared: &CloudProfiles) -> Self {
         let mut reader = Self { all: OnceLock::new(), ..self.clone() };
         for file in files.filter(|file| !file.explicit) {
@@ -73,18 +73,18 @@ impl ShootReader {
         reader
     }
 
-    /// What is known beside the Shoots.
+    /// Settings that are not in the Shoots.
     pub(super) fn source(&self) -> &ShootSource {
         &self.source
     }
 
-    /// What of it decides beside the profiles.
+    /// Settings that affect the result, except the profiles.
     pub(super) fn flags(&self) -> String {
         let ShootSource { reservation, node_local_dns, .. } = &*self.source;
         format!("{reservation:?} {node_local_dns}")
     }
 
-    /// All profiles that are known to it.
+    /// All profiles, including those of unread files.
     pub(super) fn profiles(&self, shared: &CloudProfiles) -> &NamedProfiles {
         self.all.get_or_init(|| {
             let mut all = self.profiles.clone();
@@ -96,22 +96,22 @@ impl ShootReader {
         })
     }
 
-    /// With these profiles where it has none of the name.
+    /// Adds the profiles whose names this reader lacks.
     pub(super) fn over(&self, others: &NamedProfiles) -> Self {
         Self { profiles: others.clone().overlaid_by(&self.profiles), all: OnceLock::new(), ..self.clone() }
     }
 
-    /// Whether Shoots get the same profiles of both.
+    /// Whether both readers provide the same profiles.
     pub(super) fn is_same(&self, other: &Self, shared: &CloudProfiles) -> bool {
         self.profiles(shared).is_same(other.profiles(shared))
     }
 
-    /// The Shoots of a text. CloudProfiles beside them come first.
+    /// Reads the Shoots of a text. CloudProfiles in the same text take precedence.
     pub(in crate::cli) fn shoots_of(&self, text: &str, shared: &CloudProfiles) -> anyhow::Result<Vec<Inputs>> {
         self.shoots_where(text, |_| true, shared)
     }
 
-    /// The Shoots of a file.
+    /// Reads the Shoots of a file.
     pub(in crate::cli) fn shoots_of_file(
         &self,
         file: &NamedFile,
@@ -120,7 +120,7 @@ impl ShootReader {
         self.shoots_of(&file.text()?, shared).with_context(|| file.name())
     }
 
-    /// As [`shoots_of`](Self::shoots_of), only those that are wanted.
+    /// Like [`shoots_of`](Self::shoots_of), but only reads the selected Shoots.
     pub(super) fn shoots_where(
         &self,
         text: &str,
@@ -141,7 +141,7 @@ impl ShootReader {
         shoots.into_iter().map(|shoot| self.inputs_of(shoot, profiles, shared)).collect()
     }
 
-    /// The inputs of a Shoot that names one of the profiles.
+    /// The inputs of a Shoot, with the profile that it references.
     pub(super) fn inputs_of(
         &self,
         shoot: Value,
@@ -164,19 +164,19 @@ impl ShootReader {
     }
 }
 
-/// Whether a text may hold CloudProfiles: by members that Shoots have not, so that Shoots are not read twice.
+/// Whether a text may contain CloudProfiles. Checks for members that Shoots lack, to avoid parsing Shoots twice.
 fn may_hold_profiles(text: &str) -> bool {
     text.contains("machineTypes") || text.contains("NamespacedCloudProfile") && text.contains("parent")
 }
 
-/// A profile that can't be decoded is missing for the Shoots that name it.
+/// Skips profiles that can't be decoded, so they are missing for the Shoots that reference them.
 fn add_profiles_of(profiles: &mut NamedProfiles, text: &str, shared: &CloudProfiles) {
     if may_hold_profiles(text) {
         drop(add_profiles(profiles, &objects(text).unwrap_or_default(), shared));
     }
 }
 
-/// How many of the objects are profiles, which are added.
+/// Adds the profiles among the objects and returns their number.
 fn add_profiles(profiles: &mut NamedProfiles, objects: &[Value], shared: &CloudProfiles) -> anyhow::Result<usize> {
     let kinds = ["CloudProfile", "NamespacedCloudProfile"];
     let mut count = 0;

@@ -1,13 +1,14 @@
-//! `takeover check`: may this program take the Workers of a seed over from the Go extension? It reads, and writes nothing.
+//! `takeover check`: checks whether this program can take over a seed's Workers from the Go extension. It never
+//! writes.
 //!
-//! * [`worker`]: what is to be said of one Worker beside what becomes of its pools;
-//! * [`writers`]: who else writes: the Go extension, leases, managers of fields;
-//! * [`permissions`]: what the controller needs to be allowed;
-//! * [`live`], [`survey`]: a seed, or files, as the same picture;
+//! * [`worker`]: findings about one Worker, in addition to the changes of its pools;
+//! * [`writers`]: other writers, such as the Go extension, leases and field managers;
+//! * [`permissions`]: permissions that the controller needs;
+//! * [`live`], [`survey`]: the same data from a seed or from files;
 //! * [`table`], [`json`]: the outputs.
 //!
-//! What becomes of the pools is decided in [`preview`](crate::preview): the objects there are against those that we would
-//! write.
+//! [`preview`](crate::preview) determines the changes of the pools, by comparing the existing objects with those that
+//! the controller would write.
 
 use std::path::PathBuf;
 
@@ -42,7 +43,7 @@ pub(super) struct TakeoverArguments {
 
 #[derive(Debug, Subcommand)]
 enum TakeoverCommand {
-    /// Check whether Workers can be taken over from the Go extension without rolling a node. Reads only.
+    /// Check whether Workers can be taken over from the Go extension without rolling a node. Read-only.
     Check(CheckArguments),
 }
 
@@ -55,28 +56,29 @@ Examples:
   gardener-extension-worker takeover check landscape/ -o json",
     &[(Exit::Findings, "a permission is missing, or both extensions write"), (Exit::Roll, "nodes would be replaced or updated in place"), (Exit::Delete, "machines would be deleted"), (Exit::Invalid, "")]))]
 struct CheckArguments {
-    /// Files of objects (Worker, Cluster, Secrets, machine objects, Deployments, Leases), bundles of them, or folders; `-` is
-    /// standard input. Without any: the seed of the kubeconfig.
+    /// Files, bundles or folders of objects (Worker, Cluster, Secrets, machine objects, Deployments, Leases), or `-`
+    /// for standard input. By default, the seed of the kubeconfig.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     seed: Seed,
-    /// Ask the seed as this user, such as the controller's service account: system:serviceaccount:NAMESPACE:NAME.
+    /// User to impersonate in the seed, such as the controller's service account system:serviceaccount:NAMESPACE:NAME.
     #[arg(long = "as", value_name = "USER", conflicts_with = "files")]
     user: Option<String>,
-    /// Only the Workers of this namespace.
+    /// Only include the Workers of this namespace.
     #[arg(short, long)]
     namespace: Option<String>,
-    /// Only Workers of this type; may be given several times. Without it, every type that is supported.
+    /// Worker types to include. Repeatable. By default, all supported types.
     #[arg(long = "worker-type", value_name = "TYPE", value_delimiter = ',')]
     worker_types: Vec<String>,
-    /// Only Workers of these extension classes; one without a class is a shoot's.
+    /// Extension classes to include. A Worker without a class belongs to the class `shoot`.
     #[arg(long, value_name = "CLASS", value_delimiter = ',', default_value = Served::DEFAULT_CLASS)]
     extension_classes: Vec<String>,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
     output: OutputFormat,
-    /// In tables: every Worker by itself, also those of which nothing changes. Without it, more than ten are grouped by cause.
+    /// Show every Worker separately in tables, including unchanged ones. By default, more than ten are grouped by
+    /// cause.
     #[arg(short, long)]
     all: bool,
 }
@@ -101,7 +103,7 @@ pub(super) fn run(arguments: &TakeoverArguments, providers: Providers) -> anyhow
     Ok(Answer::new(survey.comparison.evidence, exit))
 }
 
-/// The worst of what keeps the answer from being a yes.
+/// The most severe result that prevents a takeover.
 fn exit_of(survey: &Survey) -> Exit {
     let comparison = &survey.comparison;
     let of_nodes = survey.rolling().map(|(_, placement)| match placement.verdict {
@@ -122,7 +124,7 @@ fn exit_of(survey: &Survey) -> Exit {
     of_nodes.chain(of_errors).chain(of_survey).max().unwrap_or(Exit::Done)
 }
 
-/// Whether nodes of the placement would be replaced, updated or taken away.
+/// Whether nodes of the placement would be replaced, updated or deleted.
 fn touches_nodes(placement: &PlacementChange) -> bool {
     placement.verdict.is_roll() || placement.deletes_machines()
 }

@@ -1,17 +1,17 @@
 //! Azure: scale sets for non-zonal pools (docs/azure-scale-sets.md), and images of galleries (docs/images.md).
 //!
 //! ```text
-//!  a reconcile of a Worker ──► `dependency_tasks` ── waits a moment at most ──► background task ──► requeue
-//!                                                                          provision · removal
-//!                                                                              │
-//!    accounts     one pipeline for the same credentials                       client   list, get, create, delete
-//!    access_token one token for all requests of it
-//!    addresses    the three clouds, and where requests go instead          resource_manager  errors, pages
-//!    transport    the last step of a request                                  operation  until Azure is done
+//!  reconcile of a Worker ──► `dependency_tasks` ── waits briefly ──► background task ──► requeue
+//!                                                              provision · removal
+//!                                                                        │
+//!    accounts      one pipeline per credentials                        client  list, get, create, delete
+//!    access_token  one token for all requests of a pipeline
+//!    addresses     the three clouds, and URLs that replace them        resource_manager  errors, pages
+//!    transport     the last step of a request                          operation  waits until Azure has finished
 //! ```
 //!
-//! `galleries` lists images over the same `resource_manager`. What is decided stands in
-//! [`crate::provider::azure::scale_sets`] and is pure; here is only who asks, waits and tells.
+//! `galleries` lists images through the same `resource_manager`. The decisions are in
+//! [`crate::provider::azure::scale_sets`] and are pure. This module sends requests, waits for them and reports results.
 
 use std::sync::Arc;
 
@@ -51,18 +51,18 @@ mod transport;
 pub use addresses::{Addresses, Origin};
 pub use galleries::{Galleries, GalleryKind};
 
-// Azure's arguments of the controller. No doc comment: it would become the text of the command.
+// Azure's arguments of the controller. A doc comment would become the help text of the command.
 #[derive(Args)]
 struct AzureArguments {
-    /// Address for requests to Azure's resource manager, for every cloud: a proxy, or a simulator for tests.
+    /// URL of Azure's resource manager for every cloud, such as a proxy or a simulator for tests.
     #[arg(long, env = "AZURE_RESOURCE_MANAGER_URL", value_name = "URL")]
     azure_resource_manager_url: Option<Origin>,
-    /// Address for requests for Azure's access tokens, for every cloud.
+    /// URL for Azure's access tokens for every cloud.
     #[arg(long, env = "AZURE_AUTHORITY_HOST", value_name = "URL")]
     azure_authority_url: Option<Origin>,
 }
 
-/// Scale sets at Azure, before there is a controller.
+/// Creates [`Azure`] for the controller.
 pub(crate) struct AzureFactory;
 
 impl CloudFactory for AzureFactory {
@@ -90,21 +90,22 @@ impl CloudFactory for AzureFactory {
 /// Scale sets at Azure.
 pub type Azure = DependencyTasks<AzureScaleSets>;
 
-/// Who asks for scale sets.
+/// Provides scale sets.
 pub struct AzureScaleSets {
     accounts: Arc<Accounts>,
     write_check: WriteCheck,
 }
 
 impl Azure {
-    /// At these addresses; `task_ended` is called when a background task has ended.
+    /// Sends requests to these addresses. `task_ended` is called when a background task has ended.
     #[must_use]
     pub fn new(addresses: Addresses, write_check: WriteCheck, task_ended: TaskEnded) -> Self {
         let accounts = Accounts::new(addresses, Arc::clone(&write_check));
         Self::of(AzureScaleSets::new(accounts, &write_check), write_check, task_ended)
     }
 
-    /// The same, where all requests go another way than by the network, and none is tried again by the SDK: its pauses are by chance.
+    /// Like `new`, but sends all requests through another transport instead of the network. The SDK does not retry
+    /// them, because its backoff is random.
     #[cfg(feature = "simulation")]
     #[must_use]
     pub fn by(
@@ -119,7 +120,7 @@ impl Azure {
     }
 }
 
-/// What the tasks of a Worker share.
+/// State shared by the tasks of a Worker.
 pub struct Session {
     place: Arc<ScaleSetScope>,
     turns: Turns,
@@ -130,7 +131,7 @@ impl AzureScaleSets {
         Self { accounts: Arc::new(accounts), write_check: Arc::clone(write_check) }
     }
 
-    /// The calls at a place.
+    /// The calls for one scope.
     fn calls(
         &self,
         place: &Arc<ScaleSetScope>,
@@ -197,7 +198,7 @@ impl Dependency for AzureScaleSets {
         async move { removal::run(removal, listed, calls?, report).await }.boxed()
     }
 
-    /// Whether the recorded scale set may go, because nobody needed it a moment ago.
+    /// Whether the recorded scale set may be deleted, because no pool needed it at the last check.
     fn may_take(removal: &Needs, need: &PoolNeed) -> bool {
         let is_kept = |name: &str| {
             let mut records = removal.records.iter();
@@ -207,7 +208,7 @@ impl Dependency for AzureScaleSets {
     }
 }
 
-/// The scale sets that the machines of a pool are in, as the classes of its deployments say.
+/// The scale sets that contain a pool's machines, according to the classes of its deployments.
 fn scale_sets_of_machines(pool: &str, live: &MachineObjects) -> Vec<String> {
     let of_pool = live.deployments.values().filter(|live| live.pool() == Some(pool));
     let classes = of_pool.filter_map(|deployment| live.classes.get(&deployment.object.spec.template.spec.class.name));

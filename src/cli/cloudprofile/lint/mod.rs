@@ -1,4 +1,4 @@
-//! `cloudprofile lint`: what is wrong with CloudProfiles, or will be.
+//! `cloudprofile lint`: finds current and upcoming problems of CloudProfiles.
 
 use clap::{Args, ValueEnum};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -22,36 +22,37 @@ mod table;
 #[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker cloudprofile lint example/cloudprofiles/azure.yaml
-  gardener-extension-worker cloudprofile lint --severity warning profiles/         # a gate: notes don't count
+  gardener-extension-worker cloudprofile lint --severity warning profiles/         # a gate that ignores notes
   gardener-extension-worker cloudprofile lint -o sarif profiles/ > findings.sarif  # for code scanning
   gardener-extension-worker cloudprofile lint -o github profiles/                  # marks lines of a pull request
-  gardener-extension-worker cloudprofile lint --parent azure.yaml project.yaml     # a NamespacedCloudProfile before it is made
+  gardener-extension-worker cloudprofile lint --parent azure.yaml project.yaml     # a NamespacedCloudProfile before you create it
   gardener-extension-worker cloudprofile lint --live --context garden
 
 docs/cloudprofiles.md explains every rule with an example.",
-    &[(Exit::Findings, "something is found")]))]
+    &[(Exit::Findings, "there are findings")]))]
 pub(super) struct LintArguments {
     #[command(flatten)]
     sources: Sources,
-    /// Only findings that are at least this bad; others are neither printed nor counted.
+    /// Minimum severity. Less severe findings are neither printed nor counted.
     #[arg(long, value_enum, default_value_t = Least::Note)]
     severity: Least,
-    /// Versions that expire within this number of days expire soon.
+    /// Number of days within which a version is reported as expiring soon.
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
     soon: u16,
-    /// Check as of this day or time instead of now.
+    /// Check as of this day or time. Defaults to now.
     #[arg(long, value_name = "DATE", value_parser = moment)]
     at: Option<Timestamp>,
-    /// Accept what Gardener's feature gate VersionClassificationLifecycle allows.
+    /// Accept values that Gardener's feature gate VersionClassificationLifecycle allows.
     #[arg(long)]
     lifecycle: bool,
-    /// How to print.
+    /// Output format.
     #[arg(short, long, value_parser = one_of(&["table", "json", "sarif", "github", "junit"]), default_value = "table")]
     output: OutputFormat,
-    /// Where docs/cloudprofiles.md is published, such as https://docs.example.org/cloudprofiles: SARIF links each rule there.
+    /// Published URL of docs/cloudprofiles.md, such as https://docs.example.org/cloudprofiles. SARIF output links each
+    /// rule to it.
     #[arg(long, value_name = "URL", value_parser = absolute)]
     docs_url: Option<String>,
-    /// In tables: every finding by itself, also those that say the same of many fields. Without it, the ten worst are shown.
+    /// Show every finding separately in tables. By default, tables group similar findings and list the ten most severe.
     #[arg(short, long)]
     all: bool,
 }
@@ -78,7 +79,7 @@ impl From<Least> for Severity {
     }
 }
 
-/// A profile with what there is to say about it.
+/// A profile with its findings.
 struct Linted {
     found: Found,
     report: Report,
@@ -125,13 +126,13 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
 }
 
 impl Linted {
-    /// The line of a field in the file.
+    /// Line of a field in the file.
     fn line(&self, path: &str) -> Option<usize> {
         self.found.place.as_ref()?.line_of(path)
     }
 }
 
-/// Where a rule is explained.
+/// URL that explains a rule.
 fn documentation(rule: crate::offer::lint::Rule) -> String {
     format!("docs/cloudprofiles.md#{rule}")
 }

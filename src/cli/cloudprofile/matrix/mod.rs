@@ -1,4 +1,4 @@
-//! `cloudprofile matrix`: which image every machine type gets of every image version.
+//! `cloudprofile matrix`: the image of every machine type for every image version.
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
@@ -24,41 +24,41 @@ Examples:
   gardener-extension-worker cloudprofile matrix profile.yaml --type 'Standard_D*' --image gardenlinux
   gardener-extension-worker cloudprofile matrix profile.yaml -o html > matrix.html       # for a browser
   gardener-extension-worker cloudprofile matrix profile.yaml --only problems
-  gardener-extension-worker cloudprofile matrix profile.yaml --reference ami-0abc         # who gets this image?
+  gardener-extension-worker cloudprofile matrix profile.yaml --reference ami-0abc         # machine types with this image
   gardener-extension-worker cloudprofile matrix profile.yaml --flavor azure-networking=basic
   gardener-extension-worker cloudprofile matrix --live azure --context garden -o csv",
     &[]))]
 pub(super) struct MatrixArguments {
     #[command(flatten)]
     source: OneSource,
-    /// Only machine types of this name; `*` stands for any text. Can be given several times, like all filters.
+    /// Only include machine types with this name. `*` matches any text. Repeatable, like all filters.
     #[arg(long = "type", value_name = "NAME")]
     machine_types: Vec<String>,
-    /// Only this image: `name` or `name@version`; `*` stands for any text.
+    /// Only include this image, as `name` or `name@version`. `*` matches any text.
     #[arg(long = "image", value_name = "IMAGE")]
     images: Vec<String>,
-    /// Only machine types of this CPU architecture.
+    /// Only include machine types of this CPU architecture.
     #[arg(long = "arch", value_name = "NAME")]
     architectures: Vec<String>,
-    /// Only this region; `*` stands for any text.
+    /// Only include this region. `*` matches any text.
     #[arg(long = "region", value_name = "NAME")]
     regions: Vec<String>,
-    /// The other way round: who gets an image whose reference contains this text?
+    /// Find machine types whose image reference contains this text.
     #[arg(long = "reference", value_name = "TEXT")]
     references: Vec<String>,
-    /// The other way round: who gets a flavor that lists this value of a capability?
+    /// Find machine types whose flavor lists this value of a capability.
     #[arg(long = "flavor", value_name = "NAME=VALUE")]
     flavor: Vec<String>,
-    /// Only combinations that Gardener admits and that get no image, of versions that have not expired.
+    /// Only include combinations that Gardener admits but that get no image, for versions that have not expired.
     #[arg(long, value_enum)]
     only: Option<Only>,
-    /// Classify versions as of this day or time instead of now.
+    /// Classify versions as of this day or time. Defaults to now.
     #[arg(long, value_name = "DATE", value_parser = moment)]
     at: Option<Timestamp>,
-    /// How to print; `html` is one page for a browser, which can be searched and shows how each choice came about.
+    /// Output format. `html` is a searchable page that explains each choice.
     #[arg(short, long, value_parser = one_of(&["table", "json", "csv", "html"]), default_value = "table")]
     output: OutputFormat,
-    /// The same as `-o html`.
+    /// Alias for `-o html`.
     #[arg(long, conflicts_with = "output")]
     html: bool,
 }
@@ -105,7 +105,7 @@ fn selection(arguments: &MatrixArguments) -> anyhow::Result<Selection> {
     })
 }
 
-/// A filter that nothing follows is a typing error.
+/// Rejects filters without a match, because they contain a typing error.
 fn check_filters(offer: &Offer, selection: &Selection) -> anyhow::Result<()> {
     let Some((option, filter, mut known)) = selection.unmatched(offer).into_iter().next() else { return Ok(()) };
     known.dedup();

@@ -15,7 +15,7 @@ use crate::process::threads::block_on;
 use crate::provider::azure::credentials::{Credentials, Proof};
 use crate::reader::files::text_of_file;
 
-/// Where the secret stands: nobody reads it in a list of processes.
+/// Name of the environment variable with the client secret. An argument would be visible in the process list.
 const CLIENT_SECRET: &str = "AZURE_CLIENT_SECRET";
 
 #[derive(Debug, Args)]
@@ -24,10 +24,10 @@ Examples:
   gardener-extension-worker images fetch azure --location westeurope --community-gallery gardenlinux-13e998fe --to images/azure.yaml
   gardener-extension-worker images fetch azure --location westeurope,northeurope --shared-gallery 0000-ours
 
-The client secret is read from AZURE_CLIENT_SECRET. An image is in the regions that list it: name all regions of the
-CloudProfile, or `images check` misses it in the others."))]
+The client secret is read from AZURE_CLIENT_SECRET. Images are only found in the regions that you query. Query all regions of the
+CloudProfile, or `images check` reports missing images in the others."))]
 pub(super) struct AzureArguments {
-    /// Regions to ask; they decide which of Azure's clouds is meant.
+    /// Regions to query. They also select the Azure cloud.
     #[arg(long = "location", value_name = "REGION", value_delimiter = ',', required = true)]
     locations: Vec<String>,
     /// Public names of community galleries.
@@ -36,22 +36,22 @@ pub(super) struct AzureArguments {
     /// Unique names of galleries that are shared with the subscription or its tenant.
     #[arg(long = "shared-gallery", value_name = "NAME", value_delimiter = ',')]
     shared_galleries: Vec<String>,
-    /// Who asks: the subscription.
+    /// Subscription that sends the requests.
     #[arg(long, env = "AZURE_SUBSCRIPTION_ID", value_name = "ID")]
     subscription: String,
-    /// Its tenant.
+    /// Tenant of the subscription.
     #[arg(long, env = "AZURE_TENANT_ID", value_name = "ID")]
     tenant: String,
-    /// The client (application).
+    /// Client (application) ID.
     #[arg(long, env = "AZURE_CLIENT_ID", value_name = "ID")]
     client: String,
     /// File with the token of a workload identity, instead of a client secret.
     #[arg(long, env = "AZURE_FEDERATED_TOKEN_FILE", value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Address for requests to Azure's resource manager.
+    /// URL of Azure's resource manager.
     #[arg(long, env = "AZURE_RESOURCE_MANAGER_URL", value_name = "URL")]
     resource_manager_url: Option<Origin>,
-    /// Address for requests for Azure's access tokens.
+    /// URL for Azure's access tokens.
     #[arg(long, env = "AZURE_AUTHORITY_HOST", value_name = "URL")]
     authority_url: Option<Origin>,
     #[command(flatten)]

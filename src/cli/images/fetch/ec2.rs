@@ -20,22 +20,22 @@ Examples:
   gardener-extension-worker images fetch ec2 --region eu-central-1,eu-west-1 --owner self --to images/aws.yaml
   gardener-extension-worker images fetch ec2 --region eu-central-1 --lookups lookups.yaml --image-version 1.35
 
-Credentials and endpoint are those of AWS's own tools: environment, profile, SSO, workload identity, instance. They need
-ec2:DescribeImages and nothing else. Deprecated images are listed as well."))]
+Credentials and endpoint are found as in AWS's own tools, from the environment, a profile, SSO, a workload identity or the
+instance. They only need the permission ec2:DescribeImages. Deprecated images are included."))]
 pub(super) struct Ec2Arguments {
-    /// Regions to ask.
+    /// Regions to query.
     #[arg(long = "region", value_name = "REGION", value_delimiter = ',', required = true)]
     regions: Vec<String>,
-    /// All images of these accounts: numbers, or `self`.
+    /// Accounts whose images are fetched, as numbers or `self`.
     #[arg(long = "owner", value_name = "OWNER", value_delimiter = ',')]
     owners: Vec<String>,
-    /// Files or folders with ImageLookups: images of their owners, with their names.
+    /// Files or folders with ImageLookups. Fetches images that match their owners and names.
     #[arg(long, value_name = "FILE")]
     lookups: Vec<PathBuf>,
-    /// With --lookups: only versions that begin so, such as 1.35; in both spellings, v1.35 and 1.35.
+    /// Version prefixes for --lookups, such as 1.35. Also matches names with v1.35.
     #[arg(long, value_name = "VERSION", value_delimiter = ',', requires = "lookups")]
     image_version: Vec<String>,
-    /// Asked instead of AWS's own addresses.
+    /// Endpoint that replaces AWS's own endpoints.
     #[arg(long, env = "AWS_ENDPOINT_URL_EC2", value_name = "URL")]
     endpoint_url: Option<String>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `images fetch`: a file with the images of a cloud, for all other commands.
+//! `images fetch`: writes a cloud's images to a file for all other commands.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ Examples:
   gardener-extension-worker images fetch ec2 --region eu-central-1 --owner self --to images/aws.yaml
   gardener-extension-worker images fetch azure --location westeurope --community-gallery NAME --to images/azure.yaml
 
-docs/images.md says who may ask, and with which credentials.")]
+docs/images.md describes the required permissions and credentials.")]
 pub(super) struct FetchArguments {
     #[command(subcommand)]
     cloud: FetchCommand,
@@ -33,17 +33,17 @@ pub(super) struct FetchArguments {
 
 #[derive(Debug, Subcommand)]
 enum FetchCommand {
-    /// Ask EC2 for the images of accounts. Only in a program that was built with the feature `live-images`.
+    /// Fetch the images of accounts from EC2. Requires a build with the feature `live-images`.
     #[cfg(feature = "live-images")]
     Ec2(ec2::Ec2Arguments),
-    /// Ask Azure's resource manager for the images of community galleries and shared galleries.
+    /// Fetch the images of community and shared galleries from Azure's resource manager.
     Azure(azure::AzureArguments),
 }
 
-/// Where the file goes.
+/// Arguments that select the output.
 #[derive(Debug, Args)]
 struct Target {
-    /// The file to write, as a whole or not at all. Without it, the document goes to stdout.
+    /// File to write, atomically. By default, the document is printed to stdout.
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
 }
@@ -56,15 +56,15 @@ pub(super) fn run(arguments: &FetchArguments) -> anyhow::Result<Answer> {
     }
 }
 
-/// `--help` of a cloud.
+/// Help text of a cloud's command.
 fn help(text: &str) -> String {
-    exit::help(text, &[(Exit::Findings, "done, and there are no such images")])
+    exit::help(text, &[(Exit::Findings, "done, but there are no matching images")])
 }
 
-/// A source, and what it is asked for.
+/// A source and the queries for it.
 type Question = (Box<dyn ImageSource>, Vec<ImageQuery>);
 
-/// Asks, and writes what was answered. Where one source does not answer, nothing is written.
+/// Runs all queries and writes the images. If one source fails, nothing is written.
 async fn fetch(questions: &[Question], target: &Target) -> anyhow::Result<Answer> {
     let mut listings = Vec::new();
     for (source, queries) in questions {
