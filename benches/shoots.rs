@@ -54,7 +54,7 @@ async fn main() {
             let text = fs::read_to_string(folder.path().join(file)).expect("a Shoot");
             write(file, &text.replace("maxSurge: 3", "maxSurge: 2"));
         }
-        let arguments = [&["--profiles", "old.yaml", "--cloudprofile", new, "shoots"], options].concat();
+        let arguments = [&["--profiles", "old.yaml", "--cloudprofile-new", new, "shoots"], options].concat();
         let (seconds, kilobytes, _) = run(folder.path(), &arguments).await;
         println!("{} Shoots, {what}: {seconds:.2} s, peak {} MiB", each * PROJECTS, kilobytes / 1024);
     }
@@ -62,7 +62,7 @@ async fn main() {
     write_workers(folder.path(), workers);
     for output in ["table", "json", "markdown"] {
         let (seconds, kilobytes, bytes) =
-            run(folder.path(), &["--cloudprofile", "worker-profile.yaml", "workers", "-o", output]).await;
+            run(folder.path(), &["--cloudprofile-new", "worker-profile.yaml", "workers", "-o", output]).await;
         let (peak, printed) = (kilobytes / 1024, bytes / 1024);
         println!("{workers} Workers as {output}: {seconds:.2} s, peak {peak} MiB, {printed} KiB printed");
     }

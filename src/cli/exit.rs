@@ -82,6 +82,13 @@ pub(super) fn overview() -> String {
     format!("Exit codes of all commands. If several apply, 3 takes precedence, then the highest code:{}", rows.concat())
 }
 
+/// Warns about a flag that has another name since this release.
+pub(super) fn warn_renamed(is_used: bool, old: &str, new: &str) {
+    if is_used {
+        complain(&format!("warning: {old} is called {new} now; the old name works until the next release"));
+    }
+}
+
 /// Arguments that cannot be combined.
 #[derive(Debug)]
 struct WrongUsage(String);

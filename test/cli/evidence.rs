@@ -79,7 +79,7 @@ fn removable(objects: &str, arguments: &[&str]) -> (i32, Vec<String>) {
 
 #[test]
 fn planned_moves_keep_versions() {
-    let forecast = run(&["forecast", SHOOTS, "--cloudprofile", PROFILE, AT, "-o", "json"]).json();
+    let forecast = run(&["forecast", SHOOTS, "--profiles", PROFILE, AT, "-o", "json"]).json();
     let moves = forecast["summary"]["moves"].as_array().unwrap();
     assert!(!moves.is_empty());
     let (code, removable) = removable("", &["--shoots", SHOOTS]);
@@ -135,7 +135,7 @@ fn headlines_name_what_is_missing() {
     let folder = partial();
     let shoots = folder.path().to_str().unwrap();
     for output in ["table", "markdown", "html", "json"] {
-        let shown = run(&["forecast", shoots, "--cloudprofile", PROFILE, AT, "-o", output]);
+        let shown = run(&["forecast", shoots, "--profiles", PROFILE, AT, "-o", output]);
         assert_eq!(shown.code, 3, "{output}: {}", shown.stderr);
         let is_named = match output {
             "json" => shown.json()["evidence"]["complete"] == false,
@@ -147,7 +147,7 @@ fn headlines_name_what_is_missing() {
 
 #[test]
 fn nothing_is_claimed_of_unread_shoots() {
-    let shown = outcome(command(&["forecast", "-", "--cloudprofile", PROFILE, AT]), "kind: Shoot\nspec: [");
+    let shown = outcome(command(&["forecast", "-", "--profiles", PROFILE, AT]), "kind: Shoot\nspec: [");
     assert_eq!(shown.code, 3);
     assert!(shown.stdout.contains("there is no answer") && !shown.stdout.contains("no node"), "{shown:?}");
     let folder = partial();
@@ -200,4 +200,21 @@ fn large_files_are_read_in_linear_time() {
     // Eight times as many take eight times as long; in the square of the number it would be 64 times.
     let times = seconds(320) / few;
     assert!(times < 24.0, "{times} times as long for eight times as many Workers");
+}
+
+#[test]
+fn renamed_flags_work_and_warn() {
+    let old = run(&["forecast", SHOOTS, "--cloudprofile", PROFILE, AT]);
+    let new = run(&["forecast", SHOOTS, "--profiles", PROFILE, AT]);
+    assert_eq!((old.code, &old.stdout), (new.code, &new.stdout));
+    assert_eq!(
+        old.stderr,
+        "warning: --cloudprofile is called --profiles now; the old name works until the next release\n"
+    );
+    let landscape = "example/images/landscape.yaml";
+    let profile = "example/images/profiles/aws.yaml";
+    let old = run(&["preview", "--cloudprofile", profile, landscape]);
+    let new = run(&["preview", "--cloudprofile-new", profile, landscape]);
+    assert_eq!((old.code, &old.stdout), (new.code, &new.stdout));
+    assert!(old.stderr.contains("--cloudprofile is called --cloudprofile-new now"), "{}", old.stderr);
 }

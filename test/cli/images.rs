@@ -267,7 +267,7 @@ fn fill_writes_azure_profiles_of_the_old_format() {
 #[test]
 fn question_only_images_of_versions_that_a_profile_lists_are_resolved_on_request() {
     let folder = folder();
-    let profile = ["--cloudprofile", "example/images/profiles/aws.yaml"];
+    let profile = ["--profiles", "example/images/profiles/aws.yaml"];
     let sources = ["--source", "example/images/release-2001.2", "--where", "variant=gardener_prod"];
     let resolved = |more: &[&str]| {
         let shown = images(&folder, &[&["resolve", "-o", "json"], &SOURCE[..], &sources, more].concat(), "").json();

@@ -59,7 +59,7 @@ fn evidence_samples() -> [Value; 2] {
     let profile = "example/versions/cloudprofile.yaml";
     let without_shoots = run(&["cloudprofile", "versions", profile, "-o", "json"]).json();
     let partial = "kind: Shoot\nmetadata: {name: a, namespace: b}\nspec: {cloudProfileName: none}\n";
-    let arguments = ["forecast", "-", "no/such/file", "--cloudprofile", profile, "-o", "json"];
+    let arguments = ["forecast", "-", "no/such/file", "--profiles", profile, "-o", "json"];
     let partial = outcome(command(&arguments), partial).json();
     [without_shoots, partial].map(|document| document["evidence"].clone())
 }
@@ -170,8 +170,7 @@ fn lint_prints_what_is_described() {
 #[test]
 fn forecast_prints_what_is_described() {
     let with = |more: &[&str]| {
-        let shoots =
-            ["forecast", "example/versions/shoots.yaml", "--cloudprofile", "example/versions/cloudprofile.yaml"];
+        let shoots = ["forecast", "example/versions/shoots.yaml", "--profiles", "example/versions/cloudprofile.yaml"];
         let at = ["--at", "2026-02-01", "-o", "json"];
         outcome(command(&[&shoots[..], &at, more].concat()), "").json()
     };

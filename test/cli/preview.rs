@@ -291,7 +291,7 @@ fn one_worker_is_no_plural() {
         let profile = folder.path().join("profile.yaml");
         std::fs::write(&profile, format!("{{kind: CloudProfile, metadata: {{name: mine}}, spec: {{type: {kind}}}}}"))
             .unwrap();
-        let shown = run(&["preview", "test/cli/azure.yaml", "--cloudprofile", profile.to_str().unwrap()]);
+        let shown = run(&["preview", "test/cli/azure.yaml", "--cloudprofile-new", profile.to_str().unwrap()]);
         assert!(shown.stderr.contains(wanted), "{shown:?}");
     }
 }

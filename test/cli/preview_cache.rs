@@ -40,7 +40,7 @@ impl Landscape {
     fn preview(&self, options: &[&str]) -> Outcome {
         let [old, new, shoots] = ["old.yaml", "new.yaml", "shoots"].map(|name| self.path(name));
         let [old, new, shoots] = [&old, &new, &shoots].map(|path| path.to_str().unwrap());
-        let arguments = ["preview", "--profiles", old, "--cloudprofile", new, shoots, "-o", "json"];
+        let arguments = ["preview", "--profiles", old, "--cloudprofile-new", new, shoots, "-o", "json"];
         run(&[&arguments, options].concat())
     }
 

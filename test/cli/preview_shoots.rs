@@ -74,7 +74,7 @@ fn a_changed_cloudprofile_over_all_shoots() {
     let profile = std::fs::read_to_string(files.path("profile.yaml")).unwrap();
     std::fs::write(files.path("changed.yaml"), profile.replace("greatest:1592.4.0", "newest:1592.4.0")).unwrap();
     let [before, changed, old] = ["profile.yaml", "changed.yaml", "old.yaml"].map(|name| files.path(name));
-    let shown = run(&["preview", "--profiles", &before, "--cloudprofile", &changed, &old]);
+    let shown = run(&["preview", "--profiles", &before, "--cloudprofile-new", &changed, &old]);
     assert_eq!(shown.code, 4, "{shown:?}");
     assert!(shown.stdout.contains("existing nodes stay, new nodes differ"), "{shown:?}");
 }
@@ -137,14 +137,15 @@ fn a_changed_profile_reaches_those_that_name_or_extend_it() {
         };
         workers.iter().map(of_worker).collect()
     };
-    let with =
-        |profile: &str| run(&["preview", "--profiles", &profiles, "--cloudprofile", profile, &shoots, "-o", "json"]);
+    let with = |profile: &str| {
+        run(&["preview", "--profiles", &profiles, "--cloudprofile-new", profile, &shoots, "-o", "json"])
+    };
     let shown = with(&changed);
     assert_eq!(differing(&shown), ["canary web,batch", "own batch", "other "], "{shown:?}");
     assert!(shown.stderr.contains("1 Shoot names another CloudProfile and keeps it"), "{shown:?}");
     let shown = with(&own_changed);
     assert_eq!(differing(&shown), ["canary ", "own web", "other "], "{shown:?}");
-    // Without --cloudprofile: folders with their profiles.
+    // Without --cloudprofile-new: folders with their profiles.
     std::fs::rename(&profiles, write("shoots/x", "").replace("/x", "/profiles")).unwrap();
     let [new, old] = ["new", "shoots"].map(|name| files.path(name));
     let copied = std::process::Command::new("cp").args(["-r", &old, &new]).status().unwrap();

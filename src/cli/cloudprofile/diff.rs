@@ -36,7 +36,7 @@ Examples:
   gardener-extension-worker cloudprofile diff old.yaml new.yaml -o markdown     # for a pull request
   gardener-extension-worker cloudprofile diff --live azure new.yaml --context garden
 
-Use preview --cloudprofile to see which nodes of a Worker roll.",
+Use preview --cloudprofile-new to see which nodes of a Worker roll.",
     &[(Exit::Findings, "entries are added, or change their stage"), (Exit::Hazard, "entries are removed or rejected, or get another image for the same version")]))]
 pub(super) struct DiffArguments {
     /// File with the current CloudProfile, or `-` for standard input. With --live, its name in the garden.

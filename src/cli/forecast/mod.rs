@@ -37,10 +37,10 @@ pub(super) const YEAR: SignedDuration = SignedDuration::from_hours(24 * 365);
 #[derive(Debug, Args)]
 #[command(after_help = exit::help("\
 Examples:
-  gardener-extension-worker forecast shoot.yaml --cloudprofile profile.yaml
-  gardener-extension-worker forecast shoots/ --cloudprofile profile.yaml --until 2027-12-31 -o markdown
-  gardener-extension-worker forecast shoots/ --cloudprofile profile.yaml --cloudprofile-new changed.yaml
-  gardener-extension-worker forecast shoots/ --cloudprofile profile.yaml --html > forecast.html      # a calendar for a browser
+  gardener-extension-worker forecast shoot.yaml --profiles profile.yaml
+  gardener-extension-worker forecast shoots/ --profiles profile.yaml --until 2027-12-31 -o markdown
+  gardener-extension-worker forecast shoots/ --profiles profile.yaml --cloudprofile-new changed.yaml
+  gardener-extension-worker forecast shoots/ --profiles profile.yaml --html > forecast.html      # a calendar for a browser
   gardener-extension-worker forecast --live --context garden --cloudprofile-new changed.yaml
 
 docs/versions.md explains the rules. If the files contain SecretBindings or CredentialsBindings, Shoots can only use these.
@@ -56,7 +56,7 @@ pub(super) struct ForecastArguments {
     #[arg(value_name = "SHOOT", required_unless_present = "live")]
     shoots: Vec<PathBuf>,
     /// Read Shoots and profiles from the garden of the kubeconfig.
-    #[arg(long, conflicts_with_all = ["shoots", "cloudprofile"])]
+    #[arg(long, conflicts_with_all = ["shoots", "profiles", "cloudprofile"])]
     live: bool,
     #[command(flatten)]
     garden: GardenCluster,
@@ -64,7 +64,10 @@ pub(super) struct ForecastArguments {
     #[arg(short, long)]
     namespace: Option<String>,
     /// File or folder with CloudProfiles and NamespacedCloudProfiles.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "PATH")]
+    profiles: Vec<PathBuf>,
+    /// Former name of --profiles.
+    #[arg(long, value_name = "FILE", hide = true)]
     cloudprofile: Vec<PathBuf>,
     /// Changed CloudProfile. The forecast only contains differences from the current profile.
     #[arg(long, value_name = "FILE")]
@@ -136,6 +139,7 @@ pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Answer> {
     if (arguments.garden.is_named() || arguments.namespace.is_some()) && !arguments.live {
         return Err(exit::wrong_usage("--kubeconfig, --context and --namespace are for --live"));
     }
+    exit::warn_renamed(!arguments.cloudprofile.is_empty(), "--cloudprofile", "--profiles");
     let changed = GardenFiles::read_some(&arguments.cloudprofile_new, "CloudProfile", GardenFiles::has_profiles);
     let from = arguments.at.unwrap_or_else(today);
     let until = arguments.until.unwrap_or(from + YEAR);
@@ -146,7 +150,8 @@ pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Answer> {
         live::read(&arguments.garden, arguments.namespace.as_deref())?
     } else {
         let mut files = GardenFiles::read(&arguments.shoots);
-        files.join(GardenFiles::read_some(&arguments.cloudprofile, "CloudProfile", GardenFiles::has_profiles));
+        let profiles = [&arguments.profiles[..], &arguments.cloudprofile].concat();
+        files.join(GardenFiles::read_some(&profiles, "CloudProfile", GardenFiles::has_profiles));
         files
     };
     let report = report(&files, &changed, [from, until], arguments);

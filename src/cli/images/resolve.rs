@@ -36,7 +36,10 @@ pub(super) struct ResolveArguments {
     #[command(flatten)]
     selection: Selection,
     /// Only include images, versions and regions that these CloudProfiles list.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "PATH")]
+    profiles: Vec<PathBuf>,
+    /// Former name of --profiles.
+    #[arg(long, value_name = "FILE", hide = true)]
     cloudprofile: Vec<PathBuf>,
     /// Lock to compare with.
     #[arg(long, value_name = "FILE")]
@@ -51,8 +54,10 @@ pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow:
     let mut evidence = known.evidence.clone();
     let mut resolved = known.resolved_flavors()?;
     arguments.selection.retain(&mut resolved)?;
-    if !arguments.cloudprofile.is_empty() {
-        let listed = listed(&arguments.cloudprofile, &mut evidence, providers)?;
+    exit::warn_renamed(!arguments.cloudprofile.is_empty(), "--cloudprofile", "--profiles");
+    let profiles = [&arguments.profiles[..], &arguments.cloudprofile].concat();
+    if !profiles.is_empty() {
+        let listed = listed(&profiles, &mut evidence, providers)?;
         resolved.retain(|resolved| {
             let key = &resolved.key;
             listed.contains(&FlavorKey { flavor: Default::default(), ..key.clone() })

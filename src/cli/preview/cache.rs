@@ -53,7 +53,7 @@ pub(super) struct Deciding<'a> {
     pub(super) flags: String,
     /// Profiles of the old and new side.
     pub(super) profiles: [&'a NamedProfiles; 2],
-    /// The profile of `--cloudprofile`.
+    /// The profile of `--cloudprofile-new`.
     pub(super) replacement: Option<&'a SharedCloudProfile>,
     /// Versions expire, so the current time matters.
     pub(super) now: Timestamp,

@@ -11,14 +11,14 @@
 //! * [`words`]: texts for causes and totals in all outputs;
 //! * [`table`], [`markdown`], [`json`]: the outputs; `save`: planned rolls for the controller.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
 use super::evidence::{Answer, Evidence};
-use super::exit::{self, Exit, wrong_usage};
+use super::exit::{self, Exit, warn_renamed, wrong_usage};
 use super::forecast::moment;
 use super::terminal::{OutputFormat, complain, one_of, print, width};
 use crate::cluster::seed::Seed;
@@ -54,12 +54,12 @@ use shoots::{Presume, ShootReader};
 #[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker preview before.yaml after.yaml
-  gardener-extension-worker preview --cloudprofile new-profile.yaml landscape/
+  gardener-extension-worker preview --cloudprofile-new new-profile.yaml landscape/
   gardener-extension-worker preview --profiles profiles/ shoot-before.yaml shoot-after.yaml
   gardener-extension-worker preview --git origin/main -- shoots/ profiles/            # effect of a branch
   gardener-extension-worker preview --live after.yaml -o markdown
   gardener-extension-worker preview --maintenance landscape/                         # effect of the next windows
-  gardener-extension-worker preview --live --cloudprofile new-profile.yaml -o json
+  gardener-extension-worker preview --live --cloudprofile-new new-profile.yaml -o json
   gardener-extension-worker preview --save rolls.json before.yaml after.yaml         # plan for the controller
   gardener-extension-worker preview --fail-on delete,hazard,error before/ after/     # a gate that allows rolls
 
@@ -86,12 +86,15 @@ pub(super) struct PreviewArguments {
     namespace: Option<String>,
     /// Compare a revision of the current folder's git repository as OLD with the working tree as NEW. Shoots, Workers
     /// and CloudProfiles of the same side are used together.
-    #[arg(long, value_name = "REVISION", conflicts_with_all = ["live", "cloudprofile", "maintenance"])]
+    #[arg(long, value_name = "REVISION", conflicts_with_all = ["live", "cloudprofile_new", "cloudprofile", "maintenance"])]
     git: Option<String>,
     /// Use OLD with this CloudProfile in every Cluster as NEW.
-    #[arg(long, value_name = "FILE", alias = "cloud-profile")]
+    #[arg(long, value_name = "FILE")]
+    cloudprofile_new: Option<PathBuf>,
+    /// Former name of --cloudprofile-new.
+    #[arg(long, value_name = "FILE", alias = "cloud-profile", hide = true, conflicts_with = "cloudprofile_new")]
     cloudprofile: Option<PathBuf>,
-    /// Apply the next maintenance window to OLD and use the result as NEW. Can be combined with --cloudprofile.
+    /// Apply the next maintenance window to OLD and use the result as NEW. Can be combined with --cloudprofile-new.
     #[arg(long)]
     maintenance: bool,
     /// Day or time from which to search for the maintenance window, such as 2027-03-31T12:00:00Z. Defaults to now.
@@ -128,6 +131,13 @@ pub(super) struct PreviewArguments {
     all: bool,
 }
 
+impl PreviewArguments {
+    /// The CloudProfile that replaces others.
+    fn replacement(&self) -> Option<&Path> {
+        self.cloudprofile_new.as_deref().or(self.cloudprofile.as_deref())
+    }
+}
+
 /// Effects on which `--fail-on` fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FailOn {
@@ -149,7 +159,7 @@ pub(super) struct Comparison {
     pub(super) evidence: Evidence,
     /// Values in Workers that Gardener would reject, each with its file.
     pub(super) warnings: Vec<String>,
-    /// Number of CloudProfiles that `--cloudprofile` replaced.
+    /// Number of CloudProfiles that `--cloudprofile-new` replaced.
     pub(super) replaced: Replaced,
 }
 
@@ -185,7 +195,7 @@ fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
     if arguments.seed.is_named() && !arguments.live {
         return Err(wrong_usage("--kubeconfig is for --live, and so is --context"));
     }
-    let is_made = arguments.cloudprofile.is_some() || arguments.maintenance;
+    let is_made = arguments.replacement().is_some() || arguments.maintenance;
     if let Some(base) = &arguments.git {
         return Ok(Sides::Git { base, paths: &arguments.inputs });
     }
@@ -195,27 +205,27 @@ fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
         (true, _, []) => Ok(Sides::Live { new: None }),
         (true, false, [new]) => Ok(Sides::Live { new: Some(new) }),
         (false, false, _) => {
-            Err(wrong_usage("name OLD and NEW, or use --live, --cloudprofile or --maintenance (see --help)"))
+            Err(wrong_usage("name OLD and NEW, or use --live, --cloudprofile-new or --maintenance (see --help)"))
         }
         (false, true, _) => {
-            Err(wrong_usage("--cloudprofile and --maintenance make NEW themselves: name OLD and nothing else"))
+            Err(wrong_usage("--cloudprofile-new and --maintenance make NEW themselves: name OLD and nothing else"))
         }
         (true, true, _) => {
-            Err(wrong_usage("--cloudprofile and --maintenance make NEW themselves: with --live name no file"))
+            Err(wrong_usage("--cloudprofile-new and --maintenance make NEW themselves: with --live name no file"))
         }
         (true, false, _) => Err(wrong_usage("--live is OLD: name only NEW")),
     }
 }
 
 pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<Answer> {
+    warn_renamed(arguments.cloudprofile.is_some(), "--cloudprofile", "--cloudprofile-new");
     let sides = sides(arguments)?;
     let limits = arguments.capacity.as_deref().map(capacity_file::read).transpose()?;
     let image_policy = if arguments.pin_images { ImagePolicy::Pin } else { ImagePolicy::Follow };
     let profiles = CloudProfiles::new(providers).with_image_policy(image_policy);
     let of_shoots = ShootReader::new(&arguments.presume, &arguments.profiles, &profiles)?;
     let replacement = arguments
-        .cloudprofile
-        .as_deref()
+        .replacement()
         .map(|path| Replacement::read(path, &of_shoots, &profiles).with_context(|| path.display().to_string()))
         .transpose()?;
     let maintenance = arguments.maintenance.then(|| arguments.at.unwrap_or_else(Timestamp::now));

@@ -1,4 +1,4 @@
-//! Replaces CloudProfiles with the one of `--cloudprofile`.
+//! Replaces CloudProfiles with the one of `--cloudprofile-new`.
 
 use std::collections::HashMap;
 use std::ops::AddAssign;
@@ -13,7 +13,7 @@ use super::words::counted;
 use crate::preview::{CloudProfiles, Inputs, NamedProfiles, SharedCloudProfile};
 use crate::reader::files::objects_of_file;
 
-/// The CloudProfile of `--cloudprofile`.
+/// The CloudProfile of `--cloudprofile-new`.
 pub(super) struct Replacement {
     /// The name by which Shoots reference it.
     name: String,
