@@ -1,5 +1,6 @@
-//! What fuzz targets (`fuzz/`) reach of rooms that are private: one function for each decoder. It is there only with the feature
-//! `fuzzing`, which they ask for.
+//! Gives fuzz targets (`fuzz/`) access to private modules: one function for each decoder. Compiled only with the
+//! feature
+//! `fuzzing`, which the targets enable.
 
 use std::sync::LazyLock;
 
@@ -97,13 +98,13 @@ pub fn watched(text: &str) -> Option<[bool; 2]> {
     Some([guarded.object().is_ok(), decode_lenient::<Worker>(text).is_ok()])
 }
 
-/// What a store keeps of it.
+/// Decodes an object as a store does.
 fn kept<T: Cached>(text: &str) -> Option<T> {
     let trimmed: Trimmed = serde_json::from_str(text).ok()?;
     T::read(trimmed.text.get(), Providers::SHIPPED).ok()
 }
 
-/// The commands that take a file, each with what it reads of an empty command line.
+/// The commands that read a file, each with its arguments from an empty command line.
 static COMMANDS: LazyLock<Vec<(Command, ArgMatches)>> = LazyLock::new(|| {
     let program = Program::SHIPPED.command().ignore_errors(true);
     let serving = ["controller", "admission", "sidecar"].into_iter();

@@ -16,13 +16,14 @@ const MOST_BYTES: usize = 32 * 1024;
 /// Maximum bytes of an object's kind and name, or of a field path.
 const MOST_OF_NAME: usize = 1024;
 
-/// The errors of a review: those that are listed, and how many others there are. `stop` says when nobody waits for the verdict any more.
+/// Collects the errors of a review: the listed ones and the number of the others. `stop` is set when the review is
+/// given up at its deadline.
 pub(super) fn listed_errors(stop: Option<&Arc<AtomicBool>>) -> FieldErrors {
-    // One that is not listed gives its field to the cause that counts the others.
+    // The cause that counts the others names the field of the first of them, so one more is kept.
     FieldErrors::at_most(LISTED + 1, stop.cloned())
 }
 
-/// Refuses an object, or lets it pass when nothing is wrong. `what` is its kind and name.
+/// Denies an object with errors, else allows it. `what` is its kind and name.
 pub(super) fn verdict(what: &str, errors: &FieldErrors, warnings: Vec<String>) -> Verdict {
     if errors.is_empty() {
         return Verdict::Allowed { patch: Vec::new(), warnings };

@@ -179,7 +179,7 @@ fn what(request: &ReviewRequest) -> String {
     format!("{kind} {}", request.object_name())
 }
 
-/// Ends what goes on for a review that is given up.
+/// Stops the check of a review that is given up: sets the flag when dropped.
 #[derive(Default)]
 struct StopOnDrop(Arc<AtomicBool>);
 
@@ -189,7 +189,7 @@ impl Drop for StopOnDrop {
     }
 }
 
-/// Judges on a thread for work that takes milliseconds.
+/// Runs a check on a blocking thread, because it takes milliseconds.
 async fn on_thread<T: Send + 'static>(
     request: &Arc<ReviewRequest>,
     judge: impl FnOnce(Subject<'_>, &str) -> Result<T, Verdict> + Send + 'static,

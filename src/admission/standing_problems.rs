@@ -52,15 +52,15 @@ fn both_written(subject: Subject<'_>) -> Option<[Vec<Value>; 2]> {
     Some([read(subject.object)?, read(subject.old?)?])
 }
 
-/// What was wrong before, by position of the pool.
+/// The pools and errors of the old Shoot.
 struct Before<'a> {
-    /// The first of each name.
+    /// The first pool of each name, with its position.
     pools: HashMap<&'a str, (usize, &'a Value)>,
     unnamed: Option<(usize, &'a Value)>,
     problems: HashSet<Problem<'a>>,
 }
 
-/// Position of the pool, its member, and what is wrong with it.
+/// Position of the pool, path of the field in it, and the error.
 type Problem<'a> = (usize, &'a str, FieldErrorType, Option<&'a str>, &'a str);
 
 impl<'a> Before<'a> {
@@ -84,7 +84,7 @@ impl<'a> Before<'a> {
         Self { pools, unnamed, problems: errors.0.iter().filter_map(problem).collect() }
     }
 
-    /// Whether a pool that is as it was but for its versions had this problem.
+    /// Whether the pool had this error before and has only changed its versions since.
     fn has(&self, error: &FieldError, pools: &[Value]) -> bool {
         let Some((index, member)) = of_pool(&error.field) else { return false };
         let Some(pool) = pools.get(index) else { return false };

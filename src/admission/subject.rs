@@ -29,7 +29,7 @@ pub(crate) struct Subject<'a> {
     pub(crate) object: &'a str,
     /// Old object as JSON; `None` on creation.
     pub(crate) old: Option<&'a str>,
-    /// Says when nobody waits for the verdict any more.
+    /// Set when the review is given up at its deadline.
     pub(crate) stop: Option<&'a Arc<AtomicBool>>,
 }
 

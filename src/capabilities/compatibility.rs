@@ -83,14 +83,15 @@ pub fn mean_the_same(a: &Capabilities, b: &Capabilities, definitions: &[Capabili
     last.all(|(_, definition)| are_same_values(values_of(a, definition), values_of(b, definition)))
 }
 
-/// What capabilities mean, to compare many of them: equal where [`mean_the_same`] says so, for the same definitions.
+/// Computes the meaning of capabilities, to compare many of them. For the same definitions, meanings are equal if and
+/// only if [`mean_the_same`] holds.
 #[derive(Debug)]
 pub struct Meanings<'a> {
     /// The values of a side that does not name the capability.
     defaults: HashMap<&'a str, BTreeSet<&'a str>>,
 }
 
-/// What one side means: the values of the capabilities that differ from those of a side that names none.
+/// The meaning of one side: the values of the capabilities that differ from the defaults.
 pub type Meaning<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 impl<'a> Meanings<'a> {

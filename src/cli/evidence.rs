@@ -38,7 +38,7 @@ impl Answer {
     }
 }
 
-/// The inputs of an answer, by what happened to them.
+/// The inputs of an answer: evaluated, not evaluated, not read, or not given.
 #[derive(Clone, Debug)]
 pub(super) struct Evidence {
     /// Singular noun for what is evaluated.
@@ -51,7 +51,7 @@ pub(super) struct Evidence {
     not_given: Vec<NotGiven>,
 }
 
-/// An input that was not given, and what stays unknown without it.
+/// An input that was not given, and what is unknown without it.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct NotGiven {
     /// Plural noun, such as "Shoots".

@@ -8,15 +8,15 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use tempfile::{Builder, NamedTempFile};
 
-/// How names of files end that are not in their place yet.
+/// Suffix of temporary files, which are renamed once they are complete.
 const SUFFIX: &str = ".gardener-extension-worker.tmp";
-/// A file that is this old and not in its place was left behind by a process that was killed.
+/// A temporary file of this age was left by a process that was killed.
 const LEFT_BEHIND: Duration = Duration::from_secs(60 * 60);
-/// Links that are followed to a file.
+/// Maximum number of symbolic links to follow.
 const MOST_LINKS: usize = 40;
 
-/// Writes a text beside the file first, then into its place: whoever reads it gets what was there before or this. A link stays, and what it
-/// leads to is written. Permissions stay.
+/// Writes a text to a temporary file in the same folder, then renames it, so that readers get either the old or the new
+/// content. Symbolic links are followed and kept, and so are the permissions.
 ///
 /// # Errors
 /// If the file cannot be written, with its name. The old content is kept.
@@ -46,7 +46,7 @@ pub(super) fn write_whole_by(
     put().with_context(|| format!("{}: can't be written", path.display()))
 }
 
-/// The file that a path leads to, which may not be there yet.
+/// The file behind a path with symbolic links. It need not exist.
 fn target(path: &Path) -> io::Result<PathBuf> {
     let mut target = path.to_owned();
     for _ in 0..MOST_LINKS {
@@ -59,7 +59,7 @@ fn target(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-/// A file of a name that nobody can foresee, in the folder of the target and with its permissions.
+/// A temporary file with an unpredictable name, in the folder of the target and with its permissions.
 fn beside(target: &Path) -> io::Result<NamedTempFile> {
     let prefix = prefix(target);
     let mut builder = Builder::new();
@@ -75,7 +75,7 @@ fn beside(target: &Path) -> io::Result<NamedTempFile> {
     }
 }
 
-/// A new file that others may read, as far as the umask lets them.
+/// A new file with the permissions that the umask allows.
 #[cfg(unix)]
 fn with_usual_permissions(builder: &mut Builder<'_, '_>, target: &Path) -> io::Result<NamedTempFile> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -88,7 +88,7 @@ fn with_usual_permissions(builder: &mut Builder<'_, '_>, target: &Path) -> io::R
     builder.tempfile_in(folder(target))
 }
 
-/// Removes what processes have left behind that were killed. What can't be removed only takes room.
+/// Removes temporary files of processes that were killed. Failures are ignored, because such files only take up space.
 fn remove_left_behind(target: &Path) {
     let prefix = prefix(target);
     let Ok(entries) = fs::read_dir(folder(target)) else { return };

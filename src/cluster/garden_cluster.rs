@@ -36,7 +36,7 @@ impl GardenCluster {
     pub(crate) async fn client(&self) -> anyhow::Result<Client> {
         let config = config(self.kubeconfig.as_deref(), self.context.as_deref()).await?;
         let client = Client::try_from(config).context("no client for the garden")?;
-        // Where the answer is refused, the next request names the reason.
+        // Ignore a failure: the next request fails with the reason.
         if is_garden(&client).await.is_ok_and(|is_garden| !is_garden) {
             bail!(
                 "this cluster is not a garden: it does not serve {GROUP}; if it is a seed, name the kubeconfig of its garden with --kubeconfig"

@@ -46,7 +46,7 @@ impl ShootNamespace {
         Self { uses_store: false, ..self }
     }
 
-    /// The same beside other Workers of the namespace, whose machine objects are left out.
+    /// The same namespace with its other Workers, whose machine objects are left out.
     #[must_use]
     pub(crate) fn beside(self, others: OtherWorkers) -> Self {
         Self { others, ..self }

@@ -40,7 +40,8 @@ pub(crate) async fn report(
         // One of the Secrets may be missing or wrong, so all are read again.
         context.shoot.forget_secrets(secrets);
     }
-    // Other machine objects are written by now. The next reconcile finds nothing of it, whatever becomes of the status.
+    // The machine objects have been written, so the next reconcile would not find these events again. Publish them even
+    // if the status can't be updated.
     publish_events(context, &result, true).await;
     if result.is_outdated && context.memory(|memory| memory.backoff.is_conflict_repeated()) {
         return repeat_after_conflict(context, worker).await;

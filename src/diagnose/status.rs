@@ -18,7 +18,7 @@ const TAKEN_UP_WITHIN: SignedDuration = SignedDuration::from_mins(1);
 /// After which time an operation without news should have become an error.
 const ABANDONED_AFTER: SignedDuration = SignedDuration::from_mins(15);
 
-/// What the status says; `known` is what is known already.
+/// Findings from the status of a Worker. `known` are earlier findings, which may already explain its error.
 pub(super) fn findings(facts: &Facts<'_>, known: &[Finding]) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(not_taken_up(facts));

@@ -116,7 +116,8 @@ pub(super) fn pool_hazards(pool: &WorkerPool, placements: &[PlacementPlan], fail
     hazards
 }
 
-/// As machine-controller-manager resolves the bounds, for the machines that are there, else for the fewest.
+/// Whether a node is removed before its replacement exists: both bounds resolve to 0, as machine-controller-manager
+/// computes them for the live replicas or, if unknown, for the minimum.
 fn removes_a_node_first(pool: &WorkerPool, placement: &PlacementPlan, live_replicas: Option<i32>) -> bool {
     if pool.update_strategy == Some(UpdateStrategy::ManualInPlaceUpdate) {
         return false;

@@ -17,7 +17,7 @@ use crate::offer::profile::Profile;
 
 pub use super::users::UsersError;
 
-/// What nobody needs, and why the rest is needed.
+/// The versions of a profile with their users, and the unused images.
 #[derive(Debug, Serialize)]
 pub struct Unused {
     /// Every version of the profile.
@@ -68,8 +68,9 @@ pub struct UnusedImage {
     pub region: String,
 }
 
-/// What a profile lists and nothing needs. `objects` is the landscape: Shoots, NamespacedCloudProfiles, Workers, ShootStates,
-/// machine classes, anything; `planned` is what maintenance will move Shoots to.
+/// Finds versions and images of a profile that nothing uses. `objects` is the landscape: Shoots,
+/// NamespacedCloudProfiles, Workers, ShootStates, machine classes and any others; `planned` are the versions that
+/// maintenance will move Shoots to.
 ///
 /// # Errors
 /// If a document can't be decoded, because then its uses are unknown.
@@ -143,7 +144,7 @@ fn ids_of(version: &OfferedVersion) -> impl Iterator<Item = String> + '_ {
     names.map(|name| name.value.to_lowercase())
 }
 
-/// Why each version has to stay whoever uses it, by its position in the offer.
+/// Why each version must be kept even if it has no users, by its position in the resolved profile.
 fn kept_versions(offered: &[OfferedVersion], now: Timestamp) -> Vec<Option<String>> {
     let stage_of = |version: &OfferedVersion| ImageVersionStage {
         version: version.version.clone(),

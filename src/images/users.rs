@@ -28,7 +28,7 @@ pub enum UsersError {
     NoUsers,
 }
 
-/// What a document needs.
+/// The images and versions that a document refers to.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
     /// Possible image names at a cloud, in lower case; only those that were searched for.

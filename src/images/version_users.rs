@@ -52,7 +52,7 @@ type Key = (Option<String>, String);
 pub struct VersionUsers(BTreeMap<Key, VersionUse>);
 
 impl VersionUsers {
-    /// Of these versions, each an image, `None` for Kubernetes, and a version; nobody uses them yet.
+    /// Starts without users. Each version has the name of its image, or `None` for Kubernetes.
     pub fn new(listed: impl IntoIterator<Item = (Option<String>, String)>) -> Self {
         Self(listed.into_iter().map(|key| (key, VersionUse::default())).collect())
     }
@@ -125,7 +125,7 @@ pub struct ImageVersionStage {
     pub architectures: Vec<String>,
 }
 
-/// Why a version of an image has to stay whoever uses it: new pools get the newest one.
+/// Why a version of an image must be kept even if it has no users, for example because new pools get the newest one.
 #[must_use]
 pub fn kept_image_version(versions: &[ImageVersionStage], position: usize, now: Timestamp) -> Option<String> {
     let version = versions.get(position)?;

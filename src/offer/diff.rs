@@ -117,7 +117,7 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Whether something that could be had before can't be had any more, or is another one.
+    /// Whether the combination is no longer available, or new machines with it differ.
     #[must_use]
     pub fn takes_something(self) -> bool {
         !matches!(self, Self::Appears | Self::AppearsForExisting)

@@ -60,7 +60,7 @@ pub(super) fn meaning_of(suffix: &str, said: &[SuffixMeaning]) -> Option<SuffixM
     said.or_else(|| KNOWN.into_iter().find(|known| known[0] == suffix).map(SuffixMeaning::of))
 }
 
-/// Whether everybody uses a suffix for one thing.
+/// Whether a suffix has a commonly known meaning.
 pub(super) fn is_known_suffix(suffix: &str) -> bool {
     KNOWN.iter().any(|known| known[0] == suffix)
 }

@@ -3,13 +3,13 @@
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-/// What a person needs to know where both bounds come to 0.
+/// Explains to users what it means that both bounds resolve to 0.
 pub const BOTH_ZERO: &str = "of the zone come to 0 and 0: one node goes before its successor comes";
 
 /// The bounds of a deployment in machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RollBounds {
-    /// Machines above the wanted number.
+    /// Machines above the target number.
     pub above: i64,
     /// Machines that may be missing.
     pub missing: i64,

@@ -67,7 +67,7 @@ impl WorkerChange {
         Self { namespace: namespace.to_owned(), name: name.to_owned(), findings: vec![finding], ..Self::default() }
     }
 
-    /// Of a Shoot that the garden refuses, keeps the refusal and what is presumed: nothing else of its change happens.
+    /// If the garden rejects the Shoot, removes all findings but the rejection and the assumptions: the change has no effect.
     pub fn keep_only_refusal(&mut self) {
         if self.findings.iter().all(|finding| finding.kind != FindingKind::Refused) {
             return;
@@ -164,7 +164,7 @@ pub fn compare(
     change
 }
 
-/// Whether the garden takes the Shoot that the new side is made from.
+/// The finding if the garden rejects the Shoot of the new side.
 fn refused(
     (_, written): (Option<&Inputs>, Option<&Inputs>),
     (old, new): (Option<&Inputs>, Option<&Inputs>),

@@ -111,7 +111,7 @@ impl fmt::Display for ObjectDifference {
     }
 }
 
-/// Every object that is not as planned, in the order of pools and zones, then what nothing wants.
+/// All objects that differ from the plan, in the order of pools and zones, then the orphans.
 pub(crate) fn object_differences(
     drift: &Drift<'_>,
     live: &MachineObjects,

@@ -18,9 +18,9 @@ use crate::pool::roll_bounds::BOTH_ZERO;
 pub enum FindingKind {
     /// The new inputs can't be planned although the old ones could; existing objects stay as they are.
     CannotBePlanned,
-    /// The garden would refuse the new Shoot, so nothing of the change happens.
+    /// The garden would reject the new Shoot, so the change has no effect.
     Refused,
-    /// Neither the old nor the new inputs can be planned: what there is stays as it is.
+    /// Neither the old nor the new inputs can be planned; existing objects stay as they are.
     StillCannotBePlanned,
     /// An object in a seed can't be read, so the Worker can't be compared.
     CannotBeJudged,
@@ -38,7 +38,7 @@ pub enum FindingKind {
     MachinesDeleted,
     /// Several zones of a pool roll at the same time.
     ZonesAtOnce,
-    /// How long the roll of a pool takes according to its settings.
+    /// The duration of a pool's roll according to its settings.
     RollPace,
     /// The additional machines exceed the remaining capacity of the cloud.
     CapacityExceeded,
@@ -50,7 +50,7 @@ pub enum FindingKind {
     Paused,
     /// A field changed for which gardenlet would choose another node agent Secret, so the real change rolls nodes.
     NodeAgentSecretUnchanged,
-    /// An assumption about what a Shoot leaves open decides over nodes.
+    /// The effect on nodes depends on an assumption about a value that the Shoot omits.
     Presumed,
     /// Changes by the next maintenance window.
     Maintenance,

@@ -90,7 +90,7 @@ impl ShootSource {
     }
 }
 
-/// A document, and what is read of it once somebody asks.
+/// A document that is decoded on first use.
 #[derive(Debug)]
 pub struct Document<T> {
     /// The document.

@@ -8,19 +8,19 @@
 //!      └─ difference: every changed input ──► trials: what if it had not changed? ─► the causes of each verdict
 //! ```
 //!
-//! * `inputs`, `cloud_profile`: what a Worker is planned from, as documents; CloudProfiles are shared by content;
-//! * `named_profiles`: those that Shoots name;
-//! * `maintenance`: the same behind the next maintenance window;
-//! * `shoot_source`: the same from a Shoot, as gardenlet would write it;
-//! * `presumption`: what a Shoot does not tell, and where that decides; `refusals`: what the garden refuses of it;
+//! * `inputs`, `cloud_profile`: the inputs of a plan, as documents; CloudProfiles are shared by content;
+//! * `named_profiles`: the CloudProfiles that Shoots refer to;
+//! * `maintenance`: the inputs after the next maintenance window;
+//! * `shoot_source`: the inputs derived from a Shoot, as gardenlet would write them;
+//! * `presumption`: assumptions about values that a Shoot omits; `refusals`: the reasons for which the garden rejects it;
 //! * `rendered_pools`, `placement`: the rendered objects of a plan, by placement;
-//! * `rule`: when machine-controller-manager replaces or updates machines;
+//! * `rule`: the changes for which machine-controller-manager replaces or updates machines;
 //! * `difference`: the difference of two documents, as named changes that can be applied one by one;
 //! * `trials`, `cause`: which of these changes cause an effect;
-//! * `surge`, `finding`: how a roll proceeds, and hazards to know before it; `capacity`, `machine_size`: whether its
-//!   machines fit the cloud's limits;
+//! * `surge`, `finding`: the pace of a roll and its hazards; `capacity`, `machine_size`: whether its machines fit the
+//!   cloud's limits;
 //! * [`compare()`], `placement_change`: the whole comparison of one Worker;
-//! * `dry_run`: what a reconcile would write now, for a controller that only watches.
+//! * `dry_run`: the writes of a reconcile, for a controller that only watches.
 
 mod capacity;
 mod cause;

@@ -1,5 +1,5 @@
-//! Assumptions about what a Shoot leaves open. To find out whether one decides over nodes, the Worker is derived again
-//! with the alternative, and the class names of both sides are compared again.
+//! Assumptions about values that a Shoot omits. To determine whether one affects nodes, the Worker is derived again with
+//! the alternative, and the class names of both sides are compared again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::shoot_source::both_made;
 use crate::pool::hash::{ProviderItems, pool_hash};
 use crate::shoot::{Reservation, is_stored};
 
-/// Something that a Shoot leaves open.
+/// A value that a Shoot omits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presumption {
     /// How the landscape reserves resources for kubelets.

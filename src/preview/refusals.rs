@@ -1,5 +1,5 @@
-//! What the garden would refuse of a Shoot, by the rules that `forecast` and the webhook for Shoots use (docs/preview.md#refusals):
-//! such a change reaches no node.
+//! Predicts whether the garden rejects a Shoot, by the rules of `forecast` and of the webhook for Shoots
+//! (docs/preview.md#refusals). A rejected change does not affect nodes.
 
 use serde_json::Value;
 
@@ -13,18 +13,18 @@ use crate::shoot::is_stored;
 use crate::versions::catalog::VersionCatalog;
 use crate::versions::write_rules;
 
-/// Most bytes of all refusals of a Shoot.
+/// Maximum bytes of all errors of a Shoot.
 const MOST_OF_TEXT: usize = 4096;
-/// Where pools stand in a Shoot.
+/// Field path of pools in a Shoot.
 const POOLS: FieldPath<'static> = FieldPath::new("spec.provider.workers");
 
-/// Why the garden would refuse the Shoot of `new`, which `written` has as a person writes it; `None` where it takes it. Both sides have
-/// the Shoots as they are stored.
+/// Why the garden would reject the Shoot of `new`; `None` if it accepts it. `old` and `new` contain Shoots as they are
+/// stored, `written` the Shoot as the user wrote it.
 pub(super) fn refusal(old: Option<&Inputs>, new: &Inputs, written: &Inputs) -> Option<String> {
     let source = new.made_from_shoot.as_ref()?;
     let after = &new.shoot.as_ref()?.value;
     let before = old.and_then(|old| old.shoot.as_ref()).map(|shoot| &shoot.value);
-    // What is stored has been admitted. Maintenance writes only what the API server takes.
+    // Stored Shoots have been admitted, and maintenance writes only changes that the API server accepts.
     let is_admitted = before.is_none() && written.shoot.as_ref().is_some_and(|shoot| is_stored(&shoot.value));
     if source.is_maintenance || is_admitted || before == Some(after) {
         return None;
@@ -39,7 +39,7 @@ pub(super) fn refusal(old: Option<&Inputs>, new: &Inputs, written: &Inputs) -> O
     (!texts.is_empty()).then(|| listed(&texts, MOST_OF_TEXT))
 }
 
-/// What is wrong with the pools, and was not before.
+/// Errors of the pools that they did not have before.
 fn of_pools(before: Option<&Value>, after: &Value, profile: &ProfileSpec, providers: Providers) -> Vec<String> {
     let read = |shoot: &Value| decode_lenient::<OrderedShoot>(&to_go_json(shoot)).ok();
     let Some(after) = read(after) else { return Vec::new() };
@@ -61,7 +61,7 @@ fn before<'a>(old: Option<&'a ShootPools>, pool: &ShootPool) -> Option<&'a Shoot
     old?.workers.iter().find(|before| before.name == pool.name)
 }
 
-/// Provider configs that are compared with the CloudProfile, where they change.
+/// Errors of changed provider configs that are compared with the CloudProfile.
 fn configs(old: Option<&ShootPools>, pools: &ShootPools, profile: &ProfileSpec, providers: Providers) -> FieldErrors {
     let mut errors = FieldErrors::default();
     let format = providers.profile_format(&profile.provider_type).filter(|format| format.compares_pools());
@@ -79,7 +79,7 @@ fn configs(old: Option<&ShootPools>, pools: &ShootPools, profile: &ProfileSpec, 
             continue;
         }
         let mut found = problems(pool, index);
-        // Where what is stored breaks the rule as well, the CloudProfile is not the one that it was admitted with.
+        // If the stored pool has the error as well, the CloudProfile has changed since the pool was admitted.
         let standing = before.map(|before| problems(before, index)).unwrap_or_default();
         found.0.retain(|error| standing.0.iter().all(|known| known.field != error.field));
         errors.extend(found);
@@ -87,7 +87,7 @@ fn configs(old: Option<&ShootPools>, pools: &ShootPools, profile: &ProfileSpec, 
     errors
 }
 
-/// Zones that a pool gets are those of the region, where the CloudProfile lists them.
+/// Errors for new zones of a pool that the CloudProfile does not list for the region.
 fn zones(old: Option<&ShootPools>, pools: &ShootPools, profile: &ProfileSpec, region: &str) -> FieldErrors {
     let mut errors = FieldErrors::default();
     let Some(region) = profile.regions.iter().find(|known| known.name == region) else { return errors };

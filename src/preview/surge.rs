@@ -1,4 +1,4 @@
-//! How a roll or an update in place proceeds: how many machines more and how many fewer at a time, and how long it takes.
+//! Computes the pace of a roll or an in-place update: additional and missing machines at a time, and the duration.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde::{Deserialize, Serialize};
@@ -28,20 +28,20 @@ pub struct SurgePlan {
     pub pace: Option<Pace>,
 }
 
-/// How long a roll or an update in place takes according to its settings, in seconds. The time that machines need to
-/// start and nodes need to drain or update is unknown, so their timeouts are used.
+/// The duration of a roll or an in-place update according to its settings, in seconds. Actual times for creating machines
+/// and for draining or updating nodes are unknown, so the timeouts are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pace {
-    /// Each round takes all that it may.
+    /// The duration if every round uses its timeouts in full.
     pub longest_seconds: i64,
-    /// As many machines as may be replaced or updated at a time are one round.
+    /// Number of rounds, each of as many machines as may be replaced or updated at a time.
     pub rounds: i64,
-    /// How long a machine may take until its node is there.
+    /// Maximum time from the creation of a machine until its node has joined.
     pub creation_timeout_seconds: i64,
-    /// How long a node may take to drain.
+    /// Maximum time for draining a node.
     pub drain_timeout_seconds: i64,
-    /// How long a node may take to be updated in place; absent for a roll.
+    /// Maximum time for updating a node in place; absent for a roll.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_place_update_timeout_seconds: Option<i64>,
 }
@@ -86,9 +86,9 @@ fn pace(deployment: &Value, replicas: i64, (above, missing): (i64, i64), in_plac
     let [creation, drain] = [timeout("creationTimeout", CREATION_TIMEOUT), timeout("drainTimeout", DRAIN_TIMEOUT)];
     let rounds = replicas.saturating_add(at_once - 1) / at_once;
     let update = in_place.then(|| timeout("inPlaceUpdateTimeout", IN_PLACE_UPDATE_TIMEOUT));
-    // A machine that runs is available: `minReadySeconds` has no effect.
+    // A running machine is available immediately: `minReadySeconds` has no effect.
     let round = drain.saturating_add(update.unwrap_or(creation));
-    // Machines above the wanted number come once, before the others are updated.
+    // Machines above the target number are created once, before the others are updated.
     let first = if in_place && above > 0 { creation } else { 0 };
     Some(Pace {
         longest_seconds: round.saturating_mul(rounds).saturating_add(first),
@@ -103,7 +103,7 @@ fn text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.as_i64().unwrap_or_default().to_string(), str::to_owned)
 }
 
-/// The bounds of a document. Where a person selects the machines, no machine comes beforehand.
+/// The bounds of a document. Manual in-place updates create no additional machines, so `surge` does not apply.
 fn roll_bounds(surge: &Value, unavailable: &Value, manual: bool, replicas: i64) -> Option<RollBounds> {
     let bound = |value: &Value| serde_json::from_value::<Option<IntOrString>>(value.clone()).ok();
     let surge = if manual { None } else { bound(surge)? };

@@ -1,7 +1,7 @@
 //! Writes all of the program's output to stdout and stderr, including logs. This is the only place where output is
 //! escaped, so that text from outside can neither move the cursor nor hide or reverse other text.
 //!
-//! Where the runner of a pipeline reads it, nothing of it is one of its commands (`workflow_commands`).
+//! If a CI runner reads the output, text from outside is never one of its commands (`workflow_commands`).
 //!
 //! Colours are always written. The stream removes them if it is not a terminal or if `NO_COLOR` is set.
 
@@ -21,7 +21,7 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     write_to_stdout(&printed(text, is_in_pipeline()))
 }
 
-/// Writes commands for the runner of a pipeline to stdout. What comes from outside is escaped in them.
+/// Writes commands for a CI runner to stdout. Text from outside must already be escaped in them.
 pub(crate) fn print_commands(text: &str) -> io::Result<()> {
     write_to_stdout(&escaped(text))
 }

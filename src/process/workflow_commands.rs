@@ -1,32 +1,32 @@
-//! Texts that the runner of a pipeline takes for commands. A runner reads what a program prints, so that an annotation of a Shoot could set
-//! a variable of the pipeline, or stop its commands.
+//! Defuses texts that CI runners interpret as commands. A runner reads the output of a program, so an annotation of a
+//! Shoot could set a variable of the pipeline or disable its commands.
 //!
-//! | runner | what it takes for a command |
+//! | runner | commands |
 //! |---|---|
 //! | GitHub Actions | `::name …::value` at the beginning of a line, `##[name …]value` anywhere |
 //! | Azure Pipelines | `##vso[name …]value` anywhere, `##[name]` |
 //! | TeamCity | `##teamcity[…]` |
 //!
-//! Sections of GitLab begin with an escape sequence, which is never printed as it is.
+//! Sections of GitLab begin with an escape sequence, which is never printed unescaped.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// Variables that runners set.
 const VARIABLES: [&str; 3] = ["GITHUB_ACTIONS", "TF_BUILD", "GITLAB_CI"];
-/// How a command begins a line.
+/// Prefix of a command at the beginning of a line.
 const AT_THE_BEGINNING: &str = "::";
-/// How a command begins anywhere, before an optional word and a bracket.
+/// Prefix of a command anywhere in a line, before an optional word and a bracket.
 const ANYWHERE: &str = "##";
 
-/// Whether the runner of a pipeline reads what is printed.
+/// Whether a CI runner reads the output.
 pub(crate) fn is_in_pipeline() -> bool {
     static IS_IN_PIPELINE: OnceLock<bool> = OnceLock::new();
     let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     *IS_IN_PIPELINE.get_or_init(|| VARIABLES.iter().any(|name| is_set(&name)))
 }
 
-/// The text with a space in each command, so that it is none: for tables, lists and logs.
+/// Inserts a space into each command, so that runners ignore it: for tables, lists and logs.
 pub(crate) fn broken(text: &str) -> Cow<'_, str> {
     let text = broken_anywhere(text);
     if !text.contains(AT_THE_BEGINNING) {
@@ -43,17 +43,17 @@ pub(crate) fn broken(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.collect())
 }
 
-/// The same of commands that begin anywhere, for what never begins a line.
+/// Same, but only for commands that can begin anywhere: for text that never begins a line.
 pub(crate) fn broken_anywhere(text: &str) -> Cow<'_, str> {
     replaced(text, "# #")
 }
 
-/// A JSON document that says the same, without commands: `#` stands in texts only, and no line of a document begins with a colon.
+/// An equivalent JSON document without commands: `#` occurs only in strings, and no line begins with a colon.
 pub(crate) fn escaped_in_json(document: &str) -> Cow<'_, str> {
     replaced(document, "#\\u0023")
 }
 
-/// XML text that says the same, without commands.
+/// Equivalent XML text without commands.
 pub(crate) fn escaped_in_xml(text: &str) -> Cow<'_, str> {
     replaced(text, "#&#35;")
 }
@@ -63,7 +63,7 @@ pub(crate) fn has_any(text: &str) -> bool {
     matches!(broken(text), Cow::Owned(broken) if broken != text)
 }
 
-/// The text with something else for the marks of commands.
+/// The text with each command's prefix replaced.
 fn replaced<'a>(text: &'a str, mark: &str) -> Cow<'a, str> {
     let (mut replaced, mut rest) = (String::new(), text);
     while let Some(at) = rest.find(ANYWHERE) {
@@ -74,7 +74,7 @@ fn replaced<'a>(text: &'a str, mark: &str) -> Cow<'a, str> {
             replaced.push_str(mark);
             rest = behind;
         } else {
-            // The second sign may begin a command with the next one.
+            // The second character may begin a command with the next one.
             replaced.push('#');
             rest = from.strip_prefix('#').unwrap_or_default();
         }
@@ -86,14 +86,14 @@ fn replaced<'a>(text: &'a str, mark: &str) -> Cow<'a, str> {
     Cow::Owned(replaced)
 }
 
-/// Whether a word, or none, and a bracket follow.
+/// Whether an optional word and a bracket follow.
 fn begins_command(behind: &str) -> bool {
     behind
         .trim_start_matches(|character: char| character.is_alphanumeric() || "-_.".contains(character))
         .starts_with('[')
 }
 
-/// The line behind blanks and codes of styles, which are dropped where no terminal is.
+/// The line without leading blanks and style codes, which are removed if the output is not a terminal.
 fn behind_blanks(line: &str) -> &str {
     let mut rest = line.trim_start();
     while let Some(codes) = rest.strip_prefix("\u{1b}[") {
@@ -105,7 +105,7 @@ fn behind_blanks(line: &str) -> &str {
 
 #[cfg(test)]
 pub(crate) mod test_support {
-    /// What the runners of pipelines find in a text, by their own rules.
+    /// The commands that runners find in a text, by their own rules.
     pub(crate) fn commands(text: &str) -> Vec<String> {
         let plain = anstream::adapter::strip_str(text).to_string();
         let is_command = |line: &&str| {

@@ -130,7 +130,7 @@ pub trait Provider: ImageProvider {
     }
 
     /// Names that the provider's [`HashItems`](crate::pool::hash::HashItems) have for inputs that come from the infrastructure
-    /// status or the provider status. A roll that only these cause counts as `infrastructure` in metrics and alerts.
+    /// status or the provider status. Metrics and alerts report a roll with only these causes as `infrastructure`.
     fn infrastructure_inputs(&self) -> &'static [&'static str] {
         &[]
     }

@@ -128,7 +128,7 @@ pub(super) fn validate_zones_once(pool: &ShootPool, path: FieldPath<'_>, errors:
 
 /// Zones that a message lists.
 const MOST_LISTED: usize = 20;
-/// What is said of a zone that a pool names twice.
+/// Detail of the error for a zone that a pool names twice.
 const ZONE_TWICE: &str = "must only be specified once per worker group";
 
 /// Rejects duplicate zones, and zones that the infrastructure does not have. If `configured` is absent, all zones are

@@ -78,7 +78,7 @@ impl<'c> FittingVersions<'c> {
     }
 }
 
-/// Why a version that the profile has can't be had by a pool.
+/// Why a version of the profile is not available to a pool.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// Another CPU architecture.
@@ -104,7 +104,7 @@ pub enum Unfit {
     TooOld(String),
 }
 
-/// Why a pool can't have a version of its image that the profile has; nothing where it can, or the profile lacks the machine type.
+/// Why a version of its image is not available to a pool; `None` if it is, or if the profile lacks the machine type.
 #[must_use]
 pub fn unfit(
     catalog: &VersionCatalog<'_>,
@@ -189,7 +189,7 @@ fn has_runtimes(offered: &[ImageContainerRuntime], wanted: Option<&ImageContaine
     wanted.all(|wanted| found.container_runtimes.iter().any(|found| found.runtime_type == wanted.runtime_type))
 }
 
-/// A version without what follows its three numbers, as Gardener compares some.
+/// A version without prerelease and build metadata, as Gardener compares some versions.
 #[must_use]
 pub fn numbers(version: &str) -> &str {
     let version = version.strip_prefix('v').unwrap_or(version);

@@ -428,7 +428,7 @@ fn misfit_of(
     unfit(catalog, pool, listed, &Version::parse(kubelet).ok()?).map(|unfit| unfit.to_string())
 }
 
-/// What the CloudProfile would need.
+/// The remedy for a missing target: the version that the CloudProfile needs.
 pub(super) fn remedy(update: &Update, error: &NoTarget) -> String {
     let version = Version::parse(&update.from).ok();
     match (error, &update.image, version) {

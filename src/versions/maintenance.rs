@@ -258,22 +258,22 @@ fn judged_image<'a, 's>(
     Some((judged, list()))
 }
 
-/// What becomes of the image of a pool that takes no automatic updates.
+/// The effect of maintenance on the image of a pool without automatic updates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForcedImage {
     /// Its version stays.
     Stays,
     /// Maintenance moves it to this version.
     Moves(String),
-    /// Its version has to go, and nothing follows it.
+    /// Its version must be replaced, but there is no target version.
     Stuck,
-    /// Maintenance chooses this version, and the API server refuses it.
+    /// Maintenance chooses this version, and the API server rejects it.
     Refused(String),
     /// A version of the list can't be read.
     Unreadable,
 }
 
-/// What a run at a moment does to the image of a pool that takes no automatic updates.
+/// The effect of maintenance at a moment on the image of a pool without automatic updates.
 #[must_use]
 pub fn forced_image(
     pool: &VersionedPool,
@@ -298,7 +298,7 @@ pub fn forced_image(
     if refused.is_empty() { ForcedImage::Moves(to) } else { ForcedImage::Refused(to) }
 }
 
-/// What a run at a moment does to a Kubernetes version that takes no automatic updates; nothing where it stays.
+/// The effect of maintenance at a moment on a Kubernetes version without automatic updates; `None` if it stays.
 ///
 /// # Errors
 /// When a version can't be read.

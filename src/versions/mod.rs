@@ -9,14 +9,15 @@
 //!         window ─► time    kubernetes_settings, garden, update_rules: other changes
 //! ```
 //!
-//! * [`catalog`]: the versions of a profile with their lives; [`candidates`]: those that fit a pool;
-//! * [`target`]: where an update goes, automatic or forced;
-//! * [`window`]: when; [`maintenance`]: one run; [`run`]: what it did; [`texts`]: what Gardener writes about it; [`history`]: many runs;
-//!   [`forecast`]: what comes of them;
-//! * [`notices`]: what of it people should know in advance; [`expirations`]: what is new of it when a profile changes;
-//! * [`kubernetes_settings`], [`garden`]: what an update takes out of a Shoot; [`update_rules`]: what is refused of it,
-//!   [`write_rules`]: what is refused of a Shoot that a person writes;
-//! * [`selectable`]: which versions new pools can select; [`shoot_defaults`]: what a Shoot gets that leaves versions open.
+//! * [`catalog`]: the versions of a profile with their lifetimes; [`candidates`]: those that fit a pool;
+//! * [`target`]: the target version of an update, automatic or forced;
+//! * [`window`]: the time of maintenance; [`maintenance`]: one run; [`run`]: its result; [`texts`]: Gardener's messages
+//!   about it; [`history`]: many runs; [`forecast`]: their result;
+//! * [`notices`]: advance notices for users; [`expirations`]: new notices when a profile changes;
+//! * [`kubernetes_settings`], [`garden`]: settings that an update removes from a Shoot; [`update_rules`]: updates that
+//!   the API server rejects; [`write_rules`]: Shoots of users that it rejects;
+//! * [`selectable`]: the versions that new pools can select; [`shoot_defaults`]: the defaults for versions that a Shoot
+//!   omits.
 //!
 //! Pure: the time is an argument.
 

@@ -39,7 +39,8 @@ pub(super) fn rejection(
     (!with_profile.is_empty()).then(|| texts::forbidden(name, &with_profile))
 }
 
-/// What is wrong with the versions of a changed shoot by itself, as the API server lists it. The texts are Gardener's.
+/// The API server's errors for the versions of a changed shoot, without those that depend on the CloudProfile. The
+/// texts are Gardener's.
 pub(super) fn refused(before: &VersionedShoot, after: &VersionedShoot) -> Vec<String> {
     let spec = &after.spec;
     let Some(control_plane) = parsed(spec.kubernetes.version.as_deref()) else { return Vec::new() };

@@ -1,4 +1,4 @@
-//! What the API server refuses when a person writes a Shoot, as far as versions decide (docs/preview.md#refusals). The texts are
+//! The API server's errors for the versions of a Shoot that a user writes (docs/preview.md#refusals). The texts are
 //! close to Gardener's.
 
 use jiff::Timestamp;
@@ -9,7 +9,7 @@ use crate::api::gardener::{VersionedPool, VersionedShoot, VersionedShootSpec};
 use crate::api::gotext::version::Version;
 use crate::capabilities::Classification;
 
-/// What is refused of a Shoot that is created, or that replaces the one of `before`.
+/// Errors for a Shoot that is created, or that replaces `before`.
 #[must_use]
 pub fn refusals(
     before: Option<&VersionedShoot>,
@@ -28,7 +28,8 @@ pub fn refusals(
     refused
 }
 
-/// The Shoot before with the pools of the other one in their order; a new pool is as it is.
+/// The old Shoot with its pools in the order of the new one. A new pool is copied from the new Shoot, so that it has no
+/// change.
 fn with_pools_of(before: Option<&VersionedShoot>, after: &VersionedShoot) -> VersionedShoot {
     let mut aligned = before.unwrap_or(after).clone();
     let pools = after.spec.provider.workers.iter();
@@ -41,7 +42,7 @@ fn pool_named<'a>(spec: Option<&'a VersionedShootSpec>, name: &str) -> Option<&'
     spec?.provider.workers.iter().find(|pool| pool.name == name)
 }
 
-/// Both Shoots, and what decides over the new one.
+/// Both Shoots, and the inputs of the rules for the new one.
 struct WriteRules<'a> {
     before: Option<&'a VersionedShootSpec>,
     after: &'a VersionedShootSpec,
@@ -61,7 +62,7 @@ impl<'a> WriteRules<'a> {
         refused
     }
 
-    /// A version that a Shoot or pool gets has to be listed; a new Shoot or pool gets none that has expired.
+    /// A new version of a Shoot or pool must be listed. A new Shoot or pool can't have an expired one.
     fn kubernetes(&self, wanted: &str, old: Option<&str>, path: &str) -> Option<String> {
         if old == Some(wanted) || self.catalog.kubernetes.is_empty() {
             return None;
@@ -82,7 +83,7 @@ impl<'a> WriteRules<'a> {
         let path = format!("{path}.kubernetes.version");
         let mut refused = Vec::new();
         if let Some(wanted) = own {
-            // The version of the control plane is checked there.
+            // `control_plane` checks the version of the control plane.
             if self.after.kubernetes.version.as_deref() != Some(wanted) {
                 let of_control_plane = self.before.and_then(|before| before.kubernetes.version.as_deref());
                 let effective = |old: &'a VersionedPool| old.kubernetes.version.as_deref().or(of_control_plane);
@@ -127,7 +128,8 @@ impl<'a> WriteRules<'a> {
         misfit(pool, kubelet(self.after, pool), entry, self.catalog).map(|text| format!("{path}{text}"))
     }
 
-    /// Why a pool can't get a version of an image. One that has expired may be set where it is not lower than the version before.
+    /// Why a pool can't have a version of an image. An expired version is allowed if it is not lower than the previous
+    /// one.
     fn unusable(&self, listed: Option<&ListedVersion<'_>>, may_have_expired: bool) -> Option<&'static str> {
         match listed.map(|listed| listed.at(self.now)) {
             None => Some("the CloudProfile does not list it"),
@@ -142,7 +144,7 @@ fn is_lower(wanted: &str, old: &str) -> Option<bool> {
     Some(Version::parse(wanted).ok()? < Version::parse(old).ok()?)
 }
 
-/// What is wrong with a change of a Kubernetes version.
+/// The error for a change of a Kubernetes version.
 fn changed_version(wanted: &Version, old: &Version, may_skip_minors: bool) -> Option<&'static str> {
     if wanted < old {
         return Some("Forbidden: kubernetes version downgrade is not supported");

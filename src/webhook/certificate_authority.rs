@@ -29,9 +29,9 @@ const TIMES: &str = "times.json";
 
 /// Number of attempts after write conflicts with another replica.
 const ATTEMPTS: u32 = 5;
-/// Former authorities that are trusted at most; the newest stay.
+/// Maximum number of former authorities to trust; the newest are kept.
 const MAX_FORMER: usize = 4;
-/// How a certificate ends in PEM.
+/// Last line of a PEM certificate.
 const PEM_END: &str = "-----END CERTIFICATE-----\n";
 
 /// PEM certificates of all trusted authorities.
@@ -45,40 +45,40 @@ pub(crate) struct CertificateAuthority {
     published: Option<(CaBundle, Instant)>,
 }
 
-/// What a rotation depends on beside the Secret and the clocks.
+/// Settings of the rotation.
 pub(super) struct Rotation {
     /// Name of the Secret, and of the authorities.
     pub(super) secret: String,
-    /// Names or addresses that certificates are for.
+    /// DNS names or IP addresses in the certificates.
     pub(super) names: Vec<String>,
     pub(super) lifetimes: Lifetimes,
 }
 
-/// What the Secret holds.
+/// The content of the Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CaSecret {
     authority: Issued,
     next: Option<Issued>,
-    /// Former authorities, one after the other.
+    /// Former authorities as concatenated PEM.
     former: Option<String>,
     server: Issued,
     times: Times,
 }
 
-/// What a process does with the Secret.
+/// The action of a process on the Secret.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It stays as it is.
+    /// Leave it unchanged.
     Keep(CaSecret),
     Write(Due, CaSecret),
 }
 
-/// What has come of a rotation.
+/// The result of a rotation.
 #[derive(Clone, Debug)]
 pub(crate) struct Rotated {
-    /// Whom to trust.
+    /// The trusted authorities.
     pub(crate) bundle: CaBundle,
-    /// When the authority that signs expires, in seconds since 1970.
+    /// When the signing authority expires, in seconds since 1970.
     pub(crate) expires: i64,
 }
 
@@ -100,10 +100,10 @@ impl CertificateAuthority {
         }
     }
 
-    /// Does what is due and presents the certificate.
+    /// Performs the due step and serves the certificate.
     ///
     /// # Errors
-    /// When the Secret can't be read or written; what is presented stays.
+    /// If the Secret can't be read or written. The served certificate is kept.
     pub(crate) async fn rotate(&self, live: &LiveCertificate, clocks: Clocks) -> anyhow::Result<Rotated> {
         let secret_name = &self.rotation.secret;
         for _ in 0..ATTEMPTS {
@@ -160,10 +160,11 @@ impl CertificateAuthority {
 }
 
 impl Rotation {
-    /// What a process does that finds this in the Secret. `published` is how long everybody has been told to trust its bundle.
+    /// The next step for this content of the Secret. `published` is how long the webhook configurations have contained
+    /// its bundle.
     ///
     /// # Errors
-    /// When there is nothing to present, and nothing may be written.
+    /// If there is no certificate to serve, and none may be written.
     pub(super) fn step(&self, kept: Option<CaSecret>, published: Duration, clocks: Clocks) -> anyhow::Result<Step> {
         let due = due(kept.as_ref().map(|kept| &kept.times), &self.names, self.lifetimes, published, clocks);
         match (due, kept) {
@@ -176,7 +177,7 @@ impl Rotation {
         }
     }
 
-    /// What stands in the Secret after what is due was done.
+    /// The content of the Secret after the due step.
     fn done(&self, due: Due, kept: Option<CaSecret>, clocks: Clocks) -> anyhow::Result<CaSecret> {
         let validity = SignedDuration::try_from(self.lifetimes.validity)?;
         let expires = clocks.own.checked_add(validity).context("--certificate-validity is too long")?;
@@ -209,7 +210,7 @@ impl Rotation {
         Ok(kept)
     }
 
-    /// A new authority with a certificate, beside former ones that stay trusted.
+    /// A new authority with a server certificate. The former authorities stay trusted.
     fn everything(&self, span: Span, former: Option<(String, Span)>) -> anyhow::Result<CaSecret> {
         let authority = issue::authority(&self.secret, span)?;
         let server = issue::server(&self.names, &authority, span)?;
@@ -226,7 +227,7 @@ impl Rotation {
     }
 }
 
-/// What stays trusted of authorities, the newest first, that sign no longer.
+/// The former authorities that are still trusted, from authorities in order, newest first.
 fn former_of<const N: usize>(authorities: [Option<(String, Span)>; N], clocks: Clocks) -> Option<(String, Span)> {
     let trusted = authorities.into_iter().flatten().filter(|(_, span)| !span.is_over(clocks));
     let (certificates, span) =
@@ -239,7 +240,7 @@ impl CaSecret {
         (self.former, self.times.former) = former.unzip();
     }
 
-    /// `None` when something is missing.
+    /// `None` if a key is missing.
     pub(super) fn read(secret: &Secret) -> Option<Self> {
         let data = secret.data.as_ref()?;
         let text = |member: &str| String::from_utf8(data.get(member)?.0.clone()).ok();
@@ -281,7 +282,7 @@ impl CaSecret {
         CaBundle(trusted.into_iter().flatten().collect())
     }
 
-    /// Presents its certificate.
+    /// Serves its certificate.
     pub(super) fn used(&self, live: &LiveCertificate) -> anyhow::Result<Rotated> {
         live.replace(self.server.certificate.as_bytes(), self.server.key.as_bytes())?;
         Ok(Rotated { bundle: self.bundle(), expires: self.times.authority.expires.as_second() })

@@ -1,4 +1,4 @@
-//! Replicas that share a Secret, while clocks jump: at each moment the API server accepts what each replica presents.
+//! Tests with replicas that share a Secret while clocks jump: the API server always accepts each replica's certificate.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ impl World {
         Clocks { own: self.now + self.replicas[replica].ahead, server }
     }
 
-    /// One replica acts with these clocks, which may be what it believes.
+    /// One replica performs a step with these clocks, which may be wrong.
     fn act(&mut self, replica: usize, clocks: Clocks) {
         let kept = self.secret.as_ref().and_then(CaSecret::read);
         let bundle = kept.as_ref().map(CaSecret::bundle);

@@ -1,4 +1,4 @@
-//! The clock of this process beside that of the API server, which decides whether a certificate is valid.
+//! Compares the clock of this process with that of the API server, which decides whether a certificate is valid.
 
 use std::time::Duration;
 
@@ -10,34 +10,35 @@ use kube::Client;
 use kube::client::Body;
 use tokio::time::timeout;
 
-/// A process whose clock differs by more from that of the API server writes no certificate. Two processes that differ by as
-/// much in opposite directions accept each other's certificates, because those are valid from `rotation::SKEW` before they are issued.
+/// A process whose clock differs by more than this from the API server's writes no certificate. Two processes with this
+/// difference in opposite directions accept each other's certificates, which are valid from `rotation::SKEW` before
+/// issue.
 pub(super) const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(120);
-/// A later answer says too little of the time at which it was made.
+/// A response that takes longer does not show the current time accurately enough.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// Every API server answers it, and every answer has a `Date`, also a refusal.
+/// Every API server serves this path. Even a denial has the header `Date`.
 const ANSWERED_PATH: &str = "/version";
 
-/// What is known of the clock of the API server.
+/// The clock of the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerClock {
     Shows(Timestamp),
-    /// Its answer has no `Date`, for example because a proxy removed it.
+    /// Its response has no `Date`, for example because a proxy removed it.
     Unknown,
-    /// It does not answer.
+    /// It does not respond.
     Unreachable,
 }
 
 /// Two clocks at the same moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clocks {
-    /// That of this process.
+    /// The clock of this process.
     pub(crate) own: Timestamp,
     pub(crate) server: ServerClock,
 }
 
 impl Clocks {
-    /// Reads both.
+    /// Reads both clocks.
     pub(crate) async fn read(asking: &Client) -> Self {
         let answer = match timeout(ANSWER_TIMEOUT, date(asking)).await {
             Ok(Ok(date)) => date,
@@ -54,7 +55,7 @@ impl Clocks {
         }
     }
 
-    /// Why this process must not write a certificate in the place of another one.
+    /// Why this process must not replace a certificate.
     pub(super) fn objection(self) -> Option<String> {
         if self.server == ServerClock::Unreachable {
             return Some("the API server does not answer, so its clock can't be compared".to_owned());
@@ -62,7 +63,7 @@ impl Clocks {
         self.far_apart()
     }
 
-    /// How the clocks differ, where they differ by much.
+    /// Describes the difference if it exceeds [`MAX_CLOCK_DIFFERENCE`].
     pub(super) fn far_apart(self) -> Option<String> {
         let difference = self.difference().filter(|difference| difference.abs() > MAX_CLOCK_DIFFERENCE)?;
         let direction = if difference.is_negative() { "behind" } else { "ahead of" };
@@ -70,7 +71,7 @@ impl Clocks {
         Some(format!("the clock of this process is {seconds} s {direction} that of the API server"))
     }
 
-    /// Whether both clocks say so. One clock alone may be wrong.
+    /// Whether the condition holds for both clocks. A single one may be wrong.
     pub(super) fn agree(self, says: impl Fn(Timestamp) -> bool) -> bool {
         match self.server {
             ServerClock::Shows(server) => says(self.own) && says(server),
@@ -78,7 +79,7 @@ impl Clocks {
         }
     }
 
-    /// The time by which the API server verifies certificates, as far as it is known.
+    /// The time at which the API server verifies certificates, or our own if unknown.
     pub(super) fn verifying(self) -> Timestamp {
         match self.server {
             ServerClock::Shows(server) => server,

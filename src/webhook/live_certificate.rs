@@ -45,7 +45,7 @@ impl LiveCertificate {
         Ok(())
     }
 
-    /// What is presented: the certificate and those that lead to its authority.
+    /// The served chain: the certificate and its intermediates.
     pub(super) fn chain(&self) -> Vec<CertificateDer<'static>> {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         current.as_ref().map(|certified| certified.cert.clone()).unwrap_or_default()

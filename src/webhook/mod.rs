@@ -5,8 +5,9 @@
 //!                          │ serves
 //!                          ▼
 //!  LiveCertificate ◄── files       given certificates, read again when they change
-//!                  ◄── certificate_authority   a CA of our own in a Secret: rotation says what is due, issue makes it
-//!                          │ bundle       clocks: ours beside the API server's; trust: whether it accepts what is presented
+//!                  ◄── certificate_authority   self-managed CA in a Secret: rotation determines the due step, issue signs
+//!                          │ bundle       clocks: ours and the API server's; trust: whether it accepts the served
+//!   chain
 //!                          ▼
 //!  registration: ValidatingWebhookConfiguration, MutatingWebhookConfiguration
 //! ```

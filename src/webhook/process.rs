@@ -235,7 +235,7 @@ impl Upkeep {
         }
     }
 
-    /// Reads the clocks, which are shown and logged where they differ.
+    /// Reads the clocks. Records their difference in a metric, and logs why no certificate is written.
     async fn clocks(&self) -> Clocks {
         let clocks = Clocks::read(&self.asking).await;
         if let Some(difference) = clocks.difference() {
@@ -247,8 +247,8 @@ impl Upkeep {
         clocks
     }
 
-    /// Compares what is presented with the bundle that is registered, or with none before the first registration. A failure to keep
-    /// the certificate up counts only when the API server refuses the one that is presented.
+    /// Verifies the served chain against the registered bundle, if any. A failed rotation makes the process unready
+    /// only if there is no certificate or the API server rejects the served one.
     fn verify(&self, registered: Option<&CaBundle>, clocks: Clocks, failure: Option<String>) {
         let chain = self.live.chain();
         let refused = registered.and_then(|bundle| refusal(&chain, bundle, &self.server_name, clocks.verifying()));
@@ -264,7 +264,7 @@ impl Upkeep {
         }
     }
 
-    /// Whether the API server knows whom to trust.
+    /// Registers the bundle; whether that succeeded.
     async fn publish(&self, bundle: &CaBundle) -> bool {
         let Some(registration) = &self.registration else { return true };
         match publish(&self.asking, registration, bundle).await {

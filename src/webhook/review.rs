@@ -61,11 +61,11 @@ pub(crate) struct ReviewRequest {
     /// The new object.
     pub(crate) object: Option<Bytes>,
     pub(crate) old_object: Option<Bytes>,
-    /// What is reserved for the review until nothing works for it any more.
+    /// Memory reserved for the review. It is released when the last clone of the request is dropped.
     held: Held,
 }
 
-/// What is given back when the last clone is dropped.
+/// A reservation that ends when the last clone is dropped.
 #[derive(Clone, Default)]
 struct Held(Option<Arc<dyn Send + Sync>>);
 

@@ -7,8 +7,8 @@
 //!                                    └─ announcement ──┘
 //! ```
 //!
-//! A process whose clock is far from the API server's changes nothing. An authority that is not valid yet is as unusable as one
-//! that has expired: a process with a wrong clock has written it.
+//! A process whose clock differs too much from the API server's changes nothing. An authority that is not valid yet was
+//! written by a process with a wrong clock; it is replaced like an expired one.
 
 use std::time::Duration;
 
@@ -51,18 +51,19 @@ impl Span {
         since >= -begins && now < self.expires
     }
 
-    /// Whether nobody needs to trust it: both clocks must say so, because a wrong one would drop what the API server still meets.
+    /// Whether it can be removed from the trusted authorities. Both clocks must agree, because one wrong clock would
+    /// remove an authority that the API server still needs.
     pub(super) fn is_over(self, clocks: Clocks) -> bool {
         clocks.agree(|now| !self.is_usable(now))
     }
 
-    /// From the beginning of the first to the end of the last.
+    /// The span from the earlier beginning to the later end.
     pub(super) fn joined(self, other: Self) -> Self {
         Self { issued: self.issued.min(other.issued), expires: self.expires.max(other.expires) }
     }
 }
 
-/// What there is, as far as time matters.
+/// The state of the CA that determines the due step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Times {
     /// The signing authority.
@@ -70,7 +71,7 @@ pub(crate) struct Times {
     /// The next authority, already trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<Span>,
-    /// Those that have signed.
+    /// Former authorities that are still trusted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) former: Option<Span>,
     /// The names in the server's certificate.
@@ -80,7 +81,7 @@ pub(crate) struct Times {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Nothing,
-    /// Everything: there is nothing, or nothing of use.
+    /// Create a new authority and certificate: there are none, or the authority is unusable.
     Everything,
     /// Create the next authority and publish it as trusted.
     Announce,
@@ -101,7 +102,7 @@ pub(crate) fn due(
     clocks: Clocks,
 ) -> Due {
     let Some(times) = times else {
-        // Where the API server does not answer, nobody trusts another certificate yet.
+        // An unreachable API server is no obstacle: there is no certificate yet that it could trust instead.
         return if clocks.far_apart().is_some() { Due::Nothing } else { Due::Everything };
     };
     if clocks.objection().is_some() {

@@ -22,7 +22,8 @@ use crate::process::http_server::{BodyMemory, Server, UsedMemory};
 const LARGEST_BODY: usize = 7 << 20;
 /// Maximum memory for all bodies being received or reviewed.
 const BODY_MEMORY: usize = 64 << 20;
-/// Bytes of bodies that are reviewed at a time. What a review holds grows with its body (docs/reliability.md), so this bounds all of them.
+/// Maximum bytes of bodies reviewed at a time. The memory of a review grows with its body (docs/reliability.md), so
+/// this limits the memory of all reviews.
 const REVIEWED_BYTES: usize = 8 << 20;
 /// Connections at a time. An API server needs one or two.
 const CONNECTIONS: usize = 256;
@@ -90,13 +91,13 @@ async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response 
         }
     };
     let mut left = limit.saturating_sub(began.elapsed());
-    // What a review needs stays reserved until the thread has ended that works for it, also when nobody waits for its verdict any more.
+    // The reservation is held until the thread of the review has ended, even if the review is given up at its deadline.
     let bytes = u32::try_from(review.bytes().min(REVIEWED_BYTES)).unwrap_or(u32::MAX);
     let turn = timeout(left, Arc::clone(&endpoint.reviewed).acquire_many_owned(bytes)).await;
     review.hold((memory, turn.ok().and_then(Result::ok)));
     let review = Arc::new(review);
     left = limit.saturating_sub(began.elapsed());
-    // A task of its own: a panic in it is an answer, not a broken connection.
+    // A separate task, so that a panic results in a response instead of a broken connection.
     let reviewed = tokio::spawn({
         let (reviewer, review) = (Arc::clone(&endpoint.reviewer), Arc::clone(&review));
         async move { reviewer.review(review).await }

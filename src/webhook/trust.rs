@@ -1,5 +1,5 @@
-//! Whether an API server accepts the chain that a server presents, by the CA bundle that is registered and the time that the API
-//! server's own clock shows.
+//! Determines whether an API server accepts the served certificate chain, from the registered CA bundle and the API
+//! server's clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use x509_parser::parse_x509_certificate;
 
 use super::certificate_authority::CaBundle;
 
-/// Why the API server refuses the chain, if it does. An empty bundle is not compared: the API server then trusts the authorities of its
-/// own machine. Neither is what this library can't read although others may.
+/// Why the API server rejects the chain, if it does. Returns `None` for an empty bundle, with which the API server trusts
+/// the CAs of its own machine, and if this library can't verify a certificate that others may accept.
 pub(super) fn refusal(chain: &[CertificateDer<'_>], bundle: &CaBundle, name: &str, at: Timestamp) -> Option<String> {
     let (leaf, intermediates) = chain.split_first()?;
     if bundle.0.trim().is_empty() {
@@ -63,12 +63,12 @@ fn reason(error: &CertificateError) -> Option<String> {
     Some(why.to_owned())
 }
 
-/// The certificates of a bundle. Go skips those that it can't read as well.
+/// The certificates of a bundle, without unreadable ones, which Go skips as well.
 fn authorities(bundle: &CaBundle) -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_slice_iter(bundle.0.as_bytes()).filter_map(Result::ok).collect()
 }
 
-/// Libraries check the times of a chain, but not those of the CA that is trusted; Go checks both.
+/// Why the certificate is not valid at this time. rustls does not check the validity period of a trusted CA, but Go does.
 fn invalid_at(certificate: &CertificateDer<'_>, at: Timestamp) -> Option<String> {
     let (_, parsed) = parse_x509_certificate(certificate).ok()?;
     let time = |seconds: i64| Timestamp::from_second(seconds).ok();

@@ -1,8 +1,8 @@
-//! Other Workers of the same shoot namespace. Gardener makes one for each shoot; with a second one, each would take the machine objects of
-//! the other for orphans, and a deletion of one would delete the machines of both.
+//! Other Workers of the same shoot namespace. Gardener creates one per shoot. With a second one, each would delete the
+//! machine objects of the other as orphans, and deleting one Worker would delete the machines of both.
 //!
-//! Objects are told apart by pool: machine deployments by their label, the others by the deployment or class that they name, or by the
-//! prefix of their own name.
+//! Objects are assigned to a Worker by pool: machine deployments by their label, other objects by the deployment or
+//! class that they refer to, or by the prefix of their name.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::worker::live_machine::PoolMember;
 use crate::worker::machine_objects::{LiveDeployment, MachineObjects};
 use crate::worker::plan::Plan;
 
-/// What the other Workers of a namespace have there, as far as they are not being deleted themselves.
+/// Pools and machine deployments of the other Workers of a namespace, except those being deleted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OtherWorkers {
     /// Pools of this Worker.
@@ -58,7 +58,8 @@ impl OtherWorkers {
         }
     }
 
-    /// The objects without those of the other Workers. A pool that both have counts as the other's, so that a deletion keeps its machines.
+    /// The objects without those of the other Workers. Pools of both are left out too, so that a deletion keeps their
+    /// machines.
     #[must_use]
     pub fn without_theirs(&self, namespace: &str, mut live: MachineObjects) -> MachineObjects {
         if self.is_empty() {

@@ -34,7 +34,7 @@ impl Roll {
     }
 }
 
-/// Source of the change: a fixed set, for metrics. A roll with several causes counts as the first of them.
+/// Source of the change: a fixed set, for metrics. Among several causes, the first in this order is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RollCause {
     /// The pool in the Worker: machine type, image, volumes, Kubernetes version, node agent.
@@ -62,8 +62,8 @@ impl RollCause {
         }
     }
 
-    /// Where an input of a class name comes from, as hash items and records of any detail name it. `infrastructure_inputs` are
-    /// those of its provider.
+    /// The source of an input of a class name. `input` is named as in hash items or in records of any detail;
+    /// `infrastructure_inputs` are those of its provider.
     #[must_use]
     pub fn of_input(input: &str, infrastructure_inputs: &[&str]) -> Self {
         let is_infrastructure = |detail: Detail| infrastructure_inputs.iter().any(|name| detail.name_of(name) == input);
@@ -205,7 +205,7 @@ mod tests {
         assert!(!is_written("b-z1", "new"));
     }
 
-    /// What a deployment records that had a class of other values of these inputs, with the cause of its roll.
+    /// The cause that a record of this detail yields for a roll with these changed inputs.
     fn cause_at(detail: Detail, changed: &[&str], provider: &dyn Provider) -> RollCause {
         let inputs = |value: &str| {
             let inputs = changed.iter().map(|input| ((*input).to_owned(), value.to_owned()));

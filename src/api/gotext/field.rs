@@ -137,25 +137,26 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// The wrong fields of an object, in the order in which they were found. All of them, or the first: then the others are counted.
+/// The field errors of an object, in the order in which they were found: all of them, or the first ones and the number
+/// of the others.
 #[derive(Clone, Debug, Default)]
 pub struct FieldErrors(pub Vec<FieldError>, Bounds);
 
-/// What is kept of errors.
+/// Limits on the errors that are kept.
 #[derive(Clone, Debug, Default)]
 struct Bounds {
-    /// How many are kept; all of them without it.
+    /// Maximum number of errors to keep; `None` keeps all.
     most: Option<usize>,
-    /// How many were not kept.
+    /// Number of errors that were not kept.
     further: usize,
-    /// Says when nobody waits for them any more.
+    /// Set when the result is no longer needed.
     stop: Option<Arc<AtomicBool>>,
 }
 
-/// Most characters of a value or detail where not all errors are kept: more than is printed of one.
+/// Maximum characters of a value or detail if not all errors are kept. Longer than the printed part of an error.
 const MOST_OF_TEXT: usize = 4000;
 
-/// By what was found.
+/// Compares the errors, not the limits.
 impl PartialEq for FieldErrors {
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0 && self.1.further == other.1.further
@@ -183,7 +184,7 @@ impl FieldErrors {
 }
 
 impl FieldErrors {
-    /// Keeps the first `most` errors, as far as they are printed, and counts the others. Whoever looks for more ends when `stop` is set.
+    /// Keeps the first `most` errors, with long texts cut, and counts the others. Checks end early when `stop` is set.
     #[must_use]
     pub fn at_most(most: usize, stop: Option<Arc<AtomicBool>>) -> Self {
         Self(Vec::new(), Bounds { most: Some(most), further: 0, stop })
@@ -195,13 +196,13 @@ impl FieldErrors {
         self.0.is_empty()
     }
 
-    /// How many fields are wrong.
+    /// Number of errors, including those that were not kept.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.len() + self.1.further
     }
 
-    /// Whether nobody waits for more errors.
+    /// Whether the result is no longer needed, so that the check can end.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.1.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed))
@@ -212,7 +213,7 @@ impl FieldErrors {
         self.push(path, FieldErrorType::Required, None, detail.into());
     }
 
-    /// The field must be set. The detail is made only if it is kept.
+    /// Same as `required`, but computes the detail only if the error is kept.
     pub fn required_with(&mut self, path: FieldPath<'_>, detail: impl FnOnce() -> String) {
         if self.is_full() {
             self.1.further += 1;
@@ -290,7 +291,7 @@ impl FieldErrors {
     }
 }
 
-/// Frees what is not printed of a text.
+/// Cuts the part of a text that is never printed.
 fn shorten(text: &mut String) {
     if let Some((end, _)) = text.char_indices().nth(MOST_OF_TEXT) {
         text.truncate(end);

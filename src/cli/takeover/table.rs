@@ -153,7 +153,8 @@ fn what_to_do(survey: &Survey, width: usize) -> String {
     heading("What prevents a yes, and what to do") + &table.render(INDENT, width)
 }
 
-/// Who keeps the answer from being a yes although no node of theirs is known to roll, each with what helps.
+/// Obstacles to a takeover apart from rolling nodes, each with its remedy: permissions, a second writer, unreadable
+/// inputs and invalid Workers.
 fn obstacles(survey: &Survey) -> Vec<(String, String)> {
     let mut obstacles = Vec::new();
     if survey.permissions.as_ref().is_some_and(|permissions| !permissions.missing.is_empty()) {

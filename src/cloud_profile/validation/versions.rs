@@ -66,7 +66,7 @@ fn validate_latest(versions: &[ExpirableVersion], path: FieldPath<'_>, errors: &
     if latest.lifecycle.last().is_some_and(|stage| stage.classification == "expired") {
         let detail =
             format!("classification expired of latest kubernetes version ('{}') must not be set", latest.version);
-        // Gardener prints the expiration date, also where there is none.
+        // Gardener prints the expiration date even if there is none.
         errors.invalid(latest_path.child("lifecycle"), &latest.expiration_date, detail);
     }
 }
@@ -144,7 +144,7 @@ fn validate_start_times(stages: &[LifecycleStage], path: FieldPath<'_>, errors: 
     let mut began = None;
     for (index, stage) in stages.iter().enumerate() {
         let path = path.index(index);
-        // Kubernetes refuses what is no time before.
+        // Kubernetes has rejected invalid times when decoding.
         let start = stage.start_time.as_deref().and_then(|start| start.parse::<Timestamp>().ok());
         if stage.start_time.is_none() && index > 0 {
             errors.required(path, "only the leading lifecycle elements can have the start time optional");

@@ -105,16 +105,16 @@ fn first_has(list: &Value, member: &str) -> bool {
     list.get(0).is_some_and(|first| first.get(member).is_some())
 }
 
-/// What the entries of a list turned into.
+/// The images of a list, and the errors of its malformed entries.
 struct Entries<Made> {
     made: Vec<Made>,
     refused: Vec<SourceError>,
 }
 
-/// Decodes every entry of a list, and makes images of it. `path` is that of the list. A malformed entry is left out.
+/// Converts every entry of a list to images. `path` is that of the list. Malformed entries are left out.
 ///
 /// # Errors
-/// When it is no list, or all of its entries are malformed.
+/// If it is not a list, or all of its entries are malformed.
 fn each<T: DeserializeOwned, Made>(
     list: &Value,
     path: &str,

@@ -1,5 +1,5 @@
-//! Profiles with the names that drafts of GEP-33 had: a map `spec.capabilities`, `capabilitySets`, and `capabilities` beside the
-//! version itself or in its regions. The document is written with today's names; what it means does not change.
+//! Converts profiles with the names of GEP-33 drafts: a map `spec.capabilities`, `capabilitySets`, and `capabilities`
+//! in the version itself or in its regions. The result has today's names and the same meaning.
 
 use serde_json::{Map, Value, json};
 
@@ -92,18 +92,18 @@ fn renamed(document: &Value) -> Result<(Value, Origins), ConvertError> {
     Ok((document, origins))
 }
 
-/// Which half of a profile: the provider's flavors hold their capabilities in a member, beside the image.
+/// The part of a profile. Flavors in the provider config have a member `capabilities` next to the image.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Half {
     Core,
     Provider,
 }
 
-/// A flavor with today's names, and the path of what it was made of.
+/// A flavor with today's names, and the path of its source.
 struct Flavor {
     today: Value,
     origin: String,
-    /// The regions that it has got, by their paths.
+    /// Paths of the regions that were merged into it.
     regions: Vec<String>,
 }
 
@@ -149,7 +149,7 @@ fn add_flavors(known: Option<&mut Vec<Value>>, flavors: Vec<Flavor>, path: &str,
     }
 }
 
-/// The flavors of a version, whose members they are taken out of; nothing where it has today's names.
+/// Moves the flavors out of a version's members; `None` if it has today's names.
 fn flavors(version: &mut Value, half: Half, path: &str) -> Result<Option<Vec<Flavor>>, ConvertError> {
     let Some(members) = version.as_object_mut() else { return Ok(None) };
     let has_regions = members
@@ -178,7 +178,7 @@ fn flavors(version: &mut Value, half: Half, path: &str) -> Result<Option<Vec<Fla
     Ok(Some(flavors))
 }
 
-/// What names the image stood beside the capabilities.
+/// The flavor of a version whose members name both the capabilities and the image.
 fn flavor_of_version(
     members: &mut Map<String, Value>,
     mut capabilities: Value,
@@ -223,7 +223,7 @@ fn flavors_of_regions(regions: Value, of_version: Value, path: &str) -> Result<V
     Ok(found)
 }
 
-/// Takes an `architecture` beside capabilities into them, where it is a value of one of them today.
+/// Moves an `architecture` next to the capabilities into them, as in today's format.
 fn add_architecture(
     members: &mut Map<String, Value>,
     capabilities: &mut Value,

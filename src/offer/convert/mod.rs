@@ -108,7 +108,8 @@ fn texts(findings: &[Finding]) -> String {
 /// Converts the document of a CloudProfile.
 ///
 /// # Errors
-/// When it can't be read or has the names of a draft, or when machine types would lose an image that nobody said they can't run.
+/// If the document can't be read or has the names of a draft, or if machine types would lose an image and `knowledge`
+/// does not state that they can't run it.
 pub fn convert(
     document: &Value,
     format: Format,

@@ -1,4 +1,4 @@
-//! Where the members of a renamed profile stand in the file that a person wrote, so that errors name that place.
+//! Maps the members of a renamed profile to their paths in the user's file, for errors.
 
 use super::ConvertError;
 use crate::api::gotext::json::DecodeError;
@@ -10,12 +10,12 @@ use crate::provider::document::DocumentError;
 pub(super) struct Origins(Vec<(String, String)>);
 
 impl Origins {
-    /// Records a path and its place in the file. Members below it keep their names.
+    /// Records a path and its path in the file. Members below it keep their names.
     pub(super) fn add(&mut self, path: impl Into<String>, origin: impl Into<String>) {
         self.0.push((path.into(), origin.into()));
     }
 
-    /// The place of a path in the file, by the longest known path above it.
+    /// The path in the file, by the longest recorded prefix.
     fn of(&self, path: &str) -> String {
         let rest =
             |known: &str| path.strip_prefix(known).filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
@@ -24,7 +24,7 @@ impl Origins {
         nearest.map_or_else(|| path.to_owned(), |(_, origin, rest)| format!("{origin}{rest}"))
     }
 
-    /// An error that names places of the file.
+    /// The error with paths in the file.
     pub(super) fn in_error(&self, error: ConvertError) -> ConvertError {
         match error {
             ConvertError::Profile(ProfileError::Spec(error)) => {

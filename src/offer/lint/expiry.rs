@@ -222,7 +222,7 @@ impl<'a> Lint<'a> {
         left >= SignedDuration::ZERO && left <= self.settings.soon
     }
 
-    /// `It expires on 2027-03-31. Then`, for a sentence that goes on.
+    /// Begins a sentence that the caller completes: `It expires on 2027-03-31. Then`.
     fn end(&self, expires: Option<Timestamp>) -> String {
         match expires {
             Some(expires) if expires >= self.settings.now => format!("It expires on {}. Then", day(expires)),
@@ -238,7 +238,7 @@ impl<'a> Lint<'a> {
             .unwrap_or_default()
     }
 
-    /// The first moment at which a version counts as expired, or the present.
+    /// The first moment at which a version is expired, or the present if that is later.
     pub(super) fn moment_of(&self, expires: Option<Timestamp>) -> Timestamp {
         expires.map_or(self.settings.now, |expires| after(expires).max(self.settings.now))
     }
@@ -268,7 +268,7 @@ fn is_at_most(version: &ListedVersion<'_>, other: &ListedVersion<'_>) -> bool {
     matches!((&version.version, &other.version), (Ok(version), Ok(other)) if version <= other)
 }
 
-/// The first moment at which a version counts as expired.
+/// The first moment at which a version is expired.
 pub(super) fn after(expires: Timestamp) -> Timestamp {
     expires.checked_add(SignedDuration::from_nanos(1)).unwrap_or(expires)
 }

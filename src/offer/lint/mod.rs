@@ -1,13 +1,14 @@
 //! Finds problems of a CloudProfile: errors for which Gardener and the provider reject it, and problems that they do
 //! not detect.
 //!
-//! * `reading`: what can't be decoded; `refusals`: what is refused; `mapping`: the two halves against each other;
+//! * `reading`: values that can't be decoded; `refusals`: values that are rejected; `mapping`: the generic part
+//!   compared with the provider config;
 //! * `namespaced`: the same for a NamespacedCloudProfile and the CloudProfile that it extends;
-//! * `capabilities`: definitions that don't do what they look like;
-//! * `flavors`, `machine_types`, `order`, `regions`: who gets which image;
-//! * `same_image`, `suffixes`: versions that point to the image of another one, or carry a variant in their name;
-//! * `lifetime`, `expiry`, `ways`, `size`: what will stop to work, and where pools go then;
-//! * `finding`: how all of them say it.
+//! * `capabilities`: definitions that have no effect, or another one than they seem to have;
+//! * `flavors`, `machine_types`, `order`, `regions`: the image that each machine type gets;
+//! * `same_image`, `suffixes`: versions with the image of another version, or with a variant in their name;
+//! * `lifetime`, `expiry`, `ways`, `size`: problems to come, and the versions that pools are then moved to;
+//! * `finding`: the result type of all rules.
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::Value;

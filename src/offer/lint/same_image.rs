@@ -10,10 +10,10 @@ use crate::versions::candidates::numbers;
 
 /// Digits of a date, which images write with and without separators.
 const DATE_DIGITS: usize = 6;
-/// A number that alone stands for a version.
+/// Major versions from this one on are distinctive enough to identify a version with two numbers.
 const LARGE_MAJOR: u64 = 100;
 
-/// One reference of a flavor, where it counts.
+/// One reference of a flavor.
 #[derive(Clone, Copy)]
 struct Reference<'a> {
     version: &'a OfferedVersion,
@@ -181,8 +181,8 @@ struct Token {
 }
 
 impl Token {
-    /// The version that it is without doubt: three numbers with dots between them, or two or three of an image whose versions
-    /// begin with large numbers, and which are no date.
+    /// The version that the numbers clearly are: three numbers separated by dots, or two or three numbers that are not
+    /// a date, for an image whose major versions are large.
     fn as_version(&self, [own_major, ..]: [u64; 3]) -> Option<String> {
         let is_version = match self.numbers[..] {
             [_, _, _] if self.is_dotted => true,
@@ -197,7 +197,7 @@ impl Token {
     }
 }
 
-/// Ids made of random digits hold no version.
+/// The numbers of a reference that may be versions. Skips ids of random digits.
 fn tokens(value: &str) -> Vec<Token> {
     value.split(['/', ':']).filter(|segment| !is_uuid(segment)).flat_map(tokens_of_segment).collect()
 }

@@ -1,4 +1,5 @@
-//! Where maintenance takes pools from an image version that expires, by the rules that `forecast` follows (docs/versions.md).
+//! The image versions to which maintenance moves pools when theirs expires, by the rules of `forecast`
+//! (docs/versions.md).
 
 use std::collections::BTreeMap;
 
@@ -13,18 +14,18 @@ use crate::versions::candidates::FittingVersions;
 use crate::versions::catalog::{ListedImage, ListedImageVersion, VersionCatalog};
 use crate::versions::maintenance::{ForcedImage, forced_image};
 
-/// Where pools end whose version has expired.
+/// Result of a forced update of pools whose version has expired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Destination {
     /// The version at this position of the resolution.
     Version(usize),
     /// Maintenance chooses the version at this position, and the API server refuses it.
     Refused(usize),
-    /// Nowhere: they are stuck.
+    /// No version is available: they are stuck.
     Nowhere,
 }
 
-/// How the nodes of a pool get another image.
+/// How a pool updates its nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum NodeUpdate {
     /// They are replaced.
@@ -33,7 +34,7 @@ pub(super) enum NodeUpdate {
     InPlace,
 }
 
-/// Where some machine types are taken from a version that has expired.
+/// The destination of some machine types whose version has expired.
 pub(super) struct Way<'a> {
     pub(super) to: Destination,
     pub(super) nodes: NodeUpdate,
@@ -51,7 +52,7 @@ struct PoolKind<'a, 'c> {
 pub(super) struct PoolKinds<'a, 'c> {
     pub(super) catalog: &'c VersionCatalog<'c>,
     by_image: BTreeMap<&'c str, Vec<PoolKind<'a, 'c>>>,
-    /// Every kubelet that there can be.
+    /// All possible kubelet versions.
     kubelets: Vec<Version>,
 }
 
@@ -78,14 +79,14 @@ impl<'a, 'c> PoolKinds<'a, 'c> {
         self.catalog.images.iter().find(|image| image.image.name == version.offered.image)
     }
 
-    /// The kubelets that make a difference for an image: one where no version depends on it.
+    /// The kubelet versions to distinguish for an image: only one if no version depends on it.
     fn kubelets(&self, image: &ListedImage<'_>) -> Vec<Version> {
         let depends = image.versions.iter().any(|version| version.kubelet.is_some());
         if depends { self.kubelets.clone() } else { vec![Version::ZERO.clone()] }
     }
 }
 
-/// Adds machine types to those that can have the same versions, or as a kind of their own.
+/// Adds machine types to the kind with the same versions, or as a new kind.
 fn add<'a, 'c>(
     kinds: &mut Vec<PoolKind<'a, 'c>>,
     group: &'a TypeGroup<'a>,
@@ -114,7 +115,7 @@ fn add<'a, 'c>(
 }
 
 impl<'a> Lint<'a> {
-    /// Where the version goes by force at a moment, each way with the machine types that take it.
+    /// Destinations of forced updates from a version at a moment, each with its machine types.
     pub(super) fn ways(
         &self,
         kinds: &PoolKinds<'a, '_>,
@@ -138,7 +139,7 @@ impl<'a> Lint<'a> {
         ways
     }
 
-    /// Where a pool goes; nothing where no pool has the version, or it stays.
+    /// The destination of a pool; `None` if no pool can have the version, or the pool keeps it.
     fn destination(
         &self,
         pool: &VersionedPool,
@@ -164,7 +165,7 @@ impl<'a> Lint<'a> {
         }
     }
 
-    /// Where pools with a version go when it expires, for a sentence that goes on: `; pools with it are moved to 2.0.0`.
+    /// Ends a sentence with the effect of the expiration on pools: `; pools with it are moved to 2.0.0`.
     pub(super) fn way_text(&self, ways: &[Way<'_>]) -> String {
         let of = |nodes: NodeUpdate| ways.iter().filter(|way| way.nodes == nodes).collect::<Vec<_>>();
         let (rolling, in_place) = (of(NodeUpdate::Rolling), of(NodeUpdate::InPlace));
@@ -198,7 +199,7 @@ impl<'a> Lint<'a> {
     }
 }
 
-/// A pool of a kind with a version.
+/// The pool with this version and update strategy.
 fn pool_at(pool: &VersionedPool, version: &str, nodes: NodeUpdate) -> VersionedPool {
     let mut pool = pool.clone();
     if let Some(image) = &mut pool.machine.image {
@@ -227,7 +228,7 @@ fn put<'a>(ways: &mut Vec<Way<'a>>, to: Destination, nodes: NodeUpdate, groups: 
     }
 }
 
-/// On what it depends which of several ways a pool takes.
+/// Whether the destination depends on the machine type or on the Kubernetes version.
 fn depending(ways: &[&Way<'_>]) -> &'static str {
     let mut numbers: Vec<usize> = ways.iter().flat_map(|way| &way.groups).map(|group| group.number).collect();
     let all = numbers.len();

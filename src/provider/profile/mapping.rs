@@ -9,11 +9,11 @@ use crate::api::gardener::{Capabilities, CapabilityDefinition, ProfileImageVersi
 use crate::api::gotext::field::{FieldErrors, FieldPath};
 use crate::capabilities::{ARCHITECTURE, ARCHITECTURES, Meaning, Meanings, with_defaults};
 
-/// Where messages say that an image has to be listed.
+/// The place to list an image, in messages.
 const PLACE: &str = "the providerConfig";
 /// Architectures that a message lists; the others are counted.
 const MOST_LISTED: usize = 20;
-/// Flavors among which the nearest is looked for, and values that are compared for it: more would take too long for one message.
+/// Maximum number of flavors, and of their values, that are compared to find the nearest flavor for a message.
 const MOST_COMPARED: usize = 1000;
 const MOST_VALUES_COMPARED: usize = 1_000_000;
 
@@ -77,7 +77,7 @@ pub(super) fn validate_mapping<Version: VersionEntry>(
     }
 }
 
-/// Architectures of core's half without an image.
+/// Architectures of the generic part without an image.
 pub(super) struct MissingArchitectures<'a> {
     missing: Vec<&'a str>,
     listed: Vec<&'a str>,
@@ -122,7 +122,7 @@ fn some(names: &[&str]) -> String {
     }
 }
 
-/// Flavors of core's half without an image.
+/// Flavors of the generic part without an image.
 pub(super) struct MissingFlavors<'a> {
     /// With their positions.
     missing: Vec<(usize, Cow<'a, Capabilities>)>,
@@ -130,7 +130,7 @@ pub(super) struct MissingFlavors<'a> {
     definitions: &'a [CapabilityDefinition],
 }
 
-/// What the provider's half has.
+/// The flavors or architectures that the provider config lists for a version.
 enum Offered<'a> {
     /// Flavors.
     Flavors(Vec<&'a Capabilities>),
@@ -139,15 +139,15 @@ enum Offered<'a> {
 }
 
 impl<'a> MissingFlavors<'a> {
-    /// Flavors of a version, by position, that no entry has. Of several entries the first that lists flavors counts alone;
-    /// only where none does, the architectures are compared.
+    /// Flavors of a version, by position, that no entry has. Among several entries only the first with flavors is
+    /// compared; if none has flavors, the architectures are compared.
     pub(super) fn find<Version: VersionEntry>(
         version: &'a ProfileImageVersion,
         entries: &[&'a Version],
         definitions: &'a [CapabilityDefinition],
         meanings: &Meanings<'a>,
     ) -> Self {
-        // A version without flavors has one that runs everything.
+        // A version without flavors has an implicit one for all machines.
         let wanted: Vec<Cow<'a, Capabilities>> = match &version.capability_flavors[..] {
             [] => vec![Cow::Owned(Capabilities::default())],
             flavors => flavors.iter().map(Cow::Borrowed).collect(),
@@ -222,7 +222,7 @@ impl<'a> MissingFlavors<'a> {
 
 /// The architectures of a flavor, where the capability is defined.
 pub(super) fn architectures<'a>(flavor: &'a Capabilities, definitions: &'a [CapabilityDefinition]) -> &'a [String] {
-    // Where a name is defined twice, the later definition counts.
+    // If a name is defined twice, the later definition wins.
     let definition = definitions.iter().rev().find(|definition| definition.name == ARCHITECTURE);
     definition.map_or(&[], |definition| flavor.values(ARCHITECTURE).unwrap_or(&definition.values))
 }

@@ -178,7 +178,7 @@ pub trait ProfileConfig: Send + Sync {
         declared: &[CapabilityDefinition],
     ) -> Vec<ListedFlavor<'_>>;
 
-    /// What is wrong with the document, by itself and against core's half of the profile.
+    /// Validates the document, by itself and against the generic part of the profile.
     fn validate(&self, profile: &ProfileSpec) -> FieldErrors {
         let mut errors = FieldErrors::default();
         self.validate_into(profile, &mut errors);
@@ -188,7 +188,7 @@ pub trait ProfileConfig: Send + Sync {
     /// The same, added to errors of which perhaps only the first are kept.
     fn validate_into(&self, profile: &ProfileSpec, errors: &mut FieldErrors);
 
-    /// What is wrong with the document of a NamespacedCloudProfile.
+    /// Validates the document of a NamespacedCloudProfile.
     fn validate_namespaced(&self, namespaced: &NamespacedProfileSpec, parent: &ProfileSpec) -> FieldErrors {
         let mut errors = FieldErrors::default();
         self.validate_namespaced_into(namespaced, parent, &mut errors);

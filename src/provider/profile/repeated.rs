@@ -10,7 +10,7 @@ use crate::capabilities::{Meaning, Meanings};
 /// Positions of the entry of a version and of the flavor in it.
 type Order = (usize, usize);
 
-/// The flavors of a version that mean the same, as far as later ones may repeat them.
+/// The first flavors of a version with the same meaning, to find later ones that repeat them.
 #[derive(Default)]
 struct Met<'a> {
     /// The first that has images anywhere.
@@ -22,7 +22,8 @@ struct Met<'a> {
 }
 
 impl<'a> Met<'a> {
-    /// The first flavor that some machine could choose beside this one: both have images in the same region, or everywhere.
+    /// The first flavor that is ambiguous with this one for some machine: both have images in the same region, or
+    /// everywhere.
     fn first_beside(&self, flavor: &EntryFlavor<'_>) -> Option<Place> {
         let beside = |region: Option<&str>| match region {
             None => self.first,

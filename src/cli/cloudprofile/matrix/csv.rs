@@ -62,8 +62,8 @@ fn of_choice(matrix: &Matrix<'_>, image: &Image<'_>, choice: &Choice<'_>) -> Vec
     ]
 }
 
-/// One line (RFC 4180). What a spreadsheet would take for a formula gets an apostrophe in front. CSV has no escapes, so what the runner of a
-/// pipeline would take for a command has a space in it.
+/// Formats one line (RFC 4180). A cell that a spreadsheet would read as a formula gets a leading apostrophe. CSV has no
+/// escapes, so a cell that a CI runner would read as a command gets a space instead.
 fn line(cells: &[String]) -> String {
     let quoted = cells.iter().map(|cell| {
         let cell = broken(cell);
