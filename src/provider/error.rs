@@ -48,12 +48,14 @@ pub enum WorkerError {
         key: &'static str,
     },
     /// A value in the credentials has an invalid format.
-    #[error("spec.secretRef: Secret {secret:?} has a key {key:?} whose value can't be read")]
+    #[error("spec.secretRef: Secret {secret:?} has a key {key:?} whose value can't be read: {reason}")]
     CredentialsUnreadable {
         /// Secret as `namespace/name`.
         secret: String,
         /// Key of the value.
         key: &'static str,
+        /// Why it is invalid, without any part of it.
+        reason: &'static str,
     },
     /// The credentials contradict each other, or none are set.
     #[error("spec.secretRef: Secret {secret:?} {detail}")]

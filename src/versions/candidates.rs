@@ -71,7 +71,7 @@ impl<'c> FittingVersions<'c> {
         })
     }
 
-    /// The versions, whatever kubelet they run.
+    /// The versions, regardless of the kubelet versions that they support.
     #[must_use]
     pub fn versions(&self) -> &[&'c ListedImageVersion<'c>] {
         &self.versions
@@ -93,10 +93,10 @@ pub enum Unfit {
     /// It does not run the kubelet.
     #[error("its kubeletVersionConstraint does not allow kubelet {0}")]
     Kubelet(Version),
-    /// The pool is updated in place, and it does not support that.
+    /// The pool is updated in place, which the version does not support.
     #[error("it does not support inPlaceUpdates, which the pool needs")]
     NotInPlace,
-    /// The pool is updated in place, and it does not say from which versions.
+    /// The pool is updated in place, and the version has no minimum version for that.
     #[error("it has no minVersionForUpdate, and the pool is updated in place")]
     NoMinimum,
     /// The pool is updated in place, and its nodes are too old for that.
@@ -161,7 +161,8 @@ impl<'a> InPlaceFrom<'a> {
     }
 }
 
-/// Why nodes can't be updated in place to a version; to the one that they have they always can, if it supports that at all.
+/// Why nodes can't be updated in place to a version. If it supports in-place updates, it is always possible for nodes
+/// that already have it.
 fn unfit_from(version: &ListedImageVersion<'_>, current: &InPlaceFrom<'_>) -> Option<Unfit> {
     let Some(updates) = version.entry.in_place_updates.as_ref().filter(|updates| updates.supported) else {
         return Some(Unfit::NotInPlace);

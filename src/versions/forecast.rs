@@ -26,7 +26,7 @@ const BY_CHANCE: &str = "Chance decides: a version enters another stage within t
 /// The forecast of one shoot.
 #[derive(Clone, Debug)]
 pub struct Forecast {
-    /// From when on.
+    /// Start of the forecast.
     pub from: Timestamp,
     /// When maintenance runs.
     pub window: EffectiveWindow,
@@ -158,7 +158,8 @@ pub fn forecast(
     let early_from = behind_begin(from, &window);
     let early = history(EARLIEST, early_from, until);
     let mut forecast = Forecast::of(from, &early, spec, catalog);
-    // Where within the window the controller wakes up matters only if a stage begins there: then a late one is a day ahead.
+    // The minute of the wake-up matters only if a stage begins within the window: then a late run is a day ahead of an
+    // early one.
     if catalog.changes().iter().any(|change| (from..until).contains(change) && window.contains(*change)) {
         let late = window.length() - EARLIEST;
         // If the forecast starts within a window, the wake-up may still follow.
@@ -180,15 +181,15 @@ pub fn forecast(
     forecast
 }
 
-/// A controller that starts exactly at the begin of a window acts then, and wakes up in the same window once more. One that has
-/// been running acts once.
+/// Moves a start exactly at the beginning of a window behind the first wake-up. A controller that starts then would run
+/// twice in the window, but one that is already running runs once.
 fn behind_begin(from: Timestamp, window: &EffectiveWindow) -> Timestamp {
     let first = from + EARLIEST;
     if window.begin_of(from) == from && window.contains(first) { first } else { from }
 }
 
-/// What happens whenever the controller wakes up, each with the first and the last window that it can be; and from which on the way
-/// depends on that.
+/// The steps that early and late runs have in common, each with its first and last possible window. If they diverge, also
+/// the remaining steps of one of them and the time from which the result depends on the minute of the wake-up.
 fn of_either(early: Vec<ForecastStep>, late: Vec<ForecastStep>) -> (Vec<ForecastStep>, Option<Timestamp>) {
     let mut steps = Vec::new();
     let (mut early, mut late) = (early.into_iter(), late.into_iter());

@@ -34,7 +34,7 @@ pub struct UpdatedImage {
     pub name: String,
     /// Its name as the CloudProfile writes it; letters may differ in case.
     pub listed_name: String,
-    /// How far updates of it go.
+    /// Its update strategy, which limits automatic updates.
     pub strategy: String,
 }
 
@@ -93,7 +93,7 @@ pub struct Run {
     pub rejected: Option<String>,
     /// Errors that appear only in the controller's log.
     pub logged: Vec<String>,
-    /// The text with which the controller crashes; nothing is changed.
+    /// The message of a crash of the controller, which then changes nothing.
     pub crash: Option<String>,
     /// The new status, if it changes.
     pub last_maintenance: Option<LastMaintenance>,

@@ -36,8 +36,8 @@ pub fn plan(provider: &dyn Provider, context: WorkerContext<'_>) -> Result<Plan,
     Ok(Plan { pools, provider_status })
 }
 
-/// Two parts that write one object would roll the same machines to the one and then to the other, or get too few of them. No pool with such
-/// a part is planned, so what is there stays. Gardener takes no Shoot with two pools of one name.
+/// Rejects pools that write the same object twice: the machines would be rolled back and forth, or be too few. Existing
+/// objects of such a pool stay as they are. Gardener itself rejects a Shoot with two pools of one name.
 fn reject_shared_names(names: &[&str], pools: &mut [Result<PoolPlan, PoolError>]) {
     let parts = pools.iter().enumerate().flat_map(|(index, pool)| {
         let machines = pool.iter().flat_map(|pool| &pool.machines);
@@ -62,7 +62,7 @@ fn reject_shared_names(names: &[&str], pools: &mut [Result<PoolPlan, PoolError>]
     }
 }
 
-/// What writes an object twice.
+/// The cause of an object that is written twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SharedBy {
     /// Several pools.
@@ -71,13 +71,13 @@ enum SharedBy {
     Zones,
 }
 
-/// Kind and name of what is written for a part of a pool.
+/// Kinds and names of the objects that are written for a part of a pool.
 fn written_by(machine: &MachinePlan) -> [(&'static str, &str); 3] {
     let WantedDeployment { name, class_name, secret_name, .. } = &machine.deployment;
     [("MachineDeployment", &name.0), ("MachineClass", &class_name.0), ("Secret", &secret_name.0)]
 }
 
-/// Positions of pools that write an object which another part writes, too.
+/// Positions of pools with an object that another part writes as well.
 fn with_shared_objects<'a>(
     written: impl Iterator<Item = ((&'static str, &'a str), usize)>,
 ) -> BTreeMap<usize, SharedBy> {

@@ -306,8 +306,8 @@ fn published_members(worker: &Worker, published: &Published, now: Timestamp) -> 
     members
 }
 
-/// `status.inPlaceUpdates` if it differs. The entry of a pool stays unchanged while a user has to select old machines
-/// of it, and while the pool can't be planned.
+/// `status.inPlaceUpdates` if it differs. The entry of a pool stays unchanged while a user has to select its old
+/// machines, and while the pool can't be planned.
 fn in_place_updates(worker: &Worker, plan: &Plan, progress: &Progress) -> Option<(String, Value)> {
     let nothing = BTreeMap::new();
     let known = worker.status.in_place_updates.as_ref().map(|updates| &updates.worker_pool_to_hash_map);

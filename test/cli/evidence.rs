@@ -218,3 +218,18 @@ fn renamed_flags_work_and_warn() {
     assert_eq!((old.code, &old.stdout), (new.code, &new.stdout));
     assert!(old.stderr.contains("--cloudprofile is called --cloudprofile-new now"), "{}", old.stderr);
 }
+
+#[test]
+fn unreadable_credentials_have_a_reason() {
+    let worker = fs::read_to_string(test_support::repository().join(WORKERS)).unwrap();
+    assert!(worker.contains("tenantID: example"), "the example has credentials");
+    for (value, reason) in [
+        (r#""example\n""#, "it ends with a line break"),
+        (r#"" example""#, "it begins or ends with white space"),
+        (r#""exa/mple""#, "it has characters that an id can't have"),
+    ] {
+        let changed = worker.replace("tenantID: example", &format!("tenantID: {value}"));
+        let shown = outcome(command(&["explain", "-"]), &changed);
+        assert!(shown.stderr.contains(reason), "{shown:?}");
+    }
+}

@@ -184,10 +184,10 @@ fn versions(key: &ProfileKey, landscape: &mut Landscape, now: Timestamp) -> anyh
 
 /// Reason why users may be missing from the answer.
 fn unknown_users(landscape: &Landscape) -> Option<&'static str> {
-    if !landscape.has_users() {
-        Some("no Shoots given")
-    } else if !landscape.files.evidence.is_complete() {
+    if !landscape.files.evidence.is_complete() {
         Some("not all inputs could be read")
+    } else if !landscape.has_users() {
+        Some("no Shoots given")
     } else {
         None
     }

@@ -17,7 +17,7 @@ const MOST_OBSTACLES: usize = 20;
 /// Indentation below a heading.
 const INDENT: usize = 2;
 
-/// The verdict, what it is based on (what becomes of the pools, who else writes, what is allowed), the way back, and what to do.
+/// The verdict with its reasons (effects on pools, other writers, permissions), the rollback, and the remedies.
 pub(super) fn text(survey: &Survey, exit: Exit, all: bool, width: usize) -> String {
     let mut text = verdict(survey, exit, width);
     text.push('\n');

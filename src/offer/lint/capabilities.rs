@@ -22,7 +22,7 @@ impl Lint<'_> {
         }
     }
 
-    /// A capability that means what another one of the provider does, by a name that the provider does not know.
+    /// Reports a capability that looks like one of the provider's under an unknown name.
     fn without_effect(&mut self, definition: &CapabilityDefinition, path: &str) {
         let declared = &self.profile.spec.machine_capabilities;
         let effects =
@@ -43,7 +43,7 @@ impl Lint<'_> {
     }
 }
 
-/// Whether two capabilities have the same values, in whatever order.
+/// Whether two capabilities have the same values in any order.
 fn has_same_values(definition: &CapabilityDefinition, other: &CapabilityDefinition) -> bool {
     let [values, others] = [definition, other].map(|known| known.values.iter().collect::<BTreeSet<_>>());
     values == others

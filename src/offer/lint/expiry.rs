@@ -15,7 +15,7 @@ use crate::versions::catalog::{ListedImage, ListedImageVersion, ListedVersion, V
 use crate::versions::maintenance::forced_kubernetes;
 
 impl<'a> Lint<'a> {
-    /// What becomes of pools when their image version expires.
+    /// Reports the effects on pools when their image version expires.
     pub(super) fn expired_images(&mut self, kinds: &PoolKinds<'a, '_>) {
         for version in self.resolution.versions() {
             let expires = version.offered.expires;
@@ -147,7 +147,7 @@ impl<'a> Lint<'a> {
             let to = update.to.ok();
             let (path, subject) = (kubernetes_path(index), kubernetes_title(listed));
             self.kubernetes_ends(&path, &subject, (has_expired, expires), to.as_deref());
-            // That the newest one of all expires Gardener refuses itself.
+            // Gardener itself rejects an expiration date of the newest version.
             let is_newest = catalog.kubernetes.iter().all(|other| is_at_most(other, listed));
             let is_below_gap =
                 listed.version.as_ref().is_ok_and(|version| gaps.contains(&(version.major, version.minor)));
@@ -163,7 +163,7 @@ impl<'a> Lint<'a> {
         }
     }
 
-    /// That a version of Kubernetes has expired or does so soon, and where those go who use it.
+    /// Reports that a Kubernetes version has expired or expires soon, with the version to which its users are moved.
     fn kubernetes_ends(
         &mut self,
         path: &str,
@@ -189,7 +189,7 @@ impl<'a> Lint<'a> {
         }
     }
 
-    /// Minors behind which one is missing, though there are higher ones.
+    /// Reports and returns minors whose successor is missing although higher minors exist.
     fn minor_gaps(&mut self, catalog: &VersionCatalog<'_>) -> Vec<(u64, u64)> {
         let mut minors: BTreeMap<(u64, u64), usize> = BTreeMap::new();
         for (index, listed) in catalog.kubernetes.iter().enumerate() {

@@ -80,7 +80,7 @@ impl<'a> Lint<'a> {
         self.find_as(severity, Rule::ExpiresSoon, &version.path, version.title(), reason, advice);
     }
 
-    /// A stage without a begin has no date.
+    /// Reports an expired version. Its date is unknown if the stage has no start time.
     fn expired(&mut self, kinds: &PoolKinds<'a, '_>, resolved: &ResolvedVersion<'_>, expires: Option<Timestamp>) {
         let version = resolved.offered;
         let way = self.way_text(&self.ways(kinds, resolved, self.moment_of(expires)));
@@ -90,7 +90,7 @@ impl<'a> Lint<'a> {
         self.find(Rule::Expired, &version.path, version.title(), reason, advice);
     }
 
-    /// Versions that pools are updated to in place, and from which no newer one can be reached in place.
+    /// Reports versions with in-place updates from which no newer version can be reached in place.
     fn gaps_in_place(&mut self, kinds: &PoolKinds<'a, '_>) {
         for resolved in self.resolution.versions().iter().filter(|version| !version.offered.is_expired()) {
             let Some(image) = kinds.image(resolved) else { continue };
@@ -107,7 +107,8 @@ impl<'a> Lint<'a> {
         }
     }
 
-    /// Versions without an end: deprecated ones, and several supported ones of a minor, as far as Gardener does not refuse those.
+    /// Reports versions without expiration: deprecated ones, and several supported ones of a minor unless Gardener
+    /// rejects them.
     fn without_end(&mut self, name: &str, versions: Vec<VersionOfList<'_>>) {
         let mut supported: BTreeMap<(u64, u64), Vec<&VersionOfList<'_>>> = BTreeMap::new();
         for version in versions.iter().filter(|version| version.listed.expires().is_none()) {
@@ -141,7 +142,7 @@ impl<'a> Lint<'a> {
     }
 }
 
-/// The newer versions with `inPlaceUpdates` that are out of reach, with what they need; empty where one is in reach.
+/// The unreachable newer versions with `inPlaceUpdates`, with their requirements; empty if one can be reached.
 fn unreached(image: &ListedImage<'_>, version: &str, now: Timestamp) -> Vec<String> {
     let Some(from) = image.versions.iter().find(|known| known.listed.text == version) else { return Vec::new() };
     let (true, Ok(current)) = (from.is_updated_in_place(), &from.listed.version) else { return Vec::new() };

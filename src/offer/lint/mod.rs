@@ -1,8 +1,8 @@
 //! Finds problems of a CloudProfile: errors for which Gardener and the provider reject it, and problems that they do
 //! not detect.
 //!
-//! * `reading`: values that can't be decoded; `refusals`: values that are rejected; `mapping`: the generic part
-//!   compared with the provider config;
+//! * `reading`: values that can't be decoded; `refusals`: values that are rejected; `mapping`: core's half compared
+//!   with the provider's;
 //! * `namespaced`: the same for a NamespacedCloudProfile and the CloudProfile that it extends;
 //! * `capabilities`: definitions that have no effect, or another one than they seem to have;
 //! * `flavors`, `machine_types`, `order`, `regions`: the image that each machine type gets;

@@ -36,7 +36,7 @@ impl<'a> Lint<'a> {
         for shared in &shared {
             self.same_image(shared);
         }
-        // Such a reference is one finding, however many regions have it.
+        // Report a reference once, even if several regions have it.
         let mut reported: BTreeSet<(&str, &str)> = BTreeSet::new();
         for Shared { first, values, .. } in &shared {
             reported.extend(values.iter().map(|value| (first.version.path.as_str(), *value)));
@@ -136,8 +136,8 @@ fn shared<'a>(references: &[Reference<'a>]) -> Vec<Shared<'a>> {
     found.into_values().collect()
 }
 
-/// Whose image it is that several versions name, for each of their images: that of the version in its name, else that of the
-/// oldest of the image.
+/// The version that owns a shared reference, by image name: the version that the reference contains, or else the oldest
+/// version.
 fn owners<'a>(same: &[Reference<'a>]) -> BTreeMap<&'a str, &'a OfferedVersion> {
     let tokens = same.first().map(|first| tokens(first.value)).unwrap_or_default();
     let is_named =
@@ -173,7 +173,7 @@ fn parsed(version: &str) -> Option<[u64; 3]> {
     Some([major, minor, patch])
 }
 
-/// Numbers in a row, as names write versions: `1877.3.0`, `1877-3`.
+/// A sequence of numbers in a name that may be a version: `1877.3.0`, `1877-3`.
 struct Token {
     numbers: Vec<u64>,
     digits: String,
@@ -232,7 +232,7 @@ fn tokens_of_segment(value: &str) -> Vec<Token> {
     tokens
 }
 
-/// Whether a name contains a version. Zeros at its end may be left out where the name ends or a date follows.
+/// Whether a name contains a version. Trailing zeros may be missing if the name ends there or a date follows.
 fn mentions(tokens: &[Token], [major, minor, patch]: [u64; 3]) -> bool {
     tokens.iter().any(|token| {
         (0..token.numbers.len()).any(|start| {
@@ -248,7 +248,7 @@ fn mentions(tokens: &[Token], [major, minor, patch]: [u64; 3]) -> bool {
     })
 }
 
-/// Whether a name contains the date that a version has as one of its numbers.
+/// Whether a name contains the date that is one of a version's numbers.
 fn has_date_of(tokens: &[Token], version: &str) -> bool {
     let mut dates = numbers(version).split('.').filter(|number| number.len() >= DATE_DIGITS);
     dates.any(|date| tokens.iter().any(|token| token.digits.contains(date)))

@@ -1,4 +1,4 @@
-//! Versions that carry a variant in their name: automatic updates don't know that they do.
+//! Versions with a variant in their name, which automatic updates ignore.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use crate::versions::target::{Candidate, Subject, automatic};
 struct Variant<'l> {
     path: String,
     versions: Vec<&'l ListedImageVersion<'l>>,
-    /// Whether nodes are updated in place to these, and not to others with the same numbers.
+    /// Whether only these versions, among those with the same numbers, support in-place updates.
     is_in_place: bool,
 }
 
 impl Lint<'_> {
-    /// Suffixes that tell variants of one version apart.
+    /// Reports suffixes that distinguish variants of one version.
     pub(super) fn suffixes(&mut self, catalog: &VersionCatalog<'_>) {
         for (position, image) in catalog.images.iter().enumerate() {
             for (suffix, variant) in self.variants(position, image) {
@@ -89,7 +89,7 @@ impl Lint<'_> {
         self.find(Rule::VersionSuffix, &variant.path, name, reason, advice);
     }
 
-    /// A move from or to the variant, for a sentence that ends: `: from 1.0.0-pxe to 1.0.0-usi`.
+    /// Ends a sentence with an example of an update from or to the variant: `: from 1.0.0-pxe to 1.0.0-usi`.
     fn example(&self, image: &ListedImage<'_>, suffix_of_variant: &str) -> String {
         let candidates = image.versions.iter().map(|version| &version.listed);
         let candidates: Vec<Candidate<'_>> =
@@ -106,7 +106,7 @@ impl Lint<'_> {
     }
 }
 
-/// What follows the numbers of a version, with the character that separates it.
+/// The suffix after the numbers of a version, with its separator.
 fn suffix(version: &str) -> &str {
     let version = version.strip_prefix('v').unwrap_or(version);
     version.strip_prefix(numbers(version)).unwrap_or_default()

@@ -19,7 +19,7 @@ use crate::versions::maintenance::{ForcedImage, forced_image};
 pub(super) enum Destination {
     /// The version at this position of the resolution.
     Version(usize),
-    /// Maintenance chooses the version at this position, and the API server refuses it.
+    /// Maintenance chooses the version at this position, and the API server rejects it.
     Refused(usize),
     /// No version is available: they are stuck.
     Nowhere,

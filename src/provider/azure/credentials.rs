@@ -75,6 +75,9 @@ pub(super) fn check_credentials(worker: &Worker, secrets: &Secrets) -> Result<()
     if is_workload_identity(content) { workload_identity_ids(name, content) } else { ids(name, content) }.map(drop)
 }
 
+/// Why a value that is not UTF-8 is invalid.
+const NOT_TEXT: &str = "it is not text";
+
 /// The credentials in the Secret of `spec.secretRef`, for requests of this extension.
 ///
 /// # Errors
@@ -86,7 +89,7 @@ pub fn credentials(worker: &Worker, secrets: &Secrets) -> Result<Credentials, Wo
         if workload_identity { workload_identity_ids(name.clone(), content)? } else { ids(name.clone(), content)? };
     let proof = |key: &'static str| {
         let text = content.non_empty(key).ok_or(WorkerError::CredentialsIncomplete { secret: name.clone(), key })?;
-        let unreadable = |_| WorkerError::CredentialsUnreadable { secret: name.clone(), key };
+        let unreadable = |_| WorkerError::CredentialsUnreadable { secret: name.clone(), key, reason: NOT_TEXT };
         std::str::from_utf8(text).map(Sensitive::from).map_err(unreadable)
     };
     let proof =
@@ -95,8 +98,8 @@ pub fn credentials(worker: &Worker, secrets: &Secrets) -> Result<Credentials, Wo
         if id.is_empty() {
             return Err(WorkerError::CredentialsIncomplete { secret: name, key });
         }
-        if !is_id(id) {
-            return Err(WorkerError::CredentialsUnreadable { secret: name, key });
+        if let Some(reason) = id_defect(id) {
+            return Err(WorkerError::CredentialsUnreadable { secret: name, key, reason });
         }
     }
     Ok(Credentials { subscription, tenant, client, proof })
@@ -154,7 +157,8 @@ fn text(content: &SecretContent, key: &str) -> String {
 }
 
 fn workload_identity_config(secret: &str, text: &[u8]) -> Result<WorkloadIdentityConfig, WorkerError> {
-    let unreadable = || WorkerError::CredentialsUnreadable { secret: secret.to_owned(), key: CONFIG };
+    let reason = "it is not a document of YAML or JSON";
+    let unreadable = || WorkerError::CredentialsUnreadable { secret: secret.to_owned(), key: CONFIG, reason };
     let text = std::str::from_utf8(text).map_err(|_| unreadable())?;
     let documents = yaml::documents(text).map_err(|_| unreadable())?;
     let document = to_go_json(documents.first().ok_or_else(unreadable)?);
@@ -165,9 +169,24 @@ fn workload_identity_config(secret: &str, text: &[u8]) -> Result<WorkloadIdentit
 
 /// A tenant is part of the token URL.
 fn check_tenant(secret: String, tenant: &str) -> Result<(), WorkerError> {
-    if is_id(tenant) { Ok(()) } else { Err(WorkerError::CredentialsUnreadable { secret, key: TENANT }) }
+    match id_defect(tenant) {
+        None => Ok(()),
+        Some(reason) => Err(WorkerError::CredentialsUnreadable { secret, key: TENANT, reason }),
+    }
 }
 
-fn is_id(id: &str) -> bool {
-    !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+/// Why a value is not an id, without any part of it.
+fn id_defect(id: &str) -> Option<&'static str> {
+    let is_allowed = |character: char| character.is_ascii_alphanumeric() || ".-".contains(character);
+    if id.is_empty() {
+        Some("it is empty")
+    } else if id.chars().all(is_allowed) {
+        None
+    } else if id.trim_end_matches(['\r', '\n']).chars().all(is_allowed) {
+        Some("it ends with a line break")
+    } else if id.trim().chars().all(is_allowed) {
+        Some("it begins or ends with white space")
+    } else {
+        Some("it has characters that an id can't have")
+    }
 }

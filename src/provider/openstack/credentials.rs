@@ -78,7 +78,11 @@ impl Keys<'_> {
         let ca_certificates = self.text("caCert")?;
         let is_certificate = |pem: &String| CertificateDer::pem_slice_iter(pem.as_bytes()).any(|found| found.is_ok());
         if ca_certificates.as_ref().is_some_and(|pem| !self.content.is_unread() && !is_certificate(pem)) {
-            return Err(WorkerError::CredentialsUnreadable { secret: self.secret.clone(), key: "caCert" });
+            return Err(WorkerError::CredentialsUnreadable {
+                secret: self.secret.clone(),
+                key: "caCert",
+                reason: "it has no certificate in PEM",
+            });
         }
         Ok(Credentials {
             identity: self.identity()?,
@@ -127,7 +131,8 @@ impl Keys<'_> {
 
     fn text(&self, key: &'static str) -> Result<Option<String>, WorkerError> {
         let read = |value: &[u8]| String::from_utf8(value.to_vec());
-        let unreadable = |_| WorkerError::CredentialsUnreadable { secret: self.secret.clone(), key };
+        let unreadable =
+            |_| WorkerError::CredentialsUnreadable { secret: self.secret.clone(), key, reason: "it is not text" };
         self.content.non_empty(key).map(read).transpose().map_err(unreadable)
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn validate_mapping<Version: VersionEntry>(
     }
 }
 
-/// Architectures of the generic part without an image.
+/// Architectures of core's half without an image.
 pub(super) struct MissingArchitectures<'a> {
     missing: Vec<&'a str>,
     listed: Vec<&'a str>,
@@ -122,7 +122,7 @@ fn some(names: &[&str]) -> String {
     }
 }
 
-/// Flavors of the generic part without an image.
+/// Flavors of core's half without an image.
 pub(super) struct MissingFlavors<'a> {
     /// With their positions.
     missing: Vec<(usize, Cow<'a, Capabilities>)>,

@@ -178,7 +178,7 @@ pub trait ProfileConfig: Send + Sync {
         declared: &[CapabilityDefinition],
     ) -> Vec<ListedFlavor<'_>>;
 
-    /// Validates the document, by itself and against the generic part of the profile.
+    /// Validates the document, by itself and against core's half of the profile.
     fn validate(&self, profile: &ProfileSpec) -> FieldErrors {
         let mut errors = FieldErrors::default();
         self.validate_into(profile, &mut errors);
