@@ -3,10 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use super::evidence::Answer;
-use super::terminal::{complain, is_broken_pipe};
-
-use crate::process::failure_reason::reason;
+use super::terminal::complain;
 
 /// The outcome of a command. If several apply, the greatest in this order determines the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,7 +88,7 @@ pub(super) fn warn_renamed(is_used: bool, old: &str, new: &str) {
 
 /// Arguments that cannot be combined.
 #[derive(Debug)]
-struct WrongUsage(String);
+pub(super) struct WrongUsage(String);
 
 impl fmt::Display for WrongUsage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,22 +101,6 @@ impl std::error::Error for WrongUsage {}
 /// An error that exits with [`Exit::Usage`], as clap's argument errors do.
 pub(super) fn wrong_usage(message: impl Into<String>) -> anyhow::Error {
     anyhow::Error::new(WrongUsage(message.into()))
-}
-
-/// Converts the result of a command to its exit, and prints the inputs that the answer does not cover.
-pub(super) fn conclude(result: anyhow::Result<Answer>) -> Exit {
-    match result {
-        Ok(answer) => {
-            answer.evidence().problems().for_each(|problem| complain(problem));
-            answer.exit()
-        }
-        // A reader such as `head` closes the pipe early, which is not a failure.
-        Err(error) if is_broken_pipe(&error) => Exit::Done,
-        Err(error) => {
-            complain(&reason(error.as_ref()));
-            if error.is::<WrongUsage>() { Exit::Usage } else { Exit::Failed }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -6,10 +6,12 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use exit::{Exit, conclude};
+use conclude::conclude;
+use exit::Exit;
 
 mod cloudprofile;
 mod completions;
+mod conclude;
 pub(crate) mod configuration_file;
 mod diagnose;
 mod evidence;

@@ -118,7 +118,7 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 

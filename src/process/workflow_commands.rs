@@ -23,7 +23,7 @@ const ANYWHERE: &str = "##";
 pub(crate) fn is_in_pipeline() -> bool {
     static IS_IN_PIPELINE: OnceLock<bool> = OnceLock::new();
     let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    *IS_IN_PIPELINE.get_or_init(|| VARIABLES.iter().any(|name| is_set(&name)))
+    *IS_IN_PIPELINE.get_or_init(|| VARIABLES.iter().any(is_set))
 }
 
 /// Inserts a space into each command, so that runners ignore it: for tables, lists and logs.

@@ -2,9 +2,9 @@
 //! that all accept and reject the same formats.
 //!
 //! * [`files`]: expands paths to files.
-//! * [`text`]: decodes bounded files: UTF-8, UTF-16, gzip.
+//! * `text`: decodes bounded files: UTF-8, UTF-16, gzip.
 //! * [`objects`]: extracts objects from lists, bundles, and items without a kind.
-//! * [`index`]: finds objects by namespace and kind.
+//! * `index`: finds objects by namespace and kind.
 
 pub mod files;
 pub(crate) mod index;

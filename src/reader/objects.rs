@@ -87,12 +87,11 @@ fn flatten(document: Value, kind: Option<&ListKind>, objects: &mut Vec<Value>) {
                 kind.complete(&mut members);
             }
             match ListKind::of(&members) {
-                Some(list) => match members.remove("items") {
-                    Some(Value::Array(items)) => {
+                Some(list) => {
+                    if let Some(Value::Array(items)) = members.remove("items") {
                         items.into_iter().for_each(|item| flatten(item, Some(&list), objects));
                     }
-                    _ => {}
-                },
+                }
                 None if members.contains_key("kind") => objects.push(Value::Object(members)),
                 None => flatten_bundle(members, objects),
             }

@@ -145,8 +145,11 @@ fn review_shoot(text: &str) {
     assert!(errors.count() > LISTED, "{errors:?}");
 }
 
+/// The kind of the reviewed document, a review of it, and what is measured.
+type Review = (&'static str, Value, fn(&str));
+
 /// Objects of reviews of which as much is wrong as fits, by name, with what reviews them.
-fn reviews() -> Vec<(&'static str, Value, fn(&str))> {
+fn reviews() -> Vec<Review> {
     let number = SIZE / 100;
     let named = |prefix: &str| (0..number).map(|one| format!("{prefix}{one}")).collect::<Vec<_>>();
     let flavors = |prefix: &str| named(prefix).iter().map(|name| json!({"a": [name]})).collect::<Vec<_>>();

@@ -47,7 +47,7 @@ impl Survey {
             .values()
             .map(|loaded| &loaded.inputs.worker.value)
             .chain(unreadable.iter().map(|unreadable| &unreadable.worker))
-            .map(|worker| type_and_class(worker))
+            .map(type_and_class)
             .collect();
         let is_served = |worker: &Value| {
             let spec = &worker["spec"];
