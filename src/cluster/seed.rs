@@ -152,6 +152,9 @@ users: [{name: u, user: {token: planted-secret}}]
         assert_eq!(error, "the kubeconfig can't be used");
         // The developer who runs the tests may have a kubeconfig.
         let inferred = config(None, None).await.map(drop).map_err(|error| error.to_string());
-        assert!(inferred.as_ref().err().is_none_or(|error| error.starts_with("no cluster to read from: name a kubeconfig")), "{inferred:?}");
+        assert!(
+            inferred.as_ref().err().is_none_or(|error| error.starts_with("no cluster to read from: name a kubeconfig")),
+            "{inferred:?}"
+        );
     }
 }
