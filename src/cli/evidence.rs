@@ -46,6 +46,8 @@ pub(super) struct Evidence {
     evaluated: usize,
     /// Subjects that were read but could not be evaluated.
     unevaluated: Vec<String>,
+    /// The same, of which the answer itself shows the reason.
+    unevaluated_in_answer: Vec<String>,
     /// Inputs that could not be read, so their content is unknown.
     unread: Vec<String>,
     not_given: Vec<NotGiven>,
@@ -64,7 +66,14 @@ pub(super) struct NotGiven {
 impl Evidence {
     /// Empty evidence about this subject.
     pub(super) fn of(subject: &'static str) -> Self {
-        Self { subject, evaluated: 0, unevaluated: Vec::new(), unread: Vec::new(), not_given: Vec::new() }
+        Self {
+            subject,
+            evaluated: 0,
+            unevaluated: Vec::new(),
+            unevaluated_in_answer: Vec::new(),
+            unread: Vec::new(),
+            not_given: Vec::new(),
+        }
     }
 
     /// Complete evidence: every input was read and evaluated.
@@ -99,22 +108,28 @@ impl Evidence {
         self.unevaluated.push(error);
     }
 
+    /// Records a subject that could not be evaluated, where the answer itself shows the reason.
+    pub(super) fn unevaluated_in_answer(&mut self, error: String) {
+        self.unevaluated_in_answer.push(error);
+    }
+
     pub(super) fn not_given(&mut self, not_given: NotGiven) {
         self.not_given.push(not_given);
     }
 
     /// Merges the evidence for another part of the same answer.
     pub(super) fn join(&mut self, other: Self) {
-        let Self { subject: _, evaluated, unevaluated, unread, not_given } = other;
+        let Self { subject: _, evaluated, unevaluated, unevaluated_in_answer, unread, not_given } = other;
         self.evaluated += evaluated;
         self.unevaluated.extend(unevaluated);
+        self.unevaluated_in_answer.extend(unevaluated_in_answer);
         self.unread.extend(unread);
         self.not_given.extend(not_given);
     }
 
     /// Whether the answer covers every given input.
     pub(super) fn is_complete(&self) -> bool {
-        self.unevaluated.is_empty() && self.unread.is_empty()
+        self.unevaluated.is_empty() && self.unevaluated_in_answer.is_empty() && self.unread.is_empty()
     }
 
     pub(super) fn count(&self) -> usize {
@@ -136,7 +151,7 @@ impl Evidence {
         if self.is_complete() {
             return None;
         }
-        let all = self.evaluated + self.unevaluated.len();
+        let all = self.evaluated + self.unevaluated.len() + self.unevaluated_in_answer.len();
         let mut text = format!("INCOMPLETE: {} of {} evaluated", self.evaluated, counted(all as u64, self.subject));
         if !self.unread.is_empty() {
             text.push_str(&format!(", {} not read", counted(self.unread.len() as u64, "input")));
@@ -165,11 +180,12 @@ impl Evidence {
 
     /// The evidence as JSON.
     pub(super) fn document(&self) -> Value {
+        let unevaluated: Vec<&String> = self.unevaluated.iter().chain(&self.unevaluated_in_answer).collect();
         json!({
             "complete": self.is_complete(),
             "subject": self.subject,
             "evaluated": self.evaluated,
-            "unevaluated": self.unevaluated,
+            "unevaluated": unevaluated,
             "unread": self.unread,
             "notGiven": self.not_given,
         })

@@ -175,7 +175,7 @@ impl Comparison {
             match worker.findings.iter().find(|finding| finding.kind == FindingKind::CannotBeJudged) {
                 Some(finding) => {
                     let name = format!("{}/{}", worker.namespace, worker.name);
-                    self.evidence.unevaluated(format!("{name}: {}", finding.message));
+                    self.evidence.unevaluated_in_answer(format!("{name}: {}", finding.message));
                 }
                 None => self.evidence.evaluated(1),
             }
