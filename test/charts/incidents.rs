@@ -2,7 +2,7 @@
 //! of seeded incidents. The runtime's own calls make them, so a metric or label with another name is another series.
 //!
 //! They are kept in test/charts/incidents.yaml, which promtool gets (test/charts). To make it again:
-//! `UPDATE_GOLDEN=1 cargo test --lib incidents`.
+//! `UPDATE_GOLDEN=1 cargo test -p gardener-extension-worker-controllers incidents`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,22 +16,22 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use tower::{BoxError, Layer, Service, ServiceExt};
 
-use crate::api::gardener::ErrorCode;
-use crate::cluster::request_metrics::RequestCount;
 use crate::controller::metrics::Metrics;
 use crate::controller::reconcile_metrics::{Ended, record};
 use crate::controller::result::ReconcileResult as Reconciled;
-use crate::images::objects::numbers::ImageNumbers;
-use crate::process::endpoints::MetricsText;
-use crate::provider::Provider as _;
-use crate::provider::azure::Azure;
-use crate::versions::notices::PoolVersions;
-use crate::webhook::{Denial, Observer as _, ReviewRequest, Verdict, WebhookMetrics};
-use crate::worker::plan::Plan;
-use crate::worker::progress::{DeploymentProgress, Phase, Progress};
-use crate::worker::reconcile_outcome::{Failure, ReconcileOutcome};
-use crate::worker::request::Operation;
-use crate::worker::rolls::RollCause;
+use decisions::provider::Provider as _;
+use decisions::provider::azure::Azure;
+use decisions::worker::plan::Plan;
+use decisions::worker::progress::{DeploymentProgress, Phase, Progress};
+use decisions::worker::reconcile_outcome::{Failure, ReconcileOutcome};
+use decisions::worker::request::Operation;
+use decisions::worker::rolls::RollCause;
+use profiles::images::objects::numbers::ImageNumbers;
+use profiles::versions::notices::PoolVersions;
+use runtime::cluster::request_metrics::RequestCount;
+use runtime::process::endpoints::MetricsText;
+use runtime::webhook::{Denial, Observer as _, ReviewRequest, Verdict, WebhookMetrics};
+use wire::api::gardener::ErrorCode;
 
 const FILE: &str = "test/charts/incidents.yaml";
 /// Samples, one each minute.
@@ -510,7 +510,7 @@ async fn the_series_of_incidents_are_those_of_this_program() {
     let mut text = "\
 # What Prometheus records of the program's own metrics, a sample each minute, in promtool's notation. An incident changes
 # some of the series of a healthy seed after an hour (null: they are not there) and fires one alert.
-# Made by test/charts/incidents.rs. To make it again: UPDATE_GOLDEN=1 cargo test --lib incidents
+# Made by test/charts/incidents.rs. To make it again: UPDATE_GOLDEN=1 cargo test -p gardener-extension-worker-controllers incidents
 healthy:
 "
     .to_owned();
@@ -531,7 +531,7 @@ healthy:
         }
     }
 
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(FILE);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(FILE);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(file, text).unwrap();
         return;
@@ -541,7 +541,7 @@ healthy:
     assert!(
         kept == text,
         "{FILE} is not what the program measures, first at {differing:?}\n\
-         Make it again with: UPDATE_GOLDEN=1 cargo test --lib incidents"
+         Make it again with: UPDATE_GOLDEN=1 cargo test -p gardener-extension-worker-controllers incidents"
     );
 }
 

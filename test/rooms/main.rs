@@ -1,5 +1,5 @@
-//! The rooms of `src/`: a room uses only rooms above it, pure rooms know no client, runtime or clock, no files of a room use
-//! each other in a circle, and functions fit on a screen.
+//! The crates and rooms of `src/`: pure crates depend on no client or runtime, a room uses only the rooms above it, pure places
+//! use no clock, no files of a room use each other in a circle, and functions fit on a screen.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -7,68 +7,50 @@ mod functions;
 mod modules;
 mod sources;
 
+use std::collections::BTreeSet;
+use std::process::Command;
+
 use modules::Modules;
 use sources::{Source, all};
 
-/// Rooms from the first to the last. A room may use itself and the rooms before it.
-const ROOMS: &[&str] = &[
-    "api",
-    "capabilities",
-    "cloud_profile",
-    "versions",
-    "pool",
-    "shoot",
-    "provider",
-    "offer",
-    "images",
-    "worker",
-    "cloud",
-    "explain",
-    "preview",
-    "diagnose",
-    "process",
-    "reader",
-    "cluster",
-    "webhook",
-    "image_controller",
-    "controller",
-    "admission",
-    "sidecar",
-    "cli",
-    "fuzzing",
-    "simulation",
+/// The crates below `src/` with their rooms from the first to the last. A room may use itself and the rooms before it. Which
+/// crate may use which is what their `Cargo.toml` says.
+const CRATES: &[(&str, &[&str])] = &[
+    ("wire", &["api", "capabilities"]),
+    ("decisions", &["pool", "provider", "worker"]),
+    ("profiles", &["cloud_profile", "versions", "shoot", "offer", "images"]),
+    ("explanations", &["explain", "preview", "diagnose"]),
+    ("runtime", &["cloud", "process", "reader", "cluster", "webhook"]),
+    ("controllers", &["image_controller", "controller"]),
+    ("program", &["admission", "sidecar", "cli", "fuzzing", "simulation"]),
 ];
 
-/// Rooms without clients, runtimes and clocks, and files like that in others.
+/// Crates that must not depend on a client or a runtime, directly or through another crate.
+const PURE_CRATES: &[&str] = &["wire", "decisions", "profiles", "explanations"];
+/// Crates that have a client or a runtime.
+const IMPURE_CRATES: &[&str] = &["kube", "tokio", "hyper", "reqwest", "axum"];
+
+/// Places without files, network, environment and clocks: pure crates, and files like them in others.
 const PURE: &[&str] = &[
-    "api/",
-    "capabilities/",
-    "cloud_profile/",
-    "diagnose/",
-    "explain/",
-    "images/",
-    "offer/",
-    "pool/",
-    "preview/",
-    "provider/",
-    "shoot/",
-    "versions/",
-    "worker/",
-    "admission/cloud_profile.rs",
-    "admission/expirations.rs",
-    "admission/flavors.rs",
-    "admission/image.rs",
-    "admission/namespaced.rs",
-    "admission/node_warnings.rs",
-    "admission/pool_warnings.rs",
-    "admission/profile_reference.rs",
-    "admission/refusal.rs",
-    "admission/shoot.rs",
-    "admission/subject.rs",
-    "process/shard.rs",
-    "sidecar/container.rs",
-    "sidecar/injection.rs",
-    "sidecar/surroundings.rs",
+    "wire/",
+    "decisions/",
+    "profiles/",
+    "explanations/",
+    "program/admission/cloud_profile.rs",
+    "program/admission/expirations.rs",
+    "program/admission/flavors.rs",
+    "program/admission/image.rs",
+    "program/admission/namespaced.rs",
+    "program/admission/node_warnings.rs",
+    "program/admission/pool_warnings.rs",
+    "program/admission/profile_reference.rs",
+    "program/admission/refusal.rs",
+    "program/admission/shoot.rs",
+    "program/admission/subject.rs",
+    "runtime/process/shard.rs",
+    "program/sidecar/container.rs",
+    "program/sidecar/injection.rs",
+    "program/sidecar/surroundings.rs",
 ];
 
 /// What pure places must not mention.
@@ -81,8 +63,12 @@ fn mentions(code: &str, path: &str) -> bool {
     code.match_indices(path).any(|(start, _)| !goes_on(&code[start + path.len()..]))
 }
 
-fn room_of(file: &str) -> Option<usize> {
-    ROOMS.iter().position(|room| file.strip_prefix(room).is_some_and(|rest| rest.starts_with('/') || rest == ".rs"))
+/// The rooms of a file's crate, and which of them has the file.
+fn room_of(file: &str) -> Option<(&'static [&'static str], usize)> {
+    let (folder, rest) = file.split_once('/')?;
+    let (_, rooms) = CRATES.iter().find(|(name, _)| *name == folder)?;
+    let room = rest.split(['/', '.']).next()?;
+    Some((rooms, rooms.iter().position(|known| *known == room)?))
 }
 
 #[test]
@@ -90,9 +76,9 @@ fn rooms_use_only_rooms_above_them() {
     let sources = all();
     let mut seen = 0;
     for Source { file, code } in &sources {
-        let Some(room) = room_of(file) else { continue };
+        let Some((rooms, room)) = room_of(file) else { continue };
         seen += 1;
-        for below in &ROOMS[room + 1..] {
+        for below in &rooms[room + 1..] {
             let mention = format!("crate::{below}");
             assert!(!mentions(code, &mention), "src/{file} uses {mention}, a room below its own");
         }
@@ -100,12 +86,32 @@ fn rooms_use_only_rooms_above_them() {
     assert!(seen > 50, "only {seen} files were read");
 }
 
+#[test]
+fn pure_crates_depend_on_no_client_or_runtime() {
+    for name in PURE_CRATES {
+        let package = format!("gardener-extension-worker-{name}");
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+        let tree = Command::new(cargo)
+            .args(["tree", "--locked", "--offline", "--edges", "normal", "--prefix", "none", "--package", &package])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .unwrap();
+        assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+        let tree = String::from_utf8(tree.stdout).unwrap();
+        let crates: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+        assert!(crates.contains("serde"), "{tree}");
+        for impure in IMPURE_CRATES {
+            assert!(!crates.contains(impure), "src/{name} depends on {impure}");
+        }
+    }
+}
+
 /// What would be printed past `process/output.rs`, where everything is escaped.
 const UNESCAPED: &[&str] = &["println!", "print!", "io::stdout", "io::stderr", "anstream::stdout", "anstream::stderr"];
 
 #[test]
 fn one_file_writes_to_stdout_and_stderr() {
-    for Source { file, code } in all().iter().filter(|source| source.file != "process/output.rs") {
+    for Source { file, code } in all().iter().filter(|source| source.file != "runtime/process/output.rs") {
         for word in UNESCAPED {
             assert!(!code.contains(word), "src/{file} mentions {word}");
         }
@@ -115,12 +121,13 @@ fn one_file_writes_to_stdout_and_stderr() {
 #[test]
 fn every_file_is_in_a_room() {
     for Source { file, .. } in all() {
-        assert!(room_of(&file).is_some() || ["lib.rs", "main.rs"].contains(&file.as_str()), "src/{file} is in no room");
+        let is_root = file.ends_with("/Cargo.toml") || file.ends_with("/lib.rs") || file == "program/main.rs";
+        assert!(room_of(&file).is_some() || is_root, "src/{file} is in no room");
     }
 }
 
 #[test]
-fn pure_rooms_know_no_client_runtime_or_clock() {
+fn pure_places_use_no_client_runtime_or_clock() {
     let sources = all();
     for place in PURE {
         let mut of_place = sources.iter().filter(|source| source.file.starts_with(place)).peekable();
@@ -135,7 +142,13 @@ fn pure_rooms_know_no_client_runtime_or_clock() {
 
 #[test]
 fn files_of_a_room_do_not_use_each_other_in_a_circle() {
-    let cycles = Modules::of(&all()).cycles();
+    let sources = all();
+    let of_crate = |name: &str| -> Vec<Source> {
+        let prefix = format!("{name}/");
+        let inside = |source: &Source| Some((source.file.strip_prefix(&prefix)?.to_owned(), source.code.clone()));
+        sources.iter().filter_map(inside).map(|(file, code)| Source { file, code }).collect()
+    };
+    let cycles: Vec<Vec<String>> = CRATES.iter().flat_map(|(name, _)| Modules::of(&of_crate(name)).cycles()).collect();
     let cycles: Vec<String> = cycles.iter().map(|cycle| format!("{} → {}", cycle.join(" → "), cycle[0])).collect();
     assert!(cycles.is_empty(), "cycles:\n{}", cycles.join("\n"));
 }
@@ -143,7 +156,7 @@ fn files_of_a_room_do_not_use_each_other_in_a_circle() {
 /// Lines that fit on a screen.
 const SCREEN: usize = 60;
 /// Rooms whose functions do.
-const SHORT: &[&str] = &["cluster/", "controller/", "worker/"];
+const SHORT: &[&str] = &["runtime/cluster/", "controllers/controller/", "decisions/worker/"];
 
 #[test]
 fn functions_fit_on_a_screen() {

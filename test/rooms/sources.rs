@@ -1,7 +1,10 @@
 //! The files of `src/`, without comments and tests.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use regex::Regex;
 
 /// A file of `src/`.
 pub(crate) struct Source {
@@ -16,6 +19,8 @@ pub(crate) fn all() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
     walk(&root, &mut files);
+    let tests: BTreeSet<PathBuf> = files.iter().flat_map(|file| test_modules(file)).collect();
+    files.retain(|file| !tests.contains(file));
     files.sort();
     let sources = files.into_iter().map(|path| {
         let file = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
@@ -24,10 +29,21 @@ pub(crate) fn all() -> Vec<Source> {
     sources.collect()
 }
 
+/// The files of modules that a file declares for tests only.
+fn test_modules(file: &Path) -> Vec<PathBuf> {
+    let declared = Regex::new(r"#\[cfg\(test\)\]\nmod (\w+);").unwrap();
+    let text = fs::read_to_string(file).unwrap();
+    declared.captures_iter(&text).map(|name| file.with_file_name(format!("{}.rs", &name[1]))).collect()
+}
+
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() { walk(&path, files) } else { files.push(path) }
+        if !path.is_dir() {
+            files.push(path);
+        } else if !path.ends_with("proptest-regressions") {
+            walk(&path, files);
+        }
     }
 }
 

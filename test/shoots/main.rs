@@ -60,10 +60,12 @@ fn check_usage(corpus: &Corpus, total: &mut Total) {
     let changed = corpus.changed_inputs.lock().expect("no other thread");
     let named = usage::named();
     if *changed != named {
-        total.unreadable(&format!("src/shoot/replacing.rs names {named:?}, but what rolls pools is {changed:?}"));
+        total.unreadable(&format!(
+            "src/profiles/shoot/replacing.rs names {named:?}, but what rolls pools is {changed:?}"
+        ));
     }
     if !usage::is_documented() {
-        total.unreadable("the table of inputs in docs/usage.md is not that of src/shoot/replacing.rs");
+        total.unreadable("the table of inputs in docs/usage.md is not that of src/profiles/shoot/replacing.rs");
     }
 }
 

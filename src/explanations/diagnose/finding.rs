@@ -1,0 +1,180 @@
+//! Reasons why a Worker is not ready: what is wrong, since when, the original message, and the next step.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_with::apply;
+
+use wire::api::gardener::ErrorCode;
+
+/// The severity of a finding, by who has to act. The order is that of printing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Severity {
+    /// A user or operator has to act.
+    Error,
+    /// It resolves without intervention.
+    Waiting,
+    /// It does not delay anything.
+    Note,
+}
+
+/// Defines the kinds in one table: `/// what it is`, name, usual severity, usual next step.
+macro_rules! kinds {
+    ($($(#[$meaning:meta])* $kind:ident = $severity:ident $step:literal,)*) => {
+        /// Reasons why a Worker is not ready, causes before their consequences.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+        #[serde(rename_all = "camelCase")]
+        pub enum FindingKind {
+            $($(#[$meaning])* $kind,)*
+        }
+
+        impl FindingKind {
+            /// A finding of this kind.
+            pub(super) fn found(self, subject: impl Into<String>, message: impl Into<String>) -> Finding {
+                let (severity, step) = match self {
+                    $(Self::$kind => (Severity::$severity, $step),)*
+                };
+                Finding {
+                    severity,
+                    kind: self,
+                    subject: subject.into(),
+                    message: message.into(),
+                    since: None,
+                    codes: BTreeSet::new(),
+                    machines: Vec::new(),
+                    driver_code: None,
+                    driver_text: None,
+                    disruption_budgets: Vec::new(),
+                    next_step: step.to_owned(),
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    /// The Worker can't be decoded.
+    Undecodable = Error "Correct the member: nothing is done for the Worker before.",
+    /// An object in the namespace can't be decoded.
+    Malformed = Error "Correct the object.",
+    /// Gardener stopped retrying the Shoot's failed operation.
+    ShootFailed = Error "Ask for another try: kubectl annotate shoot NAME gardener.cloud/operation=retry",
+    /// No controller has started the operation that gardenlet requested.
+    NotTakenUp = Error "See whether a controller for Workers of this type runs and leads: its pods, its Lease, its logs.",
+    /// A Secret that pools need is missing.
+    SecretMissing = Error "Let gardenlet write it again: reconcile the Shoot.",
+    /// machine-controller-manager does not run.
+    MachineControllerManager = Error "No machine is created or deleted before it runs: see its pods, events and logs.",
+    /// A pool can't be planned or written.
+    PoolInvalid = Error "Correct the field that the message names.",
+    /// No image fits a pool.
+    ImageNotResolved = Error "Run explain for the pool, and cloudprofile lint for its CloudProfile.",
+    /// A class that machines use, or its Secret, is missing.
+    ClassMissing = Error "docs/status.md says how classes come back: what can be planned is made again by the next reconcile.",
+    /// Machines can't be created.
+    CreationFailed = Error "Read the driver's words, then the logs of machine-controller-manager.",
+    /// A machine can't be drained.
+    DrainBlocked = Error "Find the pods that can't be evicted, and the disruption budget that protects them, in the shoot.",
+    /// A machine can't be deleted at the cloud.
+    DeletionFailed = Error "Read the driver's words, then the logs of machine-controller-manager.",
+    /// Nodes are unhealthy.
+    Unhealthy = Error "See the conditions of the nodes: kubectl describe node. The machine is replaced after its health timeout.",
+    /// A MachineDeployment is paused.
+    Paused = Error "Nothing is rolled out before spec.paused is removed.",
+    /// machine-controller-manager has frozen a MachineDeployment.
+    Frozen = Error "See the logs of machine-controller-manager: it freezes what has more machines than it may.",
+    /// The last operation failed for a reason that no other finding shows.
+    OperationFailed = Error "Read the text; docs/status.md explains it. The operation is tried again by itself.",
+    /// machine-controller-manager has not observed a change.
+    NotObserved = Waiting "It should take seconds. If it stays, see the logs of machine-controller-manager.",
+    /// There is no machine set for the class of a MachineDeployment.
+    NoMachineSet = Waiting "After two minutes the pods of machine-controller-manager are restarted. If it stays, see its logs.",
+    /// Machines have not joined.
+    NotJoined = Waiting "After 20 minutes a machine that has not joined is replaced: see its console, gardener-node-agent, and whether it reaches the API server.",
+    /// Old machines are being deleted.
+    Terminating = Waiting "It goes on by itself. If it stays, see which pods are left on the nodes.",
+    /// A MachineDeployment is not healthy, and no machine shows the reason.
+    DeploymentUnhealthy = Waiting "See kubectl describe machinedeployment, then the logs of machine-controller-manager.",
+    /// A pool has no machine deployment.
+    NoDeployment = Waiting "It is made by a reconcile.",
+    /// The Worker is being deleted.
+    Deletion = Waiting "It goes on by itself. What is held by finalizers waits for machine-controller-manager.",
+    /// An operation is in progress.
+    Operation = Waiting "It goes on by itself; after five minutes it is an error.",
+    /// Old machines wait until a user selects them.
+    MachinesToSelect = Note "Select nodes when it suits: kubectl label node NAME node.machine.sapcloud.io/selected-for-update=true",
+    /// gardenlet has not requested a reconcile of the current specification.
+    NotRequested = Note "gardenlet asks for it with the next reconcile of the Shoot.",
+}
+
+/// A reason why a Worker is not ready.
+#[apply(Option => #[serde(skip_serializing_if = "Option::is_none")])]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// The severity, by who has to act.
+    pub severity: Severity,
+    /// The kind of finding.
+    pub kind: FindingKind,
+    /// The subject: a pool or an object.
+    pub subject: String,
+    /// The problem.
+    pub message: String,
+    /// Since when it exists.
+    pub since: Option<Timestamp>,
+    /// Gardener's error codes.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub codes: BTreeSet<ErrorCode>,
+    /// The affected machines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<String>,
+    /// The driver's code, such as `ResourceExhausted`.
+    pub driver_code: Option<String>,
+    /// The message of the driver or of machine-controller-manager about the first machine.
+    pub driver_text: Option<String>,
+    /// Pod disruption budgets that the message names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disruption_budgets: Vec<String>,
+    /// The next step for the user.
+    pub next_step: String,
+}
+
+impl Finding {
+    pub(super) fn since(self, since: Option<Timestamp>) -> Self {
+        Self { since, ..self }
+    }
+
+    pub(super) fn next(self, step: impl Into<String>) -> Self {
+        Self { next_step: step.into(), ..self }
+    }
+
+    /// Adds error codes, and replaces the next step by that of the first code.
+    pub(super) fn codes(self, codes: BTreeSet<ErrorCode>) -> Self {
+        let next_step = codes.first().map_or(self.next_step, |code| next_step(*code).to_owned());
+        Self { codes, next_step, ..self }
+    }
+}
+
+/// The next step for an error with this code.
+fn next_step(code: ErrorCode) -> &'static str {
+    match code {
+        ErrorCode::CleanupClusterResources => "Remove from the shoot what the text names.",
+        ErrorCode::ConfigurationProblem => "Correct what the text names, in the Shoot or the CloudProfile.",
+        ErrorCode::InfraDependencies => "Remove at the cloud what is in the way, such as a lock.",
+        ErrorCode::InfraQuotaExceeded => {
+            "Raise the quota at the cloud, or ask for fewer or smaller machines. The machines come by themselves then."
+        }
+        ErrorCode::InfraRateLimitsExceeded => "Wait: the cloud asks for fewer requests, and it is tried again.",
+        ErrorCode::InfraResourcesDepleted => {
+            "Choose another machine type or zone, or wait: the cloud has no such machines now."
+        }
+        ErrorCode::InfraUnauthenticated => "Correct the cloud credentials of the Shoot: the cloud rejects them.",
+        ErrorCode::InfraUnauthorized => "Give the cloud credentials of the Shoot the permission that they lack.",
+        ErrorCode::RetryableConfigurationProblem => {
+            "It is tried again by itself. If it stays, correct what the text names."
+        }
+        ErrorCode::RetryableInfraDependencies => "Wait: it is a fault of the cloud, and it is tried again.",
+    }
+}

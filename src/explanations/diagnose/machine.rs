@@ -1,0 +1,170 @@
+//! Reasons why machines are not ready. Machines of a pool with the same reason are one finding.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::Value;
+
+use super::facts::Facts;
+use super::finding::{Finding, FindingKind};
+use super::machine_document::{FailedMachine, MachineDocument, MachineStatus};
+use wire::api::bounded_text::beginning;
+use wire::api::gardener::ErrorCode;
+use wire::api::gotext::json::decode_value;
+
+/// Maximum length of a driver's message, in characters.
+const LONGEST_TEXT: usize = 2000;
+
+/// Machines of one pool with the same reason.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Group {
+    kind: FindingKind,
+    pool: String,
+    driver_code: Option<String>,
+    codes: BTreeSet<ErrorCode>,
+    /// The driver's message without the name of the machine.
+    words: String,
+}
+
+/// The findings about machines.
+pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
+    let mut groups: BTreeMap<Group, (Finding, usize)> = BTreeMap::new();
+    for machine in &facts.machines {
+        if let Some(kind) = machine.waits_for() {
+            add(&mut groups, facts, kind, machine);
+        }
+    }
+    let known: BTreeSet<&str> = facts.machines.iter().map(MachineDocument::name).collect();
+    for machine in failed_machines(facts).iter().filter(|machine| !known.contains(machine.name())) {
+        add(&mut groups, facts, machine.status.last_operation.failure(), machine);
+    }
+    let finding = |(finding, count): (Finding, usize)| Finding { message: message(finding.kind, count), ..finding };
+    groups.into_values().map(finding).collect()
+}
+
+/// The failed machines that MachineDeployments report, in the form of Machines.
+fn failed_machines(facts: &Facts<'_>) -> Vec<MachineDocument> {
+    let mut machines = Vec::new();
+    for (deployment, live) in &facts.deployments {
+        let failed = live.document.pointer("/status/failedMachines").and_then(Value::as_array);
+        let failed = failed.into_iter().flatten().filter_map(|failed| decode_value::<FailedMachine>(failed).ok());
+        machines.extend(failed.map(|failed| {
+            let labels = Some([("name".to_owned(), deployment.clone())].into());
+            MachineDocument {
+                metadata: ObjectMeta { name: Some(failed.name), labels, ..ObjectMeta::default() },
+                status: MachineStatus { last_operation: failed.last_operation, ..MachineStatus::default() },
+                ..MachineDocument::default()
+            }
+        }));
+    }
+    machines
+}
+
+fn add(
+    groups: &mut BTreeMap<Group, (Finding, usize)>,
+    facts: &Facts<'_>,
+    kind: FindingKind,
+    machine: &MachineDocument,
+) {
+    let last = &machine.status.last_operation;
+    let pool = facts.pool_of(machine.deployment()).unwrap_or_default().to_owned();
+    // Machines that merely wait need no message.
+    let words = match kind {
+        FindingKind::NotJoined | FindingKind::Terminating => "",
+        _ => last.description.as_str(),
+    };
+    let codes = match words {
+        "" => BTreeSet::new(),
+        words => facts.codes(last.error_code.as_deref(), words),
+    };
+    let name = machine.name();
+    let group = Group {
+        kind,
+        driver_code: last.error_code.clone(),
+        codes: codes.clone(),
+        words: if name.is_empty() { words.to_owned() } else { words.replace(name, "") },
+        pool: pool.clone(),
+    };
+    let (finding, count) = groups.entry(group).or_insert_with(|| {
+        let subject = if pool.is_empty() { "machines of no pool".to_owned() } else { format!("pool {pool}") };
+        let finding = Finding {
+            driver_code: last.error_code.clone(),
+            driver_text: (!words.is_empty()).then(|| beginning(words, LONGEST_TEXT)),
+            disruption_budgets: disruption_budgets(words),
+            ..kind.found(subject, "").codes(codes)
+        };
+        (with_budgets(finding), 0)
+    });
+    *count += 1;
+    finding.machines.push(name.to_owned());
+    finding.since = match (finding.since, machine.since(kind)) {
+        (Some(first), Some(other)) => Some(first.min(other)),
+        (first, other) => first.or(other),
+    };
+}
+
+fn message(kind: FindingKind, count: usize) -> String {
+    let machines = if count == 1 { "1 machine".to_owned() } else { format!("{count} machines") };
+    let (has, is) = if count == 1 { ("has", "is") } else { ("have", "are") };
+    match kind {
+        FindingKind::CreationFailed => format!("{machines} can't be created"),
+        FindingKind::DeletionFailed => format!("{machines} can't be deleted"),
+        FindingKind::DrainBlocked => format!("{machines} can't be drained"),
+        FindingKind::NotJoined => format!("{machines} {has} not joined the cluster"),
+        FindingKind::Terminating => format!("{machines} {is} being drained and deleted"),
+        _ => format!("{machines} {is} unhealthy"),
+    }
+}
+
+/// If a disruption budget is named, replaces the next step by one that is specific to it.
+fn with_budgets(finding: Finding) -> Finding {
+    let [budget, ..] = finding.disruption_budgets.as_slice() else { return finding };
+    let (namespace, name) = budget.split_once('/').unwrap_or(("NAMESPACE", budget));
+    let step = format!(
+        "In the shoot: kubectl -n {namespace} get pdb {name}. If it allows no disruption, run more pods, or change the budget; \
+         after the drain timeout the machine is deleted all the same."
+    );
+    finding.next(step)
+}
+
+/// The pod disruption budgets in messages such as `disruption budget kube-system/dns is misconfigured` or `The
+/// disruption budget dns needs 2 healthy pods`.
+fn disruption_budgets(text: &str) -> Vec<String> {
+    const NAMED: &str = "disruption budget ";
+    let mut budgets = Vec::new();
+    for (start, _) in text.match_indices(NAMED) {
+        let behind = text.get(start + NAMED.len()..).unwrap_or_default();
+        let Some((name, rest)) = behind.split_once(' ') else { continue };
+        let name = name.trim_matches(['"', '\'', '`']);
+        let is_name = |part: &str| {
+            !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte))
+        };
+        let goes_on = ["is ", "needs ", "does "].iter().any(|word| rest.starts_with(word));
+        let name = name.to_owned();
+        if goes_on && name.splitn(2, '/').all(is_name) && !budgets.contains(&name) {
+            budgets.push(name);
+        }
+    }
+    budgets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_are_found_in_what_drivers_say() {
+        for (text, budgets) in [
+            ("pod disruption budget kube-system/dns is misconfigured and requires zero", &["kube-system/dns"][..]),
+            (
+                "Cannot evict pod as it would violate the pod's disruption budget. The disruption budget \"dns\" needs 2 \
+                 healthy pods and has 2 currently",
+                &["dns"],
+            ),
+            ("a disruption budget forbids it", &[]),
+            ("disruption budget $(rm) is x", &[]),
+        ] {
+            assert_eq!(disruption_budgets(text), budgets, "{text}");
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Problems, hazards and notices that the user should read before a change is applied, in addition to the verdicts.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::difference::{Change, ChangedObject, Step};
+use super::placement::{Placement, is_paused};
+use super::placement_change::PlacementChange;
+use super::rule::Verdict;
+use decisions::pool::roll_bounds::BOTH_ZERO;
+use wire::api::gardener::ErrorCode;
+use wire::api::gotext::duration::Duration;
+
+/// The kind of a finding; its names are stable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    /// The new inputs can't be planned although the old ones could; existing objects stay as they are.
+    CannotBePlanned,
+    /// The garden would reject the new Shoot, so the change has no effect.
+    Refused,
+    /// Neither the old nor the new inputs can be planned; existing objects stay as they are.
+    StillCannotBePlanned,
+    /// An object in a seed can't be read, so the Worker can't be compared.
+    CannotBeJudged,
+    /// The old inputs could not be planned, so the old objects are unknown if only files are given.
+    CouldNotBePlanned,
+    /// The content of a class changes, but not its name: old nodes stay, new ones differ.
+    NewNodesDiffer,
+    /// The image changes, but the class keeps its original image because the controller pins images.
+    ImagePinned,
+    /// Surge and unavailability are both 0: a node is deleted before its replacement is created.
+    SurgeAndUnavailableZero,
+    /// The new maximum is below the existing number of machines.
+    MaximumBelowReplicas,
+    /// Machines are deleted without replacement.
+    MachinesDeleted,
+    /// Several zones of a pool roll at the same time.
+    ZonesAtOnce,
+    /// The duration of a pool's roll according to its settings.
+    RollPace,
+    /// The additional machines exceed the remaining capacity of the cloud.
+    CapacityExceeded,
+    /// No limit is known for the additional machines.
+    CapacityUnknown,
+    /// A user must select the machines to update.
+    ManualUpdate,
+    /// The deployment is paused: nothing rolls until it is resumed.
+    Paused,
+    /// A field changed for which gardenlet would choose another node agent Secret, so the real change rolls nodes.
+    NodeAgentSecretUnchanged,
+    /// The effect on nodes depends on an assumption about a value that the Shoot omits.
+    Presumed,
+    /// Changes by the next maintenance window.
+    Maintenance,
+    /// Updates that maintenance can't perform, although a version has expired or is missing.
+    MaintenanceStuck,
+}
+
+impl FindingKind {
+    /// How serious it is.
+    #[must_use]
+    pub fn severity(self) -> Severity {
+        match self {
+            Self::CannotBePlanned | Self::StillCannotBePlanned | Self::CannotBeJudged => Severity::Error,
+            Self::ManualUpdate
+            | Self::ZonesAtOnce
+            | Self::RollPace
+            | Self::CapacityUnknown
+            | Self::Paused
+            | Self::ImagePinned
+            | Self::CouldNotBePlanned
+            | Self::Presumed
+            | Self::Maintenance => Severity::Notice,
+            _ => Severity::Hazard,
+        }
+    }
+}
+
+/// How serious a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Something can't be done.
+    Error,
+    /// Something happens that a user does not expect.
+    Hazard,
+    /// Useful to know.
+    Notice,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    /// How serious it is.
+    pub severity: Severity,
+    /// The kind of finding.
+    pub kind: FindingKind,
+    /// The pool; absent if the finding is about the whole Worker.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// The zone; absent if the finding is about the whole pool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
+    /// Gardener's code of an error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<ErrorCode>,
+    /// The text of the finding.
+    pub message: String,
+}
+
+impl Finding {
+    /// A finding about a pool, or about the whole Worker if `pool` is empty.
+    #[must_use]
+    pub fn of_pool(kind: FindingKind, pool: &str, message: String) -> Self {
+        let pool = Some(pool.to_owned()).filter(|pool| !pool.is_empty());
+        Self { severity: kind.severity(), kind, pool, zone: None, code: None, message }
+    }
+
+    fn of_placement(kind: FindingKind, change: &PlacementChange, message: String) -> Self {
+        Self { zone: change.zone.clone(), ..Self::of_pool(kind, &change.pool, message) }
+    }
+}
+
+/// The findings about one placement.
+pub(super) fn findings_of_placement(
+    change: &PlacementChange,
+    old: Option<&Placement>,
+    new: Option<&Placement>,
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut find = |kind, message: String| findings.push(Finding::of_placement(kind, change, message));
+    if change.new_nodes_differ {
+        find(
+            FindingKind::NewNodesDiffer,
+            format!(
+                "the content of the class changes, its name does not: existing nodes stay, new nodes differ ({})",
+                change.class_differences.join(", ")
+            ),
+        );
+    }
+    if change.deletes_machines() {
+        find(FindingKind::MachinesDeleted, "all machines are deleted without replacement".to_owned());
+    }
+    if let (Some(old), Some(new)) = (old, new) {
+        if let Some(message) = nodes_above_maximum(change, old, new) {
+            find(FindingKind::MaximumBelowReplicas, message);
+        }
+        if change.verdict.is_roll() && is_paused(&new.deployment) {
+            find(FindingKind::Paused, "the MachineDeployment is paused; nothing rolls until it isn't".to_owned());
+        }
+    }
+    if let Some(surge) = change.surge.as_ref().filter(|_| change.nodes.affected > 0) {
+        if surge.manual {
+            find(FindingKind::ManualUpdate, "a person selects the machines that are updated".to_owned());
+        } else if surge.both_zero {
+            find(
+                FindingKind::SurgeAndUnavailableZero,
+                format!("maxSurge {} and maxUnavailable {} {BOTH_ZERO}", surge.max_surge, surge.max_unavailable),
+            );
+        }
+    }
+    findings
+}
+
+/// Nodes that machine-controller-manager removes because the maximum falls. Without live objects, the zone may have as many as its
+/// old maximum allows.
+fn nodes_above_maximum(change: &PlacementChange, old: &Placement, new: &Placement) -> Option<String> {
+    let after = new.bounds?;
+    let (maximum, there_are) = (i64::from(after.maximum), old.replicas());
+    if maximum < there_are {
+        return Some(format!("the maximum becomes {maximum}, below the {there_are} machines there are"));
+    }
+    let before = old.bounds?;
+    if change.nodes.seen || old.is_hibernated || new.is_hibernated || before.maximum <= after.maximum {
+        return None;
+    }
+    Some(format!(
+        "minimum and maximum of the zone change from {} and {} to {} and {}: the nodes above {} are removed, up to {}",
+        before.minimum,
+        before.maximum,
+        after.minimum,
+        after.maximum,
+        after.maximum,
+        i64::from(before.maximum) - i64::from(after.maximum)
+    ))
+}
+
+/// What there is to say about the zones of a pool together.
+pub(super) fn findings_of_pools(placements: &[PlacementChange]) -> Vec<Finding> {
+    let pools: BTreeSet<&str> = placements.iter().map(|change| change.pool.as_str()).collect();
+    let of_pool = |pool: &str| {
+        let [rolling, in_place] = [Verdict::Roll, Verdict::InPlace].map(|verdict| {
+            let is_meant = |change: &&PlacementChange| {
+                change.pool == pool && change.verdict == verdict && change.nodes.affected > 0
+            };
+            placements.iter().filter(is_meant).collect::<Vec<_>>()
+        });
+        [zones_at_once(pool, &rolling), pace(pool, &rolling), pace(pool, &in_place)]
+    };
+    pools.into_iter().flat_map(of_pool).flatten().collect()
+}
+
+fn zones_at_once(pool: &str, rolling: &[&PlacementChange]) -> Option<Finding> {
+    let numbers = rolling.iter().filter_map(|change| change.surge.as_ref());
+    let numbers = numbers.map(|surge| (surge.above, surge.missing));
+    let (zones, above, missing) = numbers.fold((0_u32, 0_i64, 0_i64), |(zones, above, missing), numbers| {
+        (zones + 1, above.saturating_add(numbers.0), missing.saturating_add(numbers.1))
+    });
+    (zones > 1).then(|| {
+        Finding::of_pool(
+            FindingKind::ZonesAtOnce,
+            pool,
+            format!("{zones} zones roll at the same time: up to {above} more and up to {missing} fewer nodes at once"),
+        )
+    })
+}
+
+/// The duration of the roll, determined by the slowest zone.
+fn pace(pool: &str, changes: &[&PlacementChange]) -> Option<Finding> {
+    let pace = changes.iter().filter_map(|change| change.surge.as_ref()?.pace).max()?;
+    let nodes = changes.iter().map(|change| change.nodes.affected).fold(0, i64::saturating_add);
+    let least = if changes.iter().all(|change| change.nodes.seen) { "" } else { "at least " };
+    let [nodes, rounds] = [(nodes, "node"), (pace.rounds, "round")]
+        .map(|(number, noun)| format!("{number} {noun}{}", if number == 1 { "" } else { "s" }));
+    let text = |seconds: i64| Duration::from_nanoseconds(seconds.saturating_mul(1_000_000_000));
+    let [longest, creation, drain] =
+        [pace.longest_seconds, pace.creation_timeout_seconds, pace.drain_timeout_seconds].map(text);
+    let round = match pace.in_place_update_timeout_seconds.map(text) {
+        None => format!("new nodes take up to {creation} to come, and old ones up to {drain} to drain"),
+        Some(update) => format!("nodes take up to {drain} to drain, and up to {update} to be updated in place"),
+    };
+    let message = format!("{least}{nodes} in {rounds}, up to {longest} by the settings: in each round {round}");
+    Some(Finding::of_pool(FindingKind::RollPace, pool, message))
+}
+
+/// gardenlet derives the name of the node agent Secret from these fields of a pool. A file that changes them without
+/// changing the name shows less than will happen.
+pub(super) fn unchanged_node_agent_secret(pool: &str, changes: &[Change]) -> Option<Finding> {
+    let of_pool = changes.iter().filter(|change| change.object == ChangedObject::Worker).filter_map(|change| {
+        let [Step::Member(spec), Step::Member(pools), Step::Entry(name), field @ ..] = change.path.0.as_slice() else {
+            return None;
+        };
+        let is_pool = spec == "spec" && pools == "pools" && name.iter().any(|(_, name)| name == pool);
+        is_pool.then_some((change, field))
+    });
+    let mut fields = Vec::new();
+    for (change, field) in of_pool {
+        let name = super::difference::Path(field.to_vec()).to_string();
+        let counts = match name.as_str() {
+            "nodeAgentSecretName" => return None,
+            "kubernetesVersion" => minor(change.old.as_ref()) != minor(change.new.as_ref()),
+            "machineType" | "volume" | "volume.size" | "volume.type" | "kubeletConfig" => true,
+            other => [
+                "machineImage",
+                "kubeletConfig.kubeReserved",
+                "kubeletConfig.evictionHard",
+                "kubeletConfig.cpuManagerPolicy",
+            ]
+            .iter()
+            .any(|prefix| other.starts_with(prefix)),
+        };
+        if counts {
+            fields.push(name);
+        }
+    }
+    (!fields.is_empty()).then(|| {
+        Finding::of_pool(
+            FindingKind::NodeAgentSecretUnchanged,
+            pool,
+            format!(
+                "{} changed but nodeAgentSecretName did not; gardenlet changes it with them, and then the pool rolls",
+                fields.join(", ")
+            ),
+        )
+    })
+}
+
+fn minor(version: Option<&serde_json::Value>) -> Option<String> {
+    let mut parts = version?.as_str()?.trim_start_matches('v').split('.');
+    Some(format!("{}.{}", parts.next()?, parts.next()?))
+}

@@ -1,0 +1,373 @@
+//! Computes the MachineImages from lookups and sources. It creates new objects, updates known ones, completes
+//! hand-made ones, marks the newest image of each flavor, and deletes unused images that no source has.
+
+use std::borrow::Cow;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::image::{GONE, ImageObject, ImageToWrite, Place, lookup_label, object_name, place};
+use super::write::{ImageEvent, Write};
+use crate::images::catalogue::{Catalogue, merge};
+use crate::images::lookup::Lookup;
+use crate::images::record::{ImageRecord, ImageState, Release, text};
+use crate::images::resolution::{FlavorKey, Policy, Rejection, lookup_matches, ranked_for};
+use crate::images::shared::Shared;
+use wire::api::image_objects::{ImageLookup, ImageLookupStatus};
+
+/// Maximum number of errors in the status of a lookup.
+const MOST_ERRORS: usize = 10;
+/// Maximum age of `lastRun` in seconds before the status is renewed without other changes.
+const RENEWAL_SECONDS: i64 = 3600;
+
+/// State of the sources.
+#[derive(Clone, Copy)]
+pub enum Sources<'a> {
+    /// The listed images.
+    Listed(&'a Catalogue),
+    /// The sources can't be read, with the reason. Nothing is created or deleted.
+    Unknown(&'a str),
+}
+
+/// Responses of clouds and their time, by the name of the lookup.
+pub type Answers = BTreeMap<String, (Arc<Result<Catalogue, String>>, Timestamp)>;
+
+impl<'a> From<&'a Result<Catalogue, String>> for Sources<'a> {
+    fn from(read: &'a Result<Catalogue, String>) -> Self {
+        match read {
+            Ok(catalogue) => Self::Listed(catalogue),
+            Err(reason) => Self::Unknown(reason),
+        }
+    }
+}
+
+impl<'a> Sources<'a> {
+    fn catalogue(self) -> Option<&'a Catalogue> {
+        match self {
+            Self::Listed(catalogue) => Some(catalogue),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+/// Images that a lookup has found, by name of the object.
+#[derive(Default)]
+struct Found<'a> {
+    images: BTreeMap<String, FoundImage<'a>>,
+    errors: Vec<String>,
+    source: SourceState,
+    /// When the source was read.
+    read: Timestamp,
+}
+
+/// State of the source of a lookup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum SourceState {
+    /// The cloud has not responded yet, so the status of the lookup is not changed.
+    #[default]
+    Pending,
+    /// The source can't be read.
+    Unknown,
+    /// The source lists images.
+    Listed,
+}
+
+struct FoundImage<'a> {
+    image: &'a ImageRecord,
+    key: FlavorKey,
+    is_usable: bool,
+}
+
+impl FoundImage<'_> {
+    /// The image with the version and custom field values from the lookup.
+    fn record(&self, shared: &mut Shared) -> ImageRecord {
+        let mut record = self.image.clone();
+        Arc::make_mut(&mut record.facts).0.extend(self.key.flavor.0.clone());
+        let release = Release { image: self.key.image.clone(), version: self.key.version.clone() };
+        record.release = Some(Arc::new(release));
+        shared.share(&mut record);
+        record
+    }
+}
+
+impl Found<'_> {
+    fn nothing(error: &str, source: SourceState) -> Self {
+        Self { errors: vec![text(error)], source, ..Self::default() }
+    }
+
+    /// Whether images that were not found may be deleted. An error in a lookup or a source must not delete anything.
+    fn is_complete(&self) -> bool {
+        self.errors.is_empty() && !self.images.is_empty()
+    }
+}
+
+/// Target state of an object.
+struct Wanted<'a> {
+    record: Cow<'a, ImageRecord>,
+    lookup: Option<&'a str>,
+    existing: Option<&'a Arc<ImageObject>>,
+}
+
+impl<'a> Wanted<'a> {
+    /// Borrows the known record if it is equal, to save memory.
+    fn known_or(known: &'a ImageRecord, record: ImageRecord) -> Cow<'a, ImageRecord> {
+        if record == *known { Cow::Borrowed(known) } else { Cow::Owned(record) }
+    }
+}
+
+/// Computes the writes for images and lookups. `used` are the names of images in use; `checked` is when the files
+/// were read.
+#[must_use]
+pub fn discover(
+    images: &[Arc<ImageObject>],
+    lookups: &[Arc<ImageLookup>],
+    ((files, checked), answers): ((Sources<'_>, Timestamp), &Answers),
+    used: &BTreeSet<&str>,
+    now: Timestamp,
+) -> Vec<Write> {
+    let policy = Policy { now, owners: Vec::new(), filters: Vec::new() };
+    let of_files = by_name(files);
+    let found = lookups.iter().map(|lookup| {
+        let found = match (&lookup.spec.ec2, answers.get(name_of(&lookup.metadata))) {
+            (None, _) => Found { read: checked, ..find(lookup, files, &of_files, &policy) },
+            (Some(_), None) => Found::default(),
+            (Some(_), Some((answer, read))) => {
+                let answer = Sources::from(&**answer);
+                Found { read: *read, ..find(lookup, answer, &by_name(answer), &policy) }
+            }
+        };
+        (lookup_label(lookup), found)
+    });
+    let found: Vec<(String, Found<'_>)> = found.collect();
+    let found: BTreeMap<&str, &Found<'_>> = found.iter().map(|(lookup, found)| (lookup.as_str(), found)).collect();
+    let answered = answers.values().map(|(answer, _)| Sources::from(&**answer));
+    let catalogues: Vec<&Catalogue> = [files].into_iter().chain(answered).filter_map(Sources::catalogue).collect();
+    let mut writes = Vec::new();
+    let (mut wanted, mut shared) = (BTreeMap::new(), Shared::default());
+    let mut unreadable = BTreeSet::new();
+    for image in images {
+        // An unreadable object stays unchanged until a user repairs it.
+        let Ok(known) = &image.record else {
+            unreadable.insert(image.name.as_str());
+            continue;
+        };
+        let (lookup, record) = match image.lookup.as_deref() {
+            // A finalizer blocks the deletion.
+            lookup if image.is_being_deleted => (lookup, Some(Cow::Borrowed(known))),
+            None => (None, Some(enriched(known, &catalogues))),
+            Some(lookup) => followed(&image.name, lookup, known, &found, used, &mut shared),
+        };
+        match record {
+            Some(record) => drop(wanted.insert(image.name.as_str(), Wanted { record, lookup, existing: Some(image) })),
+            None => writes.push(Write::DeleteImage(Arc::clone(image))),
+        }
+    }
+    for (name, lookup, image) in new_images(&wanted, &unreadable, &found) {
+        let record = Cow::Owned(image.record(&mut shared));
+        wanted.entry(name).or_insert(Wanted { record, lookup: Some(lookup), existing: None });
+    }
+    writes.extend(changes(&wanted, &policy));
+    writes.extend(lookups.iter().filter_map(|lookup| status(lookup, found.get(lookup_label(lookup).as_str())?, now)));
+    writes
+}
+
+/// The images that a lookup can find by name, sorted.
+fn by_name(sources: Sources<'_>) -> Vec<&ImageRecord> {
+    let mut images: Vec<&ImageRecord> = sources.catalogue().map(Catalogue::images).unwrap_or_default().iter().collect();
+    images.retain(|image| image.release.is_none());
+    images.sort_by(|a, b| a.name.cmp(&b.name));
+    images
+}
+
+fn name_of(metadata: &ObjectMeta) -> &str {
+    metadata.name.as_deref().unwrap_or_default()
+}
+
+/// Finds the images of a lookup in the sources.
+fn find<'a>(lookup: &ImageLookup, sources: Sources<'_>, by_name: &[&'a ImageRecord], policy: &Policy) -> Found<'a> {
+    if let Sources::Unknown(reason) = sources {
+        return Found::nothing(reason, SourceState::Unknown);
+    }
+    let known = match Lookup::new(name_of(&lookup.metadata), lookup.spec.clone()) {
+        Ok(known) => known,
+        Err(error) => return Found::nothing(&error.to_string(), SourceState::Listed),
+    };
+    let mut found = Found { source: SourceState::Listed, ..Found::default() };
+    let mut matches = lookup_matches(&known, by_name, policy);
+    matches.sort_by(|(a, of_a, _), (b, of_b, _)| (a, &of_a.reference).cmp(&(b, &of_b.reference)));
+    for (key, image, reason) in matches {
+        // An existing image that is currently unusable neither creates nor deletes an object.
+        let is_usable = match reason {
+            None => true,
+            Some(Rejection::Unavailable(_) | Rejection::Deprecated(_)) => false,
+            Some(_) => continue,
+        };
+        match found.images.entry(object_name(image)) {
+            Entry::Vacant(entry) => drop(entry.insert(FoundImage { image, key, is_usable })),
+            Entry::Occupied(entry) => found.errors.push(text(&format!(
+                "{} is in {} and in {}: only the first one counts",
+                entry.key(),
+                entry.get().image.place(),
+                image.place()
+            ))),
+        }
+    }
+    if found.images.is_empty() {
+        found.errors.push("the sources have no image that it means; images that it has made stay".to_owned());
+    }
+    found.errors.truncate(MOST_ERRORS);
+    found
+}
+
+/// Completes a hand-made image with data from the sources.
+fn enriched<'a>(known: &'a ImageRecord, catalogues: &[&Catalogue]) -> Cow<'a, ImageRecord> {
+    let listed = catalogues
+        .iter()
+        .find_map(|catalogue| catalogue.find(known.provider, &known.realm, known.region.as_deref(), &known.reference));
+    let Some(listed) = listed else { return Cow::Borrowed(known) };
+    let mut merged = known.clone();
+    merge(&mut merged, listed);
+    // Values set by a user take precedence.
+    merged.replicated_to = known.replicated_to.clone().or(merged.replicated_to);
+    Wanted::known_or(known, merged)
+}
+
+/// The current data of an image that a lookup has created, with the lookup that finds it; `None` if it has to be
+/// deleted.
+fn followed<'a>(
+    name: &str,
+    lookup: &'a str,
+    known: &'a ImageRecord,
+    found: &BTreeMap<&'a str, &Found<'_>>,
+    used: &BTreeSet<&str>,
+    shared: &mut Shared,
+) -> (Option<&'a str>, Option<Cow<'a, ImageRecord>>) {
+    let own = found.get_key_value(lookup);
+    let finds = |(_, found): &(&&'a str, &&Found<'_>)| found.images.contains_key(name);
+    if let Some((finder, by)) = own.into_iter().chain(found).find(finds) {
+        let record = by.images.get(name).map(|image| image.record(shared));
+        return (Some(finder), record.map(|record| Wanted::known_or(known, record)));
+    }
+    // An image without a lookup only stays while it is in use.
+    let is_gone = own.is_none_or(|(_, found)| found.is_complete());
+    if is_gone && !used.contains(name) {
+        return (None, None);
+    }
+    let state = if is_gone { ImageState::Unavailable(GONE.to_owned()) } else { known.state.clone() };
+    (Some(lookup), Some(Wanted::known_or(known, ImageRecord { state, ..known.clone() })))
+}
+
+/// Newly found images without an object: names, lookups and images.
+fn new_images<'a, 'f>(
+    wanted: &BTreeMap<&'f str, Wanted<'_>>,
+    unreadable: &BTreeSet<&str>,
+    found: &BTreeMap<&'a str, &'f Found<'f>>,
+) -> Vec<(&'f str, &'a str, &'f FoundImage<'f>)> {
+    let known: BTreeSet<Place<'_>> = wanted.values().map(|wanted| place(&wanted.record)).collect();
+    let mut new = Vec::new();
+    for (lookup, found) in found {
+        new.extend(found.images.iter().filter_map(|(name, image)| {
+            let is_known = known.contains(&place(image.image))
+                || wanted.contains_key(name.as_str())
+                || unreadable.contains(name.as_str());
+            (image.is_usable && !is_known).then_some((name.as_str(), *lookup, image))
+        }));
+    }
+    new
+}
+
+/// The newest image of each flavor.
+fn newest<'w>(wanted: &'w BTreeMap<&str, Wanted<'_>>, policy: &Policy) -> BTreeSet<Place<'w>> {
+    let mut flavors: BTreeMap<_, Vec<&ImageRecord>> = BTreeMap::new();
+    for Wanted { record, .. } in wanted.values() {
+        let release = record.release.as_ref().map(|release| (&release.image, &release.version));
+        let flavor = (record.provider, &record.realm, &record.region, release, &record.facts);
+        flavors.entry(flavor).or_default().push(record);
+    }
+    let ranked = |images: &Vec<&'w ImageRecord>| {
+        let resolved = ranked_for(key_of(images.first()?)?, images, policy);
+        resolved.chosen().map(place)
+    };
+    flavors.values().filter_map(ranked).collect()
+}
+
+/// The flavor of an image whose data include its release.
+fn key_of(record: &ImageRecord) -> Option<FlavorKey> {
+    let release = record.release.as_ref()?;
+    Some(FlavorKey {
+        provider: record.provider,
+        realm: record.realm.clone(),
+        image: release.image.clone(),
+        version: release.version.clone(),
+        flavor: Arc::clone(&record.facts),
+        region: record.region.clone(),
+    })
+}
+
+fn changes(wanted: &BTreeMap<&str, Wanted<'_>>, policy: &Policy) -> Vec<Write> {
+    let newest = newest(wanted, policy);
+    let change = |(name, wanted): (&&str, &Wanted<'_>)| {
+        let is_latest = newest.contains(&place(&wanted.record));
+        let is_written = wanted.existing.is_some_and(|existing| {
+            existing.is_as_written
+                && existing.is_latest == is_latest
+                && existing.lookup.as_deref() == wanted.lookup
+                && existing.record.as_ref() == Ok(&*wanted.record)
+        });
+        if is_written {
+            return None;
+        }
+        let image = Box::new(ImageToWrite {
+            name: (*name).to_owned(),
+            record: (*wanted.record).clone(),
+            is_latest,
+            lookup: wanted.lookup.map(str::to_owned),
+            existing: wanted.existing.map(Arc::clone),
+        });
+        match wanted.existing {
+            None => Some(Write::CreateImage(image)),
+            // A value may have another spelling after it is decoded.
+            Some(existing) if image.object().is_ok_and(|image| existing.object() == Ok(image)) => None,
+            Some(_) => Some(Write::ReplaceImage(image)),
+        }
+    };
+    wanted.iter().filter_map(change).collect()
+}
+
+/// When the sources of a lookup were last read, according to its status.
+pub(super) fn last_run(status: &ImageLookupStatus) -> Option<Timestamp> {
+    status.last_run.as_ref().and_then(|time| time.parse().ok())
+}
+
+fn status(lookup: &ImageLookup, found: &Found<'_>, now: Timestamp) -> Option<Write> {
+    if found.source == SourceState::Pending {
+        return None;
+    }
+    let before = &lookup.status;
+    let mut after = ImageLookupStatus {
+        observed_generation: lookup.metadata.generation.unwrap_or_default(),
+        last_run: before.last_run.clone(),
+        found: i64::try_from(found.images.values().filter(|image| image.is_usable).count()).unwrap_or(i64::MAX),
+        errors: found.errors.clone(),
+        failing_since: before.failing_since.clone().filter(|_| !found.errors.is_empty()),
+    };
+    if !found.errors.is_empty() && after.failing_since.is_none() {
+        after.failing_since = Some(now.to_string());
+    }
+    let is_known = found.source == SourceState::Listed;
+    // Fractions of a second are not worth the space.
+    let read = Timestamp::from_second(found.read.as_second()).unwrap_or(found.read);
+    let is_old = last_run(before).is_none_or(|last| read.as_second() - last.as_second() >= RENEWAL_SECONDS);
+    if after == *before && !(is_known && is_old) {
+        return None;
+    }
+    if is_known {
+        after.last_run = Some(read.to_string());
+    }
+    let is_news = !after.errors.is_empty() && after.errors != before.errors;
+    let event = is_news.then(|| ImageEvent::LookupFailed(after.errors.clone()));
+    Some(Write::LookupStatus(ImageLookup { status: after, ..lookup.clone() }, event))
+}

@@ -1,0 +1,76 @@
+//! Pure: the condition that reports how long a shoot can keep its versions (docs/versions.md#in-the-cluster).
+
+use serde_json::Value;
+
+use crate::versions::notices::Notice;
+use decisions::worker::conditions::{Condition, ConditionType};
+use decisions::worker::status_text::MOST_OF_FAILURE;
+use wire::api::bounded_text::listed;
+
+/// Whether a version of the shoot is forced to change within a year: which one, when and to what.
+#[must_use]
+pub fn versions_current(notices: &[Notice]) -> Condition {
+    let of_type = ConditionType::VersionsCurrent;
+    if notices.is_empty() {
+        return Condition::met(of_type, "NothingExpires", "No version of the shoot has to go by force within a year.");
+    }
+    let texts: Vec<String> = notices.iter().map(ToString::to_string).collect();
+    let reason = if notices.iter().any(Notice::is_stuck) { "VersionStuck" } else { "VersionExpires" };
+    Condition::unmet(of_type, reason, listed(&texts, MOST_OF_FAILURE))
+}
+
+/// No forecast is available.
+#[must_use]
+pub fn versions_unknown(why: &str) -> Condition {
+    Condition::unknown(ConditionType::VersionsCurrent, "NoForecast", why)
+}
+
+/// The condition if forecasts are disabled and another status is recorded.
+#[must_use]
+pub fn versions_not_asked(present: &[Value]) -> Option<Condition> {
+    versions_unknown("The controller runs without --version-forecast.").in_place_of_recorded(present)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::versions::notices::{NoticeEnd, NoticeReason};
+    use decisions::worker::conditions::ConditionStatus;
+
+    fn notice(pool: &str, end: NoticeEnd) -> Notice {
+        let reason = NoticeReason::Expires("2026-04-01T00:00:00Z".parse().unwrap());
+        Notice { whose: format!("pool {pool}"), version: "os 1".to_owned(), reason, end }
+    }
+
+    #[test]
+    fn the_condition_names_expiring_and_stuck_versions() {
+        let current = versions_current(&[]);
+        assert_eq!((current.status, current.reason), (ConditionStatus::True, "NothingExpires"));
+        let expires = versions_current(&[notice("web", NoticeEnd::Forced("2".to_owned()))]);
+        assert_eq!((expires.status, expires.reason), (ConditionStatus::False, "VersionExpires"));
+        assert_eq!(expires.message, "pool web: os 1 expires on 2026-04-01, then forced to 2");
+        let stuck = versions_current(&[notice("web", NoticeEnd::Stuck("Offer os 2.".to_owned()))]);
+        assert_eq!((stuck.status, stuck.reason), (ConditionStatus::False, "VersionStuck"));
+        assert_eq!(stuck.message, "pool web: os 1 expires on 2026-04-01, then stuck. Offer os 2.");
+    }
+
+    #[test]
+    fn hostile_names_stay_bounded_and_visible() {
+        let many: Vec<Notice> = (0..1000)
+            .map(|number| notice(&format!("{number}\u{202e}{}", "x".repeat(500)), NoticeEnd::Forced("2".to_owned())))
+            .collect();
+        let message = versions_current(&many).message;
+        assert!(message.len() <= MOST_OF_FAILURE && message.contains("\\u{202e}"), "{} bytes", message.len());
+        assert!(message.contains("more"), "{message}");
+    }
+
+    #[test]
+    fn a_condition_that_nobody_renews_is_unknown_once() {
+        assert_eq!(versions_not_asked(&[]), None);
+        let recorded = |status: &str| versions_not_asked(&[json!({"type": "VersionsCurrent", "status": status})]);
+        assert_eq!(recorded("True").unwrap().status, ConditionStatus::Unknown);
+        assert_eq!(recorded("Unknown"), None);
+    }
+}

@@ -1,0 +1,57 @@
+//! `cloudprofile minimize`: shortens a profile without changing its images.
+
+use anyhow::Context;
+use clap::Args;
+
+use super::source::OneSource;
+use super::written::{say, say_proof};
+use crate::cli::evidence::{Answer, Evidence};
+use crate::cli::exit::{self, Exit};
+use crate::cli::terminal::{OutputFormat, json, one_of, print, width, yaml};
+use decisions::provider::Providers;
+use profiles::offer::minimize::{Bytes, Minimized, minimize};
+
+#[derive(Debug, Args)]
+#[command(after_help = exit::help("\
+Examples:
+  gardener-extension-worker cloudprofile minimize example/cloudprofiles/aws.yaml > shorter.yaml
+  gardener-extension-worker cloudprofile minimize profile.yaml -o json | jq .steps
+
+The profile is printed to stdout, and the steps and the comparison to stderr. Comments in the file are lost.",
+    &[]))]
+pub(super) struct MinimizeArguments {
+    #[command(flatten)]
+    source: OneSource,
+    /// Output format. YAML contains only the profile, JSON also the report.
+    #[arg(short, long, value_parser = one_of(&["yaml", "json"]), default_value = "yaml")]
+    output: OutputFormat,
+}
+
+pub(super) fn run(arguments: &MinimizeArguments, providers: Providers) -> anyhow::Result<Answer> {
+    let found = arguments.source.read()?;
+    let minimized = minimize(&found.document, providers).context(found.source)?;
+    let evidence = Evidence::whole("CloudProfile", 1);
+    match arguments.output {
+        OutputFormat::Json => print(&json(&evidence.attach(serde_json::to_value(&minimized)?))?)?,
+        _ => {
+            print(&yaml(&minimized.profile)?)?;
+            say_everything(&minimized, width());
+        }
+    }
+    Ok(Answer::new(evidence, Exit::Done))
+}
+
+fn say_everything(minimized: &Minimized, width: usize) {
+    for step in &minimized.steps {
+        say(&format!("{}: {} bytes", step.step, step.bytes), 0, width);
+    }
+    say(&format!("As JSON {}; as Gardener stores it {}.", change(minimized.bytes), change(minimized.stored)), 0, width);
+    say_proof(&minimized.proof, false, width);
+    if minimized.every_machine {
+        say("So does every other machine that the capabilities of the profile can describe.", 0, width);
+    }
+}
+
+fn change(bytes: Bytes) -> String {
+    format!("{} → {} bytes", bytes.before, bytes.after)
+}

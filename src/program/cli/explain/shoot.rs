@@ -1,0 +1,154 @@
+//! `explain --shoot`: which Shoot fields enter the key and the machine classes of its pools, from files only.
+
+use anyhow::ensure;
+use serde::Serialize;
+use serde_json::json;
+
+use super::ExplainArguments;
+use super::section::{INDENT, section};
+use crate::cli::evidence::{Answer, Evidence, no_match};
+use crate::cli::exit::Exit;
+use crate::cli::preview::shoots::ShootReader;
+use crate::cli::table::{Cell, Table, paragraph, printable};
+use crate::cli::terminal::{ASIDE, BAD, HEADING, OutputFormat, complain, json, print, width};
+use decisions::provider::Providers;
+use decisions::worker::desired::{CloudView, DesiredState};
+use decisions::worker::machine_objects::MachineObjects;
+use explanations::explain::{DecidingMember, HashEffect, ShootPoolExplanation, explain, explain_shoot};
+use explanations::preview::{CloudProfiles, Failure, Inputs, Presumption, worker_context};
+use runtime::reader::files::files;
+
+/// A Shoot with the inputs that determine its nodes.
+#[derive(Serialize)]
+struct ExplainedShoot {
+    shoot: String,
+    provider: String,
+    presumed: Vec<&'static str>,
+    pools: Vec<ShootPoolExplanation>,
+}
+
+/// Explains the Shoots in the file or folder.
+pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<Answer> {
+    let profiles = CloudProfiles::new(providers);
+    let reader = ShootReader::new(&arguments.presume, &arguments.profiles, &profiles)?;
+    let mut explained = Vec::new();
+    let mut errors = Vec::new();
+    let mut pools: Vec<String> = Vec::new();
+    let mut evidence = Evidence::of("Shoot");
+    for file in evidence.note_skipped(files(std::slice::from_ref(&arguments.file))) {
+        let found = match reader.shoots_of_file(&file, &profiles) {
+            Ok(found) => found,
+            Err(error) => {
+                evidence.unread(&error);
+                continue;
+            }
+        };
+        for inputs in found {
+            pools.extend(pool_names(&inputs));
+            let named = format!("{}/{}", inputs.namespace(), inputs.name());
+            match explain_inputs(&inputs, arguments.pool.as_deref()) {
+                Ok(shoot) => {
+                    evidence.evaluated(1);
+                    explained.push(ExplainedShoot { shoot: named, ..shoot });
+                }
+                Err(failure) => errors.push(format!("Shoot {named}: {}", failure.message)),
+            }
+        }
+    }
+    let is_answered = !explained.is_empty() || !errors.is_empty() || !evidence.is_complete();
+    ensure!(is_answered, "{}: no Shoot in it", arguments.file.display());
+    if let Some(pool) = &arguments.pool {
+        let is_found = explained.iter().any(|shoot| !shoot.pools.is_empty());
+        if !is_found && errors.is_empty() {
+            return Err(no_match("pool", pool, pools.iter().map(String::as_str)));
+        }
+    }
+    match arguments.output {
+        OutputFormat::Json => {
+            print(&json(&json!({
+                "schema": "explain-shoot/v1", "evidence": evidence.document(), "shoots": explained, "errors": errors,
+            }))?)?;
+        }
+        _ => {
+            errors.iter().for_each(|error| complain(error));
+            let texts = explained.iter().map(|shoot| shoot_text(shoot, width()));
+            print(&texts.collect::<Vec<_>>().join("\n"))?;
+        }
+    }
+    let fails = explained.iter().flat_map(|shoot| &shoot.pools).any(|pool| pool.error.is_some());
+    let exit = if fails || !errors.is_empty() { Exit::Invalid } else { Exit::Done };
+    Ok(Answer::new(evidence, exit))
+}
+
+/// The pool names in the Shoot's spec.
+fn pool_names(inputs: &Inputs) -> Vec<String> {
+    let workers = inputs.shoot.as_ref().and_then(|shoot| shoot.value.pointer("/spec/provider/workers")?.as_array());
+    let names = workers.into_iter().flatten().filter_map(|worker| worker["name"].as_str());
+    names.map(str::to_owned).collect()
+}
+
+fn explain_inputs(written: &Inputs, only: Option<&str>) -> Result<ExplainedShoot, Failure> {
+    let made = written.made()?;
+    let context = worker_context(&made)?;
+    let provider = made.providers.for_worker_type(&context.worker.spec.worker_type)?;
+    let cloud = provider.settled_cloud(context)?;
+    let cloud = cloud.as_ref().map_or(CloudView::Context, CloudView::Described);
+    let desired = DesiredState::new(provider, context, cloud)?;
+    let explanation = explain(provider, &desired, &MachineObjects::default(), only)?;
+    let pools = made.shoot.iter().flat_map(|shoot| explain_shoot(&explanation, context, provider, &shoot.value));
+    Ok(ExplainedShoot {
+        shoot: String::new(),
+        provider: explanation.provider.clone(),
+        presumed: Presumption::of_written(written).into_iter().map(Presumption::text).collect(),
+        pools: pools.collect(),
+    })
+}
+
+fn shoot_text(shoot: &ExplainedShoot, width: usize) -> String {
+    let mut text = format!("{HEADING}Shoot {}{HEADING:#} ({})\n", printable(&shoot.shoot), printable(&shoot.provider));
+    for presumed in &shoot.presumed {
+        text.push_str(&paragraph(&format!("presumed: {presumed}"), ASIDE, INDENT, width));
+    }
+    for pool in &shoot.pools {
+        text.push_str(&format!("\n{HEADING}Pool {}{HEADING:#}\n", printable(&pool.pool)));
+        if let Some(error) = &pool.error {
+            text.push_str(&paragraph(&format!("✗ is invalid: {}", error.message), BAD, INDENT, width));
+        }
+        let (heading, effect) = match pool.effect {
+            HashEffect::Roll => ("Key", "replaces the nodes"),
+            HashEffect::UpdateInPlace => ("In-place hash beside the key", "updates the nodes in place"),
+        };
+        if pool.classes.is_empty() {
+            text.push_str(&paragraph("no classes: the pool has no zones", ASIDE, INDENT, width));
+        } else {
+            let name = printable(&pool.node_agent_secret_name);
+            text.push_str(&section(&format!("{heading} {name}: a change of any of these {effect}")));
+            text.push_str(&members_table(&pool.key).render(INDENT, width));
+        }
+        for class in &pool.classes {
+            let noun = if class.zones.len() == 1 { "zone" } else { "zones" };
+            let of_zones = format!(" of {noun} {}", class.zones.join(", "));
+            let zones = if class.zones.is_empty() { "" } else { &of_zones };
+            let hash = class.hash.as_ref().map(|hash| format!(" {hash}")).unwrap_or_default();
+            text.push_str(&section(&format!("Class{hash}{zones}: the key and")));
+            match class.members.as_slice() {
+                [] => text.push_str(&paragraph("nothing else", ASIDE, INDENT, width)),
+                members => text.push_str(&members_table(members).render(INDENT, width)),
+            }
+        }
+    }
+    text
+}
+
+fn members_table(members: &[DecidingMember]) -> Table {
+    let mut table = Table::new(["MEMBER OF THE SHOOT", "VALUE"]);
+    for DecidingMember { member, value, presumed } in members {
+        let value = match value {
+            Some(value) => value.as_str().into(),
+            None if *presumed => Cell::styled("presumed: from the cloud", ASIDE),
+            None => Cell::styled("not shown", ASIDE),
+        };
+        table.row([member.as_str().into(), value]);
+    }
+    table
+}

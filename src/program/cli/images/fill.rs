@@ -1,0 +1,145 @@
+//! `images fill`: writes locked images into both halves of CloudProfiles.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::input::{CatalogueArguments, lock, profiles};
+use crate::cli::cloudprofile::diff::text;
+use crate::cli::evidence::{Answer, Evidence};
+use crate::cli::exit::{self, Exit, wrong_usage};
+use crate::cli::table::{printable, some};
+use crate::cli::terminal::{OutputFormat, complain, complain_in_lines, json, one_of, print, width, yaml};
+use decisions::provider::Providers;
+use profiles::images::fill::{FillError, FillSettings, Filled, fill};
+use profiles::images::lock::Lock;
+use wire::capabilities::Classification;
+
+/// Maximum number of regions that a message lists.
+const NAMED: usize = 6;
+
+#[derive(Debug, Args)]
+#[command(after_help = exit::help("\
+Examples:
+  gardener-extension-worker images fill --lock images.lock example/images/profiles/aws.yaml > aws.yaml
+  gardener-extension-worker images fill --lock images.lock --image-version 2002.1.0 --classification supported profiles/
+  gardener-extension-worker images fill --source example/images/release-2002.1 --where variant=gardener_prod profiles/
+
+Profiles are printed to stdout as YAML, and the comparison to stderr. -o json prints both in one document. Without --replace,
+no profile is printed if a machine type would lose or change its image. Comments in the files are lost.",
+    &[(Exit::Findings, "filled, but a flavor has no image in a region, or fits no machine"),
+      (Exit::Hazard, "filled, but machine types get another image for the same version")]))]
+pub(super) struct FillArguments {
+    /// Files or folders with CloudProfiles. Each profile receives the images of its cloud.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Lock with the images. By default, each flavor receives the newest image of the sources.
+    #[arg(long, value_name = "FILE")]
+    lock: Option<PathBuf>,
+    #[command(flatten)]
+    catalogue: CatalogueArguments,
+    /// Only fill in this version. Repeatable.
+    #[arg(long, value_name = "VERSION")]
+    image_version: Vec<String>,
+    /// Stage of versions that are new to a profile.
+    #[arg(long, value_enum, default_value_t = Stage::Preview)]
+    classification: Stage,
+    /// Replace images of existing versions, so that new nodes differ from running ones.
+    #[arg(long)]
+    replace: bool,
+    /// Output format.
+    #[arg(short, long, value_parser = one_of(&["yaml", "json"]), default_value = "yaml")]
+    output: OutputFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Stage {
+    Preview,
+    Supported,
+}
+
+pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Result<Answer> {
+    let now = arguments.catalogue.now();
+    let mut evidence = Evidence::of("image");
+    let lock = match (&arguments.lock, arguments.catalogue.is_empty()) {
+        (Some(path), true) => lock(path, false)?,
+        (None, false) => {
+            let known = arguments.catalogue.read()?;
+            if let Some(problem) = known.evidence.problems().next() {
+                bail!("{problem}");
+            }
+            let mut lock = Lock::default();
+            lock.add(&known.resolved_flavors()?, now);
+            evidence.join(known.evidence.clone());
+            lock
+        }
+        _ => return Err(wrong_usage("name either --lock or --source (see --help)")),
+    };
+    let settings = FillSettings {
+        now,
+        classification: match arguments.classification {
+            Stage::Preview => Classification::Preview,
+            Stage::Supported => Classification::Supported,
+        },
+        versions: arguments.image_version.clone(),
+        replace: arguments.replace,
+    };
+    let mut all = Vec::new();
+    // Fills all profiles or none, because a release must be complete.
+    for file in profiles(&arguments.files, &mut evidence)? {
+        let filled = fill(&file.document, &lock, &settings, providers);
+        if let Err(FillError::AnotherImage(diff)) = &filled {
+            complain_in_lines(text(diff, width()).trim_end());
+        }
+        all.push((file.source.clone(), filled.context(file.source)?));
+    }
+    if arguments.output == OutputFormat::Json {
+        let profiles: Vec<Value> = all.iter().map(|(source, filled)| document(source, filled)).collect();
+        print(&json(&json!({
+            "schema": "images-fill/v1", "evidence": evidence.document(), "profiles": profiles,
+        }))?)?;
+    } else {
+        all.iter().for_each(|(source, filled)| report(source, filled));
+        let texts = all.iter().map(|(_, filled)| yaml(&filled.profile)).collect::<anyhow::Result<Vec<_>>>()?;
+        print(&texts.join("---\n"))?;
+    }
+    let exit = all.iter().map(|(_, filled)| exit_of(filled)).max().unwrap_or(Exit::Done);
+    Ok(Answer::new(evidence, exit))
+}
+
+/// JSON document of a filled profile.
+fn document(source: &str, filled: &Filled) -> Value {
+    let added = filled.diff.versions.iter().filter(|change| change.before.is_none()).filter_map(|change| {
+        let stage = change.after.as_ref()?.classification.word();
+        Some(json!({"image": change.image, "version": change.version, "stage": stage}))
+    });
+    let missing = filled.missing.iter().map(|(flavor, regions)| json!({"flavor": flavor, "regions": regions}));
+    let left_out = filled.left_out.iter().map(|(flavor, reason)| json!({"flavor": flavor, "reason": reason}));
+    json!({
+        "file": source, "cloudProfile": filled.profile, "added": added.collect::<Vec<_>>(),
+        "combinations": filled.diff.combinations, "compared": filled.diff.compared,
+        "missing": missing.collect::<Vec<_>>(), "leftOut": left_out.collect::<Vec<_>>(),
+    })
+}
+
+/// Prints the added images and the missing ones.
+fn report(source: &str, filled: &Filled) {
+    complain_in_lines(&format!("{}: {}", printable(source), text(&filled.diff, width()).trim_end()));
+    for (flavor, regions) in &filled.missing {
+        complain(&format!("{source}: {flavor} has no image in {}", some(regions, NAMED)));
+    }
+    for (flavor, reason) in &filled.left_out {
+        complain(&format!("{source}: {flavor} is left out: {reason}"));
+    }
+}
+
+fn exit_of(filled: &Filled) -> Exit {
+    let is_whole = filled.missing.is_empty() && filled.left_out.is_empty();
+    match (filled.diff.is_hazardous(), is_whole) {
+        (true, _) => Exit::Hazard,
+        (false, false) => Exit::Findings,
+        (false, true) => Exit::Done,
+    }
+}

@@ -1,0 +1,103 @@
+//! The program that a crate builds: its providers, its clouds, and the resulting commands.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
+
+use super::exit::Exit;
+use super::terminal::{complain_in_lines, print};
+use super::{Arguments, configuration_file};
+use decisions::provider::Providers;
+use runtime::cloud::{CloudArguments, CloudFactory, azure, openstack};
+
+/// The displayed name if the executable is `kubectl-gardener_worker`.
+const PLUGIN: &str = "kubectl gardener-worker";
+/// Error texts of the number parser, with replacements for users.
+const OF_NUMBERS: [(&str, &str); 2] = [
+    ("invalid digit found in string", "a whole number is expected"),
+    ("cannot parse integer from empty string", "a whole number is expected"),
+];
+/// The command that receives the clouds' arguments.
+const CONTROLLER: &str = "controller";
+
+/// A program for Workers of these providers. A crate with its own provider builds one and calls [`Program::run`].
+#[derive(Clone, Copy)]
+pub struct Program {
+    /// Providers whose Workers are served and whose CloudProfiles are supported.
+    pub providers: Providers,
+    /// Factories for cloud resources that pools depend on, at most one per Worker type.
+    pub clouds: &'static [&'static dyn CloudFactory],
+}
+
+/// Parsed arguments.
+pub struct Call {
+    pub(super) program: Program,
+    pub(super) arguments: Arguments,
+    pub(super) clouds: CloudArguments,
+}
+
+impl Program {
+    /// The program in releases, `gardener-extension-worker`.
+    pub const SHIPPED: Self =
+        Self { providers: Providers::SHIPPED, clouds: &[&azure::AzureFactory, &openstack::OpenStackFactory] };
+
+    /// The command definitions, including the clouds' arguments.
+    #[must_use]
+    pub fn command(self) -> clap::Command {
+        let with_clouds = |command| self.clouds.iter().fold(command, |command, cloud| cloud.with_arguments(command));
+        Arguments::command().mut_subcommands(|command| match command.get_name() {
+            CONTROLLER => with_clouds(command),
+            _ => command,
+        })
+    }
+
+    /// Parses the arguments of the process, starting with the program name.
+    ///
+    /// # Errors
+    /// The exit code if there is nothing to run: 0 after help, else that of wrong usage.
+    pub fn parse(self, arguments: impl IntoIterator<Item = OsString>) -> Result<Call, ExitCode> {
+        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        self.read(&arguments).map_err(|refusal| {
+            let mut text = refusal.render().ansi().to_string();
+            for (of_library, plain) in OF_NUMBERS {
+                text = text.replace(of_library, plain);
+            }
+            if refusal.use_stderr() {
+                complain_in_lines(text.trim_end());
+                return Exit::Usage.into();
+            }
+            // Ignore errors, because stdout may be closed.
+            let _ = print(&text);
+            ExitCode::SUCCESS
+        })
+    }
+
+    /// Parses the arguments of the process and runs the selected command.
+    #[must_use]
+    pub fn run(self, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+        self.parse(arguments).map_or_else(|code| code, Call::run)
+    }
+
+    fn read(self, arguments: &[OsString]) -> Result<Call, clap::Error> {
+        let mut command = self.called(arguments);
+        if arguments.iter().filter(|argument| *argument == "-").count() > 1 {
+            let refusal = "standard input (`-`) can be read only once";
+            return Err(command.error(ErrorKind::ArgumentConflict, refusal));
+        }
+        let arguments = configuration_file::with_file(&command, arguments)?;
+        let matches = command.try_get_matches_from(arguments)?;
+        let typed = matches.subcommand_matches(CONTROLLER).map_or_else(ArgMatches::default, Clone::clone);
+        let clouds = CloudArguments::new(self.clouds, typed);
+        Ok(Call { program: self, arguments: Arguments::from_arg_matches(&matches)?, clouds })
+    }
+
+    /// The command definitions, with the name by which the program was called.
+    fn called(self, arguments: &[OsString]) -> clap::Command {
+        let name = arguments.first().and_then(|program| Path::new(program).file_stem());
+        let command = self.command();
+        if name.is_some_and(|name| name == "kubectl-gardener_worker") { command.bin_name(PLUGIN) } else { command }
+    }
+}

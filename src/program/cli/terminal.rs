@@ -1,0 +1,72 @@
+//! Output of the commands. Formats, styles and width.
+
+use std::io;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Context;
+use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde::Serialize;
+use serde_json::Value;
+
+use runtime::process::output;
+pub(super) use runtime::process::output::{complain, complain_in_lines, print, print_commands};
+use runtime::process::workflow_commands;
+use wire::api::bounded_text::is_deceptive;
+
+/// Width of output that is not written to a terminal. Keeps logs readable.
+const WIDTH_OF_A_LOG: usize = 120;
+/// Minimum width. Narrower terminals wrap lines.
+const NARROWEST_TERMINAL: usize = 60;
+
+pub(super) const GOOD: Style = AnsiColor::Green.on_default();
+pub(super) const BAD: Style = AnsiColor::Red.on_default();
+pub(super) const CAREFUL: Style = AnsiColor::Yellow.on_default();
+pub(super) const HEADING: Style = Style::new().bold();
+pub(super) const ASIDE: Style = Style::new().dimmed();
+
+/// Output format of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OutputFormat {
+    Table,
+    Yaml,
+    Json,
+    Result,
+    Csv,
+    Markdown,
+    Sarif,
+    Github,
+    Junit,
+    Html,
+    Capa,
+}
+
+/// Parses one of the formats that a command supports.
+pub(super) fn one_of(supported: &'static [&'static str]) -> impl TypedValueParser<Value = OutputFormat> {
+    PossibleValuesParser::new(supported).try_map(|name| OutputFormat::from_str(&name, false))
+}
+
+/// Maximum line width. Uses `COLUMNS`, or the width of the terminal.
+pub(super) fn width() -> usize {
+    let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    set.or_else(output::columns).unwrap_or(WIDTH_OF_A_LOG).max(NARROWEST_TERMINAL)
+}
+
+/// Formats a document as JSON for `print`.
+pub(super) fn json(document: &impl Serialize) -> anyhow::Result<String> {
+    let text = serde_json::to_string_pretty(document).context("the result can't be written as JSON")?;
+    Ok(format!("{}\n", workflow_commands::escaped_in_json(&text)))
+}
+
+/// Formats a document as YAML for `print`. Falls back to JSON, a subset of YAML, to escape deceptive characters.
+pub(super) fn yaml(document: &Value) -> anyhow::Result<String> {
+    let text = serde_saphyr::to_string(document).context("the result can't be written as YAML")?;
+    let is_read_otherwise = text.contains(is_deceptive) || workflow_commands::has_any(&text);
+    if is_read_otherwise { json(document) } else { Ok(text) }
+}
+
+/// Whether the reader of stdout closed the pipe.
+pub(super) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    kinds.any(|kind| kind == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,226 @@
+//! Computes the patch that adds the sidecar to a Deployment or VerticalPodAutoscaler. Empty if the sidecar is up to
+//! date.
+
+use serde_json::{Value, json};
+
+use super::container::{Sidecar, volume};
+use super::surroundings::Surroundings;
+use runtime::webhook::PatchOperation;
+
+/// The Deployment that gets the sidecar.
+pub(super) const DEPLOYMENT: &str = "machine-controller-manager";
+/// The VerticalPodAutoscaler that gets its policy.
+pub(super) const AUTOSCALER: &str = "machine-controller-manager-vpa";
+
+/// Whether an object has this name and is not being deleted.
+pub(super) fn is_subject(object: &Value, name: &str) -> bool {
+    let metadata = &object["metadata"];
+    metadata["name"] == name && metadata["deletionTimestamp"].is_null()
+}
+
+/// The patch of a Deployment.
+pub(crate) fn into_deployment(
+    deployment: &Value,
+    sidecar: &Sidecar,
+    namespace: &str,
+    surroundings: Surroundings,
+) -> Vec<PatchOperation> {
+    let pod = "/spec/template/spec";
+    // The API server itself rejects a Deployment without a pod.
+    if !deployment.pointer(pod).is_some_and(Value::is_object) {
+        return Vec::new();
+    }
+    let container = Entry {
+        wanted: sidecar.container(namespace, surroundings),
+        defaults: json!({"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}),
+    };
+    let volume =
+        volume(surroundings).map(|wanted| Entry { wanted, defaults: json!({"projected": {"defaultMode": 0o644}}) });
+    let container = container.into_list(deployment, &format!("{pod}/containers"), "name");
+    let volume = volume.and_then(|volume| volume.into_list(deployment, &format!("{pod}/volumes"), "name"));
+    container.into_iter().chain(volume).collect()
+}
+
+/// The patch of a VerticalPodAutoscaler.
+pub(crate) fn into_autoscaler(autoscaler: &Value, sidecar: &Sidecar) -> Vec<PatchOperation> {
+    let wanted = sidecar.autoscaler_policy();
+    let Some(spec) = autoscaler["spec"].as_object() else { return Vec::new() };
+    if spec.get("resourcePolicy").is_none_or(Value::is_null) {
+        let value = json!({"containerPolicies": [wanted]});
+        return vec![PatchOperation::Add { path: "/spec/resourcePolicy".to_owned(), value }];
+    }
+    let entry = Entry { wanted, defaults: json!({}) };
+    entry.into_list(autoscaler, "/spec/resourcePolicy/containerPolicies", "containerName").into_iter().collect()
+}
+
+/// An entry of a list with named entries.
+struct Entry {
+    wanted: Value,
+    /// Values that an API server adds by default.
+    defaults: Value,
+}
+
+impl Entry {
+    /// The operation that adds the entry to the list at this path, or replaces the one with its name. `None` if it is
+    /// up to date.
+    fn into_list(self, object: &Value, list: &str, name: &str) -> Option<PatchOperation> {
+        let Some(entries) = object.pointer(list).and_then(Value::as_array) else {
+            return Some(PatchOperation::Add { path: list.to_owned(), value: json!([self.wanted]) });
+        };
+        match entries.iter().position(|entry| entry[name] == self.wanted[name]) {
+            None => Some(PatchOperation::Add { path: format!("{list}/-"), value: self.wanted }),
+            Some(position) if self.is(&entries[position]) => None,
+            Some(position) => Some(PatchOperation::Replace { path: format!("{list}/{position}"), value: self.wanted }),
+        }
+    }
+
+    fn is(&self, live: &Value) -> bool {
+        let mut filled = self.wanted.clone();
+        fill(&mut filled, &self.defaults);
+        *live == self.wanted || *live == filled
+    }
+}
+
+fn fill(value: &mut Value, defaults: &Value) {
+    match (value, defaults) {
+        (Value::Object(members), Value::Object(defaults)) => {
+            for (name, default) in defaults {
+                fill(members.entry(name.clone()).or_insert(Value::Null), default);
+            }
+        }
+        (value, default) if value.is_null() => *value = default.clone(),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMESPACE: &str = "shoot--p--s";
+    const ORDINARY: Surroundings = Surroundings { self_hosted: false, workload_identity: false };
+
+    fn azure() -> Sidecar {
+        Sidecar { provider_type: "azure".to_owned(), image: "mcm-azure:v1".to_owned(), arguments: &["--of-azure=1"] }
+    }
+
+    /// A Deployment as written by gardenlet, with additional containers.
+    fn deployment(more: &[Value]) -> Value {
+        let mut containers = vec![json!({"name": "machine-controller-manager", "image": "mcm:v1"})];
+        containers.extend_from_slice(more);
+        let pod =
+            json!({"containers": containers, "volumes": [{"name": "kubeconfig", "projected": {"defaultMode": 420}}]});
+        json!({"metadata": {"name": DEPLOYMENT, "namespace": NAMESPACE}, "spec": {"template": {"spec": pod}}})
+    }
+
+    fn added(patch: &[PatchOperation]) -> Vec<(&str, &Value)> {
+        let step = |step| match step {
+            &PatchOperation::Add { ref path, ref value } | &PatchOperation::Replace { ref path, ref value } => {
+                (path.as_str(), value)
+            }
+            PatchOperation::Remove { path } => panic!("{path} is removed"),
+        };
+        patch.iter().map(step).collect()
+    }
+
+    #[test]
+    fn where_the_nodes_are_decides_over_the_target_and_its_mount() {
+        for (self_hosted, namespace, target, mounts) in [
+            (false, NAMESPACE, "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/kubeconfig", 1),
+            (false, "kube-system", "/var/run/secrets/gardener.cloud/shoot/generic-kubeconfig/kubeconfig", 1),
+            (true, "kube-system", "", 0),
+            (true, NAMESPACE, "none", 0),
+        ] {
+            let container = azure().container(namespace, Surroundings { self_hosted, ..ORDINARY });
+            let arguments: Vec<&str> =
+                container["args"].as_array().unwrap().iter().map(|argument| argument.as_str().unwrap()).collect();
+            assert!(arguments.contains(&format!("--target-kubeconfig={target}").as_str()), "{arguments:?}");
+            assert!(arguments.contains(&format!("--namespace={namespace}").as_str()), "{arguments:?}");
+            assert_eq!(container["volumeMounts"].as_array().map_or(0, Vec::len), mounts, "{self_hosted} {namespace}");
+        }
+    }
+
+    #[test]
+    fn a_workload_identity_is_mounted_from_the_credentials() {
+        let volume = json!({"name": "workload-identity", "projected": {"sources": [
+            {"secret": {"name": "cloudprovider", "items": [{"key": "token", "path": "token"}]}},
+        ]}});
+        let mount =
+            json!({"name": "workload-identity", "mountPath": "/var/run/secrets/gardener.cloud/workload-identity"});
+        for (self_hosted, position) in [(false, 1), (true, 0)] {
+            let surroundings = Surroundings { self_hosted, workload_identity: true };
+            let patch = into_deployment(&deployment(&[]), &azure(), NAMESPACE, surroundings);
+            let added = added(&patch);
+            assert_eq!(added[0].1["volumeMounts"][position], mount);
+            assert_eq!(added[1], ("/spec/template/spec/volumes/-", &volume));
+        }
+        let mut without_volumes = deployment(&[]);
+        without_volumes["spec"]["template"]["spec"]["volumes"] = Value::Null;
+        let surroundings = Surroundings { workload_identity: true, ..ORDINARY };
+        let patch = into_deployment(&without_volumes, &azure(), NAMESPACE, surroundings);
+        assert_eq!(added(&patch)[1], ("/spec/template/spec/volumes", &json!([volume])));
+    }
+
+    #[test]
+    fn what_is_there_stays_and_what_differs_is_replaced_in_its_place() {
+        let surroundings = Surroundings { workload_identity: true, ..ORDINARY };
+        let injected = azure().container(NAMESPACE, surroundings);
+        let mut stored = injected.clone();
+        stored["terminationMessagePath"] = json!("/dev/termination-log");
+        stored["terminationMessagePolicy"] = json!("File");
+        let mut volume = volume(surroundings).unwrap();
+        volume["projected"]["defaultMode"] = json!(420);
+        for container in [&injected, &stored] {
+            let mut deployment = deployment(&[container.clone(), json!({"name": "another"})]);
+            deployment["spec"]["template"]["spec"]["volumes"].as_array_mut().unwrap().push(volume.clone());
+            assert_eq!(into_deployment(&deployment, &azure(), NAMESPACE, surroundings), []);
+        }
+        for (member, value) in [
+            ("image", json!("mcm-azure:v0")),
+            ("env", json!([{"name": "A", "value": "B"}])),
+            ("terminationMessagePolicy", json!("FallbackToLogsOnError")),
+            ("readinessProbe", json!({})),
+            ("args", json!([])),
+        ] {
+            let mut other = stored.clone();
+            other[member] = value;
+            let deployment = deployment(&[other, json!({"name": "another"})]);
+            let patch = into_deployment(&deployment, &azure(), NAMESPACE, ORDINARY);
+            let wanted = azure().container(NAMESPACE, ORDINARY);
+            let wanted = PatchOperation::Replace { path: "/spec/template/spec/containers/1".to_owned(), value: wanted };
+            assert_eq!(patch, [wanted], "{member}");
+        }
+    }
+
+    #[test]
+    fn only_the_object_of_that_name_that_stays_is_changed() {
+        assert!(is_subject(&deployment(&[]), DEPLOYMENT));
+        assert!(!is_subject(&json!({"metadata": {"name": "kube-apiserver"}}), DEPLOYMENT));
+        let deleted = json!({"metadata": {"name": DEPLOYMENT, "deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        assert!(!is_subject(&deleted, DEPLOYMENT));
+        for hostile in [json!(null), json!([]), json!("x"), json!({"metadata": []})] {
+            assert!(!is_subject(&hostile, DEPLOYMENT), "{hostile}");
+            assert_eq!(into_deployment(&hostile, &azure(), NAMESPACE, ORDINARY), [], "{hostile}");
+            assert_eq!(into_autoscaler(&hostile, &azure()), [], "{hostile}");
+        }
+    }
+
+    #[test]
+    fn the_autoscaler_gets_a_policy_beside_those_of_gardenlet() {
+        let policy =
+            json!({"containerName": "machine-controller-manager-provider-azure", "controlledValues": "RequestsOnly"});
+        let others = json!([{"containerName": "machine-controller-manager"}, {"containerName": "*", "mode": "Off"}]);
+        let with = |policies: Value| json!({"spec": {"resourcePolicy": {"containerPolicies": policies}}});
+        let list = "/spec/resourcePolicy/containerPolicies";
+        let add = |path: &str, value: Value| vec![PatchOperation::Add { path: path.to_owned(), value }];
+        assert_eq!(into_autoscaler(&with(others), &azure()), add(&format!("{list}/-"), policy.clone()));
+        assert_eq!(into_autoscaler(&with(Value::Null), &azure()), add(list, json!([policy])));
+        let whole = json!({"containerPolicies": [policy]});
+        assert_eq!(into_autoscaler(&json!({"spec": {}}), &azure()), add("/spec/resourcePolicy", whole));
+        assert_eq!(into_autoscaler(&with(json!([policy])), &azure()), []);
+        let mut other = policy.clone();
+        other["mode"] = json!("Off");
+        let replaced = PatchOperation::Replace { path: format!("{list}/0"), value: policy };
+        assert_eq!(into_autoscaler(&with(json!([other])), &azure()), [replaced]);
+    }
+}

@@ -1,0 +1,309 @@
+//! I/O: writes and deletes machine objects of one namespace and updates the store immediately. Otherwise the next
+//! reconcile could use stale objects and repeat the write.
+
+use std::sync::Arc;
+
+use k8s_openapi::Resource;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Client;
+use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions, Request};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::cluster::cache::SeedCache;
+use crate::cluster::error::WriteError;
+use crate::cluster::identity::Identity;
+use crate::cluster::machine_objects::{Cached, DeploymentText, Readable};
+use crate::cluster::store::Read;
+use decisions::provider::Provider;
+use decisions::worker::changes::Write;
+use decisions::worker::machine_objects::{Digested, LiveDeployment};
+
+/// Writes and deletes machine objects of one namespace.
+#[derive(Clone)]
+pub struct MachineApis {
+    client: Client,
+    namespace: String,
+    cache: Arc<SeedCache>,
+    provider: &'static dyn Provider,
+}
+
+impl MachineApis {
+    #[must_use]
+    pub(crate) fn new(
+        client: Client,
+        namespace: String,
+        cache: Arc<SeedCache>,
+        provider: &'static dyn Provider,
+    ) -> Self {
+        Self { client, namespace, cache, provider }
+    }
+
+    /// Writes the Secret of a class. An existing one without the label of the watch is replaced, because the name is
+    /// reserved for the controller.
+    ///
+    /// # Errors
+    /// When the API server rejects the request.
+    pub async fn write_secret(&self, name: &str, write: Write<Secret>) -> Result<(), WriteError> {
+        let unseen = if let Write::Create(secret) = &write { Some(secret.clone()) } else { None };
+        match (self.write::<Digested<Secret>, _>(name, write).await, unseen) {
+            (Err(error), Some(secret)) if error.is_outdated() => {
+                let requests = self.requests_of::<Digested<Secret>>();
+                let live: Secret = self.client.request(requests.get(name, &GetParams::default())?).await?;
+                let ObjectMeta { resource_version, finalizers, .. } = live.metadata;
+                let metadata = ObjectMeta { resource_version, finalizers, ..secret.metadata };
+                let write = Write::Replace(Secret { metadata, ..secret });
+                self.write::<Digested<Secret>, _>(name, write).await.map(drop)
+            }
+            (result, _) => result.map(drop),
+        }
+    }
+
+    /// Writes a machine class.
+    ///
+    /// # Errors
+    /// When the API server rejects the request.
+    pub async fn write_class(&self, name: &str, write: Write<Value>) -> Result<(), WriteError> {
+        self.write::<Digested<Value>, _>(name, write).await.map(drop)
+    }
+
+    /// Writes a machine deployment and returns it from the response.
+    ///
+    /// # Errors
+    /// When the API server rejects the request.
+    pub async fn write_deployment(&self, name: &str, write: Write<Value>) -> Result<LiveDeployment, WriteError> {
+        let text = self.write::<DeploymentText, _>(name, write).await?;
+        Ok(DeploymentText::live_of(&text, self.provider)?)
+    }
+
+    /// Applies a JSON merge patch. A deleted object needs no change, so 404 is not an error.
+    ///
+    /// # Errors
+    /// When the API server rejects the request.
+    pub async fn patch<T: Cached>(&self, name: &str, patch: Value) -> Result<(), WriteError> {
+        match self.write::<T, Value>(name, Write::Patch { patch, after: Value::Null }).await {
+            Err(WriteError::Api(kube::Error::Api(status))) if status.is_not_found() => Ok(()),
+            result => result.map(drop),
+        }
+    }
+
+    /// Deletes an object with a UID precondition. 404 is not an error.
+    ///
+    /// # Errors
+    /// When the API server rejects the request.
+    pub async fn delete<T: Cached>(&self, name: &str, uid: Option<&str>) -> Result<(), WriteError> {
+        let mut parameters = DeleteParams::default();
+        if let Some(uid) = uid {
+            let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
+            parameters = parameters.preconditions(preconditions);
+        }
+        let asked = T::store(&self.cache.machine_objects).read();
+        match self.send(self.requests_of::<T>().delete(name, &parameters)?).await {
+            Ok(text) => match Deleted::read::<T>(&text, uid)? {
+                Deleted::Held => self.note::<T>(asked, &text)?,
+                Deleted::Gone => self.note_deleted::<T>(name, uid),
+            },
+            Err(kube::Error::Api(status)) if status.is_not_found() => self.note_deleted::<T>(name, uid),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    async fn write<T: Cached, D: Serialize>(&self, name: &str, write: Write<D>) -> Result<String, WriteError> {
+        let requests = self.requests_of::<T>();
+        let parameters = PostParams::default();
+        let request = match write {
+            Write::Create(document) => requests.create(&parameters, serde_json::to_vec(&document)?)?,
+            Write::Replace(document) => requests.replace(name, &parameters, serde_json::to_vec(&document)?)?,
+            Write::Patch { patch, .. } => requests.patch(name, &PatchParams::default(), &Patch::Merge(patch))?,
+        };
+        let asked = T::store(&self.cache.machine_objects).read();
+        let text = self.send(request).await?;
+        self.note::<T>(asked, &text)?;
+        Ok(text)
+    }
+
+    fn requests_of<T: Cached>(&self) -> Request {
+        Request::new(<T::Kind as kube::Resource>::url_path(&(), Some(&self.namespace)))
+    }
+
+    async fn send(&self, request: axum::http::Request<Vec<u8>>) -> Result<String, kube::Error> {
+        // The semaphore is never closed.
+        let _permit = self.cache.writes.acquire().await.ok();
+        self.client.request_text(request).await
+    }
+
+    fn note<T: Cached>(&self, asked: Read<'_, Readable<T>>, text: &str) -> Result<(), serde_json::Error> {
+        asked.of_write(Identity::read(text)?, || self.cache.machine_objects.kept(text));
+        Ok(())
+    }
+
+    fn note_deleted<T: Cached>(&self, name: &str, uid: Option<&str>) {
+        if let Some(uid) = uid {
+            T::store(&self.cache.machine_objects).own_deletion(&self.namespace, name, uid, Instant::now());
+        }
+    }
+}
+
+/// Result of a deletion.
+enum Deleted {
+    /// Finalizers keep the object; the response is its current version.
+    Held,
+    Gone,
+}
+
+impl Deleted {
+    /// Parses the response to the deletion of the object with this UID.
+    fn read<T: Cached>(text: &str, uid: Option<&str>) -> Result<Self, WriteError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            kind: String,
+            #[serde(default)]
+            status: Value,
+            #[serde(default)]
+            details: Details,
+        }
+        #[derive(Default, Deserialize)]
+        struct Details {
+            uid: Option<String>,
+        }
+        let Answer { kind, status, details } = serde_json::from_str(text)?;
+        let is_of_it = details.uid.is_none() || uid.is_none() || details.uid.as_deref() == uid;
+        match kind.as_str() {
+            kind if kind == T::Kind::KIND => Ok(Self::Held),
+            "Status" if status == "Success" && is_of_it => Ok(Self::Gone),
+            _ => Err(WriteError::NotDeleted),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::Body as AnswerBody;
+    use axum::http::Response;
+    use serde_json::json;
+
+    use super::*;
+    use crate::cluster::test_support::{ApiServer, Asked, document, refusal};
+    use decisions::provider::Providers;
+    use decisions::provider::azure::Azure;
+    use decisions::worker::live_machine::{LiveMachine, LiveMachineSet};
+
+    #[test]
+    fn only_what_says_so_is_an_answer_to_a_deletion() {
+        let read =
+            |text: &str| Deleted::read::<LiveMachineSet>(text, Some("u")).ok().map(|it| matches!(it, Deleted::Gone));
+        assert_eq!(read(r#"{"kind": "Status", "status": "Success", "details": {"uid": "u"}}"#), Some(true));
+        assert_eq!(read(r#"{"kind": "Status", "status": "Success"}"#), Some(true), "nothing speaks against it");
+        assert_eq!(read(r#"{"kind": "MachineSet", "metadata": {}}"#), Some(false), "held by finalizers");
+        for lie in [
+            "",
+            "{}",
+            r#"{"kind": "Status", "status": "Failure"}"#,
+            r#"{"kind": "Status"}"#,
+            r#"{"kind": "Status", "status": "Success", "details": {"uid": "another"}}"#,
+            r#"{"kind": "Machine", "metadata": {}}"#,
+        ] {
+            assert_eq!(read(lie), None, "{lie}");
+        }
+    }
+
+    type Answer = fn(&Asked) -> Response<AnswerBody>;
+
+    /// Access to a namespace in an API server that gives these responses.
+    fn namespace(answer: Answer) -> (ApiServer, Arc<SeedCache>, MachineApis) {
+        let (server, cache) = (ApiServer::new(answer), Arc::new(SeedCache::new(Providers::SHIPPED, false)));
+        let apis = MachineApis::new(server.client.clone(), "ns".to_owned(), Arc::clone(&cache), &Azure);
+        (server, cache, apis)
+    }
+
+    /// The response of an API server to a written document.
+    fn written(asked: &Asked, name: &str) -> Response<AnswerBody> {
+        let mut written = asked.body.clone();
+        for (member, value) in [("name", name), ("namespace", "ns"), ("uid", "u"), ("resourceVersion", "5")] {
+            written["metadata"][member] = value.into();
+        }
+        document(&written)
+    }
+
+    fn secret() -> Secret {
+        let labels = [("gardener.cloud/purpose".to_owned(), "machineclass".to_owned())].into();
+        let metadata = ObjectMeta { name: Some("s".to_owned()), labels: Some(labels), ..ObjectMeta::default() };
+        Secret { metadata, ..Secret::default() }
+    }
+
+    #[tokio::test]
+    async fn a_secret_that_is_there_without_its_label_is_replaced_and_keeps_its_finalizers() {
+        let (server, cache, apis) = namespace(|asked| match asked.line.split(' ').next() {
+            Some("POST") => refusal(409, "AlreadyExists"),
+            Some("GET") => document(&json!({"metadata": {"name": "s", "resourceVersion": "4", "finalizers": ["f"],
+                "labels": {"foreign": "true"}}})),
+            _ => written(asked, "s"),
+        });
+        apis.write_secret("s", Write::Create(secret())).await.unwrap();
+        let asked = server.asked();
+        let lines: Vec<&str> = asked.iter().map(|asked| asked.line.as_str()).collect();
+        let [all, one] = ["/api/v1/namespaces/ns/secrets", "/api/v1/namespaces/ns/secrets/s"];
+        assert_eq!(lines, [format!("POST {all}"), format!("GET {one}"), format!("PUT {one}")]);
+        let expected = json!({"name": "s", "labels": {"gardener.cloud/purpose": "machineclass"}, "resourceVersion": "4",
+            "finalizers": ["f"]});
+        assert_eq!(asked[2].body["metadata"], expected);
+        assert_eq!(cache.machine_objects.class_secrets.version("ns", "s"), Some(5));
+    }
+
+    #[tokio::test]
+    async fn a_secret_that_is_refused_for_another_reason_is_not_replaced() {
+        let (server, _, apis) = namespace(|_| refusal(403, "Forbidden"));
+        let error = apis.write_secret("s", Write::Create(secret())).await.unwrap_err().to_string();
+        assert_eq!(error, "the API server answers 403 Forbidden");
+        assert_eq!(server.lines(), ["POST /api/v1/namespaces/ns/secrets"]);
+    }
+
+    #[tokio::test]
+    async fn what_is_gone_needs_neither_a_change_nor_a_deletion() {
+        let cases: [(Answer, Option<&str>); 3] = [
+            (|_| refusal(404, "NotFound"), None),
+            (|_| refusal(403, "Forbidden"), Some("the API server answers 403 Forbidden")),
+            (|_| refusal(409, "Conflict"), Some("the API server answers 409 Conflict")),
+        ];
+        for (answer, expected) in cases {
+            let (server, _, apis) = namespace(answer);
+            let error = |result: Result<(), WriteError>| result.err().map(|error| error.to_string());
+            let patch = json!({"metadata": {"labels": {"a": "b"}}});
+            assert_eq!(error(apis.patch::<LiveMachine>("m", patch.clone()).await).as_deref(), expected);
+            assert_eq!(error(apis.delete::<LiveMachine>("m", Some("u")).await).as_deref(), expected);
+            let asked = server.asked();
+            let [patched, deleted] = &*asked else { panic!("{asked:?}") };
+            let path = "/apis/machine.sapcloud.io/v1alpha1/namespaces/ns/machines/m";
+            assert_eq!((&patched.line, &patched.body), (&format!("PATCH {path}"), &patch));
+            assert_eq!(deleted.line, format!("DELETE {path}"));
+            assert_eq!(deleted.body["preconditions"], json!({"uid": "u"}), "not one that was made anew");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_store_has_a_write_before_a_watch_shows_it() {
+        let (_server, cache, apis) = namespace(|asked| match (asked.line.split(' ').next(), asked.last()) {
+            (Some("DELETE"), "held") => document(&json!({"kind": "MachineClass", "metadata": {"name": "held",
+                "namespace": "ns", "uid": "u", "resourceVersion": "6", "deletionTimestamp": "2026-11-25T10:00:00Z"}})),
+            (Some("DELETE"), "gone") => refusal(404, "NotFound"),
+            (Some("DELETE"), _) => document(&json!({"kind": "Status", "status": "Success", "details": {"uid": "u"}})),
+            _ => written(asked, asked.body["metadata"]["name"].as_str().unwrap_or("held")),
+        });
+        let classes = || cache.machine_objects.classes.names("ns");
+        let names = ["deleted", "gone", "held"];
+        for name in names {
+            apis.write_class(name, Write::Create(json!({"metadata": {"name": name}}))).await.unwrap();
+        }
+        assert_eq!(classes(), names);
+        apis.patch::<Digested<Value>>("held", json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap();
+        for name in names {
+            apis.delete::<Digested<Value>>(name, Some("u")).await.unwrap();
+        }
+        assert_eq!(classes(), ["held"], "finalizers hold it");
+        let held = cache.machine_objects.classes.get("ns", "held").unwrap();
+        assert!((*held).as_ref().unwrap().is_being_deleted);
+    }
+}

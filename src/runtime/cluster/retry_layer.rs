@@ -1,0 +1,461 @@
+//! A client layer that retries failed requests a few times within seconds.
+//!
+//! Only complete responses of an API server are accepted. Truncated responses and responses from proxies are failures,
+//! so a 404 from a login page is not mistaken for a deleted object. Event streams of watches have no deadline, because
+//! kube ends idle watches itself.
+//!
+//! kube's own retry layer retries for minutes: a reconcile would still be waiting after the API server is back, and a
+//! write could be sent after another process became leader. Here each attempt passes the write fence again. After a few
+//! attempts the reconcile fails and is requeued, so it starts from current data.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body as AnswerBody, Bytes, HttpBody, to_bytes};
+use axum::http::{HeaderMap, Request, Response, StatusCode, header};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::client::Body;
+use serde::Deserialize;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep, timeout};
+use tower::{BoxError, Layer, Service};
+
+use crate::cluster::answers::Answers;
+use crate::cluster::api_request::ApiRequest;
+use crate::cluster::slot;
+use crate::cluster::write_fence::HeldBack;
+use crate::process::jitter::random_half;
+
+/// Attempts per request.
+const TRIES: u32 = 5;
+/// Delay before the second attempt. It doubles with each attempt, with up to 50% jitter.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// Longest `Retry-After` to wait for. With a longer one, the request fails and the next reconcile retries it.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// Deadline for the whole response, or for the headers of a watch. Large lists take seconds; without a deadline, an
+/// unreachable API server would block forever.
+pub const ANSWER_DEADLINE: Duration = Duration::from_secs(30);
+/// Maximum size of a response in bytes.
+const LARGEST_ANSWER: usize = 256 << 20;
+
+/// Request extension that disables retries, for requests decided from data that may be stale by the second attempt.
+#[derive(Clone, Copy, Debug)]
+pub struct SentOnce;
+
+/// No complete response arrived before the deadline.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("no answer of the API server within {0:?}")]
+pub struct NoAnswer(Duration);
+
+/// A response that does not come from an API server.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("an answer that is not of an API server: {status}, {why}")]
+struct ForeignAnswer {
+    status: StatusCode,
+    why: &'static str,
+}
+
+#[derive(Clone)]
+pub struct RetryLayer {
+    deadline: Duration,
+    answers: Answers,
+}
+
+impl RetryLayer {
+    /// Creates a layer that records responses in `answers`.
+    pub fn new(answers: Answers) -> Self {
+        Self { deadline: ANSWER_DEADLINE, answers }
+    }
+}
+
+impl<S> Layer<S> for RetryLayer {
+    type Service = Retried<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Retried { inner: Arc::new(Mutex::new(inner)), layer: self.clone() }
+    }
+}
+
+/// A client's service with retries.
+pub struct Retried<S> {
+    inner: Arc<Mutex<S>>,
+    layer: RetryLayer,
+}
+
+impl<S, B> Service<Request<Body>> for Retried<S>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = BoxError> + Send + 'static,
+    S::Future: Send + 'static,
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<AnswerBody>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        // Each attempt waits for the inner service itself.
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let (inner, layer) = (Arc::clone(&self.inner), self.layer.clone());
+        let attempt = async move |request| layer.attempt(&inner, request).await;
+        async move {
+            for number in 1..TRIES {
+                let Some(copy) = copy(&request) else { break };
+                let answer = attempt(std::mem::replace(&mut request, copy)).await;
+                match pause(&answer, number) {
+                    Some(pause) => sleep(pause).await,
+                    None => return answer,
+                }
+            }
+            attempt(request).await
+        }
+        .boxed()
+    }
+}
+
+impl RetryLayer {
+    async fn attempt<S, B>(&self, inner: &Mutex<S>, request: Request<Body>) -> Result<Response<AnswerBody>, BoxError>
+    where
+        S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
+        B: HttpBody<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let (began, expected) = (Instant::now(), Expected::of(&request));
+        let answer = timeout(self.deadline, answer(inner, request, expected)).await;
+        let answer = answer.unwrap_or_else(|_| Err(NoAnswer(self.deadline).into()));
+        match &answer {
+            Ok(answer) if is_by_a_proxy(answer.status()) => self.answers.unanswered(began),
+            // The start of a watch does not show that other requests succeed.
+            Ok(_) if expected == Expected::Events => {}
+            Ok(_) => {
+                self.answers.answered(Instant::now());
+                slot::answered(tokio::time::Instant::now());
+            }
+            Err(error) if error.is::<HeldBack>() => {}
+            Err(_) => self.answers.unanswered(began),
+        }
+        answer
+    }
+}
+
+/// Expected kind of response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    /// A stream of watch events.
+    Events,
+    List,
+    /// A single object.
+    Object,
+    /// The result of a write.
+    Write,
+    /// Discovery, which may answer 404 with plain text.
+    Kinds,
+}
+
+impl Expected {
+    fn of(request: &Request<Body>) -> Self {
+        match ApiRequest::of(request.method(), request.uri()).map(|asked| asked.verb) {
+            Some("watch") => Self::Events,
+            Some("list") => Self::List,
+            Some("get") => Self::Object,
+            Some(_) => Self::Write,
+            None => Self::Kinds,
+        }
+    }
+
+    /// Checks that the response comes from an API server.
+    fn check(self, status: StatusCode, body: &[u8]) -> Result<(), ForeignAnswer> {
+        #[derive(Deserialize)]
+        struct Answer {
+            #[serde(default)]
+            kind: String,
+        }
+        if !status.is_success() && status != StatusCode::NOT_FOUND {
+            return Ok(());
+        }
+        let kind = serde_json::from_slice(body).map(|Answer { kind }| kind).map_err(|_| "no object");
+        let why = match (self, kind) {
+            (Self::Kinds, _) if status == StatusCode::NOT_FOUND => return Ok(()),
+            (_, Err(why)) => why,
+            (_, Ok(kind)) if status == StatusCode::NOT_FOUND && kind != "Status" => "no status",
+            (Self::List, Ok(kind)) if status.is_success() && !kind.ends_with("List") => "no list",
+            (Self::Object, Ok(kind)) if status.is_success() && kind == "Status" => "no object but a status",
+            _ => return Ok(()),
+        };
+        Err(ForeignAnswer { status, why })
+    }
+}
+
+/// Returns the whole response, or the start of a watch.
+async fn answer<S, B>(
+    inner: &Mutex<S>,
+    request: Request<Body>,
+    expected: Expected,
+) -> Result<Response<AnswerBody>, BoxError>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    let answer = send(inner, request).await?.map(AnswerBody::new);
+    if expected == Expected::Events && answer.status().is_success() {
+        return Ok(answer);
+    }
+    let (parts, body) = answer.into_parts();
+    let body = to_bytes(body, LARGEST_ANSWER).await?;
+    expected.check(parts.status, &body)?;
+    Ok(Response::from_parts(parts, body.into()))
+}
+
+async fn send<S, B>(inner: &Mutex<S>, request: Request<Body>) -> Result<Response<B>, BoxError>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
+{
+    let answer = {
+        let mut service = inner.lock().await;
+        poll_fn(|context| service.poll_ready(context)).await?;
+        service.call(request)
+    };
+    answer.await
+}
+
+/// Clones a request for a retry; `None` if its body can't be cloned or it is `SentOnce`.
+fn copy(request: &Request<Body>) -> Option<Request<Body>> {
+    if request.extensions().get::<SentOnce>().is_some() {
+        return None;
+    }
+    let mut copy = Request::new(request.body().try_clone()?);
+    *copy.method_mut() = request.method().clone();
+    *copy.uri_mut() = request.uri().clone();
+    *copy.version_mut() = request.version();
+    *copy.headers_mut() = request.headers().clone();
+    *copy.extensions_mut() = request.extensions().clone();
+    Some(copy)
+}
+
+/// Delay before the next attempt; `None` if the result is final.
+///
+/// Retrying a write that has already succeeded is safe: it is a no-op, or it conflicts and the caller rereads the
+/// object.
+fn pause<B>(answer: &Result<Response<B>, BoxError>, number: u32) -> Option<Duration> {
+    let asked = match answer {
+        Ok(answer) if is_worth_another_try(answer.status()) => asked_pause(answer.headers()),
+        Err(error) if !error.is::<NoAnswer>() && !error.is::<HeldBack>() => None,
+        _ => return None,
+    };
+    match asked {
+        Some(asked) => (asked <= LONGEST_PAUSE).then_some(asked),
+        None => {
+            let pause = FIRST_PAUSE * 2_u32.saturating_pow(number - 1);
+            Some(pause + pause.mul_f64(random_half()))
+        }
+    }
+}
+
+fn is_worth_another_try(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::INTERNAL_SERVER_ERROR
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
+/// Status codes that a proxy returns when it can't reach the API server.
+fn is_by_a_proxy(status: StatusCode) -> bool {
+    matches!(status, StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT)
+}
+
+/// The `Retry-After` header in seconds.
+fn asked_pause(headers: &HeaderMap) -> Option<Duration> {
+    headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok().map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use futures::{StreamExt, stream};
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::cluster::slot::Slot;
+
+    const SECRET: &str = r#"{"kind": "Secret", "metadata": {"name": "s"}}"#;
+    const NOT_FOUND: &str = r#"{"kind": "Status", "status": "Failure", "code": 404}"#;
+
+    /// How a response continues after its headers.
+    #[derive(Clone, Copy, Debug)]
+    enum Goes {
+        /// The body is complete.
+        Whole(&'static str),
+        /// Half of the body arrives, then nothing.
+        Stalls,
+        /// Half of the body arrives, then the connection breaks.
+        Breaks,
+        /// The response never starts.
+        Never,
+    }
+
+    fn layer(deadline: Duration) -> RetryLayer {
+        RetryLayer { deadline, answers: Answers::default() }
+    }
+
+    fn request(method: &str, path: &str) -> Request<Body> {
+        Request::builder().method(method).uri(path).body(Body::from(b"{}".to_vec())).unwrap()
+    }
+
+    /// Responds with these statuses in order; 0 breaks the connection.
+    async fn answers(method: &str, statuses: &[u16]) -> (Option<u16>, usize) {
+        let left = Arc::new(std::sync::Mutex::new(VecDeque::from(statuses.to_vec())));
+        let given = Arc::clone(&left);
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let status = given.lock().unwrap().pop_front().expect("no more tries");
+            async move {
+                if status == 0 {
+                    return Err(BoxError::from("connection reset"));
+                }
+                let mut answer = Response::builder().status(status);
+                if status == 429 {
+                    answer = answer.header(header::RETRY_AFTER, "60");
+                }
+                Ok(answer.body(AnswerBody::from("{}")).unwrap())
+            }
+        });
+        let answer = layer(ANSWER_DEADLINE).layer(service).oneshot(request(method, "/api")).await;
+        let tries = statuses.len() - left.lock().unwrap().len();
+        (answer.ok().map(|answer| answer.status().as_u16()), tries)
+    }
+
+    #[tokio::test]
+    async fn what_the_api_server_could_not_answer_is_tried_again() {
+        for (method, statuses, expected) in [
+            ("GET", [500, 0, 503, 200].as_slice(), (Some(200), 4)),
+            ("PATCH", &[502, 504, 500, 0, 500], (Some(500), 5)),
+            ("GET", &[404], (Some(404), 1)),
+            ("POST", &[0, 409], (Some(409), 2)),
+            // `Retry-After` is a minute, which is too long.
+            ("GET", &[429], (Some(429), 1)),
+        ] {
+            assert_eq!(answers(method, statuses).await, expected, "{method} {statuses:?}");
+        }
+    }
+
+    /// Sends a request to a server that always responds like this. Returns the response or its error, whether it counts
+    /// as a response, and whether it extends the slot.
+    async fn answered(asked: Request<Body>, status: u16, goes: Goes) -> (Result<u16, String>, bool, bool) {
+        let service = tower::service_fn(move |_: Request<Body>| async move {
+            let half = stream::once(std::future::ready(Ok(&SECRET[..SECRET.len() / 2])));
+            let body = match goes {
+                Goes::Whole(text) => AnswerBody::from(text),
+                Goes::Stalls => AnswerBody::from_stream(half.chain(stream::pending::<Result<_, BoxError>>())),
+                Goes::Breaks => {
+                    let broken = stream::once(std::future::ready(Err(BoxError::from("connection reset"))));
+                    AnswerBody::from_stream(half.chain(broken))
+                }
+                Goes::Never => std::future::pending().await,
+            };
+            Ok::<_, BoxError>(Response::builder().status(status).body(body).unwrap())
+        });
+        let layer = layer(Duration::from_millis(50));
+        let counts = layer.answers.clone();
+        let slot = Slot::taken(tokio::time::Instant::now());
+        let ends = slot.ends();
+        let answer = slot.clone().reconcile(layer.layer(service).oneshot(asked)).await;
+        let answer = answer.map(|answer| answer.status().as_u16()).map_err(|error| error.to_string());
+        (answer, counts.missing_for(Instant::now()).is_none(), slot.ends() > ends)
+    }
+
+    #[tokio::test]
+    async fn an_answer_counts_only_as_a_whole_and_of_an_api_server() {
+        const GET: (&str, &str) = ("GET", "/api/v1/namespaces/a/secrets/s");
+        const LIST: (&str, &str) = ("GET", "/api/v1/namespaces/a/secrets");
+        const DELETE: (&str, &str) = ("DELETE", "/api/v1/namespaces/a/secrets/s");
+        const KINDS: (&str, &str) = ("GET", "/apis/machine.sapcloud.io/v1alpha1");
+        const PAGE: Goes = Goes::Whole("<html>Please log in</html>");
+        const STATUS: Goes = Goes::Whole(r#"{"kind": "Status", "status": "Success"}"#);
+        for ((method, path), status, goes, expected) in [
+            (GET, 200, Goes::Whole(SECRET), Ok(200)),
+            (GET, 404, Goes::Whole(NOT_FOUND), Ok(404)),
+            (LIST, 200, Goes::Whole(r#"{"kind": "SecretList", "items": []}"#), Ok(200)),
+            (DELETE, 200, STATUS, Ok(200)),
+            (KINDS, 404, Goes::Whole("404 page not found"), Ok(404)),
+            (GET, 200, Goes::Never, Err("no answer of the API server within 50ms")),
+            (GET, 200, Goes::Stalls, Err("no answer of the API server within 50ms")),
+            (LIST, 500, Goes::Stalls, Err("no answer of the API server within 50ms")),
+            (DELETE, 200, Goes::Stalls, Err("no answer of the API server within 50ms")),
+            (GET, 200, Goes::Breaks, Err("connection reset")),
+            (GET, 200, Goes::Whole(""), Err("an answer that is not of an API server: 200 OK, no object")),
+            (GET, 200, Goes::Whole(r#"{"kind": "Secret", "#), Err("200 OK, no object")),
+            (GET, 200, PAGE, Err("200 OK, no object")),
+            (GET, 200, STATUS, Err("200 OK, no object but a status")),
+            (GET, 404, PAGE, Err("404 Not Found, no object")),
+            (GET, 404, Goes::Whole(SECRET), Err("404 Not Found, no status")),
+            (LIST, 200, Goes::Whole(SECRET), Err("200 OK, no list")),
+            (DELETE, 404, PAGE, Err("404 Not Found, no object")),
+            (DELETE, 200, Goes::Whole(""), Err("200 OK, no object")),
+            (KINDS, 200, PAGE, Err("200 OK, no object")),
+        ] {
+            let (answer, counts, extends) = answered(request(method, path), status, goes).await;
+            let what = format!("{method} {path}: {status} {goes:?}");
+            match (&answer, expected) {
+                (Err(error), Err(text)) => assert!(error.ends_with(text), "{what}: {error}"),
+                _ => assert_eq!(answer, expected.map_err(str::to_owned), "{what}"),
+            }
+            assert_eq!((counts, extends), (answer.is_ok(), answer.is_ok()), "{what}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_beginning_of_a_watch_is_handed_over_at_once() {
+        let watch = || request("GET", "/api/v1/secrets?watch=true");
+        let (answer, _, extends) = answered(watch(), 200, Goes::Stalls).await;
+        assert_eq!((answer, extends), (Ok(200), false));
+        let (answer, counts, _) = answered(watch(), 200, Goes::Never).await;
+        assert!(answer.is_err() && !counts, "{answer:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_proxy_answers_is_no_answer_of_an_api_server() {
+        for (status, is_of_api_server) in [(502, false), (503, false), (504, false), (500, true)] {
+            let (answer, counts, extends) =
+                answered(request("GET", "/api/v1/secrets"), status, Goes::Whole("{}")).await;
+            assert_eq!((answer, counts, extends), (Ok(status), is_of_api_server, is_of_api_server), "{status}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_between_tries_become_longer() {
+        let start = Instant::now();
+        assert_eq!(answers("GET", &[0; 5]).await, (None, 5));
+        let pauses = FIRST_PAUSE * (1 + 2 + 4 + 8);
+        let longest = pauses.mul_f64(1.5) + Duration::from_millis(10);
+        assert!((pauses..longest).contains(&start.elapsed()), "{:?}", start.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn neither_silence_nor_a_write_that_is_held_back_is_tried_again() {
+        for (error, counts) in [(BoxError::from(HeldBack::Shadow), true), (NoAnswer(ANSWER_DEADLINE).into(), false)] {
+            let text = error.to_string();
+            let mut left = Some(error);
+            let service = tower::service_fn(move |_: Request<Body>| {
+                let error = left.take().expect("no more tries");
+                async move { Err::<Response<AnswerBody>, _>(error) }
+            });
+            let layer = layer(ANSWER_DEADLINE);
+            let answers = layer.answers.clone();
+            let asked = request("PATCH", "/api/v1/namespaces/a/secrets/s");
+            let answer = layer.layer(service).oneshot(asked).await;
+            assert_eq!(answer.unwrap_err().to_string(), text);
+            assert_eq!(answers.missing_for(Instant::now()).is_none(), counts, "{text}");
+        }
+    }
+}

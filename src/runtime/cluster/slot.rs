@@ -1,0 +1,74 @@
+//! Deadline until which a reconcile occupies its slot. Each response of the API server extends it.
+//!
+//! On a busy machine a reconcile may run for long and be active all the time. One without a response for half a second
+//! is waiting, so another reconcile gets the slot. It does not get the slot back, because the API server is slow.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How long a reconcile keeps its slot without a response.
+pub const SLOT_TIME: Duration = Duration::from_millis(500);
+
+tokio::task_local! {
+    static OWN: Slot;
+}
+
+/// The slot of one reconcile. Clones share their state.
+#[derive(Clone, Debug)]
+pub struct Slot(Arc<Mutex<Instant>>);
+
+impl Slot {
+    pub fn taken(now: Instant) -> Self {
+        Self(Arc::new(Mutex::new(now + SLOT_TIME)))
+    }
+
+    /// When the slot expires unless a response extends it.
+    pub fn ends(&self) -> Instant {
+        *self.state()
+    }
+
+    /// Extends the slot after a response, unless it has expired.
+    pub fn extend(&self, now: Instant) {
+        let mut ends = self.state();
+        if now <= *ends {
+            *ends = now + SLOT_TIME;
+        }
+    }
+
+    /// Runs a reconcile in this slot, so that its responses extend it.
+    pub fn reconcile<F: Future>(self, reconcile: F) -> impl Future<Output = F::Output> {
+        OWN.scope(self, reconcile)
+    }
+
+    fn state(&self) -> MutexGuard<'_, Instant> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Extends the slot of the current reconcile, if there is one.
+pub(crate) fn answered(now: Instant) {
+    // Requests outside of reconciles have no slot.
+    let _no_slot = OWN.try_with(|slot| slot.extend(now));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn each_answer_extends_a_slot_until_one_is_late() {
+        let start = Instant::now();
+        let slot = Slot::taken(start);
+        let at = |tenths: u32| start + Duration::from_millis(100) * tenths;
+        let ends_after = async |tenths| slot.clone().reconcile(async { answered(at(tenths)) }).await;
+        for (answer, ends) in [(3, 8), (7, 12), (12, 17), (18, 17), (19, 17)] {
+            ends_after(answer).await;
+            assert_eq!(slot.ends(), at(ends), "after an answer at {answer}");
+        }
+        answered(at(20));
+        assert_eq!(slot.ends(), at(17), "an answer to somebody else");
+    }
+}
