@@ -1,12 +1,14 @@
 //! Predicts whether the garden rejects a Shoot, by the rules of `forecast` and of the webhook for Shoots
 //! (docs/preview.md#refusals). A rejected change does not affect nodes.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::inputs::Inputs;
 use crate::api::bounded_text::listed;
 use crate::api::gardener::{OrderedShoot, ProfileSpec, ShootPool, ShootPools, VersionedShoot};
-use crate::api::gotext::field::{FieldErrors, FieldPath};
+use crate::api::gotext::field::{FieldError, FieldErrors, FieldPath};
 use crate::api::gotext::json::{decode_lenient, to_go_json};
 use crate::provider::Providers;
 use crate::shoot::is_stored;
@@ -50,7 +52,8 @@ fn of_pools(before: Option<&Value>, after: &Value, profile: &ProfileSpec, provid
     if let Ok(provider) = providers.for_worker_type(&pools.provider_type) {
         errors = provider.validate_shoot_pools(pools, old);
         let standing = old.map(|old| provider.validate_shoot_pools(old, Some(old))).unwrap_or_default();
-        errors.0.retain(|error| !standing.0.contains(error));
+        let standing: HashSet<&FieldError> = standing.0.iter().collect();
+        errors.0.retain(|error| !standing.contains(error));
     }
     errors.extend(configs(old, pools, profile, providers));
     errors.extend(zones(old, pools, profile, &after.spec.region));

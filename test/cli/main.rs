@@ -16,6 +16,7 @@ mod forms;
 mod golden;
 mod images;
 mod json;
+mod large_documents;
 mod live_landscape;
 mod preview;
 mod preview_cache;
