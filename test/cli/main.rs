@@ -18,6 +18,7 @@ mod images;
 mod json;
 mod large_documents;
 mod live_landscape;
+mod lock_updates;
 mod preview;
 mod preview_cache;
 mod preview_capacity;
