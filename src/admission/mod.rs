@@ -40,7 +40,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use kube::Client;
 
 pub use arguments::AdmissionArguments;
 use garden::Garden;
@@ -48,6 +47,7 @@ use garden_shoots::GardenShoots;
 use reviewers::{CLOUD_PROFILES, GardenReviewer, NAMESPACED_CLOUD_PROFILES, SHOOTS};
 use webhooks::{MUTATE, VALIDATE, webhooks};
 
+use crate::cluster::client::client;
 use crate::cluster::config_files::ConfigFiles;
 use crate::cluster::seed;
 use crate::provider::Providers;
@@ -78,7 +78,7 @@ async fn served(arguments: &AdmissionArguments, providers: Providers) -> anyhow:
         None => cluster.clone(),
         Some(file) => {
             let config = seed::config(Some(file), None).await.context("--garden-kubeconfig")?;
-            Client::try_from(config).context("no client for the garden")?
+            client(config).await.context("no client for the garden")?
         }
     };
     let shoots = arguments.profile_warnings.then(|| GardenShoots::new(garden.clone()));

@@ -4,6 +4,7 @@ pub(crate) mod answers;
 pub(crate) mod api_request;
 pub(crate) mod assignment;
 pub(crate) mod cache;
+pub(crate) mod client;
 pub(crate) mod client_config;
 pub(crate) mod cluster_cache;
 pub(crate) mod config_files;
