@@ -182,27 +182,6 @@ fn devices_are_not_read() {
 }
 
 #[test]
-fn large_files_are_read_in_linear_time() {
-    let worker = fs::read_to_string(test_support::repository().join(WORKERS)).unwrap();
-    let many = |count: usize| -> String {
-        (0..count)
-            .map(|number| {
-                format!("{}\n---\n", worker.replace("shoot--garden--prod", &format!("shoot--garden--prod{number}")))
-            })
-            .collect()
-    };
-    let seconds = |count: usize| {
-        let begin = std::time::Instant::now();
-        assert_eq!(outcome(command(&["render", "-", "-o", "result"]), &many(count)).code, 0);
-        begin.elapsed().as_secs_f64()
-    };
-    let few = seconds(40);
-    // Eight times as many take eight times as long; in the square of the number it would be 64 times.
-    let times = seconds(320) / few;
-    assert!(times < 24.0, "{times} times as long for eight times as many Workers");
-}
-
-#[test]
 fn renamed_flags_work_and_warn() {
     let old = run(&["forecast", SHOOTS, "--cloudprofile", PROFILE, AT]);
     let new = run(&["forecast", SHOOTS, "--profiles", PROFILE, AT]);

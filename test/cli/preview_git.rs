@@ -130,6 +130,10 @@ fn what_cannot_be_compared_fails() {
         assert!(shown.stderr.contains(&format!("revision {base:?}")), "{shown:?}");
     }
     assert!(!repository.path("shoots/x.yaml").exists() && !repository.path("x").exists());
+    for (base, reason) in [("no-such-branch", "no commit has this name"), ("^HEAD", "it does not name one commit")] {
+        let shown = repository.preview_of(&["preview", &format!("--git={base}")]);
+        assert_eq!((shown.code, shown.stderr), (3, format!("revision {base:?}: {reason}\n")));
+    }
     repository.write("shoots/broken.yaml", "kind: Shoot\nspec: {{ .Values.spec }\n");
     let shown = repository.preview(&["HEAD"]);
     assert!(shown.code == 3 && shown.stderr.contains("shoots/broken.yaml"), "{shown:?}");

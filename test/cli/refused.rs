@@ -48,7 +48,7 @@ fn answer_all(stream: TcpStream, answer: &str) {
     });
 }
 
-fn kubeconfig(port: u16) -> tempfile::NamedTempFile {
+pub(crate) fn kubeconfig(port: u16) -> tempfile::NamedTempFile {
     let kubeconfig = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "a",
         "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],

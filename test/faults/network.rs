@@ -37,10 +37,12 @@ pub(crate) enum NetworkFault {
     AnswersStop,
     /// Each request is slow, and no watch lasts longer than a second.
     WatchesCut,
+    /// Half of all watches fail because their version is compacted, and no watch lasts longer than a second.
+    Compacted,
 }
 
 impl NetworkFault {
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::AnswersLost,
         Self::ConflictStorm,
         Self::TooManyRequests,
@@ -50,6 +52,7 @@ impl NetworkFault {
         Self::DeletionsLie,
         Self::AnswersStop,
         Self::WatchesCut,
+        Self::Compacted,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -63,6 +66,7 @@ impl NetworkFault {
             Self::DeletionsLie => "each deletion answered and not done once",
             Self::AnswersStop => "an answer that stops before or after its headers",
             Self::WatchesCut => "watches cut every second, each request takes 100 ms",
+            Self::Compacted => "410 for half of all watches, which are cut every second",
         }
     }
 
@@ -91,6 +95,11 @@ impl NetworkFault {
                     has_stopped = true;
                     stopped(flow)
                 }
+                Self::Compacted if call.watches => match (random.percent(50), random.percent(50)) {
+                    (true, true) => Treatment::Refuse(Refusal::WatchError(410)),
+                    (true, false) => Treatment::Refuse(Refusal::Expired),
+                    (false, _) => Treatment::CutOff(Duration::from_secs(1)),
+                },
                 Self::WatchesCut if call.watches => Treatment::CutOff(Duration::from_secs(1)),
                 Self::WatchesCut => Treatment::Delay(Duration::from_millis(100)),
                 _ => Treatment::Forward,

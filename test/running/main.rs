@@ -10,6 +10,7 @@
 //! shards       processes share a seed with a real sharder: one writer per Worker while processes join, leave or die
 //! takeover     the Go extension's objects: compared by a dry run and by `takeover check`, then taken over
 //! traces       traces in an OpenTelemetry collector
+//! upheavals    permissions, the process, the owner or proxies change while it runs
 //! nodes        with --health-check, counts nodes through the shoots' API servers
 //! landscape    creates a seed with thousands of Workers
 //! many         measures start, no-op, roll and growth there, with one process or four
@@ -33,3 +34,4 @@ mod slots;
 mod stalls;
 mod takeover;
 mod traces;
+mod upheavals;

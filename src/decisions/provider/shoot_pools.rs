@@ -140,11 +140,13 @@ pub(super) fn validate_zones(
     errors: &mut FieldErrors,
 ) {
     let path = path.child("zones");
+    let known: Option<HashSet<&String>> = configured.map(|configured| configured.iter().collect());
     let mut earlier = HashSet::new();
     for (index, zone) in pool.zones.iter().enumerate() {
+        let is_unknown = known.as_ref().is_some_and(|known| !known.contains(zone));
         if !earlier.insert(zone) {
             errors.invalid(path.index(index), zone, ZONE_TWICE);
-        } else if let Some(configured) = configured.filter(|configured| !configured.contains(zone)) {
+        } else if let (Some(configured), true) = (configured, is_unknown) {
             let detail = format!(
                 "zone configuration must be specified in \"infrastructureConfig.networks.zones\"; it has {}",
                 listed(configured)

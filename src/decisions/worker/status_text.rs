@@ -1,7 +1,7 @@
 //! Maximum lengths of texts in a status. gardenlet copies them into the Shoot, and etcd accepts 1.5 MiB for a whole
 //! Worker. Most of that is needed for its specification and the autoscaler bounds, which are never shortened.
 
-use wire::api::bounded_text::shortened;
+use wire::api::bounded_text::{in_one_line, shortened};
 
 /// Size of texts. A status that the API server rejects for its size is written with shorter ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,13 +40,31 @@ impl TextSize {
         }
     }
 
-    /// Shortens a text to this size.
+    /// Writes a text in one line and shortens it to this size. Drivers and clouds respond with several lines, of which
+    /// each could look like another error.
     pub(crate) fn text(self, text: &str) -> String {
-        shortened(text, self.of_text())
+        shortened(&in_one_line(text), self.of_text())
     }
 }
 
 /// Whether a recorded text is the target text in any size. A text that was rejected for its size is not written again.
 pub(crate) fn is_same_text(recorded: &str, wanted: &str) -> bool {
     TextSize::ALL.into_iter().any(|size| recorded == size.text(wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_a_status_are_one_line() {
+        let text = "machine(s) failed: \"m\": no quota\r\n\n  RESPONSE 409\n\tlastError: none\n";
+        for size in TextSize::ALL {
+            let written = size.text(text);
+            assert!(!written.contains('\n'), "{written:?}");
+            assert!(is_same_text(&written, text));
+        }
+        let expected = "machine(s) failed: \"m\": no quota RESPONSE 409 lastError: none";
+        assert_eq!(TextSize::Full.text(text), expected);
+    }
 }

@@ -1,6 +1,8 @@
 //! Predicts whether the garden rejects a Shoot, by the rules of `forecast` and of the webhook for Shoots
 //! (docs/preview.md#refusals). A rejected change does not affect nodes.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::inputs::Inputs;
@@ -10,7 +12,7 @@ use profiles::versions::catalog::VersionCatalog;
 use profiles::versions::write_rules;
 use wire::api::bounded_text::listed;
 use wire::api::gardener::{OrderedShoot, ProfileSpec, ShootPool, ShootPools, VersionedShoot};
-use wire::api::gotext::field::{FieldErrors, FieldPath};
+use wire::api::gotext::field::{FieldError, FieldErrors, FieldPath};
 use wire::api::gotext::json::{decode_lenient, to_go_json};
 
 /// Maximum bytes of all errors of a Shoot.
@@ -50,7 +52,8 @@ fn of_pools(before: Option<&Value>, after: &Value, profile: &ProfileSpec, provid
     if let Ok(provider) = providers.for_worker_type(&pools.provider_type) {
         errors = provider.validate_shoot_pools(pools, old);
         let standing = old.map(|old| provider.validate_shoot_pools(old, Some(old))).unwrap_or_default();
-        errors.0.retain(|error| !standing.0.contains(error));
+        let standing: HashSet<&FieldError> = standing.0.iter().collect();
+        errors.0.retain(|error| !standing.contains(error));
     }
     errors.extend(configs(old, pools, profile, providers));
     errors.extend(zones(old, pools, profile, &after.spec.region));

@@ -40,7 +40,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
-use kube::Client;
 
 pub use arguments::AdmissionArguments;
 use garden::Garden;
@@ -49,6 +48,7 @@ use reviewers::{CLOUD_PROFILES, GardenReviewer, NAMESPACED_CLOUD_PROFILES, SHOOT
 use webhooks::{MUTATE, VALIDATE, webhooks};
 
 use decisions::provider::Providers;
+use runtime::cluster::client::client;
 use runtime::cluster::config_files::ConfigFiles;
 use runtime::cluster::seed;
 use runtime::webhook::{self, Reviewer, Served, WebhookKind, WebhookMetrics};
@@ -78,7 +78,7 @@ async fn served(arguments: &AdmissionArguments, providers: Providers) -> anyhow:
         None => cluster.clone(),
         Some(file) => {
             let config = seed::config(Some(file), None).await.context("--garden-kubeconfig")?;
-            Client::try_from(config).context("no client for the garden")?
+            client(config).await.context("no client for the garden")?
         }
     };
     let shoots = arguments.profile_warnings.then(|| GardenShoots::new(garden.clone()));

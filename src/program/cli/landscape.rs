@@ -1,5 +1,6 @@
 //! All objects of a landscape that may use CloudProfile versions, for `cloudprofile versions` and `images unused`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -16,17 +17,20 @@ use profiles::versions::garden::{Garden, Validation};
 use runtime::cluster::garden_cluster::{GardenCluster, GardenKind};
 use runtime::process::threads::block_on;
 use runtime::reader::files::files;
+use wire::api::gardener::ProfileSpec;
 
 /// The objects of a landscape, raw and decoded.
 pub(super) struct Landscape {
     pub(super) files: GardenFiles,
     /// Raw objects.
     pub(super) objects: Vec<Value>,
+    /// Whether objects were read from a garden, which has no Workers.
+    has_garden: bool,
 }
 
 impl Landscape {
     pub(super) fn empty() -> Self {
-        Self { files: GardenFiles::none(), objects: Vec::new() }
+        Self { files: GardenFiles::none(), objects: Vec::new(), has_garden: false }
     }
 
     /// Adds the objects of files and folders. Records unreadable files in the evidence.
@@ -41,6 +45,7 @@ impl Landscape {
 
     /// Adds the objects of a garden, page by page.
     pub(super) fn add_garden(&mut self, garden: &GardenCluster) -> anyhow::Result<()> {
+        self.has_garden = true;
         block_on(async {
             let client = garden.client().await?;
             for kind in [GardenKind::CloudProfile, GardenKind::NamespacedCloudProfile, GardenKind::Shoot] {
@@ -61,12 +66,27 @@ impl Landscape {
         self.objects.iter().any(|object| kinds.iter().any(|kind| object["kind"] == **kind))
     }
 
+    /// Whether Workers are missing: a garden was read, and Workers are in its seeds. Workers keep the images of machines
+    /// that have not rolled yet.
+    pub(super) fn lacks_workers(&self) -> bool {
+        self.has_garden && !self.objects.iter().any(|object| object["kind"] == "Worker")
+    }
+
+    /// All profiles, with NamespacedCloudProfiles merged into their parents.
+    pub(super) fn profiles(&self) -> BTreeMap<ProfileKey, ProfileSpec> {
+        self.files.replaced_by(&GardenFiles::none())
+    }
+
     /// The versions that maintenance will update Shoots to within a year. Shoots that cannot be evaluated are recorded
     /// in the evidence.
-    pub(super) fn planned_versions(&mut self, profile: &str, now: Timestamp) -> Vec<PlannedVersion> {
-        let profiles = self.files.replaced_by(&GardenFiles::none());
+    pub(super) fn planned_versions(
+        &mut self,
+        profiles: &BTreeMap<ProfileKey, ProfileSpec>,
+        profile: &str,
+        now: Timestamp,
+    ) -> Vec<PlannedVersion> {
         let children = children(profile, self.files.namespaced());
-        let catalogs: std::collections::BTreeMap<ProfileKey, VersionCatalog<'_>> =
+        let catalogs: BTreeMap<ProfileKey, VersionCatalog<'_>> =
             profiles.iter().map(|(key, spec)| (key.clone(), VersionCatalog::new(&key.reference, spec))).collect();
         let garden = Garden {
             bindings: self.files.bindings(),

@@ -138,7 +138,7 @@ pub(super) fn some<T: AsRef<str>>(names: &[T], most: usize) -> String {
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = text;
-    while rest.width() > width.max(1) {
+    while is_wider(rest, width.max(1)) {
         let mut used = 0;
         let mut fits = 0;
         let mut behind_blank = 0;
@@ -173,6 +173,13 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// Whether a text needs more columns. A long text is not measured in full for each of its lines.
+fn is_wider(text: &str, width: usize) -> bool {
+    /// More bytes than any printed text has for a column.
+    const MOST_OF_COLUMN: usize = 64;
+    text.len() > width.saturating_mul(MOST_OF_COLUMN) || text.width() > width
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,5 +190,7 @@ mod tests {
         assert_eq!(wrap("abcdefg", 3), ["abc", "def", "g"]);
         assert_eq!(wrap("über weite", 5), ["über", "weite"]);
         assert_eq!(wrap("", 5), [""]);
+        let long = wrap(&"x".repeat(1000), 10);
+        assert!(long.len() == 100 && long.iter().all(|line| line.len() == 10));
     }
 }

@@ -2,10 +2,11 @@
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use tempfile::{Builder, NamedTempFile};
 
 /// Suffix of temporary files, which are renamed once they are complete.
@@ -44,6 +45,70 @@ pub(super) fn write_whole_by(
         file.persist(&target).map(drop).map_err(io::Error::from)
     };
     put().with_context(|| format!("{}: can't be written", path.display()))
+}
+
+/// The right to update a file. Other processes of this program wait until it is dropped, so that simultaneous updates
+/// lose nothing.
+pub(super) struct Update {
+    path: PathBuf,
+    before: Option<Version>,
+    /// The locked folder. A lock of the file itself would not last, because an update replaces the file.
+    _folder: File,
+}
+
+/// Distinguishes the contents of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Version {
+    inode: u64,
+    bytes: u64,
+    modified: SystemTime,
+}
+
+impl Update {
+    /// Waits for other updates. Begin an update before you read the file.
+    ///
+    /// # Errors
+    /// If the folder of the file can't be read.
+    pub(super) fn begin(path: &Path) -> anyhow::Result<Self> {
+        let locked = || {
+            let folder = File::open(folder(&target(path)?))?;
+            match folder.lock() {
+                // Some network file systems have no locks. The check before writing still finds other updates.
+                Err(error) if !is_without_locks(&error) => Err(error),
+                _ => Ok(folder),
+            }
+        };
+        let folder = locked().with_context(|| format!("{}: can't be locked for an update", path.display()))?;
+        Ok(Self { path: path.to_owned(), before: version(path)?, _folder: folder })
+    }
+
+    /// Writes the new content, as [`write_whole`] does.
+    ///
+    /// # Errors
+    /// If another program has changed the file since the update began, or if it can't be written.
+    pub(super) fn write(self, text: &str) -> anyhow::Result<()> {
+        let name = self.path.display();
+        let is_same = version(&self.path)? == self.before;
+        ensure!(is_same, "{name}: another program has changed it since it was read; nothing is written");
+        write_whole(&self.path, text)
+    }
+}
+
+fn is_without_locks(error: &io::Error) -> bool {
+    // Numbers of EBADF (NFS, for a folder) and ENOLCK.
+    error.kind() == io::ErrorKind::Unsupported || matches!(error.raw_os_error(), Some(9 | 37))
+}
+
+/// The version of a file, if it exists.
+fn version(path: &Path) -> anyhow::Result<Option<Version>> {
+    let read = || match fs::metadata(path) {
+        Ok(metadata) => {
+            Ok(Some(Version { inode: metadata.ino(), bytes: metadata.len(), modified: metadata.modified()? }))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    };
+    read().with_context(|| format!("{}: can't be read", path.display()))
 }
 
 /// The file behind a path with symbolic links. It need not exist.
@@ -163,6 +228,20 @@ mod tests {
         File::options().write(true).open(&old).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
         write_whole(&file, "new").unwrap();
         assert!(!old.exists() && new.exists());
+    }
+
+    #[test]
+    fn changed_files_are_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("lock.yaml");
+        let update = Update::begin(&file).unwrap();
+        write_whole(&file, "of an editor").unwrap();
+        assert!(update.write("mine").unwrap_err().to_string().contains("has changed it"));
+        Update::begin(&file).unwrap().write("mine").unwrap();
+        let update = Update::begin(&file).unwrap();
+        write_whole(&file, "of an editor").unwrap();
+        assert!(update.write("mine").is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "of an editor");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use kube::api::{GetParams, Request};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config, Resource};
 
+use crate::cluster::client::client;
 use crate::cluster::client_config::completed;
 use crate::process::failure_reason::reason;
 use wire::api::gardener::ShootState;
@@ -33,8 +34,8 @@ pub enum GardenError {
         source: kube::config::KubeconfigError,
     },
     /// The client can't be created.
-    #[error("no client for the garden: {}", reason(.0))]
-    Client(kube::Error),
+    #[error("no client for the garden: {}", reason(.0.as_ref()))]
+    Client(anyhow::Error),
     /// The request failed or was rejected.
     #[error("failed reading ShootState \"{namespace}/{name}\" from garden: {}", reason(source))]
     Api {
@@ -89,6 +90,6 @@ impl Garden {
         // Bounds how long a garden that does not respond can delay a Worker.
         config.connect_timeout = Some(Duration::from_secs(5));
         config.read_timeout = Some(Duration::from_secs(30));
-        Client::try_from(config).map_err(GardenError::Client)
+        client(config).await.map_err(GardenError::Client)
     }
 }

@@ -9,6 +9,7 @@ use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use serde_json::Value;
 
+use crate::cluster::client::client;
 use crate::cluster::seed::config;
 
 /// Arguments that select the garden.
@@ -35,7 +36,7 @@ impl GardenCluster {
     /// If there is no kubeconfig, or it is invalid.
     pub async fn client(&self) -> anyhow::Result<Client> {
         let config = config(self.kubeconfig.as_deref(), self.context.as_deref()).await?;
-        let client = Client::try_from(config).context("no client for the garden")?;
+        let client = client(config).await.context("no client for the garden")?;
         // Ignore a failure: the next request fails with the reason.
         if is_garden(&client).await.is_ok_and(|is_garden| !is_garden) {
             bail!(

@@ -4,6 +4,7 @@ pub mod answers;
 pub(crate) mod api_request;
 pub mod assignment;
 pub mod cache;
+pub mod client;
 pub(crate) mod client_config;
 pub(crate) mod cluster_cache;
 pub mod config_files;

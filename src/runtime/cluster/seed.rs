@@ -7,6 +7,7 @@ use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
+use crate::cluster::client::client;
 use crate::cluster::client_config::completed;
 use crate::cluster::config_files::ConfigFiles;
 
@@ -60,7 +61,7 @@ impl Seed {
         if let Some(user) = user {
             config.auth_info.impersonate = Some(user.to_owned());
         }
-        Client::try_from(config).context("no client for the seed")
+        client(config).await.context("no client for the seed")
     }
 }
 

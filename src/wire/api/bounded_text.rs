@@ -46,6 +46,16 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
+/// Joins the lines of a text by blanks.
+#[must_use]
+pub fn in_one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains('\n') {
+        return Cow::Borrowed(text);
+    }
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    Cow::Owned(lines.join(" "))
+}
+
 /// Whether a character can make a terminal or page display something other than the text.
 pub fn is_deceptive(character: char) -> bool {
     character.is_control() && !matches!(character, '\n' | '\t')

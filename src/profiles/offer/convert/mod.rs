@@ -5,13 +5,15 @@
 //! * `to_capabilities`, `to_old_format`: the two ways;
 //! * `draft`: from the names that drafts of GEP-33 had; `origins`: where these stand in the file.
 
+use std::collections::{HashMap, HashSet};
+
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::document::without_status;
 use super::equivalence::{Difference, EquivalenceCheck, Lost, compare};
-use super::lint::{Finding, Settings, Severity, lint};
+use super::lint::{Finding, Rule, Settings, Severity, lint};
 use super::profile::{Profile, ProfileError};
 use super::{Offer, Resolution};
 use crate::cloud_profile::validation::FeatureGates;
@@ -169,34 +171,65 @@ impl Before {
     fn check_refusals(&self, converted: &Value, providers: Providers) -> Result<(), ConvertError> {
         let lint = |document: &Value| lint(document, SETTINGS, providers).map(|report| report.findings);
         let (known, found) = (lint(&self.profile.document)?, lint(converted)?);
-        let number = |findings: &[Finding], rule| {
-            findings.iter().filter(|known| known.severity == Severity::Error && known.rule == rule).count()
-        };
-        let is_known = |error: &Finding| known.iter().any(|known| is_same(known, error));
+        let (before, after) = (errors_by_rule(&known), errors_by_rule(&found));
+        let known = KnownFindings::of(&known);
         let is_new = |error: &&Finding| {
-            error.severity == Severity::Error
-                && number(&found, error.rule) > number(&known, error.rule)
-                && !is_known(error)
+            error.severity == Severity::Error && after.get(&error.rule) > before.get(&error.rule) && !known.has(error)
         };
         let new: Vec<Finding> = found.iter().filter(is_new).cloned().collect();
         if new.is_empty() { Ok(()) } else { Err(ConvertError::Refused(new)) }
     }
 }
 
-/// Whether an error of the result is the same as a finding of the profile.
-fn is_same(known: &Finding, error: &Finding) -> bool {
-    if known.severity == Severity::Error {
-        // A problem with a version may be reported by another rule in the other format.
-        let is_of_same = !known.subject.is_empty() && known.subject == error.subject;
-        return is_of_same || (known.rule == error.rule && known.reason == error.reason);
+/// The number of errors of each rule.
+fn errors_by_rule(findings: &[Finding]) -> HashMap<Rule, usize> {
+    let mut numbers = HashMap::new();
+    for finding in findings {
+        if finding.severity == Severity::Error {
+            *numbers.entry(finding.rule).or_default() += 1;
+        }
     }
-    // If some machine type lacks a flavor, that is a warning. It becomes an error if an old-format version has only
-    // that flavor. Errors that Gardener would reject never match a warning.
-    known.rule == error.rule && error.refusal.is_none() && is_of_version(&known.subject, &error.subject)
+    numbers
 }
 
-/// Whether a subject is that version, or a version with a suffix that was derived from it.
-fn is_of_version(version: &str, subject: &str) -> bool {
-    let rest = subject.strip_prefix(version).filter(|_| !version.is_empty());
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+/// The findings of the profile before the conversion.
+#[derive(Default)]
+struct KnownFindings<'a> {
+    /// Subjects of errors.
+    subjects: HashSet<&'a str>,
+    /// Rules and reasons of errors.
+    reasons: HashSet<(Rule, &'a str)>,
+    /// Rules and subjects of all others.
+    warnings: HashSet<(Rule, &'a str)>,
+}
+
+impl<'a> KnownFindings<'a> {
+    fn of(findings: &'a [Finding]) -> Self {
+        let mut known = Self::default();
+        for finding in findings {
+            if finding.severity == Severity::Error {
+                known.subjects.insert(&finding.subject);
+                known.reasons.insert((finding.rule, &finding.reason));
+            } else {
+                known.warnings.insert((finding.rule, &finding.subject));
+            }
+        }
+        known
+    }
+
+    /// Whether an error of the result is the same as a finding of the profile.
+    fn has(&self, error: &Finding) -> bool {
+        let Finding { rule, subject, reason, .. } = error;
+        // A problem with a version may be reported by another rule in the other format.
+        let is_error = (!subject.is_empty() && self.subjects.contains(subject.as_str()))
+            || self.reasons.contains(&(*rule, reason.as_str()));
+        if is_error || error.refusal.is_some() {
+            // Errors that Gardener would reject never match a warning.
+            return is_error;
+        }
+        // If some machine type lacks a flavor, that is a warning. It becomes an error if an old-format version has only
+        // that flavor. Its name may be that of the version with a suffix.
+        let versions = subject.match_indices('-').filter_map(|(end, _)| subject.get(..end)).chain([subject.as_str()]);
+        versions.filter(|version| !version.is_empty()).any(|version| self.warnings.contains(&(*rule, version)))
+    }
 }

@@ -1,5 +1,7 @@
 //! Errors for which Gardener's API server and the provider's admission reject a profile.
 
+use std::collections::HashSet;
+
 use super::finding::{Finding, Rule, Severity};
 use super::{Lint, Settings};
 use crate::cloud_profile::creation::validate_creation;
@@ -38,6 +40,9 @@ impl Lint<'_> {
         let changed = validate_profile(spec, gates, now).0;
         let created = validate_creation(spec, gates, now).0;
         let kept = [validate_profile(&by_webhook, gates, now).0, validate_creation(&by_webhook, gates, now).0].concat();
+        let kept: HashSet<&FieldError> = kept.iter().collect();
+        let of_change: HashSet<&FieldError> = changed.iter().collect();
+        let of_creation: HashSet<&FieldError> = created.iter().collect();
         let of_object = self.refused_object();
         let mut findings: Vec<Finding> = of_object.iter().map(|error| refused_by_gardener(error, &named)).collect();
         let found =
@@ -45,11 +50,11 @@ impl Lint<'_> {
                 (true, refused) => when(refused),
                 (false, refused) => replaced(refused),
             };
-        findings.extend(created.iter().map(|error| match changed.contains(error) {
+        findings.extend(created.iter().map(|error| match of_change.contains(error) {
             true => found(error, |refused| refused),
             false => found(error, only_when_created),
         }));
-        let only_changed = changed.iter().filter(|error| !created.contains(error));
+        let only_changed = changed.iter().filter(|error| !of_creation.contains(error));
         findings.extend(only_changed.map(|error| found(error, only_when_changed)));
         for finding in &mut findings {
             finding.path = in_document(&finding.path, spec);
@@ -62,6 +67,7 @@ impl Lint<'_> {
         let Settings { gates, now, .. } = self.settings;
         let stored = validate_creation(&self.profile.spec, gates, now).0;
         let written = validate_creation(as_written, gates, now).0;
+        let stored: HashSet<&FieldError> = stored.iter().collect();
         let named = self.named();
         let only_written = written.iter().filter(|error| !stored.contains(error));
         let findings: Vec<Finding> = only_written.map(|error| filled_in(refused_by_gardener(error, &named))).collect();

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::cli::evidence::{Answer, NotGiven};
 use crate::cli::exit::{self, Exit, wrong_usage};
-use crate::cli::forecast::garden_files::{GardenFiles, ProfileKey, complete};
+use crate::cli::forecast::garden_files::{ProfileKey, complete};
 use crate::cli::forecast::moment;
 use crate::cli::landscape::Landscape;
 use crate::cli::table::{Cell, Table};
@@ -20,7 +20,7 @@ use profiles::images::version_users::{ImageVersionStage, VersionUsers, kept_imag
 use profiles::versions::catalog::{ListedImageVersion, ListedVersion, VersionCatalog};
 use runtime::cluster::garden_cluster::GardenCluster;
 use runtime::reader::files::name_of;
-use wire::api::gardener::VersionedShoot;
+use wire::api::gardener::{ProfileSpec, VersionedShoot};
 use wire::api::gotext::version::Version;
 use wire::capabilities::Classification;
 
@@ -30,7 +30,8 @@ Examples:
   gardener-extension-worker cloudprofile versions example/versions/cloudprofile.yaml --shoots example/versions/shoots.yaml
 
 A version can be removed when no Shoot, NamespacedCloudProfile, Worker or ShootState uses it, and no maintenance within a year
-updates a Shoot to it. Without --shoots or --live, the answer is unknown. docs/versions.md explains what Gardener rejects.",
+updates a Shoot to it. Without --shoots or --live, the answer is unknown. With --live, it is unknown for images without
+Workers in --shoots. docs/versions.md explains what Gardener rejects.",
     &[]))]
 pub(super) struct VersionsArguments {
     /// Files or folders with CloudProfiles and NamespacedCloudProfiles, or `-` for standard input.
@@ -120,14 +121,22 @@ pub(super) fn run(arguments: &VersionsArguments) -> anyhow::Result<Answer> {
     if selected.is_empty() && landscape.files.evidence.is_complete() {
         bail!("no CloudProfile found");
     }
+    let profiles = landscape.profiles();
     let mut listed = Vec::new();
     for key in &selected {
-        listed.extend(versions(key, &mut landscape, now)?);
+        listed.extend(versions(key, &profiles, &mut landscape, now)?);
     }
-    let has_users = landscape.has_users();
+    let (has_users, lacks_workers) = (landscape.has_users(), landscape.lacks_workers());
     let mut evidence = landscape.files.evidence;
     if !has_users {
         evidence.not_given(NotGiven { what: "Shoots", flag: "--shoots", unknown: "which versions can be removed" });
+    }
+    if lacks_workers {
+        evidence.not_given(NotGiven {
+            what: "Workers",
+            flag: "--shoots",
+            unknown: "which image versions are in use by machines that have not rolled yet",
+        });
     }
     evidence.evaluated(listed.len());
     match arguments.output {
@@ -143,15 +152,19 @@ pub(super) fn run(arguments: &VersionsArguments) -> anyhow::Result<Answer> {
 type Uses<'a> = BTreeMap<(Option<&'a str>, &'a str), (BTreeSet<String>, usize)>;
 
 /// The versions of a profile with their users, or `None` if the profile can't be merged.
-fn versions(key: &ProfileKey, landscape: &mut Landscape, now: Timestamp) -> anyhow::Result<Option<ProfileVersions>> {
+fn versions(
+    key: &ProfileKey,
+    profiles: &BTreeMap<ProfileKey, ProfileSpec>,
+    landscape: &mut Landscape,
+    now: Timestamp,
+) -> anyhow::Result<Option<ProfileVersions>> {
     let name = key.reference.as_str();
-    let planned = landscape.planned_versions(name, now);
-    let profiles = landscape.files.replaced_by(&GardenFiles::none());
+    let planned = landscape.planned_versions(profiles, name, now);
     let Some(spec) = profiles.get(key) else { return Ok(None) };
     let children = children(name, landscape.files.namespaced());
     let mut shoots = Vec::new();
     for given in landscape.files.shoots() {
-        let own = given.profile(&profiles);
+        let own = given.profile(profiles);
         if own.is_some_and(|(own, _)| own == key) || uses(&given.state.shoot, name, &children) {
             let mut shoot = given.state.shoot.clone();
             // Uses the default for a version that the Shoot omits. Without a default, the Shoot uses no version.
@@ -167,7 +180,9 @@ fn versions(key: &ProfileKey, landscape: &mut Landscape, now: Timestamp) -> anyh
     let mut users = VersionUsers::new(images.chain(kubernetes));
     users.add_objects(name, &spec.provider_type, &landscape.objects)?;
     planned.iter().for_each(|planned| users.plan(planned));
-    let usage = Usage { by_shoots: used(&shoots), users, unknown: unknown_users(landscape), now };
+    let unknown = unknown_users(landscape);
+    let unknown_image = unknown.or(landscape.lacks_workers().then_some("no Workers given"));
+    let usage = Usage { by_shoots: used(&shoots), users, unknown, unknown_image, now };
     let mut versions = Vec::new();
     for (index, listed) in catalog.kubernetes.iter().enumerate() {
         versions.push(usage.of(None, listed, newest(&catalog.kubernetes, index)));
@@ -240,6 +255,8 @@ struct Usage<'a> {
     users: VersionUsers,
     /// Reason why users may be missing.
     unknown: Option<&'static str>,
+    /// Reason why users of images may be missing.
+    unknown_image: Option<&'static str>,
     now: Timestamp,
 }
 
@@ -249,7 +266,8 @@ impl Usage<'_> {
         let of_shoots = self.by_shoots.get(&(image, listed.text));
         let (shoots, pools) = of_shoots.map(|(shoots, pools)| (shoots.len(), *pools)).unwrap_or_default();
         let found = self.users.of(image, listed.text);
-        let (removable, kept) = match (shoots, found.users, kept, self.unknown) {
+        let unknown = if image.is_some() { self.unknown_image } else { self.unknown };
+        let (removable, kept) = match (shoots, found.users, kept, unknown) {
             (1, ..) => (Removable::No, Some("1 shoot uses it".to_owned())),
             (2.., ..) => (Removable::No, Some(format!("{shoots} shoots use it"))),
             (_, 1.., ..) => (Removable::No, Some(format!("used by {}", found.examples.join("; ")))),

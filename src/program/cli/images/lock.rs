@@ -12,6 +12,7 @@ use crate::cli::evidence::{Answer, Evidence, no_match};
 use crate::cli::exit::{self, Exit};
 use crate::cli::preview::words::counted;
 use crate::cli::terminal::{OutputFormat, json, one_of, print, width};
+use crate::cli::whole_file::Update;
 use profiles::images::lock::{Change, Lock, UpdatePolicy};
 use profiles::images::resolution::Resolved;
 
@@ -101,16 +102,17 @@ fn changed(
         // Only complete listings may change a lock.
         bail!("{problem}");
     }
-    let mut lock = input::lock(&target.lock, may_be_new)?;
     let resolved = known.resolved_flavors()?;
     if let Some(image) = image
         && resolved.iter().all(|resolved| resolved.key.image != image)
     {
         return Err(no_match("image", image, resolved.iter().map(|resolved| resolved.key.image.as_str())));
     }
+    let update = if target.dry_run { None } else { Some(Update::begin(&target.lock)?) };
+    let mut lock = input::lock(&target.lock, may_be_new)?;
     let changes = change(&mut lock, &known, &resolved);
-    if !changes.is_empty() && !target.dry_run {
-        write_lock(&target.lock, &lock)?;
+    if let (Some(update), false) = (update, changes.is_empty()) {
+        write_lock(update, &lock)?;
     }
     let name = target.lock.display().to_string();
     finish(&changes, &name, target.dry_run, target.output, known.evidence.clone())

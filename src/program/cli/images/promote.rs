@@ -13,6 +13,7 @@ use crate::cli::exit::{self, Exit};
 use crate::cli::forecast::moment;
 use crate::cli::preview::words::counted;
 use crate::cli::terminal::{OutputFormat, complain, one_of};
+use crate::cli::whole_file::Update;
 use profiles::images::promotion::promote;
 
 #[derive(Debug, Args)]
@@ -43,11 +44,13 @@ pub(super) struct PromoteArguments {
 }
 
 pub(super) fn run(arguments: &PromoteArguments) -> anyhow::Result<Answer> {
-    let (from, to) = (lock(&arguments.from, false)?, lock(&arguments.to, true)?);
+    let from = lock(&arguments.from, false)?;
+    let update = if arguments.dry_run { None } else { Some(Update::begin(&arguments.to)?) };
+    let to = lock(&arguments.to, true)?;
     let now = arguments.at.unwrap_or_else(Timestamp::now);
     let promotion = promote(&from, &to, arguments.days, now);
-    if !promotion.changes.is_empty() && !arguments.dry_run {
-        write_lock(&arguments.to, &promotion.lock)?;
+    if let (Some(update), false) = (update, promotion.changes.is_empty()) {
+        write_lock(update, &promotion.lock)?;
     }
     for (key, image) in &promotion.too_young {
         let since = image.locked.strftime("%F");

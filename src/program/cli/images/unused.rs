@@ -27,7 +27,7 @@ Examples:
 Users are Shoots, NamespacedCloudProfiles, Workers with recorded images, machine classes, ShootStates and all other objects that
 name a version or an image. A Shoot that maintenance will update to a version within a year is also a user of that version.
 Pass all objects of the landscape, because the command only finds users in these files. Unreadable files, truncated lists and
-states that can't be unpacked abort the command.",
+states that can't be unpacked abort the command. With --live and without Workers in --users, it is unknown what is unused.",
     &[(Exit::Findings, "a version or an image is unused")]))]
 pub(super) struct UnusedArguments {
     /// File with one CloudProfile.
@@ -67,8 +67,16 @@ pub(super) fn run(arguments: &UnusedArguments, providers: Providers) -> anyhow::
     let mut landscape = landscape(arguments)?;
     let now = known.policy.now;
     landscape.files.add(&arguments.file, &profile.document);
-    let planned = landscape.planned_versions(profile.name(), now);
-    let found = unused(&profile, &landscape.objects, &planned, &known.catalogue, lock.as_ref(), now)?;
+    let planned = landscape.planned_versions(&landscape.profiles(), profile.name(), now);
+    let mut found = unused(&profile, &landscape.objects, &planned, &known.catalogue, lock.as_ref(), now)?;
+    if landscape.lacks_workers() {
+        withhold(&mut found);
+        evidence.not_given(NotGiven {
+            what: "Workers",
+            flag: "--users",
+            unknown: "which versions and images are in use by machines that have not rolled yet",
+        });
+    }
     evidence.join(landscape.files.evidence);
     evidence.evaluated(landscape.objects.len());
     if arguments.catalogue.is_empty() {
@@ -88,6 +96,17 @@ pub(super) fn run(arguments: &UnusedArguments, providers: Providers) -> anyhow::
     }
     let all_needed = found.images.is_empty() && found.versions.iter().all(|version| !version.is_unused());
     Ok(Answer::new(evidence, if all_needed { Exit::Done } else { Exit::Findings }))
+}
+
+/// Reports nothing as unused, because a Worker may use it.
+fn withhold(found: &mut Unused) {
+    for version in &mut found.versions {
+        if version.is_unused() {
+            version.kept = Some("unknown: no Workers given".to_owned());
+            version.images.clear();
+        }
+    }
+    found.images.clear();
 }
 
 /// Reads all objects that may use images. Fails if any of them is missing.

@@ -1,13 +1,11 @@
 //! Writes lock files and reports their changes.
 
-use std::path::Path;
-
 use anyhow::Context;
 use serde_json::{Value, json};
 
 use crate::cli::table::{Cell, Table, paragraph, some};
 use crate::cli::terminal::{ASIDE, CAREFUL, GOOD, HEADING};
-use crate::cli::whole_file::write_whole;
+use crate::cli::whole_file::Update;
 use profiles::images::lock::{Cause, Change, Lock, LockedImage};
 use profiles::images::lock_file::LockDocument;
 use profiles::images::resolution::FlavorKey;
@@ -16,9 +14,9 @@ use profiles::images::resolution::FlavorKey;
 const NAMED: usize = 3;
 
 /// Writes a lock file atomically.
-pub(super) fn write_lock(path: &Path, lock: &Lock) -> anyhow::Result<()> {
+pub(super) fn write_lock(update: Update, lock: &Lock) -> anyhow::Result<()> {
     let text = serde_saphyr::to_string(&LockDocument::from(lock)).context("the lock can't be written as YAML")?;
-    write_whole(path, &text)
+    update.write(&text)
 }
 
 pub(super) fn key_json(key: &FlavorKey) -> Value {

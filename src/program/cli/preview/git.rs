@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 
 use super::pairs::Unit;
 use runtime::reader::files::NamedFile;
@@ -20,9 +20,7 @@ const WORDS: [&str; 3] = ["Shoot", "Worker", "CloudProfile"];
 /// Pairs the files below `paths` in a revision with those in the working tree. Ignores files that git ignores.
 pub(super) fn units(base: &str, paths: &[PathBuf]) -> anyhow::Result<Vec<Unit>> {
     // Treat `base` as a revision even if it looks like an option.
-    let commit = git(["rev-parse", "--verify", "--end-of-options", &format!("{base}^{{commit}}")].map(OsStr::new), &[])
-        .with_context(|| format!("revision {base:?}"))?;
-    let commit = text_of(commit)?.trim().to_owned();
+    let commit = commit(base).with_context(|| format!("revision {base:?}"))?;
     let mut units: BTreeMap<PathBuf, Unit> = BTreeMap::new();
     for (path, text) in files_of(&commit, paths)? {
         let shown = PathBuf::from(format!("{base}:{}", path.display()));
@@ -42,6 +40,17 @@ pub(super) fn units(base: &str, paths: &[PathBuf]) -> anyhow::Result<Vec<Unit>> 
         }
     }
     Ok(units.into_values().collect())
+}
+
+/// The id of the commit that a revision names.
+fn commit(base: &str) -> anyhow::Result<String> {
+    let revision = format!("{base}^{{commit}}");
+    let found = git(["rev-parse", "--quiet", "--verify", "--end-of-options", &revision].map(OsStr::new), &[])?;
+    let commit = text_of(found)?.trim().to_owned();
+    // `^HEAD` excludes a commit instead of naming one.
+    let is_id = !commit.is_empty() && commit.chars().all(|digit| digit.is_ascii_hexdigit());
+    ensure!(is_id, "it does not name one commit");
+    Ok(commit)
 }
 
 /// The files of a commit with their content.
@@ -107,9 +116,14 @@ fn git<'a>(arguments: impl IntoIterator<Item = &'a OsStr>, input: &[u8]) -> anyh
         scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input)));
         process.wait_with_output()
     })?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let message = String::from_utf8_lossy(&output.stderr);
     let name = arguments.first().copied().unwrap_or_default().display();
-    ensure!(output.status.success(), "git {name}: {}", said.lines().next().unwrap_or("failed"));
+    match message.lines().next() {
+        _ if output.status.success() => {}
+        // `--quiet` prints nothing if a revision does not exist.
+        None => bail!("no commit has this name"),
+        Some(message) => bail!("git {name}: {}", message.trim_start_matches("fatal: ")),
+    }
     Ok(output.stdout)
 }
 

@@ -11,8 +11,8 @@ use tokio::time::{sleep, timeout};
 
 /// Time limit from the TCP connection to the end of the first head: handshake, preface and header fields together.
 const OPENING_TIMEOUT: Duration = Duration::from_secs(5);
-/// Maximum idle time between requests. An API server closes its own connections after 90 seconds.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(180);
+/// Maximum idle time between requests. Clients with HTTP/2 get a GOAWAY before, so that none of their requests is lost.
+pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(50);
 /// Time limit for receiving or sending a body. The receiver of a request body gives up earlier, with an error.
 const TRANSFER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time for running requests to end when the server stops.
@@ -77,20 +77,20 @@ impl Connection {
         }
     }
 
-    fn is_overdue(&self, now: Instant) -> bool {
+    fn is_overdue(&self, now: Instant, idle_timeout: Duration) -> bool {
         let is_over = |since: Moment, limit: Duration| now.saturating_duration_since(since.at) > limit;
         let mut transfers = self.requests.values().filter(|request| !request.is_being_answered);
         transfers.any(|request| is_over(request.since, TRANSFER_TIMEOUT))
             || match self.stage() {
                 (Stage::Opening, since) => is_over(since, OPENING_TIMEOUT),
-                (Stage::Idle, since) => is_over(since, IDLE_TIMEOUT),
+                (Stage::Idle, since) => is_over(since, idle_timeout),
                 (Stage::Transferring | Stage::Answering, _) => false,
             }
     }
 }
 
-#[derive(Default)]
 struct State {
+    idle_timeout: Duration,
     next: u64,
     /// In the order in which they were opened.
     open: BTreeMap<u64, Connection>,
@@ -100,6 +100,10 @@ struct State {
 }
 
 impl State {
+    fn new(idle_timeout: Duration) -> Self {
+        Self { idle_timeout, next: 0, open: BTreeMap::new(), turn: 0, evicted: 0 }
+    }
+
     fn next(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -146,7 +150,8 @@ impl State {
     }
 
     fn close_overdue(&mut self, now: Instant) {
-        let overdue = self.open.iter().filter(|(_, connection)| connection.is_overdue(now)).map(|(id, _)| *id);
+        let is_overdue = |(_, connection): &(&u64, &Connection)| connection.is_overdue(now, self.idle_timeout);
+        let overdue = self.open.iter().filter(is_overdue).map(|(id, _)| *id);
         for id in overdue.collect::<Vec<_>>() {
             self.close(id, Duration::ZERO);
         }
@@ -207,9 +212,9 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    /// Allows at most `most` connections.
-    pub(super) fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { most, state: Mutex::default(), ended: Notify::new() })
+    /// Allows at most `most` connections, each of which may be idle between requests for `idle_timeout`.
+    pub(super) fn new(most: usize, idle_timeout: Duration) -> Arc<Self> {
+        Arc::new(Self { most, state: Mutex::new(State::new(idle_timeout)), ended: Notify::new() })
     }
 
     /// Waits until another connection may be opened: only while all others are being answered, or while those that could
@@ -330,7 +335,7 @@ mod tests {
 
     impl Opened {
         fn new() -> Self {
-            Self { state: State::default(), now: Instant::now() }
+            Self { state: State::new(IDLE_TIMEOUT), now: Instant::now() }
         }
 
         fn open(&mut self) -> (u64, oneshot::Receiver<Duration>) {

@@ -34,7 +34,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tracing::{debug, warn};
 
 pub(crate) use body::{BodyMemory, UsedMemory};
-use connections::Connections;
+use connections::{Connections, IDLE_TIMEOUT};
 use requests::Requests;
 
 /// Number of connections that the system queues before they are accepted. Beyond that, clients retry after a second.
@@ -88,7 +88,7 @@ impl Server {
         let mut http2 = auto::Builder::new(TokioExecutor::new());
         http2.http2().max_concurrent_streams(STREAMS);
         http2.http2().initial_stream_window_size(BODY_WINDOW).initial_connection_window_size(BODY_WINDOW);
-        let connections = Connections::new(connections);
+        let connections = Connections::new(connections, IDLE_TIMEOUT);
         Self { name, connections, tls: None, http1: http1.http1_only(), http2: http2.http2_only(), router }
     }
 
@@ -193,5 +193,64 @@ async fn http<S>(
     };
     if let Err(error) = result {
         debug!(error = &*error, "a connection has failed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use rcgen::CertifiedKey;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio_rustls::TlsConnector;
+    use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+    use super::*;
+
+    /// The preface, empty settings, and a GET of `/` by the static table of RFC 7541.
+    const HTTP2_REQUEST: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\
+        \x00\x00\x00\x04\x00\x00\x00\x00\x00\
+        \x00\x00\x06\x01\x05\x00\x00\x00\x01\x82\x87\x84\x01\x01x";
+    const HTTP1_REQUEST: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+    fn configurations() -> (ServerConfig, ClientConfig) {
+        let CertifiedKey { cert, signing_key } = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        let key = signing_key.serialize_der().try_into().unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(cert.der().clone()).unwrap();
+        let server = ServerConfig::builder().with_no_client_auth();
+        let server = server.with_single_cert(vec![cert.der().clone()], key).unwrap();
+        (server, ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
+    }
+
+    /// Sends a request over TLS and returns whether the server closes the connection within the time.
+    async fn is_closed(idle_timeout: Duration, protocol: &str, request: &[u8], within: Duration) -> bool {
+        let (mut server, mut client) = configurations();
+        server.alpn_protocols = vec![protocol.as_bytes().to_vec()];
+        client.alpn_protocols = server.alpn_protocols.clone();
+        let listener = listen_on(TcpSocket::new_v4(), SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = Server::new("test", 8, Router::new().route("/", get(async || "ok"))).with_tls(server);
+        let server = Server { connections: Connections::new(8, idle_timeout), ..server };
+        let serving = tokio::spawn(server.serve(listener, std::future::pending()));
+        let stream = TcpStream::connect(address).await.unwrap();
+        let connector = TlsConnector::from(Arc::new(client));
+        let mut stream = connector.connect("localhost".try_into().unwrap(), stream).await.unwrap();
+        stream.write_all(request).await.unwrap();
+        let mut answer = Vec::new();
+        // An end without a farewell of TLS is an end, too.
+        let is_closed = timeout(within, stream.read_to_end(&mut answer)).await.is_ok();
+        assert!(!answer.is_empty(), "{protocol}: the request has no answer");
+        serving.abort();
+        is_closed
+    }
+
+    #[tokio::test]
+    async fn idle_connections_are_closed() {
+        let (short, long) = (Duration::from_millis(100), Duration::from_secs(3600));
+        for (protocol, request) in [("h2", HTTP2_REQUEST), ("http/1.1", HTTP1_REQUEST)] {
+            assert!(is_closed(short, protocol, request, Duration::from_secs(60)).await, "{protocol}");
+            assert!(!is_closed(long, protocol, request, Duration::from_secs(2)).await, "{protocol}");
+        }
+        assert!(IDLE_TIMEOUT < Duration::from_secs(60));
     }
 }

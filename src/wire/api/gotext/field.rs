@@ -107,7 +107,7 @@ impl FieldErrorType {
 }
 
 /// An invalid field. It is formatted as in Kubernetes: `spec.a[0]: Invalid value: "x": must be y`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct FieldError {
     /// Path of the field.
     pub field: String,

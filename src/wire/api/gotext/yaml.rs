@@ -11,8 +11,10 @@ use super::json;
 /// Maximum nesting of collections; JSON has the same limit.
 const DEEPEST: usize = 128;
 
-/// Maximum expansion of one file by anchors and aliases, in values and bytes of text.
+/// Maximum expansion of one file by anchors and aliases, in bytes.
 const MOST_COPIED: usize = 4 << 20;
+/// What a value counts in addition to its text.
+const BYTES_OF_VALUE: usize = 16;
 
 /// A text that is not valid YAML, or can't be converted to JSON.
 ///
@@ -143,7 +145,7 @@ struct Open {
     anchor: usize,
     /// Maximum nesting inside.
     depth: usize,
-    /// Number of values and bytes inside.
+    /// Size of the content in bytes.
     size: usize,
     content: Content,
 }
@@ -187,7 +189,7 @@ impl Builder {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let scalar = resolve(&text, style, tag.as_deref()).map_err(|error| at(place, error))?;
-                let node = Anchored { scalar, depth: 0, size: 1 + text.len() };
+                let node = Anchored { scalar, depth: 0, size: BYTES_OF_VALUE + text.len() };
                 self.complete(anchor, node, place)
             }
             Event::Alias(anchor) => self.copy(anchor, place),
@@ -210,7 +212,7 @@ impl Builder {
         if self.open.len() >= DEEPEST {
             return Err(at(place, Problem::TooDeep));
         }
-        self.open.push(Open { anchor, depth: 0, size: 1, content });
+        self.open.push(Open { anchor, depth: 0, size: BYTES_OF_VALUE, content });
         Ok(())
     }
 
