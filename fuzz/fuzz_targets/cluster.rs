@@ -3,7 +3,7 @@
 
 use gardener_extension_worker::api::gardener::Cluster;
 use gardener_extension_worker::api::gotext::json::decode_lenient;
-use gardener_extension_worker::worker::decode::{is_deletion_forced, is_shoot_failed};
+use gardener_extension_worker::worker::request::decode::{is_deletion_forced, is_shoot_failed};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

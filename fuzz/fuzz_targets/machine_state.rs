@@ -1,7 +1,7 @@
 //! Fuzz target: the machine state that a Worker or a ShootState keeps while its control plane moves.
 #![no_main]
 
-use gardener_extension_worker::worker::machine_state::MachineState;
+use gardener_extension_worker::worker::machines::machine_state::MachineState;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

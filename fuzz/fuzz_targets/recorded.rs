@@ -2,10 +2,12 @@
 //! inputs, `c` conditions, behind that the text.
 #![no_main]
 
-use gardener_extension_worker::worker::class_inputs::{History, MAXIMUM_SIZE};
-use gardener_extension_worker::worker::conditions::{ConditionsReport, is_recorded_hibernated, pools_ready_since};
-use gardener_extension_worker::worker::every_node_ready::{HealthCheck, every_node_unknown};
-use gardener_extension_worker::worker::status_text::TextSize;
+use gardener_extension_worker::worker::plan::class_inputs::{History, MAXIMUM_SIZE};
+use gardener_extension_worker::worker::status::conditions::{
+    ConditionsReport, is_recorded_hibernated, pools_ready_since,
+};
+use gardener_extension_worker::worker::status::every_node_ready::{HealthCheck, every_node_unknown};
+use gardener_extension_worker::worker::status::status_text::TextSize;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 

@@ -12,8 +12,8 @@ use kube::client::Body;
 use tower::{BoxError, Service};
 
 use controllers::controller::ControllerArguments;
-use controllers::controller::metrics::Metrics;
-use controllers::controller::start::{Parts, access_through, control};
+use controllers::controller::report::metrics::Metrics;
+use controllers::controller::run::start::{Parts, access_through, control};
 use decisions::provider::Providers;
 use runtime::cloud::{CloudArguments, CloudFactory};
 use runtime::process::clock::Clock;

@@ -19,7 +19,7 @@ use gardener_extension_worker::api::gotext::field::FieldErrors;
 use gardener_extension_worker::api::gotext::json::decode_lenient;
 use gardener_extension_worker::api::machine::{Machine, MachineDeployment};
 use gardener_extension_worker::provider::Providers;
-use gardener_extension_worker::worker::machine_state::MachineState;
+use gardener_extension_worker::worker::machines::machine_state::MachineState;
 use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
 

@@ -5,11 +5,11 @@ use gardener_extension_worker::api::gotext::json::{decode_lenient, to_go_json};
 use gardener_extension_worker::api::gotext::yaml;
 use gardener_extension_worker::api::secret::Secrets;
 use gardener_extension_worker::provider::{Providers, WorkerContext};
-use gardener_extension_worker::worker::changes::class_document;
-use gardener_extension_worker::worker::class_images::ImagePolicy;
-use gardener_extension_worker::worker::conditions::ConditionStatus;
-use gardener_extension_worker::worker::desired::{CloudView, DesiredState};
-use gardener_extension_worker::worker::machine_objects::{LiveDeployment, MachineObjects};
+use gardener_extension_worker::worker::machines::machine_objects::{LiveDeployment, MachineObjects};
+use gardener_extension_worker::worker::plan::changes::class_document;
+use gardener_extension_worker::worker::plan::class_images::ImagePolicy;
+use gardener_extension_worker::worker::plan::desired::{CloudView, DesiredState};
+use gardener_extension_worker::worker::status::conditions::ConditionStatus;
 use serde_json::Value;
 
 use crate::world::secrets_of;

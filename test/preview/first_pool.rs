@@ -4,7 +4,7 @@
 use gardener_extension_worker::api::gotext::yaml;
 use gardener_extension_worker::api::secret::Secrets;
 use gardener_extension_worker::preview::{Baseline, CloudProfiles, Inputs, compare};
-use gardener_extension_worker::worker::machine_objects::MachineObjects;
+use gardener_extension_worker::worker::machines::machine_objects::MachineObjects;
 use serde_json::{Value, json};
 
 use crate::world::secrets_of;

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gardener_extension_worker::preview::{
     Baseline, ChangedObject, CloudProfiles, PlacementChange, WorkerChange, compare,
 };
-use gardener_extension_worker::worker::machine_objects::{LiveDeployment, MachineObjects};
+use gardener_extension_worker::worker::machines::machine_objects::{LiveDeployment, MachineObjects};
 use serde_json::{Value, json};
 
 use mutation::{Mutation, mutations};

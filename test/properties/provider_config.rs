@@ -13,8 +13,8 @@ use gardener_extension_worker::api::gotext::yaml;
 use gardener_extension_worker::api::secret::Secrets;
 use gardener_extension_worker::cli::input::{WorkerInput, workers_of_documents};
 use gardener_extension_worker::provider::{MachinePlan, Providers};
-use gardener_extension_worker::worker::decode;
 use gardener_extension_worker::worker::plan::plan;
+use gardener_extension_worker::worker::request::decode;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

@@ -10,7 +10,7 @@ use gardener_extension_worker::pool::hash::pool_hash;
 use gardener_extension_worker::preview::{Baseline, CloudProfiles, Inputs, Severity, ShootSource, compare};
 use gardener_extension_worker::provider::Providers;
 use gardener_extension_worker::shoot::{Garden, Reservation, Surroundings, stored_shoot, worker};
-use gardener_extension_worker::worker::machine_objects::MachineObjects;
+use gardener_extension_worker::worker::machines::machine_objects::MachineObjects;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::Value;

@@ -10,8 +10,8 @@ use gardener_extension_worker::cloud::azure::{Addresses, Azure};
 use gardener_extension_worker::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState, UsedByClasses};
 use gardener_extension_worker::cloud::{WorkerName, WriteAccess};
 use gardener_extension_worker::provider::{Dependencies, Providers, WorkerError};
-use gardener_extension_worker::worker::decode;
-use gardener_extension_worker::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
+use gardener_extension_worker::worker::machines::machine_objects::{Digested, LiveDeployment, MachineObjects};
+use gardener_extension_worker::worker::request::decode;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use gardener_extension_worker::preview::{
     Baseline, ChangedObject, CloudProfiles, FindingKind, Inputs, PlacementChange, Severity, ShootSource, Verdict,
     WorkerChange, compare,
 };
-use gardener_extension_worker::worker::machine_objects::MachineObjects;
+use gardener_extension_worker::worker::machines::machine_objects::MachineObjects;
 use serde_json::{Value, json};
 
 use super::corpus::garden;

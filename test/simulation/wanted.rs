@@ -10,8 +10,8 @@ use gardener_extension_worker::api::gardener::{Cluster, Worker};
 use gardener_extension_worker::api::gotext::json::decode_lenient;
 use gardener_extension_worker::api::secret::{SecretContent, Secrets};
 use gardener_extension_worker::provider::{MachinePlan, Providers};
-use gardener_extension_worker::worker::desired::{CloudView, DesiredState};
 use gardener_extension_worker::worker::plan::Plan;
+use gardener_extension_worker::worker::plan::desired::{CloudView, DesiredState};
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::Value;
 

@@ -12,10 +12,10 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
-use crate::controller::context::ControllerContext;
-use crate::controller::error::ReconcileError;
 use crate::controller::queue::Requeue;
+use crate::controller::reconcile::error::ReconcileError;
 use crate::controller::reconcile::reconcile;
+use crate::controller::run::context::ControllerContext;
 use crate::controller::test_support::{Question, controller_over, refusal};
 use decisions::worker::request::FINALIZER;
 use runtime::cluster::identity::Identity;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::context::ControllerContext;
+use super::run::context::ControllerContext;
 use super::test_seed::{DEPLOYMENT, Seed, WORKER};
 use runtime::cluster::decode_guard::Guarded;
 use runtime::cluster::identity::Identity;

@@ -11,7 +11,7 @@ use super::Surroundings;
 use super::finding::{Finding, FindingKind};
 use super::machine_document::MachineDocument;
 use decisions::provider::Provider;
-use decisions::worker::machine_objects::LiveDeployment;
+use decisions::worker::machines::machine_objects::LiveDeployment;
 use wire::api::deployment::Deployment;
 use wire::api::gardener::{Cluster, ErrorCode, Shoot, Worker};
 use wire::api::gotext::json::{DecodeError, decode_lenient, decode_value, to_go_json};

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::facts::{Facts, ObjectKind};
 use super::finding::{Finding, FindingKind};
-use decisions::worker::machine_objects::LiveDeployment;
-use decisions::worker::progress::fault;
+use decisions::worker::machines::machine_objects::LiveDeployment;
+use decisions::worker::machines::progress::fault;
 use wire::api::machine::MachineDeployment;
 
 /// A MachineDeployment, or a pool without one. The numbers count machines.

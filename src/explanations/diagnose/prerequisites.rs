@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::facts::{Facts, MACHINE_CONTROLLER_MANAGER, ObjectKind};
 use super::finding::{Finding, FindingKind};
-use decisions::worker::decode::is_shoot_failed;
+use decisions::worker::request::decode::is_shoot_failed;
 
 /// The findings about missing prerequisites.
 pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {

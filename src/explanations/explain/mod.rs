@@ -16,8 +16,8 @@ use serde::Serialize;
 use decisions::pool::settings::cluster_autoscaler_annotations;
 use decisions::provider::explanation::{EffectiveInput, ImageExplanation, PlacementPlan};
 use decisions::provider::{PoolError, PoolPlan, PoolPlanner, Provider, WorkerContext, WorkerError};
-use decisions::worker::desired::DesiredState;
-use decisions::worker::machine_objects::MachineObjects;
+use decisions::worker::machines::machine_objects::MachineObjects;
+use decisions::worker::plan::desired::DesiredState;
 use wire::api::gardener::{ErrorCode, WorkerPool};
 
 mod hash_inputs;

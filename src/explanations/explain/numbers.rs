@@ -7,7 +7,7 @@ use serde::Serialize;
 use decisions::pool::roll_bounds::{BOTH_ZERO, RollBounds};
 use decisions::provider::WorkerContext;
 use decisions::provider::explanation::PlacementPlan;
-use decisions::worker::machine_objects::MachineObjects;
+use decisions::worker::machines::machine_objects::MachineObjects;
 use wire::api::gardener::{UpdateStrategy, WorkerPool};
 
 /// Numbers and names of a pool in one zone, with the live ones.

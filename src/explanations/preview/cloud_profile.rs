@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::cause::Cause;
 use super::difference::{Change, ChangedObject, apply, difference};
 use decisions::provider::Providers;
-use decisions::worker::class_images::ImagePolicy;
+use decisions::worker::plan::class_images::ImagePolicy;
 use profiles::cloud_profile::architecture_fields::apply_defaults;
 use wire::api::gardener::{CloudProfile, ProfileObject, ProfileSpec};
 use wire::api::gotext::json::{DecodeError, decode_lenient, to_go_json};

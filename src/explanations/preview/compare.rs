@@ -21,8 +21,8 @@ use super::rule::{Effect, Verdict, effect};
 use super::shoot_source::both_made;
 use super::surge::surge_plan;
 use super::trials::{TrialContext, Trials};
-use decisions::worker::class_inputs::{ChangedInputs, changed_inputs, inputs_of};
-use decisions::worker::machine_objects::MachineObjects;
+use decisions::worker::machines::machine_objects::MachineObjects;
+use decisions::worker::plan::class_inputs::{ChangedInputs, changed_inputs, inputs_of};
 
 /// The objects that the new ones are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,12 +10,12 @@ use super::compare::class_paths;
 use super::difference::{ChangedObject, difference};
 use super::rule::replaces_machines;
 use decisions::provider::Provider;
-use decisions::worker::changes::{MachineChanges, Write, class_document};
-use decisions::worker::desired::Drift;
-use decisions::worker::difference::merge_patch;
-use decisions::worker::machine_objects::MachineObjects;
-use decisions::worker::orphans::{Deletions, Orphans};
-use decisions::worker::rolls::{Roll, RollCause, rolls};
+use decisions::worker::machines::machine_objects::MachineObjects;
+use decisions::worker::plan::changes::{MachineChanges, Write, class_document};
+use decisions::worker::plan::desired::Drift;
+use decisions::worker::plan::difference::merge_patch;
+use decisions::worker::plan::orphans::{Deletions, Orphans};
+use decisions::worker::plan::rolls::{Roll, RollCause, rolls};
 
 /// How the objects of a Worker compare with those that this controller would write.
 #[derive(Clone, Debug, PartialEq, Eq)]

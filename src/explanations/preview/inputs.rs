@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::cloud_profile::{CloudProfiles, SharedCloudProfile};
 use decisions::provider::Providers;
-use decisions::worker::class_images::ImagePolicy;
+use decisions::worker::plan::class_images::ImagePolicy;
 use profiles::shoot::Reservation;
 use wire::api::gardener::{Shoot, Worker};
 use wire::api::gotext::json::{DecodeError, decode_lenient, to_go_json};

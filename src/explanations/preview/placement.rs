@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::machine_size::MachineSize;
 use decisions::pool::hash::HashItems;
 use decisions::provider::UserData;
-use decisions::worker::difference::is_same;
-use decisions::worker::machine_objects::{LiveDeployment, MachineObjects};
+use decisions::worker::machines::machine_objects::{LiveDeployment, MachineObjects};
+use decisions::worker::plan::difference::is_same;
 use wire::api::gardener::MachineDeploymentStatus;
 
 /// The objects of one pool in one zone.

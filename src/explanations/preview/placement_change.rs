@@ -6,7 +6,7 @@ use super::cause::Cause;
 use super::machine_size::MachineSize;
 use super::rule::Verdict;
 use super::surge::SurgePlan;
-use decisions::worker::class_inputs::ChangedInputs;
+use decisions::worker::plan::class_inputs::ChangedInputs;
 
 /// Numbers of machines of one placement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

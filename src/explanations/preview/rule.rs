@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::placement::Placement;
-use decisions::worker::difference::is_same;
+use decisions::worker::plan::difference::is_same;
 
 /// Label that machine-controller-manager itself adds to templates.
 const TEMPLATE_HASH_LABEL: &str = "machine-template-hash";

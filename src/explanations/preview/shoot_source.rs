@@ -15,7 +15,7 @@ use super::finding::FindingKind;
 use super::inputs::{Document, ExistingWorker, Inputs, ShootSource};
 use super::rendered_pools::Failure;
 use decisions::provider::Providers;
-use decisions::worker::class_images::ImagePolicy;
+use decisions::worker::plan::class_images::ImagePolicy;
 use profiles::shoot::{Garden, Reservation, Surroundings, is_stored, stored_shoot, worker};
 use wire::api::gardener::Worker;
 use wire::api::secret::SecretContent;

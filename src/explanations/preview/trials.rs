@@ -20,7 +20,7 @@ use super::difference::{Change, ChangeKind, ChangedObject, Path, apply, differen
 use super::inputs::{Document, Inputs};
 use super::rendered_pools::{Failure, RenderedPools, asks_profile, render_pools};
 use super::rule::{Effect, effect};
-use decisions::worker::machine_objects::MachineObjects;
+use decisions::worker::machines::machine_objects::MachineObjects;
 use wire::api::gotext::json::to_go_json;
 use wire::api::secret::Secrets;
 

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::versions::notices::Notice;
-use decisions::worker::conditions::{Condition, ConditionType};
-use decisions::worker::status_text::MOST_OF_FAILURE;
+use decisions::worker::status::conditions::{Condition, ConditionType};
+use decisions::worker::status::status_text::MOST_OF_FAILURE;
 use wire::api::bounded_text::listed;
 
 /// Whether a version of the shoot is forced to change within a year: which one, when and to what.
@@ -37,7 +37,7 @@ mod tests {
 
     use super::*;
     use crate::versions::notices::{NoticeEnd, NoticeReason};
-    use decisions::worker::conditions::ConditionStatus;
+    use decisions::worker::status::conditions::ConditionStatus;
 
     fn notice(pool: &str, end: NoticeEnd) -> Notice {
         let reason = NoticeReason::Expires("2026-04-01T00:00:00Z".parse().unwrap());

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::evidence::Evidence;
 use super::worker_warnings::warnings;
-use decisions::worker::desired::CloudView;
-use decisions::worker::machine_objects::{Digested, LiveDeployment, MachineObjects, PURPOSE_LABEL};
+use decisions::worker::machines::machine_objects::{Digested, LiveDeployment, MachineObjects, PURPOSE_LABEL};
+use decisions::worker::plan::desired::CloudView;
 use runtime::reader::files::{NamedFile, files, name_of};
 use runtime::reader::index::ObjectIndex;
 use runtime::reader::objects::{ROLES, flattened, objects};

@@ -96,7 +96,7 @@ impl Call {
         let result = match arguments.command {
             Command::Controller(arguments) => match arguments.scope(providers) {
                 Ok(scope) => {
-                    return process_exit(controllers::controller::start::run(arguments, scope, providers, clouds));
+                    return process_exit(controllers::controller::run::start::run(arguments, scope, providers, clouds));
                 }
                 Err(error) => Err(exit::wrong_usage(format!("{error:#}"))),
             },

@@ -14,8 +14,8 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 use decisions::provider::{Dependencies, WorkerContext, WorkerError};
-use decisions::worker::machine_objects::MachineObjects;
-use decisions::worker::reconcile_outcome::Failure;
+use decisions::worker::machines::machine_objects::MachineObjects;
+use decisions::worker::status::reconcile_outcome::Failure;
 use wire::api::gardener::{Cluster, Worker};
 use wire::api::secret::Secrets;
 

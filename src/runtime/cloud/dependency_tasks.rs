@@ -16,7 +16,7 @@ use super::{TaskEnded, WriteAccess, WriteCheck};
 use decisions::provider::{
     Dependencies, DependencyFailure, DependencyRecord, Needs, PoolNeed, WorkerContext, WorkerError,
 };
-use decisions::worker::reconcile_outcome::Failure;
+use decisions::worker::status::reconcile_outcome::Failure;
 use wire::api::gardener::{Cluster, Worker};
 use wire::api::secret::Secrets;
 

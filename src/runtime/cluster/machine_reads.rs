@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 use crate::cluster::error::ReadError;
 use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::{Cached, DeploymentText, MachineObjectCache};
-use decisions::worker::live_machine::{LiveMachine, LiveMachineSet};
-use decisions::worker::machine_objects::{Digested, LiveDeployment, MachineObjects};
+use decisions::worker::machines::live_machine::{LiveMachine, LiveMachineSet};
+use decisions::worker::machines::machine_objects::{Digested, LiveDeployment, MachineObjects};
 use wire::api::deployment::Deployment;
 use wire::api::gotext::json::decode_lenient;
 

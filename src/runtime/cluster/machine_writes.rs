@@ -18,8 +18,8 @@ use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::{Cached, DeploymentText, Readable};
 use crate::cluster::store::Read;
 use decisions::provider::Provider;
-use decisions::worker::changes::Write;
-use decisions::worker::machine_objects::{Digested, LiveDeployment};
+use decisions::worker::machines::machine_objects::{Digested, LiveDeployment};
+use decisions::worker::plan::changes::Write;
 
 /// Writes and deletes machine objects of one namespace.
 #[derive(Clone)]
@@ -189,7 +189,7 @@ mod tests {
     use crate::cluster::test_support::{ApiServer, Asked, document, refusal};
     use decisions::provider::Providers;
     use decisions::provider::azure::Azure;
-    use decisions::worker::live_machine::{LiveMachine, LiveMachineSet};
+    use decisions::worker::machines::live_machine::{LiveMachine, LiveMachineSet};
 
     #[test]
     fn only_what_says_so_is_an_answer_to_a_deletion() {

@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use crate::cluster::client_config::completed;
 use crate::process::failure_reason::reason;
-use decisions::worker::node_count::{MachineCount, NodeCount};
+use decisions::worker::machines::node_count::{MachineCount, NodeCount};
 use wire::api::bounded_text::shortened;
 use wire::api::gotext::json::null_as_default;
 

@@ -37,8 +37,8 @@ use crate::cluster::store::{Kept, Relisted, Store};
 use crate::cluster::trimmed::Trimmed;
 use crate::cluster::watch_stream::{endless, failure};
 use crate::process::shard::Shard;
-use decisions::worker::live_machine::{LiveMachine, LiveMachineSet};
-use decisions::worker::machine_objects::Digested;
+use decisions::worker::machines::live_machine::{LiveMachine, LiveMachineSet};
+use decisions::worker::machines::machine_objects::Digested;
 use wire::api::gardener::{Cluster, Worker};
 
 /// A change in the seed that concerns Workers.

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use base64::Engine as _;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use gardener_extension_worker::worker::class_inputs::{ANNOTATION, History};
+use gardener_extension_worker::worker::plan::class_inputs::{ANNOTATION, History};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;

@@ -11,7 +11,7 @@ use super::pairs::{Key, Loaded};
 use super::shoots::ShootReader;
 use super::stored::{Stored, key_of};
 use crate::cli::progress::Progress;
-use decisions::worker::machine_objects::MachineObjects;
+use decisions::worker::machines::machine_objects::MachineObjects;
 use explanations::preview::{CloudProfiles, NamedProfiles};
 use runtime::cluster::garden_cluster::GardenKind;
 

@@ -9,7 +9,7 @@ use super::pairs::Key;
 use super::stored::{Stored, key_of};
 use super::{Comparison, NewSide, garden, mirror};
 use crate::cli::evidence::Evidence;
-use decisions::worker::machine_objects::MachineObjects;
+use decisions::worker::machines::machine_objects::MachineObjects;
 use explanations::preview::{Baseline, CloudProfiles, Inputs, NamedProfiles, WorkerChange, compare};
 use runtime::cluster::garden_cluster::is_garden;
 use runtime::cluster::seed::Seed;

@@ -22,7 +22,7 @@ use super::exit::{self, Exit, warn_renamed, wrong_usage};
 use super::forecast::moment;
 use super::terminal::{OutputFormat, complain, one_of, print, width};
 use decisions::provider::Providers;
-use decisions::worker::class_images::ImagePolicy;
+use decisions::worker::plan::class_images::ImagePolicy;
 use explanations::preview::{CloudProfiles, FindingKind, Severity, WorkerChange, judge_capacity};
 use runtime::cluster::seed::Seed;
 use runtime::reader::files::files;

@@ -15,7 +15,7 @@ use crate::cli::in_parallel::in_parallel;
 use crate::cli::input::{WorkerDocuments, worker_documents};
 use crate::cli::progress::Progress;
 use crate::cli::worker_warnings;
-use decisions::worker::machine_objects::MachineObjects;
+use decisions::worker::machines::machine_objects::MachineObjects;
 use explanations::preview::{Baseline, CloudProfiles, Inputs, WorkerChange, compare};
 use runtime::reader::files::{NamedFile, files};
 

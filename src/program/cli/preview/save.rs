@@ -10,8 +10,8 @@ use super::Comparison;
 use super::words::counted;
 use crate::cli::terminal::{complain, json};
 use crate::cli::whole_file::write_whole;
-use decisions::worker::class_inputs::ChangedInputs;
-use decisions::worker::planned_rolls::PlannedRolls;
+use decisions::worker::plan::class_inputs::ChangedInputs;
+use decisions::worker::plan::planned_rolls::PlannedRolls;
 use explanations::preview::WorkerChange;
 
 const SCHEMA: &str = "gardener-extension-worker/planned-rolls/v1";

@@ -13,7 +13,7 @@ use super::survey::Survey;
 use super::writers::{Writers, deployment_name, lease_name};
 use crate::cli::evidence::{Evidence, no_match};
 use crate::cli::preview::live::observe_workers;
-use controllers::controller::served::Served;
+use controllers::controller::run::served::Served;
 use explanations::preview::CloudProfiles;
 use runtime::cluster::seed::Seed;
 use runtime::process::election::LEASE;

@@ -17,7 +17,7 @@ use clap::{Args, Subcommand};
 use super::evidence::Answer;
 use super::exit::{self, Exit, wrong_usage};
 use super::terminal::{OutputFormat, one_of, print, width};
-use controllers::controller::served::Served;
+use controllers::controller::run::served::Served;
 use decisions::provider::Providers;
 use explanations::preview::{CloudProfiles, FindingKind, PlacementChange, Severity, Verdict};
 use runtime::cluster::seed::Seed;

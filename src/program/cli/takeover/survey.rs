@@ -13,7 +13,7 @@ use super::writers::Writers;
 use crate::cli::evidence::{Evidence, no_match};
 use crate::cli::preview::Comparison;
 use crate::cli::preview::pairs::{Loaded, Observed, Unreadable, load_each};
-use controllers::controller::served::Served;
+use controllers::controller::run::served::Served;
 use explanations::preview::{Baseline, CloudProfiles, PlacementChange, WorkerChange, compare};
 use runtime::reader::files::{NamedFile, files};
 use runtime::reader::objects::objects;

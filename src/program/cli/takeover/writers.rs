@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::preview::pairs::Loaded;
-use decisions::worker::every_node_ready::HealthCheck;
+use decisions::worker::status::every_node_ready::HealthCheck;
 use runtime::process::election::LEASE;
 
 /// The worker controller's name in the Go extension's `--disable-controllers`.

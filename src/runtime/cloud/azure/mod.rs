@@ -31,7 +31,7 @@ use crate::cloud::dependency::{Cloud, DependencyRequest};
 use decisions::provider::azure::scale_sets::{Needs, PoolNeed, ScaleSet, ScaleSetScope, needs, needs_of_deletion};
 use decisions::provider::profile::ProfileFormat as _;
 use decisions::provider::{self, DependencyFailure, DependencyRecord, WorkerContext};
-use decisions::worker::machine_objects::MachineObjects;
+use decisions::worker::machines::machine_objects::MachineObjects;
 use wire::api::gardener::{Cluster, Worker};
 use wire::api::secret::Secrets;
 

@@ -1,0 +1,213 @@
+//! Deletes unneeded objects once every planned machine is ready, because old deployments carry the workload until
+//! then.
+
+use std::mem::take;
+
+use jiff::Timestamp;
+
+use crate::controller::deletion::delete_objects::delete_objects;
+use crate::controller::reconcile::error::ReconcileError;
+use crate::controller::reconcile::reconcile_context::ReconcileContext;
+use decisions::worker::machines::machine_objects::MachineObjects;
+use decisions::worker::machines::progress::{self, Hibernation, Progress};
+use decisions::worker::plan::Plan;
+use decisions::worker::plan::orphans::{Deletions, MachineController, Orphans, orphans};
+use decisions::worker::status::outcome::{PendingDeletion, PendingDeployment};
+
+/// Deletes unneeded objects once every planned machine is ready, because old deployments carry the workload until
+/// then. Updates `progress` and `live` if it had to reread objects.
+///
+/// # Errors
+/// If an object can't be read or deleted. [`ReconcileError::Overtaken`] if the Worker changed before deployments or
+/// machine sets are deleted.
+pub(crate) async fn clean_up(
+    context: &ReconcileContext<'_>,
+    plan: &Plan,
+    progress: &mut Progress,
+    live: &mut MachineObjects,
+    hibernation: Hibernation,
+    now: Timestamp,
+) -> Result<PendingDeletion, ReconcileError> {
+    let shoot = &context.shoot;
+    let mut found = orphans(plan, live, MachineController::Running);
+    if !progress.is_ready() || found.is_empty() {
+        return Ok(PendingDeletion::default());
+    }
+    // Whether machine-controller-manager runs only matters for deployments and for classes that are still in use.
+    let machine_controller = match found.deployments.is_empty() && found.classes_in_use.is_empty() {
+        true => MachineController::Running,
+        false => shoot.machine_controller().await?,
+    };
+    found = orphans(plan, live, machine_controller);
+    if !found.deletions(live).is_empty() {
+        // Deletion is irreversible, so it is decided from a fresh list, not from the cache. A class without its
+        // Secret shows that the watch of Secrets is behind.
+        let is_behind = found.classes.iter().any(|class| !live.class_secrets.contains_key(class));
+        *live = match is_behind {
+            true => shoot.read_machine_objects().await?,
+            false => shoot.read_users_of_classes(take(&mut live.deployments)).await?,
+        };
+        *progress = self::progress::progress(plan, shoot.name(), live, hibernation);
+        if !progress.is_ready() {
+            return Ok(PendingDeletion::default());
+        }
+        found = orphans(plan, live, machine_controller);
+        let Deletions { deployments, machine_sets, .. } = found.deletions(live);
+        if !deployments.is_empty() || !machine_sets.is_empty() {
+            context.ensure_still_current().await?;
+        }
+        if machine_controller == MachineController::Stopped && !deployments.is_empty() {
+            // While machine-controller-manager is stopped, no later event may report their deletion, so orphans are
+            // computed again right after it.
+            delete_objects(&shoot.apis(), Deletions { deployments, ..Deletions::default() }).await?;
+            *live = shoot.read_users_of_classes(take(&mut live.deployments)).await?;
+            found = orphans(plan, live, machine_controller);
+        }
+        delete_objects(&shoot.apis(), found.deletions(live)).await?;
+    }
+    Ok(match machine_controller {
+        MachineController::Stopped => PendingDeletion::default(),
+        MachineController::Running => pending_deletion(found, live, now),
+    })
+}
+
+/// Objects that remain for a while after their deletion was requested.
+fn pending_deletion(found: Orphans, live: &MachineObjects, now: Timestamp) -> PendingDeletion {
+    let deployments = found.deployments.into_iter().map(|name| {
+        let object = live.deployments.get(&name).map(|live| &live.object);
+        let deleted_at = object.and_then(|object| object.metadata.deletion_timestamp.as_ref()).map(|time| time.0);
+        let failed_machines = live.deployments.get(&name).map(|live| live.failed_machines.clone()).unwrap_or_default();
+        PendingDeployment { name, since: deleted_at.unwrap_or(now), failed_machines }
+    });
+    PendingDeletion { deployments: deployments.collect(), classes: found.classes_in_use.into_iter().collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::controller::test_support::{
+        controller, controller_over, lines, reconcile_of, refusal, worker, worker_in,
+    };
+    use decisions::provider::PoolPlan;
+    use decisions::provider::azure::Azure;
+    use decisions::worker::machines::machine_objects::Digested;
+    use decisions::worker::machines::progress::{DeploymentProgress, Phase};
+    use decisions::worker::request::Operation;
+
+    /// Requests and pending deletion of a clean-up after an empty plan, with the existing objects given by their
+    /// plurals.
+    async fn asked(there: &'static [&'static str]) -> (Vec<String>, PendingDeletion) {
+        asked_of(there, 1, |_| {}).await
+    }
+
+    /// Like `asked`, with that many replicas of machine-controller-manager, and `shown` applied to what the watches
+    /// report.
+    async fn asked_of(
+        there: &'static [&'static str],
+        replicas: i32,
+        shown: impl FnOnce(&mut MachineObjects),
+    ) -> (Vec<String>, PendingDeletion) {
+        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let seen = Arc::clone(&asked);
+        let (controller, _) = controller_over(None, move |question, _| {
+            let path: Vec<&str> = question.path.rsplit('/').collect();
+            let plural =
+                if ["web-z1", "w", "machine-controller-manager"].contains(&path[0]) { path[1] } else { path[0] };
+            seen.lock().unwrap().push(format!("{} {plural}", question.method));
+            let items: Vec<Value> = there.iter().filter(|kind| **kind == plural).map(|_| object()).collect();
+            let answer = match (question.method.as_str(), plural) {
+                ("DELETE", _) => json!({"kind": "Status", "status": "Success", "details": {"uid": "u"}}),
+                (_, "workers") => worker(&json!({}), 7),
+                (_, "deployments") => {
+                    json!({"metadata": {}, "spec": {"replicas": replicas, "selector": {}, "template": {}}})
+                }
+                _ => json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": items}),
+            };
+            (200, answer)
+        });
+        let context = reconcile_of(&controller, &worker_in("shoot--p--s"), &Azure, Operation::Reconcile);
+        let mut live = context.shoot.read_machine_objects().await.unwrap();
+        asked.lock().unwrap().clear();
+        shown(&mut live);
+        let empty = PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None };
+        let plan = Plan { pools: vec![Ok(empty)], provider_status: json!({}) };
+        let (mut progress, now) = (Progress::default(), Timestamp::UNIX_EPOCH);
+        let pending = clean_up(&context, &plan, &mut progress, &mut live, Hibernation::NotWanted, now).await.unwrap();
+        let asked = asked.lock().unwrap().clone();
+        (asked, pending)
+    }
+
+    /// An object of any kind: a class, or an object that uses it.
+    fn object() -> Value {
+        let class = json!({"kind": "MachineClass", "name": "web-z1"});
+        json!({
+            "metadata": {"name": "web-z1", "namespace": "shoot--p--s", "uid": "u", "resourceVersion": "5",
+                "labels": {"gardener.cloud/purpose": "machineclass", "name": "gone"}},
+            "spec": {"class": class, "template": {"spec": {"class": class}}},
+        })
+    }
+
+    #[tokio::test]
+    async fn what_nothing_uses_is_deleted_whether_or_not_machine_controller_manager_runs() {
+        let (asked, pending) = asked(&["machineclasses", "secrets"]).await;
+        let expected =
+            ["GET machinedeployments", "GET machinesets", "GET machines", "DELETE machineclasses", "DELETE secrets"];
+        assert_eq!(asked, expected);
+        assert!(pending.classes.is_empty() && pending.deployments.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_machine_set_that_no_deployment_took_up_goes_before_its_class() {
+        let (asked, pending) = asked(&["machineclasses", "secrets", "machinesets"]).await;
+        let deleted = &asked[asked.len() - 3..];
+        assert_eq!(deleted, ["DELETE machinesets", "DELETE machineclasses", "DELETE secrets"], "{asked:?}");
+        assert!(pending.is_empty());
+    }
+
+    #[tokio::test]
+    async fn while_machine_controller_manager_is_stopped_classes_go_once_their_deployment_is_seen_to_go() {
+        let (asked, pending) = asked_of(&["machinedeployments", "machineclasses", "secrets"], 0, |_| {}).await;
+        let deleted: Vec<&String> = asked.iter().filter(|line| line.starts_with("DELETE")).collect();
+        assert!(
+            deleted.iter().all(|line| *line == "DELETE machinedeployments"),
+            "it was answered and not done: {asked:?}"
+        );
+        assert!(!deleted.is_empty() && pending.is_empty());
+        let (asked, _) = asked_of(&["machineclasses", "secrets", "machinesets"], 0, |_| {}).await;
+        let deleted = &asked[asked.len() - 3..];
+        assert_eq!(deleted, ["DELETE machinesets", "DELETE machineclasses", "DELETE secrets"], "{asked:?}");
+    }
+
+    #[tokio::test]
+    async fn a_secret_that_no_watch_has_shown_yet_goes_with_its_class() {
+        let (mut asked, _) = asked_of(&["machineclasses", "secrets"], 1, |live| live.class_secrets.clear()).await;
+        let deleted = asked.split_off(asked.len() - 2);
+        assert_eq!(deleted, ["DELETE machineclasses", "DELETE secrets"]);
+    }
+
+    #[tokio::test]
+    async fn what_a_machine_uses_waits_for_a_machine_controller_manager_that_runs() {
+        let (asked, pending) = asked(&["machineclasses", "secrets", "machines"]).await;
+        assert_eq!(asked, ["GET deployments"]);
+        assert_eq!(pending.classes, ["web-z1"]);
+    }
+
+    #[tokio::test]
+    async fn nothing_goes_before_every_planned_machine_is_there() {
+        let (controller, asked) = controller(None, |_, _| refusal(500, "InternalError"));
+        let context = reconcile_of(&controller, &worker_in("shoot--p--s"), &Azure, Operation::Reconcile);
+        let class = Digested::class(object()).unwrap();
+        let mut live = MachineObjects { classes: [("web-z1".to_owned(), class)].into(), ..MachineObjects::default() };
+        let waiting = DeploymentProgress { phase: Phase::Pending, ..DeploymentProgress::ready() };
+        let mut progress = Progress { deployments: vec![waiting], ..Progress::default() };
+        let plan = Plan { pools: vec![], provider_status: json!({}) };
+        let now = Timestamp::UNIX_EPOCH;
+        let pending = clean_up(&context, &plan, &mut progress, &mut live, Hibernation::NotWanted, now).await.unwrap();
+        assert!(pending.is_empty() && live.classes.len() == 1);
+        assert!(lines(&asked).is_empty());
+    }
+}

@@ -1,0 +1,423 @@
+//! State of one deployment, from the deployment, its machine sets and its machines only.
+
+use crate::provider::WantedDeployment;
+use crate::worker::machines::live_machine::{LiveMachine, LiveMachineSet};
+use crate::worker::machines::machine_objects::LiveDeployment;
+use crate::worker::machines::progress::DeploymentProgress;
+use crate::worker::machines::progress::Hibernation;
+use crate::worker::machines::progress::Phase;
+use wire::api::machine::MachineDeployment;
+
+/// Finalizer of machine-controller-manager on deployments that it manages.
+const TAKEN: &str = "machine.sapcloud.io/machine-controller-manager";
+
+/// Objects that belong to a deployment.
+pub(super) struct Owned<'a> {
+    pub(super) sets: &'a [&'a LiveMachineSet],
+    pub(super) machines: &'a [&'a LiveMachine],
+}
+
+/// Old machines of a pool with manual in-place updates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct ByHand {
+    /// Machines of old machine sets, which need no update yet.
+    old: i32,
+    /// Those that a user has selected.
+    selected: i32,
+}
+
+/// Computes progress; `Unobserved` if the MachineDeployment does not exist yet.
+pub(super) fn judge(
+    wanted: &WantedDeployment,
+    live: Option<&LiveDeployment>,
+    owned: &Owned<'_>,
+    hibernation: Hibernation,
+) -> DeploymentProgress {
+    let absent = MachineDeployment::default();
+    let object = live.map_or(&absent, |live| &live.object);
+    let status = &object.status;
+    let by_hand = by_hand(wanted, owned);
+    let phase = live.map_or(Phase::Unobserved, |live| phase(wanted, live, owned, by_hand, hibernation));
+    // During hibernation, only a change that is not observed yet is waited for.
+    let is_waited_for =
+        !hibernation.is_wanted() || hibernation == Hibernation::InProgress && phase == Phase::Unobserved;
+    let since =
+        live.filter(|_| is_waited_for && is_untaken(wanted, object, owned)).and_then(LiveDeployment::class_changed);
+    DeploymentProgress {
+        pool: wanted.pool_name.clone(),
+        deployment: wanted.name.0.clone(),
+        is_healthy: fault(object).is_none(),
+        rolls: live.is_some_and(LiveDeployment::has_had_another_class)
+            || owned.sets.iter().any(|set| !is_of_class(set, wanted)),
+        desired: object.spec.replicas,
+        present: status.replicas.max(left(owned, hibernation)),
+        // Until the change is observed, the status counts machines of the previous template.
+        updated: if phase == Phase::Unobserved { 0 } else { status.updated_replicas },
+        available: status.available_replicas,
+        unavailable: status.unavailable_replicas,
+        preserved: status.preserved_failed_replicas,
+        unselected: (by_hand.old - by_hand.selected).max(0),
+        selected: by_hand.selected,
+        untaken_since: since,
+        phase,
+    }
+}
+
+fn phase(
+    wanted: &WantedDeployment,
+    deployment: &LiveDeployment,
+    owned: &Owned<'_>,
+    by_hand: ByHand,
+    hibernation: Hibernation,
+) -> Phase {
+    let live = &deployment.object;
+    let status = &live.status;
+    let is_observed = status.observed_generation >= live.metadata.generation.unwrap_or_default();
+    // A stopped machine-controller-manager observes no change and clears no failure. A running one may still create
+    // machines until it has observed the change; then its count is correct, except for machines being deleted.
+    let is_empty = status.replicas == 0 && left(owned, hibernation) == 0;
+    if is_empty && (hibernation == Hibernation::Done || hibernation == Hibernation::InProgress && is_observed) {
+        return Phase::Ready;
+    }
+    // Status of an older generation, including failed machines, does not apply to the current specification.
+    if !is_observed {
+        return Phase::Unobserved;
+    }
+    if !deployment.failed_machines.is_empty() {
+        return Phase::Failed(deployment.failed_machines.clone());
+    }
+    if hibernation.is_wanted() {
+        return Phase::Pending;
+    }
+    if !has_wanted_set(wanted, owned) {
+        return Phase::WithoutMachineSet;
+    }
+    let is_complete = status.unavailable_replicas <= status.preserved_failed_replicas.max(0)
+        && status.updated_replicas + by_hand.old == status.replicas
+        // Surplus machines are being deleted; their drain is not waited for.
+        && status.replicas >= live.spec.replicas
+        && by_hand.selected == 0;
+    if is_complete && fault(live).is_none() { Phase::Ready } else { Phase::Pending }
+}
+
+fn is_of_class(set: &LiveMachineSet, wanted: &WantedDeployment) -> bool {
+    *set.member.class == *wanted.class_name.0
+}
+
+fn has_wanted_set(wanted: &WantedDeployment, owned: &Owned<'_>) -> bool {
+    owned.sets.iter().any(|set| is_of_class(set, wanted))
+}
+
+/// Whether machine-controller-manager should have created a machine set and has not. It ignores paused and frozen
+/// deployments, and a deployment without its finalizer may not be visible to it yet.
+fn is_untaken(wanted: &WantedDeployment, live: &MachineDeployment, owned: &Owned<'_>) -> bool {
+    let is_taken = live.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == TAKEN);
+    let is_frozen = condition(live, "Frozen").is_some_and(|status| status == "True");
+    is_taken && !live.spec.paused && !is_frozen && !has_wanted_set(wanted, owned)
+}
+
+/// Only pools with manual in-place updates may keep old machines.
+fn by_hand(wanted: &WantedDeployment, owned: &Owned<'_>) -> ByHand {
+    if !wanted.strategy.is_manual_in_place() {
+        return ByHand::default();
+    }
+    let old: Vec<&&LiveMachineSet> = owned.sets.iter().filter(|set| !is_of_class(set, wanted)).collect();
+    let is_of_old_set = |machine: &&&LiveMachine| old.iter().any(|set| machine.member.is_owned_by(&set.member.name));
+    let selected = owned.machines.iter().filter(|machine| machine.is_selected).filter(is_of_old_set).count();
+    ByHand { old: old.iter().map(|set| set.replicas).sum(), selected: i32::try_from(selected).unwrap_or(i32::MAX) }
+}
+
+/// Machines that a hibernation waits for, regardless of the counts in the status. These omit machines of deleted
+/// machine sets, which a stopped machine-controller-manager would never delete.
+fn left(owned: &Owned<'_>, hibernation: Hibernation) -> i32 {
+    let is_left = |machine: &&&LiveMachine| match hibernation {
+        Hibernation::NotWanted => false,
+        Hibernation::InProgress => machine.is_being_deleted,
+        Hibernation::Done => true,
+    };
+    i32::try_from(owned.machines.iter().filter(is_left).count()).unwrap_or(i32::MAX)
+}
+
+/// Fault of a deployment reported by machine-controller-manager: generation and conditions, not machines.
+#[must_use]
+pub fn fault(deployment: &MachineDeployment) -> Option<String> {
+    let (seen, generation) =
+        (deployment.status.observed_generation, deployment.metadata.generation.unwrap_or_default());
+    if seen < generation {
+        return Some(format!("generation {generation} has not been observed yet, only {seen}"));
+    }
+    // A pool that waits for a user makes no progress, which is no fault.
+    let waits_for_person = deployment.spec.strategy.as_ref().is_some_and(|strategy| strategy.is_manual_in_place())
+        && deployment.status.updated_replicas != deployment.status.replicas;
+    let wrong = |name: &str, status: &str| match condition(deployment, name) {
+        Some(found) if found == status => None,
+        Some(_) => Some(reported(deployment, name)),
+        None => None,
+    };
+    if condition(deployment, "Available").is_none() {
+        return Some("condition Available is missing".to_owned());
+    }
+    wrong("Available", "True")
+        .or_else(|| wrong("Progressing", "True").filter(|_| !waits_for_person))
+        .or_else(|| wrong("ReplicaFailure", "False"))
+        .or_else(|| wrong("Frozen", "False"))
+}
+
+fn condition<'a>(deployment: &'a MachineDeployment, name: &str) -> Option<&'a str> {
+    let conditions = &deployment.status.conditions;
+    conditions.iter().find(|condition| condition.condition_type == name).map(|condition| condition.status.as_str())
+}
+
+fn reported(deployment: &MachineDeployment, name: &str) -> String {
+    let found = deployment.status.conditions.iter().find(|condition| condition.condition_type == name);
+    found.map_or_else(String::new, |condition| {
+        format!("{name} is {}: {} ({})", condition.status, condition.message.trim_end_matches('.'), condition.reason)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::pool::strategy::deployment_strategy;
+    use crate::provider::test_support::wanted_deployment;
+    use wire::api::gardener::UpdateStrategy;
+
+    fn healthy() -> Value {
+        json!({
+            "metadata": {"name": "shoot--p--s-a-z1", "generation": 2},
+            "spec": {"replicas": 2},
+            "status": {
+                "observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2, "availableReplicas": 2,
+                "conditions": [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True"}],
+            },
+        })
+    }
+
+    /// The healthy deployment with changed fields.
+    fn with<const N: usize>(changes: [(&str, Value); N]) -> Value {
+        let mut document = healthy();
+        for (pointer, value) in changes {
+            let (parent, member) = pointer.rsplit_once('/').unwrap();
+            document.pointer_mut(parent).unwrap()[member] = value;
+        }
+        document
+    }
+
+    fn set(name: &str, class: &str, replicas: i32) -> LiveMachineSet {
+        serde_json::from_value(json!({
+            "metadata": {"name": name},
+            "spec": {"template": {"spec": {"class": {"name": class}}}},
+            "status": {"replicas": replicas},
+        }))
+        .unwrap()
+    }
+
+    fn machine(set: &str, reason: Option<&str>) -> LiveMachine {
+        let conditions: Vec<Value> =
+            reason.iter().map(|reason| json!({"type": "InPlaceUpdate", "status": "True", "reason": reason})).collect();
+        serde_json::from_value(json!({
+            "metadata": {"name": "m", "ownerReferences": [{"apiVersion": "v1", "kind": "MachineSet", "name": set, "uid": "u"}]},
+            "status": {"conditions": conditions},
+        }))
+        .unwrap()
+    }
+
+    fn judged(
+        wanted: &WantedDeployment,
+        document: &Value,
+        sets: &[LiveMachineSet],
+        machines: &[LiveMachine],
+        hibernation: Hibernation,
+    ) -> DeploymentProgress {
+        let sets: Vec<&LiveMachineSet> = sets.iter().collect();
+        let machines: Vec<&LiveMachine> = machines.iter().collect();
+        let owned = Owned { sets: &sets, machines: &machines };
+        judge(wanted, Some(&LiveDeployment::read_without_codes(document.clone()).unwrap()), &owned, hibernation)
+    }
+
+    fn phase_of(document: &Value) -> Phase {
+        let wanted = wanted_deployment();
+        judged(&wanted, document, &[set("new", &wanted.class_name.0, 2)], &[], Hibernation::NotWanted).phase
+    }
+
+    #[test]
+    fn ready_needs_every_machine_new_and_available() {
+        assert_eq!(phase_of(&healthy()), Phase::Ready);
+        for (document, expected) in [
+            (with([("/metadata/generation", json!(3))]), Phase::Unobserved),
+            (with([("/status/unavailableReplicas", json!(1))]), Phase::Pending),
+            (with([("/status/updatedReplicas", json!(1))]), Phase::Pending),
+            (with([("/spec/replicas", json!(3))]), Phase::Pending),
+            (with([("/spec/replicas", json!(1))]), Phase::Ready),
+            (with([("/status/conditions", json!([]))]), Phase::Pending),
+            (
+                with([(
+                    "/status/conditions",
+                    json!([{"type": "Available", "status": "True"}, {"type": "Frozen", "status": "True"}]),
+                )]),
+                Phase::Pending,
+            ),
+            // A failed machine that is preserved on purpose is not waited for.
+            (
+                with([("/status/unavailableReplicas", json!(1)), ("/status/preservedFailedReplicas", json!(1))]),
+                Phase::Ready,
+            ),
+        ] {
+            assert_eq!(phase_of(&document), expected, "{document}");
+        }
+        let of_another_class = [set("old", "another-class", 2)];
+        let without = judged(&wanted_deployment(), &healthy(), &of_another_class, &[], Hibernation::NotWanted);
+        assert_eq!(without.phase, Phase::WithoutMachineSet);
+    }
+
+    #[test]
+    fn a_sleeping_shoot_is_ready_without_machines() {
+        let hibernated = Hibernation::InProgress;
+        let progress = |document: &Value, machines: &[LiveMachine], hibernation: Hibernation| {
+            judged(&wanted_deployment(), document, &[set("old", "old-class", 0)], machines, hibernation)
+        };
+        let phase = |document: &Value, machines: &[LiveMachine], hibernation: Hibernation| {
+            progress(document, machines, hibernation).phase
+        };
+        let empty = with([("/status/replicas", json!(0))]);
+        assert_eq!(phase(&healthy(), &[], hibernated), Phase::Pending);
+        assert_eq!(phase(&empty, &[], hibernated), Phase::Ready, "and needs no machine set of the wanted class");
+        let leaving = LiveMachine { is_being_deleted: true, ..machine("old", None) };
+        for (left, hibernation) in [(machine("old", None), Hibernation::Done), (leaving, hibernated)] {
+            let progress = progress(&empty, &[left], hibernation);
+            assert_eq!((progress.phase, progress.present), (Phase::Pending, 1), "a machine is left: {hibernation:?}");
+        }
+        let unobserved = with([("/status/replicas", json!(0)), ("/metadata/generation", json!(3))]);
+        assert_eq!(phase(&unobserved, &[], hibernated), Phase::Unobserved, "it may be about to make machines");
+        assert_eq!(phase(&unobserved, &[], Hibernation::Done), Phase::Ready, "nobody observes it");
+    }
+
+    #[test]
+    fn a_pool_that_is_updated_by_hand_waits_only_for_selected_machines() {
+        let mut wanted = wanted_deployment();
+        let sets = [set("old", "old-class", 1), set("new", &wanted.class_name.0, 1)];
+        let partly = with([("/status/updatedReplicas", json!(1))]);
+        let mut phase = |strategy: Option<UpdateStrategy>, reason: Option<&str>| {
+            wanted.strategy = deployment_strategy(strategy, IntOrString::Int(1), IntOrString::Int(0));
+            judged(&wanted, &partly, &sets, &[machine("old", reason)], Hibernation::NotWanted)
+        };
+        let manual = Some(UpdateStrategy::ManualInPlaceUpdate);
+        for reason in [None, Some("CandidateForUpdate")] {
+            let progress = phase(manual, reason);
+            assert_eq!((progress.phase, progress.unselected), (Phase::Ready, 1), "{reason:?}");
+            assert_eq!(phase(Some(UpdateStrategy::AutoInPlaceUpdate), reason).phase, Phase::Pending, "nobody selects");
+            assert_eq!(phase(None, reason).phase, Phase::Pending);
+        }
+        for reason in ["SelectedForUpdate", "ReadyForUpdate", "UpdateFailed"] {
+            let progress = phase(manual, Some(reason));
+            let numbers = (progress.selected, progress.unselected);
+            assert_eq!((progress.phase, numbers), (Phase::Pending, (1, 0)), "{reason}");
+        }
+    }
+
+    #[test]
+    fn only_a_change_that_should_have_been_taken_up_is_untaken() {
+        let recorded = r#"{"v":1,"d":0,"g":[{"c":"shoot--p--s-a-4f8a0-z1","t":"2026-11-21T10:00:00Z","i":{"a":"1"}},{"c":"old","t":"2026-11-01T10:00:00Z","p":{"a":"2"}}]}"#;
+        let document = |change: fn(&mut Value)| {
+            let mut document = with([("/metadata/finalizers", json!([TAKEN]))]);
+            document["metadata"]["annotations"] = json!({"gardener-extension-worker/class-inputs": recorded});
+            document["metadata"]["creationTimestamp"] = json!("2020-01-01T00:00:00Z");
+            document["spec"]["template"] = json!({"spec": {"class": {"name": "shoot--p--s-a-4f8a0-z1"}}});
+            change(&mut document);
+            document
+        };
+        let old = [set("old", "old-class", 2)];
+        let judged = |document: &Value, sets: &[LiveMachineSet], hibernation: Hibernation| {
+            judged(&wanted_deployment(), document, sets, &[], hibernation).untaken_since.map(|since| since.to_string())
+        };
+        let plain = document(|_| {});
+        let since = Some("2026-11-21T10:00:00Z".to_owned());
+        assert_eq!(
+            judged(&plain, &old, Hibernation::NotWanted),
+            since,
+            "from the change, not from the deployment's age"
+        );
+        let taken = [set("new", "shoot--p--s-a-4f8a0-z1", 0)];
+        assert_eq!(judged(&plain, &taken, Hibernation::NotWanted), None);
+        assert_eq!(judged(&plain, &old, Hibernation::InProgress), None);
+        let unseen = document(|document| document["metadata"]["generation"] = json!(9));
+        assert_eq!(judged(&unseen, &old, Hibernation::InProgress), since, "not even seen that no machines are wanted");
+        assert_eq!(judged(&unseen, &old, Hibernation::Done), None, "who does not run can't be stuck");
+        for left_alone in [
+            document(|document| document["spec"]["paused"] = json!(true)),
+            document(|document| document["metadata"]["finalizers"] = json!([])),
+            document(|document| document["status"]["conditions"][1] = json!({"type": "Frozen", "status": "True"})),
+        ] {
+            assert_eq!(judged(&left_alone, &old, Hibernation::NotWanted), None, "{left_alone}");
+        }
+    }
+
+    #[test]
+    fn a_deployment_rolls_while_anything_of_another_class_is_known() {
+        let wanted = wanted_deployment();
+        let rolls = |classes: &[&str], of_history: &[&str]| {
+            let classes_before: Vec<Value> =
+                of_history.iter().map(|class| json!({"c": class, "t": "2026-11-21T10:00:00Z"})).collect();
+            let record = json!({"v": 1, "d": 0, "g": classes_before}).to_string();
+            let document =
+                with([("/metadata/annotations", json!({ "gardener-extension-worker/class-inputs": record }))]);
+            let sets: Vec<LiveMachineSet> = classes.iter().map(|class| set(class, class, 1)).collect();
+            judged(&wanted, &document, &sets, &[], Hibernation::NotWanted).rolls
+        };
+        let class = wanted.class_name.0.as_str();
+        assert!(!rolls(&[class], &[class]), "it has had no other");
+        assert!(rolls(&[class, "old"], &[class]), "a machine set of it is left");
+        assert!(rolls(&[class], &[class, "old"]), "it is recorded");
+        assert!(!rolls(&[], &[]), "it is new");
+    }
+
+    #[test]
+    fn machines_count_as_updated_once_the_change_is_observed() {
+        let wanted = wanted_deployment();
+        let sets = [set("new", &wanted.class_name.0, 2)];
+        let updated = |generation: i64| {
+            let document = with([("/metadata/generation", json!(generation))]);
+            judged(&wanted, &document, &sets, &[], Hibernation::NotWanted).updated
+        };
+        assert_eq!((updated(2), updated(3)), (2, 0), "until then they are those of the template before");
+    }
+
+    #[test]
+    fn a_fault_is_in_the_words_of_machine_controller_manager() {
+        let fault_with = |updated: i32, orchestration: Option<&str>, conditions: &[(&str, &str)]| {
+            let of = |(name, status): &(&str, &str)| {
+                let message = format!("{name} is so.");
+                json!({"type": name, "status": status, "message": message, "reason": "Because"})
+            };
+            let conditions: Vec<Value> = conditions.iter().map(of).collect();
+            let in_place = |orchestration: &str| json!({"orchestrationType": orchestration});
+            let strategy = orchestration.map(|how| json!({"type": "InPlaceUpdate", "inPlaceUpdate": in_place(how)}));
+            let document = with([
+                ("/status/conditions", json!(conditions)),
+                ("/status/updatedReplicas", json!(updated)),
+                ("/spec/strategy", json!(strategy)),
+            ]);
+            fault(&LiveDeployment::read_without_codes(document).unwrap().object)
+        };
+        let available = ("Available", "True");
+        for (name, status) in [("Progressing", "False"), ("ReplicaFailure", "True"), ("Frozen", "True")] {
+            let text = format!("{name} is {status}: {name} is so (Because)");
+            assert_eq!(fault_with(2, None, &[available, (name, status)]), Some(text));
+        }
+        let unavailable = "Available is Unknown: Available is so (Because)".to_owned();
+        assert_eq!(fault_with(2, None, &[("Progressing", "False"), ("Available", "Unknown")]), Some(unavailable));
+
+        let stands_still = [available, ("Progressing", "False")];
+        assert_eq!(fault_with(1, Some("Manual"), &stands_still), None, "a person has to select the old machine");
+        for (updated, orchestration, why) in [
+            (2, Some("Manual"), "nobody has to select a machine any more"),
+            (1, Some("Auto"), "machine-controller-manager selects"),
+            (1, None, "it replaces the old machine"),
+        ] {
+            assert!(fault_with(updated, orchestration, &stands_still).is_some(), "{why}");
+        }
+    }
+}

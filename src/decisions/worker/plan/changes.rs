@@ -1,0 +1,311 @@
+//! Pure step: the writes that bring the cluster to the planned state. Empty if nothing differs.
+
+use std::cell::LazyCell;
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, json};
+
+use crate::pool::settings::is_autoscaler_used;
+use crate::provider::{MachinePlan, WorkerContext};
+use crate::worker::machines::machine_objects::{Digested, MachineObjects, PURPOSE_LABEL, document_of};
+use crate::worker::plan::Plan;
+use crate::worker::plan::class_images::{self, ClassImages};
+use crate::worker::plan::class_inputs::{annotate, inputs_of, keep_record};
+use crate::worker::plan::deployment::{ReplicaRules, wanted_document, wanted_replicas};
+use crate::worker::plan::difference::merge_patch;
+use crate::worker::plan::digest;
+use wire::api::machine::MachineClass;
+
+/// A write that brings an object to its target state.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Write<T> {
+    /// The object does not exist.
+    Create(T),
+    /// The object differs and is replaced, with the known resource version as precondition.
+    Replace(T),
+    /// The object differs and gets a JSON merge patch.
+    Patch {
+        /// The merge patch.
+        patch: Value,
+        /// The object after the patch.
+        after: T,
+    },
+}
+
+impl<T> Write<T> {
+    /// The object after the write.
+    pub fn after(&self) -> &T {
+        match self {
+            Self::Create(after) | Self::Replace(after) | Self::Patch { after, .. } => after,
+        }
+    }
+
+    /// Name of the write operation.
+    #[must_use]
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Create(_) => "create",
+            Self::Replace(_) => "replace",
+            Self::Patch { .. } => "patch",
+        }
+    }
+}
+
+impl Write<Value> {
+    /// The sent document, keyed by [`verb`](Self::verb).
+    #[must_use]
+    pub fn document(&self) -> Value {
+        let (Self::Create(sent) | Self::Replace(sent) | Self::Patch { patch: sent, .. }) = self;
+        json!({ self.verb(): sent })
+    }
+}
+
+/// Writes for one placement of a pool, in the required order.
+#[derive(Clone)]
+pub struct MachineChanges<'a> {
+    /// The planned placement.
+    pub machine: &'a MachinePlan,
+    /// The Secret with the user data.
+    pub secret: Option<Write<Secret>>,
+    /// The machine class.
+    pub class: Option<Write<Value>>,
+    /// The machine deployment.
+    pub deployment: Option<Write<Value>>,
+    /// Whether the target class is about to disappear: its deletion was requested and nothing uses it, or it does not
+    /// exist and its Secret is being deleted. A Secret is only deleted after its class.
+    pub is_class_going: bool,
+}
+
+impl<'a> MachineChanges<'a> {
+    /// Writes of the Secret and class only.
+    #[must_use]
+    pub fn of_class(machine: &'a MachinePlan, namespace: &str, live: &MachineObjects) -> Self {
+        let name = &machine.deployment.class_name.0;
+        Self {
+            machine,
+            secret: secret_write(machine, namespace, live.class_secrets.get(name)),
+            class: class_write(machine, live.classes.get(name)),
+            deployment: None,
+            is_class_going: false,
+        }
+    }
+
+    /// Whether there is anything to write.
+    #[must_use]
+    pub fn is_to_write(&self) -> bool {
+        self.secret.is_some() || self.class.is_some() || self.deployment.is_some()
+    }
+}
+
+/// Compares a plan with the live objects. Returns one entry per planned placement, even without changes. New classes
+/// are recorded with the time `now`.
+#[must_use]
+pub fn changes<'a>(
+    context: &WorkerContext<'_>,
+    plan: &'a Plan,
+    images: &ClassImages,
+    live: &MachineObjects,
+    now: Timestamp,
+) -> Vec<MachineChanges<'a>> {
+    let namespace = context.worker.metadata.namespace.as_deref().unwrap_or_default();
+    let worker_name = context.worker.metadata.name.as_deref().unwrap_or_default();
+    let rules = replica_rules(context, live);
+    // Rarely needed, but then once per placement.
+    let used_classes = LazyCell::new(|| live.used_classes());
+    let is_going = |class: &str| match live.classes.get(class) {
+        Some(live) => live.is_being_deleted && !used_classes.contains(class),
+        None => live.class_secrets.get(class).is_some_and(|secret| secret.is_being_deleted),
+    };
+    plan.machines()
+        .map(|machine| MachineChanges {
+            deployment: {
+                let deployment = &machine.deployment;
+                let moved = live.moved_replicas.get(&deployment.name.0).copied();
+                let live = live.deployments.get(&deployment.name.0);
+                let mut wanted = wanted_document(worker_name, namespace, deployment, live, rules);
+                if let (None, Some(kept)) = (live, moved) {
+                    wanted["spec"]["replicas"] = json!(wanted_replicas(deployment, Some(kept), rules));
+                }
+                if let Some(pool) = context.pool(&machine.deployment.pool_name) {
+                    let inputs = inputs_of(&machine.hash_items, pool, context.shoot);
+                    keep_record(&mut wanted, live, &machine.deployment.class_name.0, &inputs, now);
+                }
+                if let Some(image) = images.to_record(&deployment.name.0) {
+                    annotate(&mut wanted, class_images::ANNOTATION, image);
+                }
+                deployment_write(wanted, live.map(|live| &live.document))
+            },
+            is_class_going: is_going(&machine.deployment.class_name.0),
+            ..MachineChanges::of_class(machine, namespace, live)
+        })
+        .collect()
+}
+
+/// Rules for replicas, from the Shoot, the pools, and all live or restored deployments.
+#[must_use]
+pub fn replica_rules(context: &WorkerContext<'_>, live: &MachineObjects) -> ReplicaRules {
+    ReplicaRules {
+        hibernated: context.shoot.is_hibernation_wanted(),
+        autoscaler_used: is_autoscaler_used(&context.worker.spec.pools),
+        waking: live.deployments.values().all(|deployment| deployment.object.spec.replicas == 0)
+            && live.moved_replicas.values().all(|replicas| *replicas == 0),
+    }
+}
+
+/// The Secret with the user data, named like the class.
+#[must_use]
+pub fn class_secret(machine: &MachinePlan, namespace: &str) -> Secret {
+    Secret {
+        metadata: ObjectMeta {
+            name: Some(machine.deployment.secret_name.0.clone()),
+            namespace: Some(namespace.to_owned()),
+            labels: Some(BTreeMap::from([(PURPOSE_LABEL.0.to_owned(), PURPOSE_LABEL.1.to_owned())])),
+            ..ObjectMeta::default()
+        },
+        type_: Some("Opaque".to_owned()),
+        data: Some(BTreeMap::from([("userData".to_owned(), ByteString(machine.user_data.0.clone()))])),
+        ..Secret::default()
+    }
+}
+
+/// The machine class as a document.
+#[must_use]
+pub fn class_document(machine: &MachinePlan) -> Value {
+    document_of::<MachineClass>(json!(machine.class))
+}
+
+/// Secret and class under the name of another class, for machines created with that one. machine-controller-manager
+/// needs a class to manage and delete a machine, but it need not be the one that the machine was created from.
+#[must_use]
+pub fn class_of_name(machine: &MachinePlan, namespace: &str, name: &str) -> (Secret, Value) {
+    let (mut secret, mut class) = (class_secret(machine, namespace), class_document(machine));
+    secret.metadata.name = Some(name.to_owned());
+    class["metadata"]["name"] = json!(name);
+    class["secretRef"]["name"] = json!(name);
+    (secret, class)
+}
+
+fn secret_write(machine: &MachinePlan, namespace: &str, live: Option<&Digested<Secret>>) -> Option<Write<Secret>> {
+    let mut wanted = class_secret(machine, namespace);
+    let Some(live) = live else { return Some(Write::Create(wanted)) };
+    if digest::of_secret(&wanted) == live.digest {
+        return None;
+    }
+    wanted.metadata.resource_version = live.version.as_deref().map(str::to_owned);
+    wanted.metadata.finalizers = (!live.finalizers.is_empty()).then(|| live.finalizers.to_vec());
+    Some(Write::Replace(wanted))
+}
+
+fn class_write(machine: &MachinePlan, live: Option<&Digested<Value>>) -> Option<Write<Value>> {
+    let mut wanted = class_document(machine);
+    let Some(live) = live else { return Some(Write::Create(wanted)) };
+    if digest::of_document(&wanted) == live.digest {
+        return None;
+    }
+    if let Some(version) = &live.version {
+        wanted["metadata"]["resourceVersion"] = json!(version);
+    }
+    if !live.finalizers.is_empty() {
+        wanted["metadata"]["finalizers"] = json!(live.finalizers);
+    }
+    Some(Write::Replace(wanted))
+}
+
+fn deployment_write(wanted: Value, live: Option<&Value>) -> Option<Write<Value>> {
+    let Some(live) = live else { return Some(Write::Create(wanted)) };
+    let mut patch = merge_patch(live, &wanted)?;
+    if patch.pointer("/spec/replicas").is_some() {
+        // The autoscaler writes replicas too, so a patch computed from an outdated number must conflict.
+        patch["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
+    }
+    Some(Write::Patch { patch, after: wanted })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::test_support::{NAMESPACE, machine_plan};
+    use crate::worker::machines::machine_objects::LiveDeployment;
+    use crate::worker::plan::desired::test_support::Objects;
+
+    #[test]
+    fn the_secret_of_a_class_is_opaque_labelled_and_written_only_where_it_differs() {
+        let machine = machine_plan();
+        let secret = class_secret(&machine, NAMESPACE);
+        assert_eq!(
+            secret.type_.as_deref(),
+            Some("Opaque"),
+            "the API server's default is not relied on: it can't be changed"
+        );
+        assert_eq!(secret.metadata.labels.as_ref().unwrap()[PURPOSE_LABEL.0], PURPOSE_LABEL.1);
+        assert_eq!(secret.data.as_ref().unwrap()["userData"].0, machine.user_data.0);
+        let place = [&secret.metadata.name, &secret.metadata.namespace].map(|name| name.as_deref().unwrap());
+        assert_eq!(place, [machine.deployment.secret_name.0.as_str(), NAMESPACE]);
+        assert!(matches!(secret_write(&machine, NAMESPACE, None), Some(Write::Create(_))));
+
+        let live = |change: fn(&mut Secret)| {
+            let mut live = secret.clone();
+            live.metadata.resource_version = Some("7".to_owned());
+            live.metadata.finalizers = Some(vec!["machine.sapcloud.io/machine-controller".to_owned()]);
+            change(&mut live);
+            Digested::secret(live)
+        };
+        assert!(
+            secret_write(&machine, NAMESPACE, Some(&live(|_| {}))).is_none(),
+            "version and finalizers are not ours"
+        );
+        let other = live(|live| drop(live.data.take()));
+        let Some(Write::Replace(written)) = secret_write(&machine, NAMESPACE, Some(&other)) else {
+            panic!("it differs")
+        };
+        assert_eq!(written.metadata.resource_version.as_deref(), Some("7"), "only over what was seen");
+        assert_eq!(written.metadata.finalizers.unwrap(), ["machine.sapcloud.io/machine-controller"], "they stay");
+        let without = live(|live| (live.data, live.metadata.finalizers) = (None, None));
+        let Some(Write::Replace(written)) = secret_write(&machine, NAMESPACE, Some(&without)) else {
+            panic!("it differs")
+        };
+        assert_eq!(written.metadata.finalizers, None, "an empty list would be a difference");
+    }
+
+    #[test]
+    fn a_class_that_is_written_again_keeps_its_version_and_whoever_holds_it() {
+        let machine = machine_plan();
+        let written = |metadata: Value| {
+            let live = Digested::class(json!({"metadata": metadata, "provider": "another"})).unwrap();
+            let Some(Write::Replace(written)) = class_write(&machine, Some(&live)) else { panic!("it differs") };
+            written["metadata"].clone()
+        };
+        let metadata = class_document(&machine)["metadata"].clone();
+        assert_eq!(written(json!({})), metadata, "an empty list would be a difference");
+        let mut held = metadata;
+        held["resourceVersion"] = json!("7");
+        held["finalizers"] = json!(["machine.sapcloud.io/machine-controller-manager"]);
+        assert_eq!(written(held.clone()), held);
+    }
+
+    #[test]
+    fn a_shoot_wakes_up_while_no_deployment_has_or_had_machines() {
+        let Objects(worker, cloud_profile, shoot, secrets) = &Objects::new(&json!({}));
+        let context = WorkerContext { worker, cloud_profile, shoot, secrets, dependencies: None };
+        let is_waking = |replicas: &[i32], moved: &[i32]| {
+            let deployment = |(number, replicas): (usize, &i32)| {
+                let document = json!({"metadata": {"name": "d"}, "spec": {"replicas": replicas}});
+                (number.to_string(), LiveDeployment::read_without_codes(document).unwrap())
+            };
+            let moved = moved.iter().enumerate().map(|(number, replicas)| (number.to_string(), *replicas));
+            let live = MachineObjects {
+                deployments: replicas.iter().enumerate().map(deployment).collect(),
+                moved_replicas: moved.collect(),
+                ..MachineObjects::default()
+            };
+            replica_rules(&context, &live).waking
+        };
+        assert!(is_waking(&[], &[]) && is_waking(&[0, 0], &[]) && is_waking(&[0], &[0]));
+        assert!(!is_waking(&[0, 2], &[]) && !is_waking(&[2], &[]), "one has machines");
+        assert!(!is_waking(&[0], &[0, 3]), "one had some before the shoot moved");
+    }
+}

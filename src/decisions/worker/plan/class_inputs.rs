@@ -1,0 +1,238 @@
+//! Pure: records the inputs of a machine deployment's class names, so that past rolls can be explained.
+//!
+//! A class name contains only five characters of a hash. The record contains a digest of each named input for the last
+//! three classes. It is an annotation on the MachineDeployment itself, not in its template, because
+//! machine-controller-manager compares the template. It contains no values. Clients that can read the annotation can
+//! also read the machine class, so even the digest of an easily guessed value leaks nothing; eight characters of it
+//! confirm little.
+//!
+//! ```text
+//!  hash items of the plan ─┐
+//!  annotation, live class ─┼─► record ─► History ─► annotation, at most 1 KiB
+//!  time, from the caller  ─┘                └─────► why: which input, from class to class, from when to when
+//! ```
+//!
+//! A record is written when the class changes, or when an object has none because the Go extension created it. Other
+//! controllers don't touch the annotation. If they change the class, the record shows a class with unknown inputs.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::pool::hash::{HashItems, in_place_items, node_agent_items};
+use crate::worker::machines::machine_objects::LiveDeployment;
+use wire::api::gardener::{Shoot, WorkerPool};
+
+mod annotation;
+mod detail;
+mod history;
+
+pub use annotation::MAXIMUM_SIZE;
+pub use detail::Detail;
+pub use history::{ChangedInputs, ClassChange, Difference, Generation, History, InputChange, changed_inputs};
+
+/// Prefix of all annotations that this program keeps on objects.
+pub const OWN_PREFIX: &str = "gardener-extension-worker/";
+/// Annotation on MachineDeployments with the record.
+pub const ANNOTATION: &str = "gardener-extension-worker/class-inputs";
+/// Marks inputs that are not hashed themselves but determine a hashed one.
+pub const BEHIND: char = '~';
+
+/// Inputs of a class name: digest by name.
+pub type Inputs = BTreeMap<String, String>;
+
+/// Digests of the inputs of a class name, and of the inputs that determine opaque ones.
+#[must_use]
+pub fn inputs_of(items: &HashItems, pool: &WorkerPool, shoot: &Shoot) -> Inputs {
+    let mut texts: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    let mut behind = Vec::new();
+    for item in items.iter() {
+        texts.entry(item.input.to_string()).or_default().push(&item.value);
+        match &*item.input {
+            "nodeAgentSecretName" => behind.extend(node_agent_items(pool, shoot)),
+            "inPlaceHash" => behind.extend(in_place_items(pool, shoot)),
+            _ => {}
+        }
+    }
+    // An input may determine both, with the same value.
+    for item in behind.iter().flat_map(HashItems::iter) {
+        texts.entry(format!("{BEHIND}{}", item.input)).or_insert_with(|| vec![&item.value]);
+    }
+    texts
+        .into_iter()
+        .map(|(name, values)| {
+            let digest = digest(&name, &values);
+            (name, digest)
+        })
+        .collect()
+}
+
+/// Updates the record of a live deployment in `wanted`, its next state.
+pub fn keep_record(wanted: &mut Value, live: Option<&LiveDeployment>, class: &str, inputs: &Inputs, now: Timestamp) {
+    let recorded = live.and_then(LiveDeployment::class_inputs);
+    let live_class = live.map(|live| live.object.spec.template.spec.class.name.as_str());
+    let live_class = live_class.filter(|class| !class.is_empty());
+    let known = recorded.and_then(History::read);
+    let record = history::record(known, live_class, class, inputs, now);
+    let Some(text) = record.and_then(|history| history.write()) else { return };
+    annotate(wanted, ANNOTATION, &text);
+}
+
+/// Sets an annotation of an object.
+pub(crate) fn annotate(object: &mut Value, annotation: &str, text: &str) {
+    let annotations = &mut object["metadata"]["annotations"];
+    if !annotations.is_object() {
+        *annotations = Value::Object(serde_json::Map::new());
+    }
+    annotations[annotation] = text.into();
+}
+
+impl LiveDeployment {
+    /// The raw annotation with the inputs of its class names.
+    #[must_use]
+    pub fn class_inputs(&self) -> Option<&str> {
+        self.object.metadata.annotations.as_ref()?.get(ANNOTATION).map(String::as_str)
+    }
+
+    /// When the deployment got its class, according to the record. For a class created by another program, this is when
+    /// it was found. The age of the deployment is no substitute.
+    #[must_use]
+    pub fn class_changed(&self) -> Option<Timestamp> {
+        let class = &self.object.spec.template.spec.class.name;
+        let newest = self.history()?.generations.into_iter().next()?;
+        (newest.class == *class).then_some(newest.since)
+    }
+
+    /// Whether the record contains an earlier class.
+    #[must_use]
+    pub fn has_had_another_class(&self) -> bool {
+        self.history().is_some_and(|history| history.generations.len() > 1)
+    }
+
+    /// The parsed record.
+    pub(crate) fn history(&self) -> Option<History> {
+        self.class_inputs().and_then(History::read)
+    }
+}
+
+/// Removes the annotations of this program from an object.
+pub fn without_own_annotations(document: &mut Value) {
+    let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else { return };
+    let before = annotations.len();
+    annotations.retain(|name, _| !name.starts_with(OWN_PREFIX));
+    if annotations.is_empty() && before > 0 {
+        metadata.remove("annotations");
+    }
+}
+
+/// The first eight hexadecimal characters of the SHA-256 over name and values, separated by zero bytes.
+pub(crate) fn digest(name: &str, values: &[&str]) -> String {
+    let mut hash = Sha256::new_with_prefix(name.as_bytes());
+    for value in values {
+        hash.update([0]);
+        hash.update(value.as_bytes());
+    }
+    let mut text = hex::encode(hash.finalize());
+    text.truncate(8);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn inputs(text: &str) -> Inputs {
+        [("machineType".to_owned(), text.to_owned())].into()
+    }
+
+    fn live(class: &str, record: Option<&str>) -> LiveDeployment {
+        let annotations = record.map_or(json!({}), |record| json!({ ANNOTATION: record }));
+        let document = json!({
+            "metadata": {"name": "a-z1", "annotations": annotations},
+            "spec": {"template": {"spec": {"class": {"name": class}}}},
+        });
+        LiveDeployment::read_without_codes(document).unwrap()
+    }
+
+    fn recorded(live: Option<&LiveDeployment>, class: &str, of: &Inputs) -> Option<String> {
+        let mut wanted = json!({});
+        keep_record(&mut wanted, live, class, of, Timestamp::UNIX_EPOCH);
+        wanted["metadata"]["annotations"][ANNOTATION].as_str().map(str::to_owned)
+    }
+
+    #[test]
+    fn a_deployment_that_changes_its_class_is_known_to_have_had_another() {
+        let first = recorded(None, "one", &inputs("a")).unwrap();
+        let one = live("one", Some(&first));
+        assert!(!one.has_had_another_class() && one.class_changed().is_some());
+        let second = recorded(Some(&one), "two", &inputs("b")).unwrap();
+        let two = live("two", Some(&second));
+        assert!(two.has_had_another_class());
+        assert!(live("three", Some(&second)).class_changed().is_none(), "nobody has recorded that class");
+        assert!(!live("one", None).has_had_another_class());
+    }
+
+    #[test]
+    fn a_class_of_another_program_is_recorded_as_found() {
+        let found = recorded(Some(&live("one", None)), "two", &inputs("b")).unwrap();
+        assert!(live("two", Some(&found)).has_had_another_class(), "it had one: {found}");
+        let new = recorded(Some(&live("", None)), "two", &inputs("b")).unwrap();
+        assert!(!live("two", Some(&new)).has_had_another_class(), "it had none: {new}");
+    }
+
+    #[test]
+    fn what_stands_behind_an_opaque_input_is_recorded_with_it() {
+        let named = |strategy: Option<&str>, opaque: &[&'static str]| {
+            let pool = json!({
+                "name": "a", "machineType": "t", "kubernetesVersion": "1.33.2", "updateStrategy": strategy,
+                "machineImage": {"name": "i", "version": "1"},
+            });
+            let mut items = HashItems::default();
+            opaque.iter().for_each(|input| items.push(*input, "made of others"));
+            items.push("subnet", "s");
+            let pool = serde_json::from_str(&pool.to_string()).unwrap();
+            let inputs = inputs_of(&items, &pool, &serde_json::from_str("{}").unwrap());
+            inputs.into_keys().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(named(None, &[]), "subnet");
+        assert_eq!(
+            named(None, &["nodeAgentSecretName"]),
+            "nodeAgentSecretName subnet ~kubernetesVersion ~machineImage ~machineType"
+        );
+        assert_eq!(
+            named(Some("AutoInPlaceUpdate"), &["nodeAgentSecretName", "inPlaceHash"]),
+            "inPlaceHash nodeAgentSecretName subnet ~kubernetesVersion ~machineImage.version ~machineType"
+        );
+    }
+
+    #[test]
+    fn a_record_leaves_the_annotations_of_others_alone() {
+        let mut wanted = json!({"metadata": {"annotations": {"foreign": "stays"}}});
+        keep_record(&mut wanted, None, "one", &inputs("a"), Timestamp::UNIX_EPOCH);
+        assert_eq!(wanted["metadata"]["annotations"]["foreign"], "stays");
+        assert!(wanted["metadata"]["annotations"][ANNOTATION].is_string());
+    }
+
+    #[test]
+    fn other_programs_see_an_object_without_the_annotations_of_this_one() {
+        let seen = |metadata: Value| {
+            let mut document = json!({"metadata": metadata, "spec": {}});
+            without_own_annotations(&mut document);
+            document["metadata"].clone()
+        };
+        let own = json!({"name": "a", "annotations": {ANNOTATION: "{}"}});
+        assert_eq!(seen(own), json!({"name": "a"}), "none is left");
+        let both = json!({"annotations": {ANNOTATION: "{}", "foreign": "stays"}});
+        assert_eq!(seen(both), json!({"annotations": {"foreign": "stays"}}));
+        for unchanged in
+            [json!({"name": "a"}), json!({"annotations": {}}), json!({"annotations": {"foreign": "stays"}})]
+        {
+            assert_eq!(seen(unchanged.clone()), unchanged);
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The last classes of a deployment with their inputs, and the differences between them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::worker::plan::class_inputs::BEHIND;
+use crate::worker::plan::class_inputs::Detail;
+use crate::worker::plan::class_inputs::Inputs;
+
+/// Number of classes to keep.
+pub(super) const REMEMBERED: usize = 3;
+
+/// The last classes of a machine deployment, the current one first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History {
+    /// Granularity of the input names.
+    pub detail: Detail,
+    /// The classes, the current one first.
+    pub generations: Vec<Generation>,
+}
+
+/// A class that a machine deployment has or had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generation {
+    /// Name of the class.
+    pub class: String,
+    /// When it was recorded, in whole seconds.
+    pub since: Timestamp,
+    /// Whether another program created it, at an unknown time.
+    pub found: bool,
+    /// Inputs of its name; `None` for a class that another program created and replaced.
+    pub inputs: Option<Inputs>,
+}
+
+/// The change from one class to the next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassChange<'a> {
+    /// The earlier class.
+    pub from: &'a Generation,
+    /// The later class.
+    pub to: &'a Generation,
+    /// The cause of the change.
+    pub difference: Difference,
+}
+
+/// Difference between the inputs of two classes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// These inputs differ.
+    Inputs(Vec<InputChange>),
+    /// No input differs, so it is their order.
+    Order,
+    /// The inputs of one class were not recorded.
+    Unknown,
+}
+
+/// An input that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputChange {
+    /// Path of the field.
+    pub input: String,
+    /// `changed`, `added` or `removed`.
+    pub how: &'static str,
+    /// Inputs that determine an opaque input and differ as well.
+    pub because: Vec<String>,
+}
+
+impl InputChange {
+    /// Whether the input is itself a hash or a name made from one.
+    #[must_use]
+    pub fn is_opaque(&self) -> bool {
+        is_opaque(&self.input)
+    }
+}
+
+fn is_opaque(input: &str) -> bool {
+    ["nodeAgentSecretName", "inPlaceHash"].contains(&input)
+}
+
+/// Changed inputs by name, with their new digest; `None` for removed ones.
+pub type ChangedInputs = BTreeMap<String, Option<String>>;
+
+/// Records `class` as the target; `None` if the history stays unchanged.
+pub(super) fn record(
+    known: Option<History>,
+    live_class: Option<&str>,
+    class: &str,
+    inputs: &Inputs,
+    now: Timestamp,
+) -> Option<History> {
+    let mut history = known.unwrap_or(History { detail: Detail::Fields, generations: Vec::new() });
+    let newest = history.generations.first();
+    // True if any program has replaced the last recorded class.
+    let was_replaced = live_class.is_some_and(|live| newest.is_none_or(|newest| newest.class != live));
+    let present = history.detail.of(inputs);
+    if let Some(newest) = history.generations.first_mut().filter(|newest| newest.class == class && !was_replaced) {
+        // Inputs behind an opaque one can change without it. Update them, so that a later roll is not attributed to
+        // them.
+        if newest.inputs.as_ref() == Some(&present) {
+            return None;
+        }
+        newest.inputs = Some(present);
+        return Some(history);
+    }
+    let found = live_class == Some(class);
+    if let Some(live) = live_class.filter(|_| was_replaced && !found) {
+        history.push(Generation { class: live.to_owned(), since: now, found: true, inputs: None });
+    }
+    history.push(Generation { class: class.to_owned(), since: now, found, inputs: Some(present) });
+    Some(history)
+}
+
+impl History {
+    fn push(&mut self, generation: Generation) {
+        self.generations.insert(0, generation);
+        self.generations.truncate(REMEMBERED);
+    }
+
+    /// The changes, latest first.
+    pub fn changes(&self) -> impl Iterator<Item = ClassChange<'_>> {
+        self.generations.windows(2).filter_map(|pair| match pair {
+            [to, from] => Some(ClassChange { from, to, difference: difference(from, to) }),
+            _ => None,
+        })
+    }
+}
+
+fn difference(from: &Generation, to: &Generation) -> Difference {
+    let (Some(before), Some(after)) = (&from.inputs, &to.inputs) else { return Difference::Unknown };
+    let changes = differing(before, after);
+    let (behind, hashed): (Vec<_>, Vec<_>) = changes.into_iter().partition(|(name, _)| name.starts_with(BEHIND));
+    if hashed.is_empty() {
+        return Difference::Order;
+    }
+    let behind: Vec<String> = behind.iter().map(|(name, _)| name.trim_start_matches(BEHIND).to_owned()).collect();
+    let changes = hashed.into_iter().map(|(name, how)| {
+        let change = InputChange { input: name.to_owned(), how, because: Vec::new() };
+        if change.is_opaque() { InputChange { because: behind.clone(), ..change } } else { change }
+    });
+    Difference::Inputs(changes.collect())
+}
+
+/// Inputs that differ between two classes. Opaque ones are left out if the inputs behind them differ, because those are
+/// all that a Shoot alone reveals of a roll.
+#[must_use]
+pub fn changed_inputs(before: &Inputs, after: &Inputs) -> ChangedInputs {
+    let names = differing(before, after);
+    let is_explained = names.iter().any(|(name, _)| name.starts_with(BEHIND));
+    let names = names.into_iter().map(|(name, _)| name).filter(|name| !(is_explained && is_opaque(name)));
+    names.map(|name| (name.to_owned(), after.get(name).cloned())).collect()
+}
+
+fn differing<'a>(before: &'a Inputs, after: &'a Inputs) -> Vec<(&'a str, &'static str)> {
+    let added = after.iter().filter_map(|(name, digest)| match before.get(name) {
+        None => Some((name.as_str(), "added")),
+        Some(other) => (other != digest).then_some((name.as_str(), "changed")),
+    });
+    let removed = before.keys().filter(|name| !after.contains_key(*name)).map(|name| (name.as_str(), "removed"));
+    let mut all: Vec<_> = added.chain(removed).collect();
+    all.sort_unstable();
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::plan::class_inputs::MAXIMUM_SIZE;
+    use proptest::prelude::*;
+
+    const NAMES: &str = "(volume|dataVolumes\\[[a-z]{1,15}\\])(\\.(size|type))?|~?[a-z]{1,20}(\\.[a-z]{1,20}){0,4}";
+
+    fn any_inputs() -> impl Strategy<Value = Inputs> {
+        prop::collection::btree_map(NAMES, "[0-9a-f]{8}", 0..80)
+    }
+
+    /// Records one class after the other, through the annotation as stored in a cluster.
+    fn recorded(steps: &[(String, Inputs)]) -> Option<String> {
+        let mut annotation: Option<String> = None;
+        let mut live: Option<&str> = None;
+        for (second, (class, inputs)) in (0..).zip(steps) {
+            let known = annotation.as_deref().and_then(History::read);
+            let now = Timestamp::from_second(second).unwrap();
+            if let Some(history) = record(known, live, class, inputs, now) {
+                annotation = history.write();
+            }
+            live = Some(class);
+        }
+        annotation
+    }
+
+    proptest! {
+        #[test]
+        fn an_annotation_of_any_names_has_its_size(
+            steps in prop::collection::vec((".{0,600}", prop::collection::btree_map(".{1,300}", "[0-9a-f]{8}", 0..20)), 1..5),
+        ) {
+            let annotation = recorded(&steps);
+            prop_assert!(annotation.iter().all(|annotation| annotation.len() <= MAXIMUM_SIZE));
+            let fits = steps.iter().all(|(class, _)| class.is_ascii() && class.len() < 254);
+            prop_assert!(annotation.is_some() || !fits, "nothing is recorded of {steps:?}");
+        }
+
+        #[test]
+        fn what_is_recorded_is_small_and_recorded_once(
+            steps in prop::collection::vec(("shoot--[a-z]{1,20}--[a-z]{1,20}-[a-z]{1,15}-[0-9a-f]{5}-z[1-3]", any_inputs()), 1..5),
+        ) {
+            let annotation = recorded(&steps).unwrap();
+            prop_assert!(annotation.len() <= MAXIMUM_SIZE);
+            let history = History::read(&annotation).unwrap();
+            prop_assert_eq!(history.write(), Some(annotation));
+            let (class, inputs) = steps.last().unwrap();
+            prop_assert_eq!(&history.generations[0].class, class);
+            prop_assert_eq!(record(Some(history), Some(class), class, inputs, Timestamp::UNIX_EPOCH), None);
+        }
+
+        #[test]
+        fn exactly_the_inputs_that_differ_are_named(
+            before in prop::collection::btree_map("[a-m]{1,8}(\\.[a-m]{1,8}){0,2}", "[0-9a-f]{8}", 2..10),
+            mutations in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 1..3),
+        ) {
+            let mut after = before.clone();
+            let mut mutated = std::collections::BTreeSet::new();
+            for (index, remove) in mutations {
+                let name = index.get(&before.keys().cloned().collect::<Vec<_>>()).clone();
+                if remove { after.remove(&name); } else { after.insert(name.clone(), "mutated!".to_owned()); }
+                mutated.insert(name);
+            }
+            let annotation = recorded(&[("a".to_owned(), before), ("b".to_owned(), after)]).unwrap();
+            let history = History::read(&annotation).unwrap();
+            prop_assert_eq!(history.detail, Detail::Fields);
+            let change = history.changes().next().unwrap();
+            let Difference::Inputs(inputs) = change.difference else { panic!("{:?}", change.difference) };
+            let named: std::collections::BTreeSet<_> = inputs.into_iter().map(|input| input.input).collect();
+            prop_assert_eq!(named, mutated);
+        }
+
+        #[test]
+        fn no_text_makes_reading_panic(text in "\\{?[\\[\\]{}\",:vdgctip0-9a-z]{0,60}") {
+            let _ = History::read(&text);
+        }
+    }
+
+    #[test]
+    fn a_class_that_comes_back_is_another_generation() {
+        let inputs = |value: &str| Inputs::from([("a".to_owned(), value.to_owned())]);
+        let steps = [("x", "1"), ("y", "2"), ("x", "1")].map(|(class, value)| (class.to_owned(), inputs(value)));
+        let history = History::read(&recorded(&steps).unwrap()).unwrap();
+        let classes: Vec<_> = history.generations.iter().map(|generation| generation.class.as_str()).collect();
+        assert_eq!(classes, ["x", "y", "x"]);
+    }
+
+    #[test]
+    fn what_changes_behind_an_opaque_input_is_named_with_it_alone() {
+        let inputs = |value: &str| {
+            let names = ["machineType", "nodeAgentSecretName", "~kubernetesVersion", "~volume.size"];
+            Inputs::from(names.map(|name| (name.to_owned(), value.to_owned())))
+        };
+        let steps = [("x", "1"), ("y", "2")].map(|(class, value)| (class.to_owned(), inputs(value)));
+        let history = History::read(&recorded(&steps).unwrap()).unwrap();
+        let Some(Difference::Inputs(changes)) = history.changes().next().map(|change| change.difference) else {
+            panic!("inputs differ")
+        };
+        let named: Vec<_> = changes
+            .iter()
+            .map(|change| (change.input.as_str(), change.is_opaque(), change.because.join(" ")))
+            .collect();
+        let behind = "kubernetesVersion volume.size".to_owned();
+        assert_eq!(named, [("machineType", false, String::new()), ("nodeAgentSecretName", true, behind)]);
+    }
+}

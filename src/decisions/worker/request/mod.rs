@@ -1,0 +1,503 @@
+//! Pure step: the operation that is requested for a Worker, by the protocol between gardenlet and extensions
+//! (docs/contract.md).
+
+pub mod decode;
+pub mod other_workers;
+pub mod reconcile_state;
+pub mod steady;
+
+use jiff::{SignedDuration, Timestamp};
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{Patch, PatchOperation, RemoveOperation, TestOperation};
+use serde_json::{Value, json};
+
+use wire::api::gardener::Worker;
+
+/// Annotation by which gardenlet requests an operation.
+pub const OPERATION_ANNOTATION: &str = "gardener.cloud/operation";
+/// Annotation with the time of gardenlet's request.
+pub const TIMESTAMP_ANNOTATION: &str = "gardener.cloud/timestamp";
+/// Tolerated clock skew of gardenlet. Request times further ahead are ignored.
+const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(1);
+/// Finalizer of this extension on Workers.
+pub const FINALIZER: &str = "extensions.gardener.cloud/worker";
+
+/// An operation of the contract, named in `lastOperation.type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// The first reconciliation.
+    Create,
+    /// Every later reconciliation.
+    Reconcile,
+    /// The Worker is being deleted.
+    Delete,
+    /// The control plane moves to another seed.
+    Migrate,
+    /// The control plane has moved to this seed.
+    Restore,
+}
+
+impl Operation {
+    /// Its name in `lastOperation.type`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "Create",
+            Self::Reconcile => "Reconcile",
+            Self::Delete => "Delete",
+            Self::Migrate => "Migrate",
+            Self::Restore => "Restore",
+        }
+    }
+}
+
+/// What to do with a Worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Do nothing.
+    Nothing,
+    /// Start an operation.
+    Begin(Operation),
+    /// Continue an operation.
+    Continue(Operation),
+}
+
+/// Decides by annotation, deletion timestamp, last operation and finalizer, and whether gardenlet still waits for a
+/// result.
+#[must_use]
+pub fn decide(worker: &Worker, now: Timestamp) -> Decision {
+    let annotation = requested_operation(worker);
+    let last = worker.status.last_operation.as_ref();
+    let last_is = |operation: Operation| last.is_some_and(|last| last.operation_type == operation.as_str());
+    let succeeded = last.is_some_and(|last| last.state == "Succeeded");
+    // An operation that creates machines requires the finalizer, even if the process ended between the two writes of
+    // its start.
+    let is_held = |operation: Operation| !makes_machines(operation) || has_finalizer(worker);
+    let begun = |operation: Operation| {
+        let goes_on = last_is(operation) && !succeeded && is_held(operation);
+        if goes_on { Decision::Continue(operation) } else { Decision::Begin(operation) }
+    };
+    match annotation {
+        Some("wait-for-state") => return Decision::Nothing,
+        Some("migrate") => return begun(Operation::Migrate),
+        _ => {}
+    }
+    if worker.metadata.deletion_timestamp.is_some() {
+        return if has_finalizer(worker) { begun(Operation::Delete) } else { Decision::Nothing };
+    }
+    if annotation == Some("restore") {
+        return begun(Operation::Restore);
+    }
+    if last_is(Operation::Migrate) && succeeded {
+        return Decision::Nothing;
+    }
+    let unfinished =
+        [Operation::Create, Operation::Migrate, Operation::Restore].into_iter().find(|operation| last_is(*operation));
+    let operation = match unfinished {
+        Some(operation) if !succeeded => operation,
+        _ if last.is_none() => Operation::Create,
+        _ => Operation::Reconcile,
+    };
+    if annotation == Some("reconcile") || last.is_none() {
+        Decision::Begin(operation)
+    } else if succeeded && !is_unanswered(worker, now) {
+        Decision::Nothing
+    } else if is_held(operation) {
+        Decision::Continue(operation)
+    } else {
+        Decision::Begin(operation)
+    }
+}
+
+/// Whether gardenlet has made a request since the status was written, according to the time in its annotation. Its
+/// operation annotation may still exist, or a process removed it and ended before it wrote the result.
+#[must_use]
+pub fn is_unanswered(worker: &Worker, now: Timestamp) -> bool {
+    let last = worker.status.last_operation.as_ref();
+    let answered: Option<Timestamp> = last.and_then(|last| last.last_update_time.parse().ok());
+    let requested = requested_at(worker).filter(|requested| !is_in_future(*requested, now));
+    answered.zip(requested).is_some_and(|(answered, requested)| answered.as_second() < requested.as_second())
+}
+
+/// Whether gardenlet requests a reconcile that has not started yet.
+#[must_use]
+pub fn is_reconcile_requested(worker: &Worker) -> bool {
+    requested_operation(worker) == Some("reconcile")
+}
+
+/// Time of gardenlet's last request, from its annotation.
+#[must_use]
+pub fn requested_at(worker: &Worker) -> Option<Timestamp> {
+    worker.metadata.annotations.as_ref()?.get(TIMESTAMP_ANNOTATION)?.parse().ok()
+}
+
+/// Time of a result written now: never before the request, because gardenlet, whose clock may be ahead, would not
+/// accept it.
+#[must_use]
+pub fn answered_at(worker: &Worker, now: Timestamp) -> Timestamp {
+    requested_at(worker).filter(|requested| !is_in_future(*requested, now)).map_or(now, |requested| requested.max(now))
+}
+
+/// Whether a request time is invalid, because the clock of its author is wrong.
+#[must_use]
+pub fn is_in_future(requested: Timestamp, now: Timestamp) -> bool {
+    requested.duration_since(now) > CLOCK_SKEW
+}
+
+/// What starts an operation of a Worker without an annotation (`--ignore-operation-annotation`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// Nothing: an operation is requested, under way or failed.
+    None,
+    /// Its generation has changed since the last reconcile.
+    Generation,
+    /// It is reconciled; only its Cluster and Secrets may have changed.
+    Cluster,
+}
+
+/// What may start an operation of a Worker for which [`decide`] finds no request.
+#[must_use]
+pub fn trigger(worker: &Worker) -> Trigger {
+    let last = worker.status.last_operation.as_ref();
+    let is_done = last.is_some_and(|last| {
+        last.state == "Succeeded" && !["Migrate", "Delete"].contains(&last.operation_type.as_str())
+    });
+    if !is_done || requested_operation(worker).is_some() || worker.metadata.deletion_timestamp.is_some() {
+        Trigger::None
+    } else if worker.status.observed_generation == worker.metadata.generation {
+        Trigger::Cluster
+    } else {
+        Trigger::Generation
+    }
+}
+
+/// Whether the control plane is being migrated, according to the requested or the last operation.
+#[must_use]
+pub fn is_moving(worker: &Worker) -> bool {
+    let is_begun = worker.status.last_operation.as_ref().is_some_and(|last| {
+        let is_last = |operation: Operation| last.operation_type == operation.as_str();
+        is_last(Operation::Migrate) || is_last(Operation::Restore) && last.state != "Succeeded"
+    });
+    is_begun || matches!(requested_operation(worker), Some("migrate" | "restore" | "wait-for-state"))
+}
+
+fn makes_machines(operation: Operation) -> bool {
+    !matches!(operation, Operation::Delete | Operation::Migrate)
+}
+
+/// The metadata patch that starts an operation: removes the annotation that requests a reconcile, and adds the
+/// finalizer if the operation creates objects. `None` if there is nothing to write.
+#[must_use]
+pub fn begin_patch(worker: &Worker, operation: Operation) -> Option<Value> {
+    let mut metadata = json!({});
+    if is_reconcile_requested(worker) {
+        metadata["annotations"] = json!({ OPERATION_ANNOTATION: null });
+    }
+    if makes_machines(operation) && !has_finalizer(worker) {
+        let mut finalizers = worker.metadata.finalizers.clone().unwrap_or_default();
+        finalizers.push(FINALIZER.to_owned());
+        metadata["finalizers"] = json!(finalizers);
+        // A merge patch writes the whole list, and another controller's finalizer must not be lost.
+        metadata["resourceVersion"] = json!(worker.metadata.resource_version);
+    }
+    metadata_patch(metadata)
+}
+
+/// The metadata patch after a successful operation: removes the finalizer of a deleted or migrated Worker, and the
+/// annotations that request migrate or restore, which stay until then. One patch, so that no client observes a Worker
+/// without its request but with its finalizer. `None` if there is nothing to write.
+#[must_use]
+pub fn end_patch(worker: &Worker, operation: Operation) -> Option<Value> {
+    let mut metadata = json!({});
+    if matches!(operation, Operation::Delete | Operation::Migrate) && has_finalizer(worker) {
+        let others = worker.metadata.finalizers.iter().flatten().filter(|finalizer| *finalizer != FINALIZER);
+        metadata["finalizers"] = json!(others.collect::<Vec<_>>());
+    }
+    let request = match operation {
+        Operation::Migrate => Some("migrate"),
+        Operation::Restore => Some("restore"),
+        Operation::Create | Operation::Reconcile | Operation::Delete => None,
+    };
+    if request.is_some() && requested_operation(worker) == request {
+        metadata["annotations"] = json!({ OPERATION_ANNOTATION: null });
+    }
+    // Neither another controller's finalizer nor a newer request must be lost.
+    let is_empty = metadata.as_object().is_none_or(serde_json::Map::is_empty);
+    if !is_empty {
+        metadata["resourceVersion"] = json!(worker.metadata.resource_version);
+    }
+    metadata_patch(metadata)
+}
+
+/// The metadata patch that removes the annotation of a no-op reconcile: only of that very request, regardless of
+/// concurrent status writes. `None` if requests can't be distinguished, or if more has to be written.
+#[must_use]
+pub fn remove_operation_annotation(worker: &Worker) -> Option<Patch> {
+    let requested = worker.metadata.annotations.as_ref()?.get(TIMESTAMP_ANNOTATION)?;
+    if !is_reconcile_requested(worker) || !has_finalizer(worker) {
+        return None;
+    }
+    let test = |path: &[&str], value: Value| {
+        PatchOperation::Test(TestOperation { path: PointerBuf::from_tokens(path.iter().copied()), value })
+    };
+    let request = ["metadata", "annotations", OPERATION_ANNOTATION];
+    Some(Patch(vec![
+        test(&["metadata", "uid"], json!(worker.metadata.uid)),
+        test(&["metadata", "generation"], json!(worker.metadata.generation)),
+        test(&["metadata", "annotations", TIMESTAMP_ANNOTATION], json!(requested)),
+        test(&request, json!("reconcile")),
+        PatchOperation::Remove(RemoveOperation { path: PointerBuf::from_tokens(request) }),
+    ]))
+}
+
+/// How to remove the annotation of a no-op reconcile.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RequestRemoval {
+    /// Concurrently with the status, because gardenlet's request time shows whether it was completed. Only that very
+    /// request is removed.
+    Beside(Patch),
+    /// After the status, so that the request is not lost if the process ends in between, and with the known resource
+    /// version, so that no later request is removed.
+    After(Option<Value>),
+}
+
+/// Chooses how to remove the annotation, by the request time that gardenlet has set.
+#[must_use]
+pub fn request_removal(worker: &Worker, now: Timestamp) -> RequestRemoval {
+    match remove_operation_annotation(worker).filter(|_| is_unanswered(worker, now)) {
+        Some(removal) => RequestRemoval::Beside(removal),
+        None => RequestRemoval::After(begin_patch(worker, Operation::Reconcile)),
+    }
+}
+
+fn metadata_patch(metadata: Value) -> Option<Value> {
+    let is_empty = metadata.as_object().is_none_or(serde_json::Map::is_empty);
+    (!is_empty).then(|| json!({ "metadata": metadata }))
+}
+
+fn requested_operation(worker: &Worker) -> Option<&str> {
+    worker.metadata.annotations.as_ref()?.get(OPERATION_ANNOTATION).map(String::as_str)
+}
+
+/// Whether the Worker has the finalizer of this extension.
+#[must_use]
+pub fn has_finalizer(worker: &Worker) -> bool {
+    worker.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// 2026-01-01T00:00:00Z
+    const NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
+
+    fn worker(metadata: Value, status: Value) -> Worker {
+        let document = json!({"metadata": metadata, "spec": {"type": "azure"}, "status": status});
+        serde_json::from_str(&document.to_string()).unwrap()
+    }
+
+    fn last(operation: &str, state: &str) -> Value {
+        json!({"lastOperation": {"type": operation, "state": state, "description": "", "progress": 1}})
+    }
+
+    #[test]
+    fn without_annotations_a_new_generation_is_noticed() {
+        let done = |metadata: Value, operation: &str, state: &str| {
+            let mut status = last(operation, state);
+            status["observedGeneration"] = json!(2);
+            let worker = worker(metadata, status);
+            (decide(&worker, NOW), trigger(&worker))
+        };
+        for (metadata, operation, expected) in [
+            (json!({"generation": 2}), "Create", Trigger::Cluster),
+            (json!({"generation": 3}), "Reconcile", Trigger::Generation),
+            (json!({"generation": 3}), "Migrate", Trigger::None),
+            (
+                json!({"generation": 3, "annotations": {"gardener.cloud/operation": "wait-for-state"}}),
+                "Restore",
+                Trigger::None,
+            ),
+            (json!({"generation": 3, "deletionTimestamp": "2026-01-01T00:00:00Z"}), "Reconcile", Trigger::None),
+        ] {
+            let found = done(metadata.clone(), operation, "Succeeded");
+            assert_eq!(found, (Decision::Nothing, expected), "{metadata} {operation}");
+        }
+        assert_eq!(done(json!({"generation": 3}), "Reconcile", "Error").1, Trigger::None, "it goes on anyway");
+    }
+
+    #[test]
+    fn the_protocol_of_operations() {
+        let annotated = |operation: &str| json!({"annotations": {"gardener.cloud/operation": operation}});
+        let held = |mut metadata: Value| {
+            metadata["finalizers"] = json!([FINALIZER]);
+            metadata
+        };
+        let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [FINALIZER]});
+        for (metadata, status, expected) in [
+            (json!({}), json!({}), Decision::Begin(Operation::Create)),
+            (annotated("reconcile"), json!({}), Decision::Begin(Operation::Create)),
+            (annotated("reconcile"), last("Create", "Succeeded"), Decision::Begin(Operation::Reconcile)),
+            (annotated("reconcile"), last("Create", "Error"), Decision::Begin(Operation::Create)),
+            (held(json!({})), last("Create", "Processing"), Decision::Continue(Operation::Create)),
+            // The process ended between the two writes of a start, or the request is for another operation.
+            (annotated("restore"), last("Restore", "Processing"), Decision::Begin(Operation::Restore)),
+            (json!({}), last("Create", "Processing"), Decision::Begin(Operation::Create)),
+            (annotated("reconcile"), last("Reconcile", "Processing"), Decision::Begin(Operation::Reconcile)),
+            (held(json!({})), last("Reconcile", "Error"), Decision::Continue(Operation::Reconcile)),
+            (held(annotated("restore")), last("Restore", "Processing"), Decision::Continue(Operation::Restore)),
+            (annotated("migrate"), last("Migrate", "Processing"), Decision::Continue(Operation::Migrate)),
+            (json!({}), last("Reconcile", "Succeeded"), Decision::Nothing),
+            (json!({}), last("Migrate", "Succeeded"), Decision::Nothing),
+            (annotated("wait-for-state"), json!({}), Decision::Nothing),
+            (annotated("migrate"), last("Reconcile", "Succeeded"), Decision::Begin(Operation::Migrate)),
+            (annotated("restore"), last("Migrate", "Succeeded"), Decision::Begin(Operation::Restore)),
+            (deleted.clone(), last("Reconcile", "Succeeded"), Decision::Begin(Operation::Delete)),
+            (deleted, last("Delete", "Processing"), Decision::Continue(Operation::Delete)),
+            (json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), json!({}), Decision::Nothing),
+        ] {
+            assert_eq!(decide(&worker(metadata.clone(), status.clone()), NOW), expected, "{metadata} {status}");
+        }
+    }
+
+    #[test]
+    fn a_control_plane_moves_from_the_request_to_leave_until_everything_is_restored() {
+        let annotated = |operation: &str| json!({"annotations": {OPERATION_ANNOTATION: operation}});
+        for (metadata, status, moves) in [
+            (annotated("migrate"), last("Reconcile", "Succeeded"), true),
+            (json!({}), last("Migrate", "Processing"), true),
+            (json!({}), last("Migrate", "Succeeded"), true),
+            (annotated("wait-for-state"), json!({}), true),
+            (annotated("restore"), json!({}), true),
+            (json!({}), last("Restore", "Error"), true),
+            (json!({}), last("Restore", "Succeeded"), false),
+            (annotated("reconcile"), last("Reconcile", "Succeeded"), false),
+            (json!({}), json!({}), false),
+        ] {
+            assert_eq!(is_moving(&worker(metadata.clone(), status.clone())), moves, "{metadata} {status}");
+        }
+    }
+
+    #[test]
+    fn a_request_that_was_removed_and_not_answered_goes_on() {
+        let decided = |requested: &str, answered: &str, state: &str| {
+            let metadata = json!({"finalizers": [FINALIZER], "annotations": {TIMESTAMP_ANNOTATION: requested}});
+            let last = json!({
+                "type": "Create", "state": state, "description": "", "progress": 100, "lastUpdateTime": answered,
+            });
+            let worker = worker(metadata, json!({ "lastOperation": last }));
+            (decide(&worker, NOW), answered_at(&worker, NOW).to_string())
+        };
+        let (before, now) = ("2025-12-31T23:59:50Z", "2026-01-01T00:00:00Z");
+        for (requested, answered, state, decision, answer) in [
+            ("2025-12-31T23:59:58.9Z", before, "Succeeded", Decision::Continue(Operation::Reconcile), now),
+            ("2025-12-31T23:59:58.9Z", before, "Error", Decision::Continue(Operation::Create), now),
+            ("2025-12-31T23:59:50.9Z", before, "Succeeded", Decision::Nothing, now),
+            // gardenlet's clock is ahead, is too far ahead, or its time is invalid.
+            (
+                "2026-01-01T00:00:30Z",
+                before,
+                "Succeeded",
+                Decision::Continue(Operation::Reconcile),
+                "2026-01-01T00:00:30Z",
+            ),
+            (
+                "2026-01-01T00:01:00Z",
+                before,
+                "Succeeded",
+                Decision::Continue(Operation::Reconcile),
+                "2026-01-01T00:01:00Z",
+            ),
+            ("2026-01-01T00:01:01Z", before, "Succeeded", Decision::Nothing, now),
+            ("2026-01-01T00:00:30Z", "2026-01-01T00:00:30Z", "Succeeded", Decision::Nothing, "2026-01-01T00:00:30Z"),
+            ("2027-01-01T00:00:00Z", before, "Succeeded", Decision::Nothing, now),
+            ("yesterday", before, "Succeeded", Decision::Nothing, now),
+            ("2025-12-31T23:59:58.9Z", "", "Succeeded", Decision::Nothing, now),
+        ] {
+            let expected = (decision, answer.to_owned());
+            assert_eq!(decided(requested, answered, state), expected, "{requested} {answered} {state}");
+        }
+    }
+
+    #[test]
+    fn only_the_request_that_was_read_is_removed() {
+        let document = |requested: &str, generation: u32| {
+            json!({
+                "metadata": {
+                    "uid": "u", "generation": generation, "finalizers": [FINALIZER], "resourceVersion": "7",
+                    "annotations": {OPERATION_ANNOTATION: "reconcile", TIMESTAMP_ANNOTATION: requested},
+                },
+                "spec": {"type": "azure"},
+            })
+        };
+        let read: Worker = serde_json::from_str(&document("2026-01-01T00:00:00Z", 3).to_string()).unwrap();
+        let patch = remove_operation_annotation(&read).unwrap();
+        let removed = |mut document: Value| json_patch::patch(&mut document, &patch).map(|()| document);
+        let mut expected = document("2026-01-01T00:00:00Z", 3);
+        expected["metadata"]["resourceVersion"] = json!("8");
+        let mut written = expected.clone();
+        written["status"] = json!({"lastOperation": {"state": "Succeeded"}});
+        let left = removed(written).unwrap();
+        assert_eq!(left["metadata"]["annotations"], json!({TIMESTAMP_ANNOTATION: "2026-01-01T00:00:00Z"}));
+        assert!(removed(document("2026-01-01T00:00:01Z", 3)).is_err(), "a later request");
+        assert!(removed(document("2026-01-01T00:00:00Z", 4)).is_err(), "another specification");
+        assert!(removed(left).is_err(), "none");
+        let without = |member: &str| {
+            let mut document = document("2026-01-01T00:00:00Z", 3);
+            document["metadata"][member] = Value::Null;
+            remove_operation_annotation(&serde_json::from_str(&document.to_string()).unwrap())
+        };
+        assert_eq!(without("annotations"), None);
+        assert_eq!(without("finalizers"), None, "the finalizer has to be written as well");
+    }
+
+    /// Metadata changes at the start and the end of an operation, with another controller's finalizer on the Worker.
+    #[test]
+    fn requests_and_finalizers_come_and_go_in_the_order_of_the_contract() {
+        let held = json!(["foreign", FINALIZER]);
+        let (removed, let_go) =
+            (json!({"annotations": {OPERATION_ANNOTATION: null}}), json!({"finalizers": ["foreign"]}));
+        let both = json!({"annotations": {OPERATION_ANNOTATION: null}, "finalizers": ["foreign"]});
+        for (operation, request, begins, ends) in [
+            (Operation::Reconcile, "reconcile", Some(&removed), None),
+            (Operation::Restore, "restore", None, Some(&removed)),
+            (Operation::Migrate, "migrate", None, Some(&both)),
+            (Operation::Delete, "", None, Some(&let_go)),
+            // Gardener has requested another operation in the meantime, which must not be lost.
+            (Operation::Restore, "wait-for-state", None, None),
+            (Operation::Migrate, "restore", None, Some(&let_go)),
+        ] {
+            let worker = worker(
+                json!({"annotations": {OPERATION_ANNOTATION: request}, "finalizers": held, "resourceVersion": "7"}),
+                json!({}),
+            );
+            let changed = |patch: Option<Value>| {
+                let mut metadata = patch?["metadata"].clone();
+                if operation != Operation::Reconcile {
+                    assert_eq!(metadata["resourceVersion"], "7", "{operation:?}");
+                    metadata.as_object_mut()?.remove("resourceVersion");
+                }
+                Some(metadata)
+            };
+            assert_eq!(changed(begin_patch(&worker, operation)).as_ref(), begins, "{operation:?} {request}");
+            assert_eq!(changed(end_patch(&worker, operation)).as_ref(), ends, "{operation:?} {request}");
+        }
+    }
+
+    #[test]
+    fn only_what_makes_machines_is_held() {
+        for (operation, holds) in [
+            (Operation::Create, true),
+            (Operation::Reconcile, true),
+            (Operation::Restore, true),
+            (Operation::Migrate, false),
+            (Operation::Delete, false),
+        ] {
+            let patch = begin_patch(&worker(json!({"finalizers": ["foreign"]}), json!({})), operation);
+            let finalizers = patch.map(|patch| patch["metadata"]["finalizers"].clone());
+            assert_eq!(finalizers, holds.then(|| json!(["foreign", FINALIZER])), "{operation:?}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Pure: decides which events to publish. The previous state of the pools is read from the recorded conditions, so a
+//! restart neither loses nor repeats events.
+
+use std::collections::BTreeSet;
+
+use crate::worker::machines::progress::{Progress, Stuck, failed_machines_text};
+use crate::worker::plan::Plan;
+use crate::worker::plan::rolls::Roll;
+use crate::worker::status::pool_readiness::PoolReadiness;
+use wire::api::bounded_text::shortened;
+use wire::api::gardener::{ErrorCode, Worker};
+
+/// Maximum length of the text about a pool in bytes. The API server accepts 1024 for a whole note.
+const MOST_OF_EVENT: usize = 800;
+
+/// A change to publish an event about, once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkerEvent {
+    /// Deployments start to replace their machines or to update them in place. One event covers all that start
+    /// together.
+    RollsStarted(Vec<Roll>),
+    /// All machines of these pools are ready again, or all are hibernated.
+    PoolsReady {
+        /// Names of the pools.
+        pools: Vec<String>,
+        /// Whether the shoot is hibernated.
+        hibernated: bool,
+    },
+    /// A pool can't be planned, or its machines failed.
+    PoolFailed {
+        /// Name of the pool.
+        pool: String,
+        /// Human-readable message.
+        message: String,
+        /// Gardener error codes.
+        codes: BTreeSet<ErrorCode>,
+    },
+    /// machine-controller-manager did not act on a change and was restarted.
+    MachineControllerRestarted(Stuck),
+}
+
+impl WorkerEvent {
+    /// Whether it is about something that the reconcile has done, which no later reconcile finds again. Other events are about how
+    /// pools stand compared with the recorded conditions: each reconcile finds these until its status is written.
+    #[must_use]
+    pub fn is_of_action(&self) -> bool {
+        match self {
+            Self::RollsStarted(_) | Self::MachineControllerRestarted(_) => true,
+            Self::PoolsReady { .. } | Self::PoolFailed { .. } => false,
+        }
+    }
+}
+
+/// The events of a reconcile. `worker` has the conditions from before it.
+#[must_use]
+pub fn events(worker: &Worker, plan: &Plan, progress: &Progress, rolls: &[Roll]) -> Vec<WorkerEvent> {
+    let mut events = Vec::new();
+    if !rolls.is_empty() {
+        events.push(WorkerEvent::RollsStarted(rolls.to_vec()));
+    }
+    let now = PoolReadiness::of(plan, progress);
+    // Without a recorded state, ready pools publish no event, but failing pools do.
+    let before = PoolReadiness::recorded(&worker.status.conditions).unwrap_or_default();
+    for (deployment, machines) in progress.failed() {
+        let is_published = events
+            .iter()
+            .any(|event| matches!(event, WorkerEvent::PoolFailed { pool, .. } if *pool == deployment.pool));
+        if before.failed.contains(&deployment.pool) || !before.is_known(&deployment.pool) || is_published {
+            continue;
+        }
+        events.push(WorkerEvent::PoolFailed {
+            pool: deployment.pool.clone(),
+            message: failed_machines_text(machines, MOST_OF_EVENT),
+            codes: machines.iter().flat_map(|machine| machine.codes.iter().copied()).collect(),
+        });
+    }
+    let has_changed = |pool: &str| !before.not_deployed.contains(pool) && before.is_known(pool);
+    for error in plan.errors().filter(|error| has_changed(&error.pool)) {
+        events.push(WorkerEvent::PoolFailed {
+            pool: error.pool.clone(),
+            message: shortened(&error.problem.to_string(), MOST_OF_EVENT),
+            codes: error.problem.code().into_iter().collect(),
+        });
+    }
+    let planned = plan.pools.iter().flatten().map(|pool| &pool.pool);
+    let ready: Vec<String> = planned.filter(|pool| now.is_ready(pool) && !before.is_ready(pool)).cloned().collect();
+    // For a new Worker, the end of its operation reports the same.
+    let is_new = worker.status.last_operation.as_ref().is_some_and(|last| last.operation_type == "Create");
+    if !ready.is_empty() && !is_new {
+        events.push(WorkerEvent::PoolsReady { pools: ready, hibernated: progress.hibernated });
+    }
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::provider::{PoolPlan, PoolProblem};
+    use crate::worker::machines::machine_objects::FailedMachine;
+    use crate::worker::machines::progress::{DeploymentProgress, Phase};
+    use crate::worker::status::conditions::{ConditionsReport, pool_conditions};
+    use crate::worker::status::status_text::TextSize;
+
+    /// Pools `a` and `b` are planned, `c` has no volume.
+    fn plan() -> Plan {
+        let pool = |name: &str| {
+            Ok(PoolPlan { pool: name.to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None })
+        };
+        let pools = vec![pool("a"), pool("b"), Err(PoolProblem::VolumeMissing.of_pool("c"))];
+        Plan { pools, provider_status: json!({}) }
+    }
+
+    fn progress(phases: [Phase; 2]) -> Progress {
+        let deployment = |pool: &str, phase: Phase| DeploymentProgress {
+            pool: pool.to_owned(),
+            deployment: format!("{pool}-z1"),
+            phase,
+            is_healthy: true,
+            rolls: false,
+            desired: 1,
+            present: 1,
+            updated: 1,
+            available: 1,
+            unavailable: 0,
+            preserved: 0,
+            unselected: 0,
+            selected: 0,
+            untaken_since: None,
+        };
+        let [a, b] = phases;
+        let deployments = vec![deployment("a", a), deployment("b", b)];
+        Progress { namespace: "ns".to_owned(), deployments, hibernated: false }
+    }
+
+    fn failed() -> Phase {
+        let codes = [ErrorCode::InfraQuotaExceeded].into();
+        Phase::Failed(vec![FailedMachine { name: "m".to_owned(), codes, ..FailedMachine::default() }])
+    }
+
+    /// The events of consecutive reconciles.
+    fn events_of(reconciles: Vec<[Phase; 2]>) -> Vec<Vec<String>> {
+        let (plan, mut conditions) = (plan(), Vec::<Value>::new());
+        let mut published = Vec::new();
+        for phases in reconciles {
+            let document = json!({"metadata": {}, "spec": {}, "status": {"conditions": conditions}});
+            let worker: Worker = serde_json::from_str(&document.to_string()).unwrap();
+            let progress = progress(phases);
+            let of_reconcile = events(&worker, &plan, &progress, &[]).into_iter().map(|event| match event {
+                WorkerEvent::PoolsReady { pools, .. } => format!("ready {}", pools.join(", ")),
+                WorkerEvent::PoolFailed { pool, codes, .. } => format!("failed {pool} {}", codes.len()),
+                other => format!("{other:?}"),
+            });
+            published.push(of_reconcile.collect());
+            let conditions_now = pool_conditions(&plan, &[], &progress);
+            if let Some(report) = ConditionsReport::of(&conditions, &conditions_now, "2026-11-21T10:00:00Z")
+                && let Value::Array(written) = report.document(TextSize::Full)
+            {
+                conditions = written;
+            }
+        }
+        published
+    }
+
+    #[test]
+    fn each_change_is_published_once() {
+        let published = events_of(vec![
+            [Phase::Unobserved, Phase::Pending],
+            [Phase::Pending, Phase::Ready],
+            [failed(), Phase::Ready],
+            [failed(), Phase::Pending],
+            [Phase::Pending, Phase::Ready],
+            [Phase::Ready, Phase::Ready],
+            [Phase::Ready, Phase::Ready],
+        ]);
+        let expected: [&[&str]; 7] =
+            [&["failed c 1"], &["ready b"], &["failed a 1"], &[], &["ready b"], &["ready a"], &[]];
+        assert_eq!(published, expected);
+    }
+
+    #[test]
+    fn pools_that_were_ready_before_the_first_reconcile_publish_nothing() {
+        assert_eq!(events_of(vec![[Phase::Ready, Phase::Ready]]), [["failed c 1"]]);
+    }
+
+    #[test]
+    fn a_pool_of_which_several_zones_fail_publishes_one_event() {
+        let worker: Worker = serde_json::from_str(r#"{"metadata": {}, "spec": {}}"#).unwrap();
+        let zone = |name: &str| DeploymentProgress {
+            deployment: name.to_owned(),
+            phase: failed(),
+            ..DeploymentProgress::ready()
+        };
+        let progress = Progress { deployments: vec![zone("a-z1"), zone("a-z2")], ..Progress::default() };
+        let failed = events(&worker, &plan(), &progress, &[]);
+        let failed = failed.iter().filter(|event| matches!(event, WorkerEvent::PoolFailed { pool, .. } if pool == "a"));
+        assert_eq!(failed.count(), 1);
+    }
+
+    #[test]
+    fn a_pool_that_was_only_counted_publishes_nothing() {
+        let published = |message: &str| {
+            let condition = json!({"type": "PoolsReady", "status": "False", "message": message});
+            let document = json!({"metadata": {}, "spec": {}, "status": {"conditions": [condition]}});
+            let worker: Worker = serde_json::from_str(&document.to_string()).unwrap();
+            events(&worker, &plan(), &progress([failed(), Phase::Pending]), &[]).len()
+        };
+        assert_eq!(published("Machines failed: x and 3 more"), 0, "it may be one of them");
+        assert_eq!(published("Machines failed: x"), 2, "pools a and c fail now");
+    }
+
+    #[test]
+    fn the_first_operation_of_a_worker_publishes_no_pools_that_are_ready() {
+        let ready = |operation: &str| {
+            let condition = json!({"type": "PoolsReady", "status": "False", "message": "Waiting for machines: a, b"});
+            let last = json!({"type": operation, "state": "Processing", "description": "", "progress": 1});
+            let status = json!({"conditions": [condition], "lastOperation": last});
+            let document = json!({"metadata": {}, "spec": {}, "status": status});
+            let worker: Worker = serde_json::from_str(&document.to_string()).unwrap();
+            let events = events(&worker, &plan(), &progress([Phase::Ready, Phase::Ready]), &[]);
+            let pools = |event| if let WorkerEvent::PoolsReady { pools, .. } = event { pools } else { Vec::new() };
+            events.into_iter().flat_map(pools).collect::<Vec<_>>()
+        };
+        assert_eq!(ready("Reconcile"), ["a", "b"]);
+        assert_eq!(ready("Create"), [""; 0], "its end is published");
+    }
+}
