@@ -13,7 +13,7 @@ use gardener_extension_worker::api::gardener::{Cluster, Worker};
 use gardener_extension_worker::api::gotext::json::{decode_lenient, to_go_json};
 use gardener_extension_worker::api::secret::{SecretContent, Secrets};
 use gardener_extension_worker::provider::{Provider, Providers, WorkerContext};
-use gardener_extension_worker::worker::machines::machine_objects::{Digested, LiveDeployment, MachineObjects};
+use gardener_extension_worker::worker::machines::machine_objects::{DigestedObject, LiveDeployment, MachineObjects};
 use gardener_extension_worker::worker::plan::changes::{MachineChanges, changes};
 use gardener_extension_worker::worker::plan::class_images::ClassImages;
 use gardener_extension_worker::worker::plan::{Plan, plan};
@@ -206,8 +206,8 @@ fn live_after(input: &Input, plan: &Plan) -> MachineObjects {
     for change in changes(&input.context(), plan, &ClassImages::default(), &MachineObjects::default(), NOW) {
         let names = &change.machine.deployment;
         if let (Some(secret), Some(class), Some(deployment)) = (change.secret, change.class, change.deployment) {
-            live.class_secrets.insert(names.secret_name.0.clone(), Digested::secret(secret.after().clone()));
-            let class = Digested::class(class.after().clone()).expect("our own class can be read");
+            live.class_secrets.insert(names.secret_name.0.clone(), DigestedObject::secret(secret.after().clone()));
+            let class = DigestedObject::class(class.after().clone()).expect("our own class can be read");
             live.classes.insert(names.class_name.0.clone(), class);
             let deployment =
                 LiveDeployment::read_without_codes(deployment.after().clone()).expect("our own deployment can be read");

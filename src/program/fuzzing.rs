@@ -19,10 +19,10 @@ use crate::sidecar::surroundings::{Surroundings, is_self_hosted};
 use decisions::provider::Providers;
 use decisions::provider::azure::Azure;
 use decisions::worker::machines::live_machine::{LiveMachine, LiveMachineSet};
-use decisions::worker::machines::machine_objects::Digested;
-use runtime::cluster::decode_guard::Guarded;
+use decisions::worker::machines::machine_objects::DigestedObject;
+use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::machine_objects::{Cached, DeploymentText};
-use runtime::cluster::trimmed::Trimmed;
+use runtime::cluster::trimmed::UndecodedObject;
 use runtime::webhook::{PatchOperation, ReviewRequest, Verdict};
 use wire::api::gardener::{Cluster, ProfileObject, ProfileSpec, Worker};
 use wire::api::gotext::json::decode_lenient;
@@ -92,15 +92,15 @@ pub fn watched(text: &str) -> Option<[bool; 2]> {
         let _ = deployment.live(&Azure);
     }
     let _ = (kept::<LiveMachineSet>(text), kept::<LiveMachine>(text));
-    let _ = kept::<Digested<Value>>(text);
-    let _ = kept::<Digested<k8s_openapi::api::core::v1::Secret>>(text);
-    let guarded: Guarded<Worker> = serde_json::from_str(text).ok()?;
+    let _ = kept::<DigestedObject<Value>>(text);
+    let _ = kept::<DigestedObject<k8s_openapi::api::core::v1::Secret>>(text);
+    let guarded: LazyObject<Worker> = serde_json::from_str(text).ok()?;
     Some([guarded.object().is_ok(), decode_lenient::<Worker>(text).is_ok()])
 }
 
 /// Decodes an object as a store does.
 fn kept<T: Cached>(text: &str) -> Option<T> {
-    let trimmed: Trimmed = serde_json::from_str(text).ok()?;
+    let trimmed: UndecodedObject = serde_json::from_str(text).ok()?;
     T::read(trimmed.text.get(), Providers::SHIPPED).ok()
 }
 

@@ -61,7 +61,8 @@ impl Check {
         }
         if version.kind != Kind::Secret
             && let Some(object) = after
-            && let Err(leak) = leaks::nothing_in(&format!("{:?} {}", version.kind, version.name), &object.to_string())
+            && let Err(leak) =
+                leaks::ensure_no_secrets(&format!("{:?} {}", version.kind, version.name), &object.to_string())
         {
             self.found.push(leak.to_string());
         }

@@ -195,7 +195,9 @@ impl<'a> Life<'a> {
         let namespace = &self.shoot.namespace;
         let log = self.controller.log()?;
         let mut found = Vec::new();
-        found.extend(leaks::nothing_in(&format!("the log of {namespace}"), &log).err().map(|leak| leak.to_string()));
+        found.extend(
+            leaks::ensure_no_secrets(&format!("the log of {namespace}"), &log).err().map(|leak| leak.to_string()),
+        );
         found.extend(log.lines().find(|line| line.contains("panicked")).map(str::to_owned));
         self.world.observer.forget(namespace);
         self.controller.stop().await.context("stopping the controller")?;

@@ -7,9 +7,9 @@ use gardener_extension_worker::api::gardener::{CloudProfile, Shoot, Worker};
 use gardener_extension_worker::api::gotext::json::{decode_lenient, to_go_json};
 use gardener_extension_worker::api::machine::{MachineDeployment, MachineTemplate};
 use gardener_extension_worker::provider::{Providers, UserData, WorkerContext};
-use gardener_extension_worker::worker::machines::machine_objects::{Digested, LiveDeployment, MachineObjects};
+use gardener_extension_worker::worker::machines::machine_objects::{DigestedObject, LiveDeployment, MachineObjects};
 use gardener_extension_worker::worker::plan::changes::{class_document, replica_rules};
-use gardener_extension_worker::worker::plan::deployment::wanted_document;
+use gardener_extension_worker::worker::plan::deployment::target_document;
 use gardener_extension_worker::worker::plan::plan;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -84,7 +84,7 @@ pub(crate) fn render(world: &World, live: &MachineObjects, cloud: Option<&Value>
     let deployments = plan.machines().map(|machine| {
         let wanted = &machine.deployment;
         let live = live.deployments.get(&wanted.name.0);
-        let document = wanted_document("worker", world.namespace(), wanted, live, rules);
+        let document = target_document("worker", world.namespace(), wanted, live, rules);
         let seen = Seen {
             pool: wanted.pool_name.clone(),
             typed: serde_json::from_value(document.clone()).unwrap(),
@@ -116,8 +116,8 @@ pub(crate) fn as_cluster(rendered: &Rendered) -> MachineObjects {
         let name = seen.class["metadata"]["name"].as_str().unwrap().to_owned();
         let data = BTreeMap::from([("userData".to_owned(), ByteString(seen.user_data.0.clone()))]);
         let secret = Secret { data: Some(data), ..Secret::default() };
-        live.class_secrets.insert(name.clone(), Digested::secret(secret));
-        live.classes.insert(name, Digested::class(seen.class.clone()).unwrap());
+        live.class_secrets.insert(name.clone(), DigestedObject::secret(secret));
+        live.classes.insert(name, DigestedObject::class(seen.class.clone()).unwrap());
     }
     live
 }

@@ -10,7 +10,7 @@ use gardener_extension_worker::cloud::azure::{Addresses, Azure};
 use gardener_extension_worker::cloud::dependency::{CleanUp, Cloud, DependencyRequest, DependencyState, UsedByClasses};
 use gardener_extension_worker::cloud::{WorkerName, WriteAccess};
 use gardener_extension_worker::provider::{Dependencies, Providers, WorkerError};
-use gardener_extension_worker::worker::machines::machine_objects::{Digested, LiveDeployment, MachineObjects};
+use gardener_extension_worker::worker::machines::machine_objects::{DigestedObject, LiveDeployment, MachineObjects};
 use gardener_extension_worker::worker::request::decode;
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::{Value, json};
@@ -215,9 +215,10 @@ impl World {
         });
         let class = json!({"metadata": {"name": pool}, "providerSpec": {"properties": {"machineSet": {"id": id, "kind": "vmo"}}}});
         self.live.deployments.insert(pool.to_owned(), LiveDeployment::read_without_codes(deployment).unwrap());
-        self.live
-            .classes
-            .insert(pool.to_owned(), Digested::class(class).unwrap().with_dependency(Providers::SHIPPED).digest_only());
+        self.live.classes.insert(
+            pool.to_owned(),
+            DigestedObject::class(class).unwrap().with_dependency(Providers::SHIPPED).digest_only(),
+        );
     }
 
     pub(crate) fn calls(&self) -> Value {

@@ -228,7 +228,7 @@ impl Gardenlet {
     }
 
     /// Deletes the remaining objects of a deleted shoot with its namespace.
-    pub(crate) fn take_away_shoot(&self) {
+    pub(crate) fn delete_shoot_objects(&self) {
         self.actor.note("takes the shoot's namespace away");
         for kind in [&MACHINE_DEPLOYMENT, &MACHINE_SET, &MACHINE, &MACHINE_CLASS, &SECRET, &DEPLOYMENT, &POD] {
             self.actor.list(kind).iter().for_each(|object| self.take_away(kind, &object.value));
@@ -243,7 +243,7 @@ impl Gardenlet {
 
     /// Removes the finalizers of machine objects, which gardenlet deletes a while later. Returns the machine state to
     /// restore.
-    pub(crate) fn let_machines_go(&self) -> Value {
+    pub(crate) fn remove_machine_finalizers(&self) -> Value {
         let kept = self.kept_machines();
         self.scale_machine_controller(0);
         for kind in MACHINE_OBJECTS {

@@ -251,7 +251,7 @@ impl Rules {
             self.found.push(format!("{} {} says {raw:?}, which is for programmers", change.kind.kind, change.name));
         }
         if change.kind != &SECRET
-            && let Some(Err(leak)) = after.map(|_| leaks::nothing_in(&change.name, change.after.text()))
+            && let Some(Err(leak)) = after.map(|_| leaks::ensure_no_secrets(&change.name, change.after.text()))
         {
             self.found.push(leak.to_string());
         }
@@ -433,7 +433,7 @@ impl Rules {
         }
         let [old, new] = [before, after].map(|object| object.map(|object| &object["providerSpec"]));
         let is_wanted = |new: &Value| {
-            let same = |wanted: &crate::wanted::WantedDeployment| wanted.class == name && wanted.provider_spec == *new;
+            let same = |wanted: &crate::wanted::TargetDeployment| wanted.class == name && wanted.provider_spec == *new;
             self.is_asked(|asked| asked.wanted.deployments.values().any(same))
         };
         if let (Some(old), Some(new)) = (old, new)
@@ -477,7 +477,7 @@ impl Rules {
         if !has_finalizer(worker, FINALIZER) {
             self.found.push("the Worker is told to have succeeded, and no finalizer holds it".to_owned());
         }
-        let is_there = |(name, wanted): (&String, &crate::wanted::WantedDeployment)| {
+        let is_there = |(name, wanted): (&String, &crate::wanted::TargetDeployment)| {
             let is_of_another = !self.is_alone && self.writers.get(name).is_some_and(|writer| *writer != author);
             self.is_edited(name)
                 || is_of_another

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 /// The target state of a machine deployment.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct WantedDeployment {
+pub(crate) struct TargetDeployment {
     pub(crate) class: String,
     pub(crate) provider_spec: Value,
     pub(crate) minimum: i64,
@@ -28,13 +28,13 @@ pub(crate) struct WantedDeployment {
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Wanted {
     /// Machine deployments by name.
-    pub(crate) deployments: BTreeMap<String, WantedDeployment>,
+    pub(crate) deployments: BTreeMap<String, TargetDeployment>,
     /// Pools that cannot be planned; their objects stay unchanged.
     pub(crate) unplanned: BTreeSet<String>,
 }
 
 impl Wanted {
-    pub(crate) fn get(&self, deployment: &str) -> Option<&WantedDeployment> {
+    pub(crate) fn get(&self, deployment: &str) -> Option<&TargetDeployment> {
         self.deployments.get(deployment)
     }
 }
@@ -89,7 +89,7 @@ fn plan<'a>(worker: &str, cluster: &Value, secrets: impl Iterator<Item = &'a Val
         let wanted = &machine.deployment;
         let (class, minimum, maximum) = (wanted.class_name.0.clone(), wanted.minimum.into(), wanted.maximum.into());
         let provider_spec = machine.class.provider_spec.clone();
-        (wanted.name.0.clone(), WantedDeployment { class, provider_spec, minimum, maximum })
+        (wanted.name.0.clone(), TargetDeployment { class, provider_spec, minimum, maximum })
     };
     planned(worker, cluster, secrets, |plan| Wanted {
         deployments: plan.machines().map(deployment).collect(),

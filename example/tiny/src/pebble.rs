@@ -11,14 +11,14 @@ use gardener_extension_worker::pool::zones::positions;
 use gardener_extension_worker::provider::document::Document;
 use gardener_extension_worker::provider::explanation::{EffectiveInput, ImageName, Origin};
 use gardener_extension_worker::provider::image::{
-    ImageProvider, ImagesDocument, KeepsImages, KeptImages, WorkerImages,
+    FallbackImages, ImageProvider, ImagesDocument, ImagesDocumentKind, WorkerImages,
 };
 use gardener_extension_worker::provider::profile::{
     ConfigType, ImagesOnly, ProfileFormat, RegionImage, RegionalVersion, Repeated, SameVersion,
 };
 use gardener_extension_worker::provider::{
     ClassContent, KnownErrors, MachinePlan, PoolError, PoolPlan, PoolPlanner, PoolProblem, Provider,
-    ProviderExplanation, WantedDeployment, WorkerContext, WorkerError, machine_class, node_template,
+    ProviderExplanation, TargetDeployment, WorkerContext, WorkerError, machine_class, node_template,
     operating_system_labels, pool_config, user_data,
 };
 use serde::Deserialize;
@@ -66,7 +66,7 @@ impl ProfileFormat for Pebble {
 }
 
 /// Where images are kept that pools have used.
-impl KeepsImages for Pebble {
+impl ImagesDocumentKind for Pebble {
     const KIND: &'static str = "WorkerStatus";
     const API_VERSION: &'static str = API_VERSION;
 }
@@ -76,11 +76,11 @@ impl ImageProvider for Pebble {
         "id"
     }
 
-    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
+    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<FallbackImages, WorkerError> {
         let status: ImagesDocument<Self> = context.provider_status()?.unwrap_or_default();
         let entries = status.machine_images.iter();
         let kept = entries.map(|entry| entry.kept(ImageName::of("id", &entry.id), entry.capabilities.clone()));
-        Ok(KeptImages::of_worker(kept.collect()))
+        Ok(FallbackImages::of_worker(kept.collect()))
     }
 }
 
@@ -155,7 +155,7 @@ impl PebbleWorker<'_> {
                 zone: Some(zone.to_owned()),
                 class: machine_class(&self.context, &class_name, content),
                 user_data: user_data.clone(),
-                deployment: WantedDeployment::of_pool(pool, name, &class_name, bounds, labels),
+                deployment: TargetDeployment::of_pool(pool, name, &class_name, bounds, labels),
                 hash_items: hashed.items.clone(),
             })
         });

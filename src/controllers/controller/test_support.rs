@@ -22,7 +22,7 @@ use decisions::worker::status::every_node_ready::HealthCheck;
 use runtime::cloud::Clouds;
 use runtime::cluster::cache::SeedCache;
 use runtime::cluster::connection::Access;
-use runtime::cluster::decode_guard::Guarded;
+use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::events::EventRecorder;
 use runtime::cluster::garden::Garden;
 use runtime::cluster::identity::Identity;
@@ -132,7 +132,7 @@ pub(crate) fn reconcile_of<'a>(
 
 /// Delivers a watch event with the Worker.
 pub(crate) fn shown(worker: Value, context: &ControllerContext) {
-    let worker: Guarded<Worker> = serde_json::from_value(worker).unwrap();
+    let worker: LazyObject<Worker> = serde_json::from_value(worker).unwrap();
     context.cache.workers.0.event(Identity::of(&worker).unwrap(), || worker);
 }
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::run::context::ControllerContext;
 use super::test_seed::{DEPLOYMENT, Seed, WORKER};
-use runtime::cluster::decode_guard::Guarded;
+use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::identity::Identity;
 use wire::api::gardener::Worker;
 
@@ -17,7 +17,7 @@ fn show_another(seed: &Seed, context: &ControllerContext, pool: &str) {
     metadata.insert("uid".to_owned(), "of-the-other".into());
     other["spec"]["pools"][0]["name"] = pool.into();
     other["status"] = json!({});
-    let other: Guarded<Worker> = serde_json::from_str(&other.to_string()).unwrap();
+    let other: LazyObject<Worker> = serde_json::from_str(&other.to_string()).unwrap();
     context.cache.workers.write().of_write(Identity::of(&other).unwrap(), || other);
 }
 

@@ -5,7 +5,7 @@ use runtime::cluster::events::EventNote;
 use wire::api::bounded_text::{Bound, named};
 
 /// Maximum size of a list within a note.
-const MOST_OF_LIST: Bound = Bound::bytes(950);
+const MAX_LIST_BYTES: Bound = Bound::bytes(950);
 
 /// The note of an event.
 pub(super) fn note_of(event: &ImageEvent) -> EventNote {
@@ -14,11 +14,11 @@ pub(super) fn note_of(event: &ImageEvent) -> EventNote {
             is_warning: true,
             reason: "ImageLookupFailed",
             action: "Discover",
-            note: named(errors, MOST_OF_LIST),
+            note: named(errors, MAX_LIST_BYTES),
         },
         ImageEvent::UpgradeAvailable(upgrades) => {
             let upgrades: Vec<String> = upgrades.iter().map(ToString::to_string).collect();
-            let note = format!("Newer images: {}", named(&upgrades, MOST_OF_LIST));
+            let note = format!("Newer images: {}", named(&upgrades, MAX_LIST_BYTES));
             EventNote { is_warning: false, reason: "ImageUpgradeAvailable", action: "Resolve", note }
         }
     }

@@ -13,7 +13,7 @@ use tracing::warn;
 use profiles::images::objects::Objects;
 use profiles::images::objects::image::ImageObject;
 use profiles::images::shared::Shared;
-use runtime::cluster::decode_guard::Guarded;
+use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::identity::Identity;
 use runtime::cluster::store::Store;
 use runtime::cluster::watches::follow_all;
@@ -21,7 +21,7 @@ use wire::api::capa::AwsMachineTemplate;
 use wire::api::image_objects::{ImageLookup, ImageSelection, MachineImage};
 
 /// Store of one kind.
-pub(super) type Kind<K> = Arc<Store<Guarded<K>>>;
+pub(super) type Kind<K> = Arc<Store<LazyObject<K>>>;
 
 /// Stores of all kinds. Clones share their state.
 #[derive(Clone)]
@@ -109,7 +109,7 @@ where
 {
     let mut objects = store.all();
     objects.sort_by(|a, b| (a.namespace(), &a.meta().name).cmp(&(b.namespace(), &b.meta().name)));
-    let decode = |guarded: &Arc<Guarded<K>>| {
+    let decode = |guarded: &Arc<LazyObject<K>>| {
         let decoded = guarded.object();
         decoded
             .inspect_err(|error| {

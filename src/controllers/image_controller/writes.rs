@@ -12,7 +12,7 @@ use tracing::info;
 use super::events::note_of;
 use super::stores::{Kind, Stores};
 use profiles::images::objects::write::{ImageEvent, Write};
-use runtime::cluster::decode_guard::Guarded;
+use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::events::EventRecorder;
 use runtime::cluster::identity::Identity;
 use runtime::process::failure_reason::reason;
@@ -120,7 +120,7 @@ where
     let asked = store.read();
     let written = answer.await?;
     if let Some(identity) = Identity::of(&written) {
-        asked.of_write(identity, || Guarded::decoded(Arc::new(written)));
+        asked.of_write(identity, || LazyObject::decoded(Arc::new(written)));
     }
     Ok(())
 }

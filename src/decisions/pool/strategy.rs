@@ -44,7 +44,7 @@ mod tests {
     use wire::api::gardener::WorkerSpec;
 
     #[test]
-    fn a_strategy_that_nobody_knows_replaces_machines_and_concerns_its_pool_only() {
+    fn unknown_strategy_rolls_only_its_pool() {
         let spec = r#"{"type": "azure", "pools": [{"name": "a", "updateStrategy": "Sometimes"}, {"name": "b"}]}"#;
         let spec: WorkerSpec = serde_json::from_str(spec).unwrap();
         assert_eq!(spec.pools.len(), 2);

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_trailing_or_lonely_virtual_capacity_goes() {
+    fn removes_trailing_or_single_virtual_capacity() {
         let cases = [
             (r#"{"a":1,"nodeTemplate":{"virtualCapacity":{"x":"1"}},"z":1}"#, r#"{"a":1,"z":1}"#),
             (r#"{"a":1,"nodeTemplate":{"virtualCapacity":{}}}"#, r#"{"a":1}"#),

@@ -13,9 +13,9 @@ use serde_json::Value;
 /// Longer texts are cut. Responses of clouds have a few thousand bytes, and parsing runs for each failed machine.
 const MOST_BYTES: usize = 16 * 1024;
 /// Maximum number of JSON documents parsed in one text.
-const MOST_DOCUMENTS: usize = 16;
+const MAX_DOCUMENTS: usize = 16;
 /// Maximum depth of nested errors.
-const MOST_LEVELS: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// Prefix of errors from Google's client.
 const GOOGLE: &str = "googleapi: Error ";
@@ -72,7 +72,7 @@ impl Found {
     fn take_documents(&mut self, text: &str, level: usize) -> String {
         let mut prose = String::with_capacity(text.len());
         let mut rest = text;
-        for _ in 0..MOST_DOCUMENTS {
+        for _ in 0..MAX_DOCUMENTS {
             let Some(start) = rest.find('{') else { break };
             let mut documents = serde_json::Deserializer::from_str(&rest[start..]).into_iter::<Value>();
             match documents.next() {
@@ -93,7 +93,7 @@ impl Found {
     }
 
     fn take_error(&mut self, error: &Value, level: usize) {
-        if level >= MOST_LEVELS {
+        if level >= MAX_DEPTH {
             return;
         }
         match error {
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn azures_answer_is_read_from_its_own_places() {
+    fn parses_azure_errors() {
         let error = CloudError::read(
             "machine codes error: code = [ResourceExhausted] message = [PUT https://management.azure.com/a/quota\n\
              --------\nRESPONSE 409: 409 Conflict\nERROR CODE: SkuNotAvailable\n--------\n\
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_innermost_code_goes_first() {
+    fn innermost_code_comes_first() {
         let error = CloudError::read(
             r#"{"status":"Failed","error":{"code":"DeploymentFailed","message":"At least one operation failed.","details":[
                 {"code":"Conflict","message":"{\"error\":{\"code\":\"ZonalAllocationFailed\",\"message\":\"no room\"}}"}]}}"#,

@@ -141,7 +141,7 @@ impl Dependencies {
         if let Some(failure) = self.failures.get(pool) {
             return Err(PoolProblem::Dependency { path, failure: failure.clone() });
         }
-        self.waiting.get(pool).map_or(Ok(()), |awaited| Err(PoolProblem::DependencyAwaited(awaited.clone())))
+        self.waiting.get(pool).map_or(Ok(()), |awaited| Err(PoolProblem::DependencyPending(awaited.clone())))
     }
 }
 

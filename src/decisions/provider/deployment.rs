@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::WantedDeployment;
+use super::TargetDeployment;
 use crate::pool::bounds::Bounds;
 use crate::pool::names::{ClassName, DeploymentName};
 use crate::pool::settings::{cluster_autoscaler_annotations, machine_settings};
 use crate::pool::strategy::deployment_strategy;
 use wire::api::gardener::WorkerPool;
 
-impl WantedDeployment {
+impl TargetDeployment {
     /// The deployment of a part of a pool, with its name, its share of the machine counts, and its node labels.
     #[must_use]
     pub fn of_pool(

@@ -87,6 +87,6 @@ pub(super) fn for_nodes<'a, T>(
     what: &'static str,
     purpose: fn(&T) -> &String,
 ) -> Result<&'a T, WorkerError> {
-    let missing = WorkerError::NothingForNodes { path, what };
+    let missing = WorkerError::NodesEntryMissing { path, what };
     listed.iter().find(|item| purpose(item) == "nodes").ok_or(missing)
 }

@@ -88,7 +88,7 @@ pub enum WorkerError {
     ResourceGroup(String),
     /// The infrastructure status has no entry for nodes.
     #[error("spec.infrastructureProviderStatus.{path}: no {what} with purpose \"nodes\"")]
-    NothingForNodes {
+    NodesEntryMissing {
         /// Path in the infrastructure status.
         path: &'static str,
         /// Description of the missing entry.
@@ -116,7 +116,7 @@ impl WorkerError {
             | Self::IdentityUrlMissing { .. }
             | Self::UnknownCloud { .. }
             | Self::ResourceGroup(_)
-            | Self::NothingForNodes { .. }
+            | Self::NodesEntryMissing { .. }
             | Self::UnknownType(_) => Some(ErrorCode::ConfigurationProblem),
         }
     }
@@ -213,7 +213,7 @@ pub enum PoolProblem {
     ZoneSubnetMissing(String),
     /// The infrastructure status has no entry that the pool needs.
     #[error("spec.infrastructureProviderStatus.{path} of the Worker: no {what} with purpose \"nodes\"")]
-    NothingForNodes {
+    NodesEntryMissing {
         /// Path in the infrastructure status.
         path: &'static str,
         /// Description of the missing entry.
@@ -232,7 +232,7 @@ pub enum PoolProblem {
     },
     /// A cloud dependency of the pool is in progress. It becomes an error only if it takes too long.
     #[error("waiting {0}")]
-    DependencyAwaited(DependencyFailure),
+    DependencyPending(DependencyFailure),
     /// A surge or unavailability is invalid.
     #[error(transparent)]
     Percentage(#[from] BoundsError),
@@ -255,7 +255,7 @@ impl PoolProblem {
             // gardenlet writes both Secrets, so the next reconcile finds them.
             Self::UserDataSecretMissing(_) | Self::UserDataEmpty { .. } => None,
             Self::Dependency { failure, .. } => failure.code,
-            Self::DependencyAwaited(_) => None,
+            Self::DependencyPending(_) => None,
             _ => Some(ErrorCode::ConfigurationProblem),
         }
     }
@@ -264,7 +264,7 @@ impl PoolProblem {
     #[must_use]
     pub fn code_when_late(&self) -> Option<ErrorCode> {
         match self {
-            Self::DependencyAwaited(awaited) => awaited.code,
+            Self::DependencyPending(awaited) => awaited.code,
             _ => self.code(),
         }
     }
@@ -272,7 +272,7 @@ impl PoolProblem {
     /// Whether the pool only waits for a dependency in progress.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
-        matches!(self, Self::DependencyAwaited(_))
+        matches!(self, Self::DependencyPending(_))
     }
 
     /// Adds the name of the pool.

@@ -104,7 +104,7 @@ const DRIVER_CODES: &[(&str, ErrorCode)] = &[
 ];
 
 /// Maximum distance between the two parts of a pattern with a gap.
-const LONGEST_GAP: usize = 100;
+const MAX_GAP: usize = 100;
 
 /// The Gardener code for a failed machine; empty if unknown.
 #[must_use]
@@ -170,7 +170,7 @@ fn is_in(pattern: &str, text: &str) -> bool {
         Some((first, second)) => text.lines().any(|line| {
             line.match_indices(first).any(|(start, _)| {
                 let behind = &line[start + first.len()..];
-                behind.find(second).is_some_and(|gap| gap <= LONGEST_GAP)
+                behind.find(second).is_some_and(|gap| gap <= MAX_GAP)
             })
         }),
     }
@@ -189,7 +189,7 @@ mod tests {
         assert!(is_in("quota.*exceeded", "the quota for cores is exceeded"));
         assert!(!is_in("quota.*exceeded", "exceeded: quota"));
         assert!(!is_in("quota.*exceeded", "quota\nexceeded"));
-        assert!(!is_in("quota.*exceeded", &format!("quota {} exceeded", "-".repeat(LONGEST_GAP))));
+        assert!(!is_in("quota.*exceeded", &format!("quota {} exceeded", "-".repeat(MAX_GAP))));
         assert!(is_in("(?<!request)limitexceeded", "requestlimitexceeded, vcpulimitexceeded"));
         assert!(!is_in("(?<!request)limitexceeded", "requestlimitexceeded"));
     }
@@ -197,7 +197,7 @@ mod tests {
     /// An entry of `test/error-codes/*.yaml`.
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Labelled {
+    struct Example {
         /// Expected code; absent if no one has to act and a retry is right.
         code: Option<ErrorCode>,
         /// machine-controller-manager's code, if any.
@@ -205,14 +205,14 @@ mod tests {
         text: String,
     }
 
-    fn labelled(table: &str) -> Vec<Labelled> {
+    fn labelled(table: &str) -> Vec<Example> {
         let documents = yaml::documents(table).unwrap();
         serde_json::from_value(documents.into_iter().next().unwrap()).unwrap()
     }
 
     #[test]
     fn messages_get_the_code_that_a_person_gives_them() {
-        let tables: [(&dyn Provider, Vec<Labelled>); 5] = [
+        let tables: [(&dyn Provider, Vec<Example>); 5] = [
             (&crate::provider::alicloud::AliCloud, labelled(include_str!("../../../test/error-codes/alicloud.yaml"))),
             (
                 &crate::provider::openstack::OpenStack,
@@ -224,7 +224,7 @@ mod tests {
         ];
         let mut wrong = Vec::new();
         for (provider, messages) in &tables {
-            for Labelled { code, driver, text } in messages {
+            for Example { code, driver, text } in messages {
                 let found = provider.error_codes(driver.as_deref(), text);
                 if found != code.iter().copied().collect() {
                     wrong.push(format!("{} {found:?} instead of {code:?}:\n{text}\n", provider.provider_type()));

@@ -54,7 +54,7 @@ use image::ImageProvider;
 use profile::ProfileFormat;
 
 pub use machine_class::{ClassContent, machine_class, node_template, operating_system_labels, without_nulls};
-pub use plan::{MachinePlan, PoolPlan, UserData, WantedDeployment};
+pub use plan::{MachinePlan, PoolPlan, TargetDeployment, UserData};
 pub use user_data::user_data;
 
 /// The decoded objects from which the pools of one Worker are planned.

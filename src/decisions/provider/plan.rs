@@ -38,7 +38,7 @@ pub struct MachinePlan {
     /// The boot script, for the Secret with the name of the class.
     pub user_data: UserData,
     /// The machine deployment.
-    pub deployment: WantedDeployment,
+    pub deployment: TargetDeployment,
     /// Hash inputs of the class name.
     pub hash_items: HashItems,
 }
@@ -46,7 +46,7 @@ pub struct MachinePlan {
 /// The target machine deployment of one zone, without values from the live object.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct WantedDeployment {
+pub struct TargetDeployment {
     /// Name of the deployment.
     pub name: DeploymentName,
     /// Name of the pool.

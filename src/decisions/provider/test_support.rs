@@ -4,7 +4,7 @@
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::{MachinePlan, UserData, WantedDeployment};
+use super::{MachinePlan, TargetDeployment, UserData};
 use crate::pool::hash::HashItems;
 use crate::pool::names::{ClassName, DeploymentName};
 use crate::pool::settings::cluster_autoscaler_annotations;
@@ -12,8 +12,8 @@ use crate::pool::strategy::deployment_strategy;
 use wire::api::machine::{MachineClass, MachineSettings};
 
 /// A deployment of two to five machines in one zone.
-pub fn wanted_deployment() -> WantedDeployment {
-    WantedDeployment {
+pub fn target_deployment() -> TargetDeployment {
+    TargetDeployment {
         name: DeploymentName("shoot--p--s-a-z1".to_owned()),
         pool_name: "a".to_owned(),
         class_name: ClassName("shoot--p--s-a-4f8a0-z1".to_owned()),
@@ -34,9 +34,9 @@ pub fn wanted_deployment() -> WantedDeployment {
 /// Namespace of [`machine_plan`].
 pub const NAMESPACE: &str = "shoot--p--s";
 
-/// The machines of [`wanted_deployment`].
+/// The machines of [`target_deployment`].
 pub fn machine_plan() -> MachinePlan {
-    let deployment = wanted_deployment();
+    let deployment = target_deployment();
     let metadata = serde_json::json!({"name": deployment.class_name, "namespace": NAMESPACE});
     MachinePlan {
         zone: Some("1".to_owned()),

@@ -1,5 +1,5 @@
 //! Planning and explanation for providers whose pools have one machine deployment per zone. A provider implements only
-//! its own part as a [`ZonalWorker`].
+//! its own part as a [`ZonalProvider`].
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::explanation::{EffectiveInput, Origin, PlacementPlan};
 use super::image::{SelectedImage, WorkerImages};
 use super::machine_class::{ClassContent, machine_class};
 use super::{
-    MachinePlan, PoolError, PoolPlan, PoolPlanner, PoolProblem, ProviderExplanation, UserData, WantedDeployment,
+    MachinePlan, PoolError, PoolPlan, PoolPlanner, PoolProblem, ProviderExplanation, TargetDeployment, UserData,
     WorkerContext, WorkerError, user_data,
 };
 use crate::pool::bounds::Bounds;
@@ -17,7 +17,7 @@ use crate::pool::zones::{ZonePosition, distribute, positions};
 use wire::api::gardener::WorkerPool;
 
 /// The provider-specific part of planning a Worker.
-pub(in crate::provider) trait ZonalWorker {
+pub(in crate::provider) trait ZonalProvider {
     /// The provider config of a pool.
     type Config;
     /// Provider-specific values that all zones of a pool share.
@@ -55,7 +55,7 @@ pub(in crate::provider) trait ZonalWorker {
 }
 
 /// Values that all zones of a pool share.
-pub(in crate::provider) struct PoolInputs<'a, Worker: ZonalWorker + ?Sized> {
+pub(in crate::provider) struct PoolInputs<'a, Worker: ZonalProvider + ?Sized> {
     pub(in crate::provider) pool: &'a WorkerPool,
     pub(in crate::provider) config: Worker::Config,
     pub(in crate::provider) image: SelectedImage<'a>,
@@ -71,7 +71,7 @@ pub(in crate::provider) struct ZonalPlanner<'a, Worker> {
     pub(in crate::provider) worker: Worker,
 }
 
-impl<Worker: ZonalWorker> PoolPlanner for ZonalPlanner<'_, Worker> {
+impl<Worker: ZonalProvider> PoolPlanner for ZonalPlanner<'_, Worker> {
     fn plan_pool(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolError> {
         self.plan(pool).map_err(|problem| problem.of_pool(&pool.name))
     }
@@ -99,7 +99,7 @@ impl<Worker: ZonalWorker> PoolPlanner for ZonalPlanner<'_, Worker> {
     }
 }
 
-impl<Worker: ZonalWorker> ZonalPlanner<'_, Worker> {
+impl<Worker: ZonalProvider> ZonalPlanner<'_, Worker> {
     fn plan(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolProblem> {
         let config = Worker::config(pool)?;
         let inputs = PoolInputs {
@@ -135,7 +135,7 @@ impl<Worker: ZonalWorker> ZonalPlanner<'_, Worker> {
         let mut labels = pool.labels.clone();
         labels.extend(Worker::ZONE_LABELS.iter().map(|label| ((*label).to_owned(), zone.to_owned())));
         let mut deployment =
-            WantedDeployment::of_pool(pool, name, &class_name, Bounds::in_zone(pool, position)?, labels);
+            TargetDeployment::of_pool(pool, name, &class_name, Bounds::in_zone(pool, position)?, labels);
         if Worker::PRESERVES_MACHINES {
             let settings = pool.machine_controller_manager.as_ref();
             let preserved = settings.and_then(|settings| settings.auto_preserve_failed_machine_max).unwrap_or_default();

@@ -141,7 +141,7 @@ fn state(facts: &Facts<'_>, live: &LiveDeployment) -> PoolState {
     }
     let old = status.replicas - status.updated_replicas;
     let is_complete = status.unavailable_replicas <= status.preserved_failed_replicas.max(0)
-        && (old == 0 || is_by_hand(object))
+        && (old == 0 || is_manual_update(object))
         && status.replicas >= object.spec.replicas
         && fault(object).is_none();
     if is_complete { PoolState::Ready } else { PoolState::WaitingForMachines }
@@ -155,7 +155,7 @@ fn is_frozen(deployment: &MachineDeployment) -> bool {
         .any(|condition| condition.condition_type == "Frozen" && condition.status == "True")
 }
 
-fn is_by_hand(deployment: &MachineDeployment) -> bool {
+fn is_manual_update(deployment: &MachineDeployment) -> bool {
     deployment.spec.strategy.as_ref().is_some_and(|strategy| strategy.is_manual_in_place())
 }
 
@@ -190,7 +190,7 @@ fn finding(facts: &Facts<'_>, row: &PoolRow, live: &LiveDeployment) -> Option<Fi
             );
             found(FindingKind::DeploymentUnhealthy, message)
         }
-        PoolState::Ready if is_by_hand(&live.object) && row.present > row.updated => {
+        PoolState::Ready if is_manual_update(&live.object) && row.present > row.updated => {
             let old = row.present - row.updated;
             let old = if old == 1 { "1 old machine waits".to_owned() } else { format!("{old} old machines wait") };
             let message = format!("{old} until a person selects it for its update ({name})");

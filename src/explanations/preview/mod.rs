@@ -55,7 +55,7 @@ pub use machine_size::MachineSize;
 pub use maintenance::{Maintained, NoMaintenance, after_next_window};
 pub use named_profiles::NamedProfiles;
 pub use placement_change::{Nodes, PlacementChange};
-pub use presumption::Presumption;
+pub use presumption::Assumption;
 pub use rendered_pools::{Failure, worker_context};
 pub use rule::{Effect, Verdict};
 pub use shoot_source::technical_id;

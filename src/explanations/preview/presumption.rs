@@ -15,7 +15,7 @@ use profiles::shoot::{Reservation, is_stored};
 
 /// A value that a Shoot omits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Presumption {
+pub enum Assumption {
     /// How the landscape reserves resources for kubelets.
     Reservation,
     /// Whether the landscape enables node-local DNS for new Shoots.
@@ -28,7 +28,7 @@ pub enum Presumption {
     Infrastructure,
 }
 
-impl Presumption {
+impl Assumption {
     /// The assumption, as it is printed.
     #[must_use]
     pub fn text(self) -> &'static str {
@@ -139,11 +139,11 @@ pub(super) fn presumptions_that_decide(
     };
     let stays = pools_that_stay(made.0, made.1);
     let mut findings = Vec::new();
-    let mut find = |presumption: Presumption, pool: &str, then: &str| {
+    let mut find = |presumption: Assumption, pool: &str, then: &str| {
         let message = format!("presumed: {}; {}, {then}", presumption.text(), presumption.otherwise());
         findings.push(Finding::of_pool(FindingKind::Presumed, pool, message));
     };
-    for presumption in Presumption::of_written(old) {
+    for presumption in Assumption::of_written(old) {
         let Some([other_old, other_new]) = presumption.alternative(old, new) else { continue };
         let Ok((Some(other_old), Some(other_new))) = both_made(Some(&other_old), Some(&other_new)) else { continue };
         let otherwise = pools_that_stay(&other_old, &other_new);
@@ -157,7 +157,7 @@ pub(super) fn presumptions_that_decide(
                         if *stays { "its nodes are replaced or updated" } else { "its nodes stay" },
                     );
                 }
-                _ if *stays && presumption == Presumption::Image && names_image(pool) => {
+                _ if *stays && presumption == Assumption::Image && names_image(pool) => {
                     find(presumption, pool, "its nodes are replaced or updated");
                 }
                 _ => {}
@@ -169,7 +169,7 @@ pub(super) fn presumptions_that_decide(
         paths.into_iter().any(|path| path.starts_with("spec.provider.infrastructureConfig"))
     };
     if placements.iter().any(of_infrastructure) {
-        find(Presumption::Infrastructure, "", "other nodes can be replaced");
+        find(Assumption::Infrastructure, "", "other nodes can be replaced");
     }
     findings
 }

@@ -13,7 +13,7 @@ const SHOWN: usize = 64;
 
 /// An invalid member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misfit {
+pub struct InvalidField {
     /// Path such as `spec.machineTypes[0].memory`.
     pub path: String,
     /// Problem of the member.
@@ -210,7 +210,7 @@ fn schema_of(shape: Shape) -> Value {
 /// Removes all invalid members from the document of a CloudProfile or NamespacedCloudProfile, so that the rest can be
 /// decoded. Invalid list items are emptied, so that positions don't change. Numbers are converted to text if necessary.
 #[must_use]
-pub fn take_out_misfits(document: &mut Value) -> Vec<Misfit> {
+pub fn remove_invalid_fields(document: &mut Value) -> Vec<InvalidField> {
     let mut misfits = Vec::new();
     let shape =
         if document["kind"] == "NamespacedCloudProfile" { Object(&[NAMESPACED_PROFILE]) } else { Object(&[PROFILE]) };
@@ -229,7 +229,7 @@ pub fn take_out_misfits(document: &mut Value) -> Vec<Misfit> {
 }
 
 /// Removes invalid members from a value, and returns whether the value itself has the shape.
-fn fits(value: &mut Value, shape: Shape, path: &str, misfits: &mut Vec<Misfit>) -> bool {
+fn fits(value: &mut Value, shape: Shape, path: &str, misfits: &mut Vec<InvalidField>) -> bool {
     // As in Go, null is the zero value of every type.
     if value.is_null() {
         return true;
@@ -269,7 +269,7 @@ fn fits(value: &mut Value, shape: Shape, path: &str, misfits: &mut Vec<Misfit>) 
         (_, other) => Some(found(other).to_owned()),
     };
     let Some(found) = problem else { return true };
-    misfits.push(Misfit { path: path.to_owned(), problem: Problem::Type { wanted: words(shape), found } });
+    misfits.push(InvalidField { path: path.to_owned(), problem: Problem::Type { wanted: words(shape), found } });
     if matches!(shape, Text) && matches!(value, Value::Number(_) | Value::Bool(_)) {
         *value = value.to_string().into();
         return true;
@@ -277,7 +277,7 @@ fn fits(value: &mut Value, shape: Shape, path: &str, misfits: &mut Vec<Misfit>) 
     false
 }
 
-fn fit_members(members: &mut Map<String, Value>, groups: &[Members], path: &str, misfits: &mut Vec<Misfit>) {
+fn fit_members(members: &mut Map<String, Value>, groups: &[Members], path: &str, misfits: &mut Vec<InvalidField>) {
     let known = || groups.iter().flat_map(|group| group.iter());
     members.retain(|name, member| {
         let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
@@ -285,7 +285,7 @@ fn fit_members(members: &mut Map<String, Value>, groups: &[Members], path: &str,
             return fits(member, *shape, &path, misfits);
         }
         let known: Vec<&'static str> = known().map(|(known, _)| *known).collect();
-        misfits.push(Misfit { path, problem: Problem::Unknown { nearest: nearest(name, &known), known } });
+        misfits.push(InvalidField { path, problem: Problem::Unknown { nearest: nearest(name, &known), known } });
         false
     });
 }
@@ -370,13 +370,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_taken_out_and_told() {
+    fn removes_and_reports_invalid_members() {
         let mut document = json!({"kind": "CloudProfile", "spec": {
             "machineTyps": [], "type": "x", "limits": {"maxNodesTotal": "many"},
             "machineTypes": [{"name": 7, "cpu": "four", "memory": "16Gi", "capabilities": {"a": true, "b": ["c"]}}, "t"],
             "machineImages": [{"versions": [{"version": 1.5, "expirationDate": "2027-01-01", "cri": "containerd"}]}],
         }});
-        let misfits = take_out_misfits(&mut document);
+        let misfits = remove_invalid_fields(&mut document);
         let mut paths: Vec<&str> = misfits.iter().map(|misfit| misfit.path.as_str()).collect();
         paths.sort_unstable();
         assert_eq!(
@@ -409,14 +409,14 @@ mod tests {
     fn null_is_the_empty_value_as_in_go() {
         let mut document = json!({"metadata": {"labels": {"a": null}}, "spec": {
             "machineTypes": [null, {"capabilities": {"a": null}}], "machineImages": [{"versions": [null]}]}});
-        assert_eq!(take_out_misfits(&mut document), []);
+        assert_eq!(remove_invalid_fields(&mut document), []);
         assert_eq!(
             document,
             json!({"metadata": {"labels": {"a": ""}}, "spec": {
                 "machineTypes": [{}, {"capabilities": {"a": []}}], "machineImages": [{"versions": [{}]}]}})
         );
         let mut empty = Value::Null;
-        assert_eq!(take_out_misfits(&mut empty), []);
+        assert_eq!(remove_invalid_fields(&mut empty), []);
     }
 
     #[test]

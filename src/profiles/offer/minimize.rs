@@ -26,7 +26,7 @@ use wire::api::gardener::{Capabilities, CapabilityDefinition};
 use wire::capabilities::{ARCHITECTURE, DEFAULT_ARCHITECTURE, best_flavor, with_defaults};
 
 /// Maximum number of describable machines to compare.
-const MOST_MACHINES: usize = 512;
+const MAX_MACHINES: usize = 512;
 
 /// A minimized profile.
 #[derive(Clone, Debug, Serialize)]
@@ -191,7 +191,7 @@ fn every_machine(definitions: &[CapabilityDefinition]) -> Option<Vec<OfferedType
     let mut machines = vec![Capabilities::default()];
     for definition in definitions {
         let subsets = 1_usize.checked_shl(u32::try_from(definition.values.len()).ok()?)?.checked_sub(1)?;
-        if subsets.checked_mul(machines.len())? > MOST_MACHINES {
+        if subsets.checked_mul(machines.len())? > MAX_MACHINES {
             return None;
         }
         let with = |machine: &Capabilities, subset: usize| {

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_keeps_its_image_version_whatever_became_of_that() {
+    fn keeps_stored_image_version() {
         for stored in ["1592.1.0-rc.1", "1592.1", "1592.1.0", "1.2.3.4", "1592.4.0"] {
             for wanted in [json!({"name": "linux", "version": stored}), json!({"name": "linux"})] {
                 assert_eq!(version(wanted, Some(stored)).as_deref(), Ok(stored));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_that_is_not_listed_is_the_beginning_of_one_unless_it_has_three_parts() {
+    fn resolves_version_prefix() {
         let chosen = |wanted: &str| version(json!({"name": "linux", "version": wanted}), None);
         for (wanted, found) in [
             ("1443.1.0-rc.1", "1443.7.0"),

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reservations_follow_the_size_of_a_machine() {
+    fn reservations_depend_on_machine_size() {
         let cpu = |text: &str| millicores(&Quantity::parse(text).unwrap());
         assert_eq!(
             ["0", "500m", "1", "1500m", "2", "2500m", "3", "4", "5", "96"].map(cpu),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::versions::notices::Notice;
 use decisions::worker::status::conditions::{Condition, ConditionType};
-use decisions::worker::status::status_text::MOST_OF_FAILURE;
+use decisions::worker::status::status_text::MAX_FAILURE_BYTES;
 use wire::api::bounded_text::listed;
 
 /// Whether a version of the shoot is forced to change within a year: which one, when and to what.
@@ -16,7 +16,7 @@ pub fn versions_current(notices: &[Notice]) -> Condition {
     }
     let texts: Vec<String> = notices.iter().map(ToString::to_string).collect();
     let reason = if notices.iter().any(Notice::is_stuck) { "VersionStuck" } else { "VersionExpires" };
-    Condition::unmet(of_type, reason, listed(&texts, MOST_OF_FAILURE))
+    Condition::unmet(of_type, reason, listed(&texts, MAX_FAILURE_BYTES))
 }
 
 /// No forecast is available.
@@ -27,7 +27,7 @@ pub fn versions_unknown(why: &str) -> Condition {
 
 /// The condition if forecasts are disabled and another status is recorded.
 #[must_use]
-pub fn versions_not_asked(present: &[Value]) -> Option<Condition> {
+pub fn versions_forecast_disabled(present: &[Value]) -> Option<Condition> {
     versions_unknown("The controller runs without --version-forecast.").in_place_of_recorded(present)
 }
 
@@ -57,19 +57,20 @@ mod tests {
     }
 
     #[test]
-    fn hostile_names_stay_bounded_and_visible() {
+    fn bounds_and_escapes_hostile_names() {
         let many: Vec<Notice> = (0..1000)
             .map(|number| notice(&format!("{number}\u{202e}{}", "x".repeat(500)), NoticeEnd::Forced("2".to_owned())))
             .collect();
         let message = versions_current(&many).message;
-        assert!(message.len() <= MOST_OF_FAILURE && message.contains("\\u{202e}"), "{} bytes", message.len());
+        assert!(message.len() <= MAX_FAILURE_BYTES && message.contains("\\u{202e}"), "{} bytes", message.len());
         assert!(message.contains("more"), "{message}");
     }
 
     #[test]
-    fn a_condition_that_nobody_renews_is_unknown_once() {
-        assert_eq!(versions_not_asked(&[]), None);
-        let recorded = |status: &str| versions_not_asked(&[json!({"type": "VersionsCurrent", "status": status})]);
+    fn disabled_forecast_sets_unknown_once() {
+        assert_eq!(versions_forecast_disabled(&[]), None);
+        let recorded =
+            |status: &str| versions_forecast_disabled(&[json!({"type": "VersionsCurrent", "status": status})]);
         assert_eq!(recorded("True").unwrap().status, ConditionStatus::Unknown);
         assert_eq!(recorded("Unknown"), None);
     }

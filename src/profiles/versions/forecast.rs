@@ -163,7 +163,7 @@ pub fn forecast(
     if catalog.changes().iter().any(|change| (from..until).contains(change) && window.contains(*change)) {
         let late = window.length() - EARLIEST;
         // If the forecast starts within a window, the wake-up may still follow.
-        let late_from = if window.contains(from) { from.max(window.begin_of(from) + late) } else { from };
+        let late_from = if window.contains(from) { from.max(window.latest_start(from) + late) } else { from };
         // A late run on the last day may have the result of an early run on the first day after it, so both get one
         // more day.
         let until_next = until + DAY;
@@ -185,7 +185,7 @@ pub fn forecast(
 /// twice in the window, but one that is already running runs once.
 fn behind_begin(from: Timestamp, window: &EffectiveWindow) -> Timestamp {
     let first = from + EARLIEST;
-    if window.begin_of(from) == from && window.contains(first) { first } else { from }
+    if window.latest_start(from) == from && window.contains(first) { first } else { from }
 }
 
 /// The steps that early and late runs have in common, each with its first and last possible window. If they diverge, also
@@ -264,7 +264,7 @@ fn step_of(step: &Step, window: &EffectiveWindow, spec: &VersionedShootSpec) -> 
         (!causes.is_empty()).then(|| nodes(pool, causes))
     });
     let nodes = nodes.collect();
-    let time = window.begin_of(step.time);
+    let time = window.latest_start(step.time);
     let (operations, operation) = (run.operations.clone(), run.operation.clone());
     Some(ForecastStep { time, latest: time, moves, operations, operation, nodes })
 }
@@ -353,7 +353,7 @@ fn stuck(from: Timestamp, history: &History<'_>, catalog: &VersionCatalog<'_>) -
     let window = history.window();
     let since = |fails: &dyn Fn(&Step) -> bool| {
         let failing = history.steps.iter().rev().take_while(|step| fails(step)).last().unwrap_or(last);
-        window.begin_of(failing.time)
+        window.latest_start(failing.time)
     };
     let mut stuck = Vec::new();
     for (pool, update) in last.run.updates() {

@@ -418,7 +418,7 @@ fn finish(state: &mut MaintainedShoot, garden: &Garden, plan: Plan, around: Surr
     let rejected =
         if is_told { rejection(garden.validation, [shoot, &changed], around.catalog, around.now) } else { None };
     let last = is_told.then(|| texts::last_maintenance(run));
-    let is_maintain_asked = take_off_maintain(shoot);
+    let is_maintain_asked = remove_maintain_annotation(shoot);
     if let Some(rejected) = rejected {
         // Everything is lost except the log.
         let logged = std::mem::take(&mut run.logged);
@@ -438,7 +438,7 @@ fn finish(state: &mut MaintainedShoot, garden: &Garden, plan: Plan, around: Surr
         run.changes_settings = plan.settings != state.settings || plan.credentials_binding.is_some();
         state.settings = plan.settings;
         state.shoot = changed;
-        let took_annotation = take_off_operations(&mut state.shoot, is_maintain_asked);
+        let took_annotation = remove_operation_annotations(&mut state.shoot, is_maintain_asked);
         let moved = run.updates().any(|(_, update)| update.is_move());
         run.is_stable = !(moved || run.changes_settings || took_annotation);
     }
@@ -472,7 +472,7 @@ fn asks_gardenlet(shoot: &VersionedShoot) -> bool {
 }
 
 /// Removes the annotation with which the owner requested the run. Returns whether it existed.
-fn take_off_maintain(shoot: &mut VersionedShoot) -> bool {
+fn remove_maintain_annotation(shoot: &mut VersionedShoot) -> bool {
     let Some(annotations) = &mut shoot.metadata.annotations else { return false };
     let is_asked =
         annotations.get(OPERATION).is_some_and(|text| operations(text).any(|operation| operation == MAINTAIN));
@@ -483,7 +483,7 @@ fn take_off_maintain(shoot: &mut VersionedShoot) -> bool {
 }
 
 /// Removes the annotations of the operations that the run started. Returns whether any existed.
-fn take_off_operations(shoot: &mut VersionedShoot, is_maintain_asked: bool) -> bool {
+fn remove_operation_annotations(shoot: &mut VersionedShoot, is_maintain_asked: bool) -> bool {
     let taken = match (&shoot.status.last_operation, is_failed(shoot)) {
         (None, _) => None,
         (_, true) => operation(shoot).map(|_| NEEDS_RETRY),

@@ -23,7 +23,7 @@ const TWO_DAYS: SignedDuration = SignedDuration::from_hours(48);
 
 /// Maximum of pools times versions for a forecast: with this number, a forecast of a year takes some tenths of a
 /// second.
-const MOST_CHOICES: usize = 20_000;
+const MAX_CHOICES: usize = 20_000;
 
 /// The forecast of a shoot would take too long next to other work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -97,7 +97,7 @@ fn check_size(shoot: &VersionedShoot, profile: &ProfileSpec) -> Result<(), TooLa
     let pools = shoot.spec.provider.workers.len();
     let of_images: usize = profile.machine_images.iter().map(|image| image.versions.len()).sum();
     let versions = profile.kubernetes.versions.len() + of_images;
-    if (pools + 1).saturating_mul(versions) <= MOST_CHOICES { Ok(()) } else { Err(TooLarge { pools, versions }) }
+    if (pools + 1).saturating_mul(versions) <= MAX_CHOICES { Ok(()) } else { Err(TooLarge { pools, versions }) }
 }
 
 /// The notices of a shoot and the state of its pools' versions. Pure.

@@ -13,7 +13,7 @@ use super::texts;
 /// Annotation with which an owner requests an operation.
 pub const OPERATION: &str = "gardener.cloud/operation";
 /// Maximum number of minors that a pool may be behind its control plane.
-const MOST_MINORS_BEHIND: u64 = 3;
+const MAX_MINOR_SKEW: u64 = 3;
 /// Operation that allows changes of pools during their in-place update.
 const FORCED_IN_PLACE: &str = "force-in-place-update";
 
@@ -61,7 +61,7 @@ pub(super) fn refused(before: &VersionedShoot, after: &VersionedShoot) -> Vec<St
         if version > control_plane {
             refused.push(format!("{path} not be higher than control plane version"));
         }
-        if minors_behind(&version, &control_plane).is_none_or(|behind| behind > MOST_MINORS_BEHIND) {
+        if minors_behind(&version, &control_plane).is_none_or(|behind| behind > MAX_MINOR_SKEW) {
             refused.push(format!("{path} be at most three minor versions behind control plane version"));
         }
     }

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Span, Timestamp};
 use wire::api::gardener::TimeWindow;
 
 /// Time that Gardener reserves at the end of a window, so that a run ends within it.
-const KEPT_FREE: i64 = 15 * 60;
+const RESERVED_SECONDS: i64 = 15 * 60;
 const DAY: i64 = 24 * 60 * 60;
 
 /// The effective daily window, in UTC. If the end is before the start, it is on the next day.
@@ -30,7 +30,7 @@ impl EffectiveWindow {
     pub fn of(window: Option<&TimeWindow>) -> Self {
         let read = |window: &TimeWindow| {
             let ((begin, offset), (end, _)) = (time_of_day(&window.begin)?, time_of_day(&window.end)?);
-            Some(Self { begin, end: (end - KEPT_FREE).rem_euclid(DAY), offset })
+            Some(Self { begin, end: (end - RESERVED_SECONDS).rem_euclid(DAY), offset })
         };
         window.and_then(read).unwrap_or(Self::ALWAYS)
     }
@@ -43,7 +43,7 @@ impl EffectiveWindow {
 
     /// The latest start of a window at or before a moment.
     #[must_use]
-    pub fn begin_of(&self, moment: Timestamp) -> Timestamp {
+    pub fn latest_start(&self, moment: Timestamp) -> Timestamp {
         let since = (moment.as_second() - self.begin).rem_euclid(DAY);
         Timestamp::from_second(moment.as_second() - since).unwrap_or(moment)
     }

@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use decisions::provider::profile::CoreFlavors;
+use decisions::provider::profile::GenericFlavors;
 use runtime::webhook::{PatchOperation, Verdict};
 use wire::api::gardener::ProfileImage;
 
 /// One patch operation per version with different flavors. Equivalent flavors in another notation are kept.
-pub(super) fn flavor_patch(images: &[ProfileImage], listed: Vec<CoreFlavors<'_>>) -> Verdict {
+pub(super) fn flavor_patch(images: &[ProfileImage], listed: Vec<GenericFlavors<'_>>) -> Verdict {
     let steps = listed.into_iter().filter_map(|listed| {
         let version = images.get(listed.image)?.versions.get(listed.version)?;
         if version.capability_flavors.iter().eq(listed.flavors.iter().map(|flavor| &**flavor)) {

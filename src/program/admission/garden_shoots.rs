@@ -11,7 +11,7 @@ use super::pool_warnings::{Parents, UsedPool};
 use runtime::cluster::garden_cluster::GardenKind;
 
 /// Age at which the cache is reread.
-const VALID: Duration = Duration::from_secs(5 * 60);
+const CACHE_TTL: Duration = Duration::from_secs(5 * 60);
 /// Maximum wait of a review; an API server waits ten seconds for the whole response.
 const READ_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -19,10 +19,10 @@ const READ_TIMEOUT: Duration = Duration::from_secs(3);
 #[derive(Clone)]
 pub(super) struct GardenShoots {
     client: Client,
-    known: Arc<Mutex<Option<KnownPools>>>,
+    known: Arc<Mutex<Option<CachedPools>>>,
 }
 
-struct KnownPools {
+struct CachedPools {
     since: Instant,
     pools: Arc<Vec<UsedPool>>,
 }
@@ -38,11 +38,11 @@ impl GardenShoots {
         let reading = tokio::spawn(async move {
             // Concurrent reviews wait for the same read.
             let mut known = known.lock().await;
-            if let Some(fresh) = known.as_ref().filter(|known| known.since.elapsed() < VALID) {
+            if let Some(fresh) = known.as_ref().filter(|known| known.since.elapsed() < CACHE_TTL) {
                 return Ok(Arc::clone(&fresh.pools));
             }
             let pools = Arc::new(read(&client).await.map_err(|error| format!("{error:#}"))?);
-            *known = Some(KnownPools { since: Instant::now(), pools: Arc::clone(&pools) });
+            *known = Some(CachedPools { since: Instant::now(), pools: Arc::clone(&pools) });
             Ok(pools)
         });
         let late = || "the garden's Shoots are still being read; ask again soon".to_owned();

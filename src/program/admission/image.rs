@@ -20,12 +20,12 @@ use wire::api::gotext::field::{FieldErrors, FieldPath};
 use wire::capabilities::{NoFlavor, architecture_of_machine_type, best_flavor};
 
 /// Maximum number of versions checked as alternatives, and of versions suggested.
-const LOOKED_AT: usize = 50;
+const MAX_CHECKED_VERSIONS: usize = 50;
 const NAMED: usize = 5;
 
 /// The parts of a Shoot that remain to be compared with its profile.
 #[derive(Debug)]
-pub(crate) struct ToCompare {
+pub(crate) struct PendingComparison {
     /// Errors in the pools themselves.
     pub(super) errors: FieldErrors,
     /// Errors that existed before, so they do not block the edit.
@@ -39,7 +39,7 @@ pub(crate) struct ToCompare {
     pub(super) profile: ProfileReference,
 }
 
-impl ToCompare {
+impl PendingComparison {
     /// The warning if the profile cannot be read. A Shoot that only changes versions gets none.
     pub(super) fn not_compared(&self, error: &ProfileError) -> Option<String> {
         let what = match (self.positions.is_empty(), self.configured.is_empty()) {
@@ -80,13 +80,13 @@ fn positions(
 
 /// Compares pools with the profile of their Shoot and adds the errors to the earlier ones. `what` is the Shoot.
 pub(crate) fn compare(
-    left: ToCompare,
+    left: PendingComparison,
     profile: &ProfileSpec,
     what: &str,
     providers: Providers,
     now: Timestamp,
 ) -> Verdict {
-    let ToCompare { mut errors, mut warnings, pools, positions, configured, region, profile: _ } = left;
+    let PendingComparison { mut errors, mut warnings, pools, positions, configured, region, profile: _ } = left;
     let format = providers.profile_format(&profile.provider_type);
     // Invalid profiles are denied by their own review and must not block a Shoot.
     let config = format.and_then(|format| format.open(profile.provider_config.as_deref()).ok());
@@ -133,7 +133,7 @@ impl Offer<'_> {
         let image_path = machine_path.child("image");
         let version_path = image_path.child("version");
         let refused = |problem: String, errors: &mut FieldErrors| {
-            let detail = format!("{problem}. {}", self.way_out(image, &machine, &machine_type.name));
+            let detail = format!("{problem}. {}", self.suggest_versions(image, &machine, &machine_type.name));
             errors.invalid(version_path, &image.version, detail);
         };
         let (name, version) = (&image.name, &image.version);
@@ -188,9 +188,9 @@ impl Offer<'_> {
     }
 
     /// Other selectable versions with a matching image, best first.
-    fn way_out(&self, image: &MachineImage, machine: &Capabilities, machine_type: &str) -> String {
+    fn suggest_versions(&self, image: &MachineImage, machine: &Capabilities, machine_type: &str) -> String {
         let versions = self.profile.machine_images.iter().filter(|known| known.name == image.name);
-        let versions = versions.flat_map(|known| selectable(&known.versions, self.now)).take(LOOKED_AT);
+        let versions = versions.flat_map(|known| selectable(&known.versions, self.now)).take(MAX_CHECKED_VERSIONS);
         let declared = &self.profile.machine_capabilities;
         let fits = |version: &str| {
             let flavors = self.config.flavors([&image.name, version], Some(self.region), declared);
@@ -255,7 +255,7 @@ mod tests {
             |pool: &Value| -> ShootPools { serde_json::from_str(&json!({"workers": [pool]}).to_string()).unwrap() };
         let profile: ProfileSpec = serde_json::from_str(&profile.to_string()).unwrap();
         let (pools, old) = (pools(pool), pools(before));
-        let left = ToCompare {
+        let left = PendingComparison {
             errors: FieldErrors::default(),
             warnings: Vec::new(),
             positions: pools_to_compare(&pools, Some(&old)),

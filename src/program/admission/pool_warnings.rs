@@ -78,7 +78,7 @@ impl UsedPool {
         self.profile == profile || self.parent.as_deref() == Some(profile)
     }
 
-    fn is_meant(&self, difference: &Difference) -> bool {
+    fn is_affected_by(&self, difference: &Difference) -> bool {
         let Difference { image, version, machine_types, regions, .. } = difference;
         (&self.image, &self.version) == (image, version)
             && machine_types.contains(&self.machine_type)
@@ -146,7 +146,7 @@ fn pool_warnings(
 
 fn warning(difference: &Difference, pools: &[&UsedPool]) -> Option<String> {
     let effect = effect(&difference.before, &difference.after).filter(|effect| effect.takes_something())?;
-    let used: Vec<&&UsedPool> = pools.iter().filter(|pool| pool.is_meant(difference)).collect();
+    let used: Vec<&&UsedPool> = pools.iter().filter(|pool| pool.is_affected_by(difference)).collect();
     let shoots: BTreeSet<&str> = used.iter().map(|pool| pool.shoot.as_str()).collect();
     let first = shoots.first()?;
     let [image, version, first] =

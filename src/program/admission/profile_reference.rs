@@ -1,7 +1,7 @@
 //! References to profiles. Their names come from users and become part of a URL path.
 
 /// Maximum length of an object name.
-const LONGEST: usize = 253;
+const MAX_ERROR_CHARS: usize = 253;
 
 /// A reference by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) fn is_object_name(name: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let is_part =
         |part: &str| !part.is_empty() && part.bytes().all(is_inner) && !part.starts_with('-') && !part.ends_with('-');
-    name.len() <= LONGEST && name.split('.').all(is_part)
+    name.len() <= MAX_ERROR_CHARS && name.split('.').all(is_part)
 }
 
 #[cfg(test)]

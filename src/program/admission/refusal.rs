@@ -10,7 +10,7 @@ use wire::api::gotext::field::{FieldError, FieldErrors};
 /// Maximum number of listed errors; the rest are counted.
 const LISTED: usize = 20;
 /// Maximum characters of one error, because values of an object may be long.
-const LONGEST: usize = 2000;
+const MAX_ERROR_CHARS: usize = 2000;
 /// Maximum bytes of all errors in the message, and again in the causes.
 const MOST_BYTES: usize = 32 * 1024;
 /// Maximum bytes of an object's kind and name, or of a field path.
@@ -61,7 +61,7 @@ fn cause(error: &FieldError, bytes: usize) -> DenialCause {
 }
 
 fn one_line(text: &str, bytes: usize) -> String {
-    shortened(&beginning(text, LONGEST).replace('\n', "\\n"), bytes)
+    shortened(&beginning(text, MAX_ERROR_CHARS).replace('\n', "\\n"), bytes)
 }
 
 #[cfg(test)]

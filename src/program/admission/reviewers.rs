@@ -45,7 +45,7 @@ impl Reviewer for GardenReviewer {
         async move {
             let verdict = self.verdict(&request).await.unwrap_or_else(|verdict| verdict);
             let is_denied = self.kind == WebhookKind::Mutating && matches!(verdict, Verdict::Denied(_));
-            if is_denied && stays_as_it_is(&request).await { Verdict::ALLOWED } else { verdict }
+            if is_denied && is_spec_unchanged(&request).await { Verdict::ALLOWED } else { verdict }
         }
         .boxed()
     }
@@ -53,8 +53,8 @@ impl Reviewer for GardenReviewer {
 
 /// Whether the spec is unchanged. Stored objects can always be labelled and finalized, even if patching them fails.
 /// This excludes the status of a profile, because an unpatched status would lose the images of the project.
-async fn stays_as_it_is(request: &Arc<ReviewRequest>) -> bool {
-    let stays = on_thread(request, |subject, _| Ok(subject.stays_as_it_is()));
+async fn is_spec_unchanged(request: &Arc<ReviewRequest>) -> bool {
+    let stays = on_thread(request, |subject, _| Ok(subject.is_spec_unchanged()));
     request.sub_resource.is_empty() && stays.await.unwrap_or_default()
 }
 

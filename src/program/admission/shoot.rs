@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::image::{ToCompare, pools_configured, pools_to_compare};
+use super::image::{PendingComparison, pools_configured, pools_to_compare};
 use super::profile_reference::ProfileReference;
 use super::refusal::verdict;
 use super::standing_problems::standing_problems;
@@ -32,7 +32,7 @@ struct OutlineSpec<'a> {
 /// Checks the pools of a Shoot. Unchanged pools never block a change elsewhere in the Shoot. Returns the comparison
 /// with the profile that remains, including the errors so far, or the verdict. Also compares pools whose versions
 /// changed. For a provider type whose Workers are not served, only the images are compared.
-pub(crate) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -> Result<ToCompare, Verdict> {
+pub(crate) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -> Result<PendingComparison, Verdict> {
     let shoot: OrderedShoot = subject.to_validate()?;
     let OrderedShootSpec { region, cloud_profile, cloud_profile_name, provider: pools } = shoot.spec;
     let Some(format) = providers.profile_format(&pools.provider_type) else { return Err(Verdict::ALLOWED) };
@@ -69,7 +69,7 @@ pub(crate) fn validate(subject: Subject<'_>, what: &str, providers: Providers) -
     if !profile.is_a_name() || positions.is_empty() && configured.is_empty() && is_the_same() {
         return Err(verdict(what, &errors, warnings));
     }
-    Ok(ToCompare { errors, warnings, pools, positions, configured, region, profile })
+    Ok(PendingComparison { errors, warnings, pools, positions, configured, region, profile })
 }
 
 fn keeps_its_pools(subject: Subject<'_>) -> bool {

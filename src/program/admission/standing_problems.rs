@@ -118,7 +118,7 @@ fn without_versions(pool: &Value) -> Value {
 mod tests {
     use serde_json::json;
 
-    use super::super::image::ToCompare;
+    use super::super::image::PendingComparison;
     use super::super::shoot::validate;
     use super::*;
     use decisions::provider::Providers;
@@ -139,7 +139,9 @@ mod tests {
     fn reviewed(old: &Value, new: &Value) -> [Vec<String>; 2] {
         let (object, old) = (new.to_string(), old.to_string());
         match validate(Subject { object: &object, old: Some(&old), stop: None }, "Shoot a/b", Providers::SHIPPED) {
-            Ok(ToCompare { errors, warnings, .. }) => [errors.0.iter().map(ToString::to_string).collect(), warnings],
+            Ok(PendingComparison { errors, warnings, .. }) => {
+                [errors.0.iter().map(ToString::to_string).collect(), warnings]
+            }
             Err(Verdict::Allowed { warnings, .. }) => [Vec::new(), warnings],
             Err(Verdict::Denied(denial)) => [vec![denial.message], Vec::new()],
         }

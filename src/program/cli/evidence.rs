@@ -50,12 +50,12 @@ pub(super) struct Evidence {
     unevaluated_in_answer: Vec<String>,
     /// Inputs that could not be read, so their content is unknown.
     unread: Vec<String>,
-    not_given: Vec<NotGiven>,
+    not_given: Vec<MissingInput>,
 }
 
 /// An input that was not given, and what is unknown without it.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct NotGiven {
+pub(super) struct MissingInput {
     /// Plural noun, such as "Shoots".
     pub(super) what: &'static str,
     /// The flag that provides it.
@@ -113,7 +113,7 @@ impl Evidence {
         self.unevaluated_in_answer.push(error);
     }
 
-    pub(super) fn not_given(&mut self, not_given: NotGiven) {
+    pub(super) fn not_given(&mut self, not_given: MissingInput) {
         self.not_given.push(not_given);
     }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::evidence::Evidence;
 use super::worker_warnings::warnings;
-use decisions::worker::machines::machine_objects::{Digested, LiveDeployment, MachineObjects, PURPOSE_LABEL};
+use decisions::worker::machines::machine_objects::{DigestedObject, LiveDeployment, MachineObjects, PURPOSE_LABEL};
 use decisions::worker::plan::desired::CloudView;
 use runtime::reader::files::{NamedFile, files, name_of};
 use runtime::reader::index::ObjectIndex;
@@ -190,7 +190,7 @@ fn surroundings<'a>(worker: &'a Value, index: &ObjectIndex<'a>) -> anyhow::Resul
             if user_data.contains(name) {
                 secrets.insert(namespace, name, SecretContent::from(secret.clone()));
             }
-            live.class_secrets.insert(name.to_owned(), Digested::secret(secret));
+            live.class_secrets.insert(name.to_owned(), DigestedObject::secret(secret));
         } else {
             secrets.insert(namespace, name, SecretContent::from(secret));
         }
@@ -229,7 +229,7 @@ fn machine_objects<'a>(namespace: &'a str, index: &ObjectIndex<'a>) -> anyhow::R
         live.deployments.insert(name_in(object).to_owned(), deployment.with_context(|| malformed(object))?);
     }
     for object in index.of(namespace, "MachineClass") {
-        let class = Digested::class((*object).clone());
+        let class = DigestedObject::class((*object).clone());
         live.classes.insert(name_in(object).to_owned(), class.with_context(|| malformed(object))?);
     }
     for object in index.of(namespace, "MachineSet") {

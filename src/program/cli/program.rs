@@ -16,7 +16,7 @@ use runtime::cloud::{CloudArguments, CloudFactory, azure, openstack};
 /// The displayed name if the executable is `kubectl-gardener_worker`.
 const PLUGIN: &str = "kubectl gardener-worker";
 /// Error texts of the number parser, with replacements for users.
-const OF_NUMBERS: [(&str, &str); 2] = [
+const NUMBER_ERRORS: [(&str, &str); 2] = [
     ("invalid digit found in string", "a whole number is expected"),
     ("cannot parse integer from empty string", "a whole number is expected"),
 ];
@@ -62,7 +62,7 @@ impl Program {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
         self.read(&arguments).map_err(|refusal| {
             let mut text = refusal.render().ansi().to_string();
-            for (of_library, plain) in OF_NUMBERS {
+            for (of_library, plain) in NUMBER_ERRORS {
                 text = text.replace(of_library, plain);
             }
             if refusal.use_stderr() {

@@ -13,13 +13,13 @@ use super::evidence::{Answer, Evidence};
 use super::exit::{self, Exit};
 use super::input::{self, WorkerInput};
 use super::terminal::{self, OutputFormat, complain, one_of, print, yaml};
-use decisions::provider::{Dependencies, Providers, WantedDeployment, WorkerError};
-use decisions::worker::machines::machine_objects::{Digested, LiveDeployment, MachineObjects};
+use decisions::provider::{Dependencies, Providers, TargetDeployment, WorkerError};
+use decisions::worker::machines::machine_objects::{DigestedObject, LiveDeployment, MachineObjects};
 use decisions::worker::plan::Plan;
 use decisions::worker::plan::changes::MachineChanges;
 use decisions::worker::plan::class_inputs::without_own_annotations;
 use decisions::worker::plan::desired::DesiredState;
-use decisions::worker::plan::orphans::{MachineController, orphans};
+use decisions::worker::plan::orphans::{MachineControllerManagerState, orphans};
 use decisions::worker::request::decode;
 use runtime::reader::files::files;
 use wire::api::gardener::{ErrorCode, InPlaceUpdates, MachineDeploymentStatus};
@@ -56,7 +56,7 @@ pub struct Rendered {
     /// All machine deployments, by name.
     pub machine_deployment_objects: Vec<Value>,
     /// The provider's target deployments, in the order of pools and zones.
-    pub machine_deployments: Vec<WantedDeployment>,
+    pub machine_deployments: Vec<TargetDeployment>,
     /// The status of the Worker.
     pub worker_status: RenderedStatus,
     /// Reasons why pools, or the whole Worker, can't be planned.
@@ -242,11 +242,11 @@ fn after_changes(
     for change in changes {
         let class_name = &change.machine.deployment.class_name.0;
         if let Some(write) = &change.secret {
-            after.class_secrets.insert(class_name.clone(), Digested::secret(write.after().clone()));
+            after.class_secrets.insert(class_name.clone(), DigestedObject::secret(write.after().clone()));
         }
         let mut unreadable = Vec::new();
         if let Some(write) = &change.class {
-            let class = Digested::class(write.after().clone());
+            let class = DigestedObject::class(write.after().clone());
             unreadable.extend(insert(&mut after.classes, "MachineClass", class_name, class));
         }
         if let Some(write) = &change.deployment {
@@ -284,10 +284,10 @@ struct Remaining {
 }
 
 fn without_orphans(plan: &Plan, mut live: MachineObjects) -> Remaining {
-    let unwanted = orphans(plan, &live, MachineController::Stopped).deployments;
+    let unwanted = orphans(plan, &live, MachineControllerManagerState::Stopped).deployments;
     // machine-controller-manager removes its finalizer from a deployment once its machines are deleted.
     live.deployments.retain(|name, _| !unwanted.contains(name));
-    let garbage = orphans(plan, &live, MachineController::Stopped);
+    let garbage = orphans(plan, &live, MachineControllerManagerState::Stopped);
     Remaining {
         classes: after_deletion(live.classes, &garbage.classes),
         class_secrets: after_deletion(live.class_secrets, &garbage.class_secrets),
@@ -296,7 +296,10 @@ fn without_orphans(plan: &Plan, mut live: MachineObjects) -> Remaining {
 }
 
 /// Removes deleted objects, except those with finalizers.
-fn after_deletion<T: Serialize>(objects: BTreeMap<String, Digested<T>>, deleted: &BTreeSet<String>) -> Vec<Value> {
+fn after_deletion<T: Serialize>(
+    objects: BTreeMap<String, DigestedObject<T>>,
+    deleted: &BTreeSet<String>,
+) -> Vec<Value> {
     objects
         .into_iter()
         .filter_map(|(name, object)| {
@@ -317,6 +320,6 @@ fn documents(objects: BTreeMap<String, LiveDeployment>) -> Vec<Value> {
     objects.into_values().map(|live| live.document).collect()
 }
 
-fn documents_of<T: Serialize>(objects: BTreeMap<String, Digested<T>>) -> Vec<Value> {
+fn documents_of<T: Serialize>(objects: BTreeMap<String, DigestedObject<T>>) -> Vec<Value> {
     objects.into_values().filter_map(|object| Some(json!(object.whole?))).collect()
 }

@@ -21,15 +21,15 @@ const MOST_LINKS: usize = 40;
 ///
 /// # Errors
 /// If the file cannot be written, with its name. The old content is kept.
-pub(super) fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
-    write_whole_by(path, |file| file.write_all(text.as_bytes()))
+pub(super) fn write_atomically(path: &Path, text: &str) -> anyhow::Result<()> {
+    write_atomically_with(path, |file| file.write_all(text.as_bytes()))
 }
 
-/// Same as [`write_whole`], for content that `write` produces in pieces.
+/// Same as [`write_atomically`], for content that `write` produces in pieces.
 ///
 /// # Errors
-/// As [`write_whole`].
-pub(super) fn write_whole_by(
+/// As [`write_atomically`].
+pub(super) fn write_atomically_with(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
 ) -> anyhow::Result<()> {
@@ -82,7 +82,7 @@ impl Update {
         Ok(Self { path: path.to_owned(), before: version(path)?, _folder: folder })
     }
 
-    /// Writes the new content, as [`write_whole`] does.
+    /// Writes the new content, as [`write_atomically`] does.
     ///
     /// # Errors
     /// If another program has changed the file since the update began, or if it can't be written.
@@ -90,7 +90,7 @@ impl Update {
         let name = self.path.display();
         let is_same = version(&self.path)? == self.before;
         ensure!(is_same, "{name}: another program has changed it since it was read; nothing is written");
-        write_whole(&self.path, text)
+        write_atomically(&self.path, text)
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
         fs::write(&file, "before").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         symlink("lock.yaml", &link).unwrap();
-        write_whole(&link, "after").unwrap();
+        write_atomically(&link, "after").unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!((fs::read_to_string(&file).unwrap().as_str(), mode(&file)), ("after", 0o600));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing is left beside it");
@@ -212,7 +212,7 @@ mod tests {
         let [file, victim] = ["lock.yaml", "victim"].map(|name| folder.path().join(name));
         fs::write(&victim, "untouched").unwrap();
         symlink(&victim, folder.path().join(format!(".lock.yaml.{}", std::process::id()))).unwrap();
-        write_whole(&file, "new").unwrap();
+        write_atomically(&file, "new").unwrap();
         assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
     }
@@ -226,7 +226,7 @@ mod tests {
             fs::write(path, "half").unwrap();
         }
         File::options().write(true).open(&old).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        write_whole(&file, "new").unwrap();
+        write_atomically(&file, "new").unwrap();
         assert!(!old.exists() && new.exists());
     }
 
@@ -235,11 +235,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("lock.yaml");
         let update = Update::begin(&file).unwrap();
-        write_whole(&file, "of an editor").unwrap();
+        write_atomically(&file, "of an editor").unwrap();
         assert!(update.write("mine").unwrap_err().to_string().contains("has changed it"));
         Update::begin(&file).unwrap().write("mine").unwrap();
         let update = Update::begin(&file).unwrap();
-        write_whole(&file, "of an editor").unwrap();
+        write_atomically(&file, "of an editor").unwrap();
         assert!(update.write("mine").is_err());
         assert_eq!(fs::read_to_string(&file).unwrap(), "of an editor");
     }
@@ -249,7 +249,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link.yaml");
         symlink("link.yaml", &link).unwrap();
-        let error = write_whole(&link, "new").unwrap_err();
+        let error = write_atomically(&link, "new").unwrap_err();
         assert!(format!("{error:#}").contains("too many links"), "{error:#}");
     }
 }

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_missing_since_the_last_one() {
+    fn counts_unresponsive_time_from_last_response() {
         let (answers, start) = (Answers::default(), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(answers.missing_for(at(100)), None, "nobody has asked");

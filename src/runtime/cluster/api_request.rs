@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_in_the_words_of_rbac() {
+    fn parses_rbac_attributes() {
         for (method, uri, expected) in [
             ("GET", "/api/v1/namespaces/a/secrets/b", Some(("get", "", "secrets", ""))),
             ("GET", "/api/v1/namespaces/a/secrets?labelSelector=x", Some(("list", "", "secrets", ""))),

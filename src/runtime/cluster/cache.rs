@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::cluster::PARALLEL_REQUESTS;
 use crate::cluster::cluster_cache::ClusterCache;
-use crate::cluster::decode_guard::Guarded;
+use crate::cluster::decode_guard::LazyObject;
 use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::MachineObjectCache;
 use crate::cluster::secret_cache::SecretCache;
@@ -38,23 +38,23 @@ impl SeedCache {
 
 /// The newest known version of each Worker, from watches and own writes.
 #[derive(Default)]
-pub struct WorkerStore(pub Store<Guarded<Worker>>);
+pub struct WorkerStore(pub Store<LazyObject<Worker>>);
 
 impl WorkerStore {
     #[must_use]
-    pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<Guarded<Worker>>> {
+    pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<LazyObject<Worker>>> {
         self.0.get(namespace, name)
     }
 
     /// Begins a write. Call it before the request is sent.
-    pub fn write(&self) -> Read<'_, Guarded<Worker>> {
+    pub fn write(&self) -> Read<'_, LazyObject<Worker>> {
         self.0.read()
     }
 
     /// Stores the response to a write.
-    pub fn own_write(asked: Read<'_, Guarded<Worker>>, worker: Worker) -> Arc<Worker> {
+    pub fn own_write(asked: Read<'_, LazyObject<Worker>>, worker: Worker) -> Arc<Worker> {
         let worker = Arc::new(worker);
-        let guarded = Guarded::decoded(Arc::clone(&worker));
+        let guarded = LazyObject::decoded(Arc::clone(&worker));
         if let Some(identity) = Identity::of(&guarded) {
             asked.of_write(identity, || guarded);
         }

@@ -6,13 +6,13 @@ use axum::http::{HeaderValue, Uri};
 use kube::Config;
 
 /// User agent, which API servers record in `managedFields` and in their audit log.
-const PROGRAM: &str = concat!("gardener-extension-worker/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT_VALUE: &str = concat!("gardener-extension-worker/", env!("CARGO_PKG_VERSION"));
 
 /// Adds the shared settings to a client's configuration.
 #[must_use]
 pub(crate) fn completed(config: Config) -> Config {
     let mut config = without_proxy_of(config, |name| std::env::var(name).ok());
-    config.headers.push((USER_AGENT, HeaderValue::from_static(PROGRAM)));
+    config.headers.push((USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE)));
     config
 }
 
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_proxy_of_a_kubeconfig_leads_to_a_cluster() {
+    fn ignores_proxy_from_environment() {
         const NEAR: &str = "http://near.example:3128";
         const CLOUDS: &str = "http://clouds.example:3128";
         for (upper_case, lower_case, taken, expected) in [

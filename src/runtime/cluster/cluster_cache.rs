@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_profiles_are_kept_once_and_not_longer_than_needed() {
+    fn shares_equal_profiles_while_used() {
         let profiles = Shared::default();
         let first = decoded(&profiles, PROFILE, "{}").unwrap();
         let second = decoded(&profiles, PROFILE, r#"{"spec": {"region": "r"}}"#).unwrap();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_path_from_the_cluster_on() {
+    fn errors_have_full_path() {
         let error = |profile, shoot| decoded(&Shared::default(), profile, shoot).unwrap_err().to_string();
         let profile = error(r#"{"spec": {"machineTypes": [{"name": 3}]}}"#, "{}");
         assert!(profile.starts_with("spec.cloudProfile.spec.machineTypes[0].name"), "{profile}");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cluster_is_read_again_only_where_it_may_have_changed() {
+    async fn rereads_cluster_only_after_change() {
         let version = Arc::new(AtomicU64::new(5));
         let (server, cache) = (serving(&version, (404, "NotFound")), ClusterCache::default());
         let shown = |version| {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_a_cluster_that_is_not_there_is_none() {
+    async fn only_not_found_returns_none() {
         let read = async |refusal| {
             let server = serving(&Arc::default(), refusal);
             let read = ClusterCache::default().read(&server.client, "c").await;
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_forecast_has_what_it_needs_of_a_cluster_as_it_was_read_last() {
+    async fn caches_forecast_data_of_clusters() {
         let version = Arc::new(AtomicU64::new(5));
         let server = serving(&version, (500, "InternalError"));
         let without = ClusterCache::default();

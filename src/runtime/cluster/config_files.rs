@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_process_ends_when_a_file_has_another_content() {
+    async fn reports_changed_config_file() {
         let folder = tempfile::tempdir().unwrap();
         let [kubeconfig, authority] = ["kubeconfig", "ca.crt"].map(|name| folder.path().join(name));
         let text = "clusters: [{name: c, cluster: {server: \"https://192.0.2.1\", certificate-authority: ca.crt}}]\n\

@@ -17,17 +17,17 @@ use crate::cluster::answers::Answers;
 use crate::cluster::write_fence::WriteFence;
 
 /// Keep-alive interval: HTTP/2 pings while requests are under way, TCP probes on an idle connection.
-const ARE_YOU_THERE: Duration = Duration::from_secs(20);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(20);
 /// Keep-alive timeout. A connection that does not respond is closed, and all its requests fail.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(10);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Unanswered TCP probes after which the connection is closed.
-const TCP_QUESTIONS: u32 = 3;
+const TCP_KEEP_ALIVE_PROBES: u32 = 3;
 
 /// Flow-control windows per stream and per connection, in bytes. An API server ends a watch whose reader falls behind,
 /// so a burst of events must fit.
-const WINDOW: u32 = 2 << 20;
-const ALL_WINDOWS: u32 = 16 << 20;
+const STREAM_WINDOW_BYTES: u32 = 2 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
 /// The client with the state that its layers share.
 #[derive(Clone)]
@@ -59,16 +59,16 @@ pub fn connection(config: &Config) -> anyhow::Result<Client<HttpsConnector<HttpC
     connector.enforce_http(false);
     connector.set_nodelay(true);
     connector.set_connect_timeout(config.connect_timeout);
-    connector.set_keepalive(Some(ARE_YOU_THERE));
-    connector.set_keepalive_interval(Some(SIGN_OF_LIFE));
-    connector.set_keepalive_retries(Some(TCP_QUESTIONS));
+    connector.set_keepalive(Some(KEEP_ALIVE_INTERVAL));
+    connector.set_keepalive_interval(Some(KEEP_ALIVE_TIMEOUT));
+    connector.set_keepalive_retries(Some(TCP_KEEP_ALIVE_PROBES));
     let connector = builder.enable_http1().enable_http2().wrap_connector(connector);
     Ok(Client::builder(TokioExecutor::new())
         .timer(TokioTimer::new())
-        .http2_initial_stream_window_size(WINDOW)
-        .http2_initial_connection_window_size(ALL_WINDOWS)
-        .http2_keep_alive_interval(ARE_YOU_THERE)
-        .http2_keep_alive_timeout(SIGN_OF_LIFE)
+        .http2_initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .http2_initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+        .http2_keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
         .build(connector))
 }
 
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proxy_of_the_kubeconfig_is_not_passed_by() {
+    fn rejects_kubeconfig_with_proxy() {
         let mut config = Config::new("https://seed.example.org".parse().unwrap());
         assert!(connection(&config).is_ok());
         config.proxy_url = Some("http://proxy.example.org:3128".parse().unwrap());

@@ -20,7 +20,7 @@ use wire::api::packed_text::PackedText;
 
 /// A watched object, decoded on demand.
 #[derive(Clone, Debug)]
-pub struct Guarded<K> {
+pub struct LazyObject<K> {
     metadata: ObjectMeta,
     content: Content<K>,
 }
@@ -39,7 +39,7 @@ struct OnlyMetadata {
     metadata: ObjectMeta,
 }
 
-impl<'de, K> Deserialize<'de> for Guarded<K> {
+impl<'de, K> Deserialize<'de> for LazyObject<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         // Fail here, because an object without metadata can't be reported either.
@@ -48,11 +48,11 @@ impl<'de, K> Deserialize<'de> for Guarded<K> {
     }
 }
 
-impl<K> Kept for Guarded<K> {
-    const WRITTEN_DIFFERS: bool = true;
+impl<K> Kept for LazyObject<K> {
+    const OWN_WRITES_DIFFER: bool = true;
 }
 
-impl<K: Resource> Guarded<K> {
+impl<K: Resource> LazyObject<K> {
     /// Wraps a decoded object.
     pub fn decoded(object: Arc<K>) -> Self {
         Self { metadata: object.meta().clone(), content: Content::Decoded(object) }
@@ -92,7 +92,7 @@ impl<K: Resource> Guarded<K> {
     }
 }
 
-impl<K: Resource<DynamicType = ()>> Resource for Guarded<K> {
+impl<K: Resource<DynamicType = ()>> Resource for LazyObject<K> {
     type DynamicType = ();
     type Scope = K::Scope;
 
@@ -129,23 +129,24 @@ mod tests {
     use wire::api::gardener::Worker;
 
     #[test]
-    fn raw_bytes_survive_and_bad_objects_name_their_place() {
+    fn preserves_raw_bytes_and_reports_error_path() {
         let good = r#"{"metadata":{"name":"w"},"spec":{"type":"azure","pools":[{"name":"a","providerConfig":{"b":"\u003c","a": 1}}]}}"#;
-        let guarded: Guarded<Worker> = serde_json::from_str(good).unwrap();
+        let guarded: LazyObject<Worker> = serde_json::from_str(good).unwrap();
         let worker = guarded.object().unwrap();
         assert_eq!(worker.spec.pools[0].provider_config.as_deref().unwrap().get(), r#"{"b":"\u003c","a": 1}"#);
 
         let bad = r#"{"metadata":{"name":"w"},"spec":{"type":"azure","pools":[{"name":"a","maximum":"three"}]}}"#;
-        let guarded: Guarded<Worker> = serde_json::from_str(bad).unwrap();
+        let guarded: LazyObject<Worker> = serde_json::from_str(bad).unwrap();
         assert_eq!(guarded.meta().name.as_deref(), Some("w"));
         assert!(guarded.object().unwrap_err().starts_with("spec.pools[0].maximum"), "names the path");
     }
 
     #[test]
-    fn a_guarded_object_is_one_of_its_kind() {
-        assert_eq!(ApiResource::erase::<Guarded<Worker>>(&()), ApiResource::erase::<Worker>(&()));
-        assert_eq!(Guarded::<Worker>::url_path(&(), Some("ns")), Worker::url_path(&(), Some("ns")));
-        let mut guarded: Guarded<Worker> = serde_json::from_str(r#"{"metadata": {"name": "a"}, "spec": {}}"#).unwrap();
+    fn guarded_object_has_kind_of_its_object() {
+        assert_eq!(ApiResource::erase::<LazyObject<Worker>>(&()), ApiResource::erase::<Worker>(&()));
+        assert_eq!(LazyObject::<Worker>::url_path(&(), Some("ns")), Worker::url_path(&(), Some("ns")));
+        let mut guarded: LazyObject<Worker> =
+            serde_json::from_str(r#"{"metadata": {"name": "a"}, "spec": {}}"#).unwrap();
         guarded.meta_mut().name = Some("b".to_owned());
         assert_eq!(guarded.name(), "b");
     }

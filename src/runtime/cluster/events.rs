@@ -20,11 +20,11 @@ use wire::api::bounded_text::shortened;
 
 const CONTROLLER: &str = "gardener-extension-worker";
 /// Namespace for events about cluster-scoped objects.
-const OF_NO_NAMESPACE: &str = "default";
+const DEFAULT_NAMESPACE: &str = "default";
 /// Longest notes in bytes: the limit of the API server, and a shorter one for when even that is rejected.
-pub const LONGEST_NOTES: [usize; 2] = [1024, 256];
+pub const MAX_NOTE_BYTES: [usize; 2] = [1024, 256];
 /// Maximum length of an object name.
-pub const LONGEST_NAME: usize = 253;
+pub const MAX_NAME_LENGTH: usize = 253;
 
 /// Content of an event.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl EventRecorder {
     /// Publishes an event about an object version. Failures are logged and not retried.
     pub async fn publish<K: Resource<DynamicType = ()>>(&self, object: &Identity, note: EventNote) {
         let api: Api<Event> = Api::namespaced(self.client.clone(), namespace(object));
-        for longest in LONGEST_NOTES {
+        for longest in MAX_NOTE_BYTES {
             let event = event::<K>(object, &note, longest, self.clock.now());
             match api.create(&PostParams::default(), &event).await {
                 Ok(_) => return,
@@ -69,7 +69,7 @@ impl EventRecorder {
 }
 
 fn namespace(object: &Identity) -> &str {
-    if object.namespace.is_empty() { OF_NO_NAMESPACE } else { &object.namespace }
+    if object.namespace.is_empty() { DEFAULT_NAMESPACE } else { &object.namespace }
 }
 
 /// Builds the event, with a note of at most `longest` bytes.
@@ -88,7 +88,7 @@ pub fn event<K: Resource<DynamicType = ()>>(
     }
     let suffix = format!(".{}", &hex::encode(digest.finalize())[..16]);
     // Names of Kubernetes objects are ASCII.
-    let name: String = object.name.chars().take(LONGEST_NAME - suffix.len()).collect();
+    let name: String = object.name.chars().take(MAX_NAME_LENGTH - suffix.len()).collect();
     Event {
         metadata: ObjectMeta {
             name: Some(format!("{}{suffix}", name.trim_end_matches(['.', '-']))),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_names_its_object_and_what_happened() {
+    fn event_references_its_object() {
         let event = event::<Worker>(&worker(), &note("no image"), 100, Timestamp::UNIX_EPOCH);
         let name = event.metadata.name.clone().unwrap();
         assert!(name.starts_with("w."), "{name}");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_about_what_is_in_no_namespace_is_in_the_default_one() {
+    fn events_of_cluster_scoped_objects_use_default_namespace() {
         let cluster = Identity { namespace: String::new(), ..worker() };
         let event = event::<Cluster>(&cluster, &note("no image"), 100, Timestamp::UNIX_EPOCH);
         assert_eq!(event.metadata.namespace.as_deref(), Some("default"));
@@ -158,15 +158,15 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_an_event_is_that_of_its_object_as_far_as_it_fits() {
+    fn event_name_truncates_object_name() {
         let name_of = |name: String, version| {
             let object = Identity { name, version, ..worker() };
             event::<Worker>(&object, &note("no image"), 100, Timestamp::UNIX_EPOCH).metadata.name.unwrap()
         };
-        let (short, long) = ("w".repeat(200), "w".repeat(LONGEST_NAME));
+        let (short, long) = ("w".repeat(200), "w".repeat(MAX_NAME_LENGTH));
         assert!(name_of(short.clone(), 7).starts_with(&format!("{short}.")));
         let name = name_of(long, 7);
-        assert!(name.len() == LONGEST_NAME && name.starts_with(&short), "{name}");
+        assert!(name.len() == MAX_NAME_LENGTH && name.starts_with(&short), "{name}");
         assert_eq!(name_of(short.clone(), 7), name_of(short.clone(), 7), "of the same version it is the same event");
         assert_ne!(name_of(short.clone(), 7), name_of(short, 8));
     }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_event_is_written_once_and_a_shorter_one_where_it_is_too_large() {
+    async fn shortens_event_that_is_too_large() {
         for (refused, code, reason, requests, logged) in [
             (0, 0, "", 1, ""),
             (1, 413, "RequestEntityTooLarge", 2, "event is too large"),
@@ -208,7 +208,7 @@ mod tests {
             let what = format!("{refused} times {code}: {log}");
             assert_eq!(events.len(), requests, "{what}");
             assert!(log.contains(logged) && log.is_empty() == logged.is_empty(), "{what}");
-            for (event, longest) in events.iter().zip(LONGEST_NOTES) {
+            for (event, longest) in events.iter().zip(MAX_NOTE_BYTES) {
                 let length = event["note"].as_str().unwrap().len();
                 assert!((longest / 2..=longest).contains(&length), "{what}: {length}");
             }

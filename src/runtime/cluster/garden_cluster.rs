@@ -50,7 +50,7 @@ impl GardenCluster {
 /// API group of the garden's objects.
 const GROUP: &str = "core.gardener.cloud";
 /// Number of objects per page.
-const PAGE: u32 = 500;
+const PAGE_SIZE: u32 = 500;
 
 /// Whether a cluster is a garden. A seed does not serve the garden's API group.
 ///
@@ -113,7 +113,7 @@ impl GardenKind {
         mut show: impl FnMut(Value),
     ) -> anyhow::Result<()> {
         let api = self.api(client, namespace);
-        let mut page = ListParams::default().limit(PAGE);
+        let mut page = ListParams::default().limit(PAGE_SIZE);
         loop {
             let listed = api.list(&page).await.with_context(|| format!("{}s can't be listed", self.name()))?;
             for object in listed.items {
@@ -141,7 +141,7 @@ mod tests {
     use crate::cluster::test_support::{ApiServer, document, list, refusal};
 
     #[test]
-    fn a_garden_is_named_by_a_kubeconfig_or_a_context() {
+    fn kubeconfig_or_context_selects_garden() {
         let is_named = |kubeconfig: Option<&str>, context: Option<&str>| {
             GardenCluster { kubeconfig: kubeconfig.map(PathBuf::from), context: context.map(str::to_owned) }.is_named()
         };
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_cluster_is_a_garden_where_it_serves_what_a_garden_has() {
+    async fn detects_garden_by_served_kinds() {
         let garden = async |groups: &'static [&'static str]| {
             let groups: Vec<Value> = groups.iter().map(|name| json!({"name": name, "versions": []})).collect();
             let server = ApiServer::new(move |_| document(&json!({"kind": "APIGroupList", "groups": groups})));
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_object_of_a_garden_has_its_kind() {
+    async fn sets_kind_of_listed_objects() {
         let server = ApiServer::new(|asked| match asked.last() {
             "gone" => refusal(404, "NotFound"),
             "secret" => refusal(403, "Forbidden"),
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_pages_of_a_list_are_shown() {
+    async fn reads_all_pages() {
         let server = ApiServer::new(|asked| {
             let (name, next) = if asked.query.contains("continue=more") { ("b", "") } else { ("a", "more") };
             let items = json!([{"metadata": {"name": name}}]);

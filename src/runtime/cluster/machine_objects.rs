@@ -20,7 +20,7 @@ use crate::cluster::error::ReadError;
 use crate::cluster::store::{Kept, Store};
 use decisions::provider::{Provider, Providers};
 use decisions::worker::machines::live_machine::{LiveMachine, LiveMachineSet};
-use decisions::worker::machines::machine_objects::{Digested, LiveDeployment, MachineObjects};
+use decisions::worker::machines::machine_objects::{DigestedObject, LiveDeployment, MachineObjects};
 use wire::api::gotext::json::{DecodeError, decode_lenient};
 use wire::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet};
 use wire::api::packed_text::PackedText;
@@ -30,9 +30,9 @@ pub struct MachineObjectCache {
     /// Providers, which parse the cloud dependencies of machine classes.
     providers: Providers,
     pub deployments: Store<Readable<DeploymentText>>,
-    pub classes: Store<Readable<Digested<Value>>>,
+    pub classes: Store<Readable<DigestedObject<Value>>>,
     /// Secrets with the purpose label.
-    pub class_secrets: Store<Readable<Digested<Secret>>>,
+    pub class_secrets: Store<Readable<DigestedObject<Secret>>>,
     pub machine_sets: Store<Readable<LiveMachineSet>>,
     pub machines: Store<Readable<LiveMachine>>,
 }
@@ -194,7 +194,7 @@ impl Cached for DeploymentText {
     }
 }
 
-impl Cached for Digested<Value> {
+impl Cached for DigestedObject<Value> {
     type Kind = MachineClass;
 
     const IS_PLANNED: bool = true;
@@ -209,7 +209,7 @@ impl Cached for Digested<Value> {
     }
 }
 
-impl Cached for Digested<Secret> {
+impl Cached for DigestedObject<Secret> {
     type Kind = Secret;
 
     const SELECTOR: Option<&'static str> = Some("gardener.cloud/purpose=machineclass");
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_is_seen_as_lists_would_show_it() {
+    fn cache_returns_same_objects_as_lists() {
         let cache = MachineObjectCache::new(Providers::SHIPPED);
         let template = json!({"spec": {"class": {"name": "c"}, "nodeTemplate": {"metadata": {"labels": {"a": "b"}}}}});
         put::<DeploymentText>(
@@ -302,8 +302,8 @@ mod tests {
             &cache,
             json!({"metadata": {"name": "s", "labels": {"name": "d"}}, "spec": {"template": template}}),
         );
-        put::<Digested<Value>>(&cache, json!({"metadata": {"name": "c"}, "provider": "Azure"}));
-        put::<Digested<Secret>>(&cache, json!({"metadata": {"name": "c"}, "data": {"userData": "eA=="}}));
+        put::<DigestedObject<Value>>(&cache, json!({"metadata": {"name": "c"}, "provider": "Azure"}));
+        put::<DigestedObject<Secret>>(&cache, json!({"metadata": {"name": "c"}, "data": {"userData": "eA=="}}));
         let objects = cache.of_namespace("ns", &Azure, BTreeMap::new()).unwrap();
         let deployment = &objects.deployments["d"];
         assert_eq!(deployment.document["spec"]["foreign"], true, "the document is whole");
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deployment_is_decoded_once_in_each_version() {
+    fn decodes_each_deployment_version_once() {
         let cache = MachineObjectCache::new(Providers::SHIPPED);
         put::<DeploymentText>(&cache, json!({"metadata": {"name": "d"}, "spec": {"replicas": 2}}));
         let replicas_beside = |version: &str| {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_answer_and_of_a_packed_text_the_same_is_seen() {
+    fn decodes_packed_and_plain_text_equally() {
         let metadata = json!({"name": "d\"\u{e9}", "managedFields": [{"manager": "m"}], "labels": {"a": "b"}});
         let text = json!({"spec": {"replicas": 2}, "metadata": metadata, "kind": "MachineDeployment"}).to_string();
         let answered = DeploymentText::live_of(&text, &Azure).unwrap();
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn machine_sets_and_machines_are_seen_as_files_would_show_them() {
+    fn cached_machines_equal_those_from_files() {
         let cache = MachineObjectCache::new(Providers::SHIPPED);
         let owner = |kind: &str, name: &str| json!([{"apiVersion": "a/v1", "kind": kind, "name": name, "uid": "u"}]);
         let metadata = json!({"name": "s", "finalizers": ["f"], "ownerReferences": owner("MachineDeployment", "d")});
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_cannot_be_read_is_named() {
+    fn names_unreadable_object() {
         let cache = MachineObjectCache::new(Providers::SHIPPED);
         put::<LiveMachineSet>(&cache, json!({"metadata": {"name": "bad"}, "status": {"replicas": "three"}}));
         let error = cache.of_namespace("ns", &Azure, BTreeMap::new()).err().unwrap().to_string();
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_is_believed_only_while_all_its_watches_are() {
+    fn cache_is_fresh_only_if_all_stores_are() {
         let cache = MachineObjectCache::new(Providers::SHIPPED);
         let resume = || {
             cache.deployments.mark_resumed();

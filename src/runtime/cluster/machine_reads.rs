@@ -13,7 +13,7 @@ use crate::cluster::error::ReadError;
 use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::{Cached, DeploymentText, MachineObjectCache};
 use decisions::worker::machines::live_machine::{LiveMachine, LiveMachineSet};
-use decisions::worker::machines::machine_objects::{Digested, LiveDeployment, MachineObjects};
+use decisions::worker::machines::machine_objects::{DigestedObject, LiveDeployment, MachineObjects};
 use wire::api::deployment::Deployment;
 use wire::api::gotext::json::decode_lenient;
 
@@ -32,8 +32,8 @@ fn api_error(what: impl Into<String>) -> impl FnOnce(kube::Error) -> ReadError {
 pub async fn machine_objects(client: &Client, namespace: &str) -> Result<MachineObjects, ReadError> {
     let (deployments, classes, class_secrets, machine_sets, machines) = tokio::try_join!(
         list::<DeploymentText>(client, namespace),
-        list::<Digested<Value>>(client, namespace),
-        list::<Digested<Secret>>(client, namespace),
+        list::<DigestedObject<Value>>(client, namespace),
+        list::<DigestedObject<Secret>>(client, namespace),
         list::<LiveMachineSet>(client, namespace),
         list::<LiveMachine>(client, namespace),
     )?;
@@ -41,10 +41,10 @@ pub async fn machine_objects(client: &Client, namespace: &str) -> Result<Machine
     let name = |document: &Value| document["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     let deployments = deployments.decoded(|text| decode_lenient(text).and_then(LiveDeployment::read_without_codes))?;
     objects.deployments = deployments.into_iter().map(|live| (name(&live.document), live)).collect();
-    let class = |document: Value| Ok((name(&document), Digested::class(document)?));
+    let class = |document: Value| Ok((name(&document), DigestedObject::class(document)?));
     objects.classes = classes.decoded(|text| decode_lenient(text).and_then(class))?.into_iter().collect();
     let secrets = class_secrets.decoded(decode_lenient::<Secret>)?.into_iter();
-    objects.class_secrets = secrets.map(|secret| (secret.name_any(), Digested::secret(secret))).collect();
+    objects.class_secrets = secrets.map(|secret| (secret.name_any(), DigestedObject::secret(secret))).collect();
     objects.machine_sets = machine_sets.decoded(decode_lenient)?;
     objects.machines = machines.decoded(decode_lenient)?;
     Ok(objects)
@@ -60,8 +60,8 @@ pub(crate) async fn renew_classes(
     cache: &MachineObjectCache,
 ) -> Result<(), ReadError> {
     tokio::try_join!(
-        renew_kind::<Digested<Value>>(client, namespace, cache),
-        renew_kind::<Digested<Secret>>(client, namespace, cache),
+        renew_kind::<DigestedObject<Value>>(client, namespace, cache),
+        renew_kind::<DigestedObject<Secret>>(client, namespace, cache),
     )?;
     Ok(())
 }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_machine_objects_of_a_namespace_are_read_whole() {
+    async fn reads_complete_machine_objects() {
         let server = ApiServer::new(|asked| listed(&[object(&format!("a-{}", asked.last()).into())]));
         let objects = machine_objects(&server.client, "ns").await.unwrap();
         let asked = server.asked();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_object_that_cannot_be_decoded_is_named_where_it_has_a_name() {
+    async fn names_undecodable_object() {
         let refused = async |name: Value| {
             let server = ApiServer::new(move |asked| match asked.last() {
                 "machines" => {

@@ -18,19 +18,19 @@ use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::{Cached, DeploymentText, Readable};
 use crate::cluster::store::Read;
 use decisions::provider::Provider;
-use decisions::worker::machines::machine_objects::{Digested, LiveDeployment};
+use decisions::worker::machines::machine_objects::{DigestedObject, LiveDeployment};
 use decisions::worker::plan::changes::Write;
 
 /// Writes and deletes machine objects of one namespace.
 #[derive(Clone)]
-pub struct MachineApis {
+pub struct MachineObjectWriter {
     client: Client,
     namespace: String,
     cache: Arc<SeedCache>,
     provider: &'static dyn Provider,
 }
 
-impl MachineApis {
+impl MachineObjectWriter {
     #[must_use]
     pub(crate) fn new(
         client: Client,
@@ -48,14 +48,14 @@ impl MachineApis {
     /// When the API server rejects the request.
     pub async fn write_secret(&self, name: &str, write: Write<Secret>) -> Result<(), WriteError> {
         let unseen = if let Write::Create(secret) = &write { Some(secret.clone()) } else { None };
-        match (self.write::<Digested<Secret>, _>(name, write).await, unseen) {
+        match (self.write::<DigestedObject<Secret>, _>(name, write).await, unseen) {
             (Err(error), Some(secret)) if error.is_outdated() => {
-                let requests = self.requests_of::<Digested<Secret>>();
+                let requests = self.requests_of::<DigestedObject<Secret>>();
                 let live: Secret = self.client.request(requests.get(name, &GetParams::default())?).await?;
                 let ObjectMeta { resource_version, finalizers, .. } = live.metadata;
                 let metadata = ObjectMeta { resource_version, finalizers, ..secret.metadata };
                 let write = Write::Replace(Secret { metadata, ..secret });
-                self.write::<Digested<Secret>, _>(name, write).await.map(drop)
+                self.write::<DigestedObject<Secret>, _>(name, write).await.map(drop)
             }
             (result, _) => result.map(drop),
         }
@@ -66,7 +66,7 @@ impl MachineApis {
     /// # Errors
     /// When the API server rejects the request.
     pub async fn write_class(&self, name: &str, write: Write<Value>) -> Result<(), WriteError> {
-        self.write::<Digested<Value>, _>(name, write).await.map(drop)
+        self.write::<DigestedObject<Value>, _>(name, write).await.map(drop)
     }
 
     /// Writes a machine deployment and returns it from the response.
@@ -103,9 +103,9 @@ impl MachineApis {
         match self.send(self.requests_of::<T>().delete(name, &parameters)?).await {
             Ok(text) => match Deleted::read::<T>(&text, uid)? {
                 Deleted::Held => self.note::<T>(asked, &text)?,
-                Deleted::Gone => self.note_deleted::<T>(name, uid),
+                Deleted::Gone => self.record_deletion::<T>(name, uid),
             },
-            Err(kube::Error::Api(status)) if status.is_not_found() => self.note_deleted::<T>(name, uid),
+            Err(kube::Error::Api(status)) if status.is_not_found() => self.record_deletion::<T>(name, uid),
             Err(error) => return Err(error.into()),
         }
         Ok(())
@@ -140,7 +140,7 @@ impl MachineApis {
         Ok(())
     }
 
-    fn note_deleted<T: Cached>(&self, name: &str, uid: Option<&str>) {
+    fn record_deletion<T: Cached>(&self, name: &str, uid: Option<&str>) {
         if let Some(uid) = uid {
             T::store(&self.cache.machine_objects).own_deletion(&self.namespace, name, uid, Instant::now());
         }
@@ -192,7 +192,7 @@ mod tests {
     use decisions::worker::machines::live_machine::{LiveMachine, LiveMachineSet};
 
     #[test]
-    fn only_what_says_so_is_an_answer_to_a_deletion() {
+    fn rejects_unrelated_deletion_responses() {
         let read =
             |text: &str| Deleted::read::<LiveMachineSet>(text, Some("u")).ok().map(|it| matches!(it, Deleted::Gone));
         assert_eq!(read(r#"{"kind": "Status", "status": "Success", "details": {"uid": "u"}}"#), Some(true));
@@ -213,9 +213,9 @@ mod tests {
     type Answer = fn(&Asked) -> Response<AnswerBody>;
 
     /// Access to a namespace in an API server that gives these responses.
-    fn namespace(answer: Answer) -> (ApiServer, Arc<SeedCache>, MachineApis) {
+    fn namespace(answer: Answer) -> (ApiServer, Arc<SeedCache>, MachineObjectWriter) {
         let (server, cache) = (ApiServer::new(answer), Arc::new(SeedCache::new(Providers::SHIPPED, false)));
-        let apis = MachineApis::new(server.client.clone(), "ns".to_owned(), Arc::clone(&cache), &Azure);
+        let apis = MachineObjectWriter::new(server.client.clone(), "ns".to_owned(), Arc::clone(&cache), &Azure);
         (server, cache, apis)
     }
 
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_secret_that_is_there_without_its_label_is_replaced_and_keeps_its_finalizers() {
+    async fn replaces_unlabelled_secret_keeping_finalizers() {
         let (server, cache, apis) = namespace(|asked| match asked.line.split(' ').next() {
             Some("POST") => refusal(409, "AlreadyExists"),
             Some("GET") => document(&json!({"metadata": {"name": "s", "resourceVersion": "4", "finalizers": ["f"],
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_secret_that_is_refused_for_another_reason_is_not_replaced() {
+    async fn does_not_replace_secret_on_other_errors() {
         let (server, _, apis) = namespace(|_| refusal(403, "Forbidden"));
         let error = apis.write_secret("s", Write::Create(secret())).await.unwrap_err().to_string();
         assert_eq!(error, "the API server answers 403 Forbidden");
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_gone_needs_neither_a_change_nor_a_deletion() {
+    async fn ignores_not_found_on_patch_and_delete() {
         let cases: [(Answer, Option<&str>); 3] = [
             (|_| refusal(404, "NotFound"), None),
             (|_| refusal(403, "Forbidden"), Some("the API server answers 403 Forbidden")),
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_store_has_a_write_before_a_watch_shows_it() {
+    async fn stores_own_write_immediately() {
         let (_server, cache, apis) = namespace(|asked| match (asked.line.split(' ').next(), asked.last()) {
             (Some("DELETE"), "held") => document(&json!({"kind": "MachineClass", "metadata": {"name": "held",
                 "namespace": "ns", "uid": "u", "resourceVersion": "6", "deletionTimestamp": "2026-11-25T10:00:00Z"}})),
@@ -298,9 +298,9 @@ mod tests {
             apis.write_class(name, Write::Create(json!({"metadata": {"name": name}}))).await.unwrap();
         }
         assert_eq!(classes(), names);
-        apis.patch::<Digested<Value>>("held", json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap();
+        apis.patch::<DigestedObject<Value>>("held", json!({"metadata": {"labels": {"a": "b"}}})).await.unwrap();
         for name in names {
-            apis.delete::<Digested<Value>>(name, Some("u")).await.unwrap();
+            apis.delete::<DigestedObject<Value>>(name, Some("u")).await.unwrap();
         }
         assert_eq!(classes(), ["held"], "finalizers hold it");
         let held = cache.machine_objects.classes.get("ns", "held").unwrap();

@@ -73,7 +73,7 @@ mod tests {
     use crate::cluster::test_support::Unready;
 
     #[tokio::test]
-    async fn a_request_waits_for_its_connection() {
+    async fn waits_for_inner_service() {
         let observer: RequestObserver = Arc::new(|verb: &'static str, resource: &str, _: Option<u16>| {
             panic!("{verb} {resource} was not sent");
         });

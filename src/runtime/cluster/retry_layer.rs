@@ -26,20 +26,20 @@ use tower::{BoxError, Layer, Service};
 use crate::cluster::answers::Answers;
 use crate::cluster::api_request::ApiRequest;
 use crate::cluster::slot;
-use crate::cluster::write_fence::HeldBack;
+use crate::cluster::write_fence::BlockedWrite;
 use crate::process::jitter::random_half;
 
 /// Attempts per request.
-const TRIES: u32 = 5;
+const MAX_ATTEMPTS: u32 = 5;
 /// Delay before the second attempt. It doubles with each attempt, with up to 50% jitter.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const INITIAL_DELAY: Duration = Duration::from_millis(50);
 /// Longest `Retry-After` to wait for. With a longer one, the request fails and the next reconcile retries it.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// Deadline for the whole response, or for the headers of a watch. Large lists take seconds; without a deadline, an
 /// unreachable API server would block forever.
-pub const ANSWER_DEADLINE: Duration = Duration::from_secs(30);
+pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum size of a response in bytes.
-const LARGEST_ANSWER: usize = 256 << 20;
+const MAX_RESPONSE_BYTES: usize = 256 << 20;
 
 /// Request extension that disables retries, for requests decided from data that may be stale by the second attempt.
 #[derive(Clone, Copy, Debug)]
@@ -48,12 +48,12 @@ pub struct SentOnce;
 /// No complete response arrived before the deadline.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("no answer of the API server within {0:?}")]
-pub struct NoAnswer(Duration);
+pub struct ResponseTimeout(Duration);
 
 /// A response that does not come from an API server.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("an answer that is not of an API server: {status}, {why}")]
-struct ForeignAnswer {
+struct UnexpectedResponse {
     status: StatusCode,
     why: &'static str,
 }
@@ -67,7 +67,7 @@ pub struct RetryLayer {
 impl RetryLayer {
     /// Creates a layer that records responses in `answers`.
     pub fn new(answers: Answers) -> Self {
-        Self { deadline: ANSWER_DEADLINE, answers }
+        Self { deadline: RESPONSE_TIMEOUT, answers }
     }
 }
 
@@ -105,7 +105,7 @@ where
         let (inner, layer) = (Arc::clone(&self.inner), self.layer.clone());
         let attempt = async move |request| layer.attempt(&inner, request).await;
         async move {
-            for number in 1..TRIES {
+            for number in 1..MAX_ATTEMPTS {
                 let Some(copy) = copy(&request) else { break };
                 let answer = attempt(std::mem::replace(&mut request, copy)).await;
                 match pause(&answer, number) {
@@ -128,16 +128,16 @@ impl RetryLayer {
     {
         let (began, expected) = (Instant::now(), Expected::of(&request));
         let answer = timeout(self.deadline, answer(inner, request, expected)).await;
-        let answer = answer.unwrap_or_else(|_| Err(NoAnswer(self.deadline).into()));
+        let answer = answer.unwrap_or_else(|_| Err(ResponseTimeout(self.deadline).into()));
         match &answer {
-            Ok(answer) if is_by_a_proxy(answer.status()) => self.answers.unanswered(began),
+            Ok(answer) if is_proxy_error(answer.status()) => self.answers.unanswered(began),
             // The start of a watch does not show that other requests succeed.
             Ok(_) if expected == Expected::Events => {}
             Ok(_) => {
                 self.answers.answered(Instant::now());
                 slot::answered(tokio::time::Instant::now());
             }
-            Err(error) if error.is::<HeldBack>() => {}
+            Err(error) if error.is::<BlockedWrite>() => {}
             Err(_) => self.answers.unanswered(began),
         }
         answer
@@ -170,7 +170,7 @@ impl Expected {
     }
 
     /// Checks that the response comes from an API server.
-    fn check(self, status: StatusCode, body: &[u8]) -> Result<(), ForeignAnswer> {
+    fn check(self, status: StatusCode, body: &[u8]) -> Result<(), UnexpectedResponse> {
         #[derive(Deserialize)]
         struct Answer {
             #[serde(default)]
@@ -188,7 +188,7 @@ impl Expected {
             (Self::Object, Ok(kind)) if status.is_success() && kind == "Status" => "no object but a status",
             _ => return Ok(()),
         };
-        Err(ForeignAnswer { status, why })
+        Err(UnexpectedResponse { status, why })
     }
 }
 
@@ -208,7 +208,7 @@ where
         return Ok(answer);
     }
     let (parts, body) = answer.into_parts();
-    let body = to_bytes(body, LARGEST_ANSWER).await?;
+    let body = to_bytes(body, MAX_RESPONSE_BYTES).await?;
     expected.check(parts.status, &body)?;
     Ok(Response::from_parts(parts, body.into()))
 }
@@ -245,20 +245,20 @@ fn copy(request: &Request<Body>) -> Option<Request<Body>> {
 /// object.
 fn pause<B>(answer: &Result<Response<B>, BoxError>, number: u32) -> Option<Duration> {
     let asked = match answer {
-        Ok(answer) if is_worth_another_try(answer.status()) => asked_pause(answer.headers()),
-        Err(error) if !error.is::<NoAnswer>() && !error.is::<HeldBack>() => None,
+        Ok(answer) if is_retriable(answer.status()) => asked_pause(answer.headers()),
+        Err(error) if !error.is::<ResponseTimeout>() && !error.is::<BlockedWrite>() => None,
         _ => return None,
     };
     match asked {
-        Some(asked) => (asked <= LONGEST_PAUSE).then_some(asked),
+        Some(asked) => (asked <= MAX_RETRY_AFTER).then_some(asked),
         None => {
-            let pause = FIRST_PAUSE * 2_u32.saturating_pow(number - 1);
+            let pause = INITIAL_DELAY * 2_u32.saturating_pow(number - 1);
             Some(pause + pause.mul_f64(random_half()))
         }
     }
 }
 
-fn is_worth_another_try(status: StatusCode) -> bool {
+fn is_retriable(status: StatusCode) -> bool {
     matches!(
         status,
         StatusCode::TOO_MANY_REQUESTS
@@ -270,7 +270,7 @@ fn is_worth_another_try(status: StatusCode) -> bool {
 }
 
 /// Status codes that a proxy returns when it can't reach the API server.
-fn is_by_a_proxy(status: StatusCode) -> bool {
+fn is_proxy_error(status: StatusCode) -> bool {
     matches!(status, StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT)
 }
 
@@ -330,13 +330,13 @@ mod tests {
                 Ok(answer.body(AnswerBody::from("{}")).unwrap())
             }
         });
-        let answer = layer(ANSWER_DEADLINE).layer(service).oneshot(request(method, "/api")).await;
+        let answer = layer(RESPONSE_TIMEOUT).layer(service).oneshot(request(method, "/api")).await;
         let tries = statuses.len() - left.lock().unwrap().len();
         (answer.ok().map(|answer| answer.status().as_u16()), tries)
     }
 
     #[tokio::test]
-    async fn what_the_api_server_could_not_answer_is_tried_again() {
+    async fn retries_server_errors() {
         for (method, statuses, expected) in [
             ("GET", [500, 0, 503, 200].as_slice(), (Some(200), 4)),
             ("PATCH", &[502, 504, 500, 0, 500], (Some(500), 5)),
@@ -375,12 +375,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_counts_only_as_a_whole_and_of_an_api_server() {
+    async fn rejects_truncated_and_foreign_responses() {
         const GET: (&str, &str) = ("GET", "/api/v1/namespaces/a/secrets/s");
         const LIST: (&str, &str) = ("GET", "/api/v1/namespaces/a/secrets");
         const DELETE: (&str, &str) = ("DELETE", "/api/v1/namespaces/a/secrets/s");
         const KINDS: (&str, &str) = ("GET", "/apis/machine.sapcloud.io/v1alpha1");
-        const PAGE: Goes = Goes::Whole("<html>Please log in</html>");
+        const PAGE_SIZE: Goes = Goes::Whole("<html>Please log in</html>");
         const STATUS: Goes = Goes::Whole(r#"{"kind": "Status", "status": "Success"}"#);
         for ((method, path), status, goes, expected) in [
             (GET, 200, Goes::Whole(SECRET), Ok(200)),
@@ -395,14 +395,14 @@ mod tests {
             (GET, 200, Goes::Breaks, Err("connection reset")),
             (GET, 200, Goes::Whole(""), Err("an answer that is not of an API server: 200 OK, no object")),
             (GET, 200, Goes::Whole(r#"{"kind": "Secret", "#), Err("200 OK, no object")),
-            (GET, 200, PAGE, Err("200 OK, no object")),
+            (GET, 200, PAGE_SIZE, Err("200 OK, no object")),
             (GET, 200, STATUS, Err("200 OK, no object but a status")),
-            (GET, 404, PAGE, Err("404 Not Found, no object")),
+            (GET, 404, PAGE_SIZE, Err("404 Not Found, no object")),
             (GET, 404, Goes::Whole(SECRET), Err("404 Not Found, no status")),
             (LIST, 200, Goes::Whole(SECRET), Err("200 OK, no list")),
-            (DELETE, 404, PAGE, Err("404 Not Found, no object")),
+            (DELETE, 404, PAGE_SIZE, Err("404 Not Found, no object")),
             (DELETE, 200, Goes::Whole(""), Err("200 OK, no object")),
-            (KINDS, 200, PAGE, Err("200 OK, no object")),
+            (KINDS, 200, PAGE_SIZE, Err("200 OK, no object")),
         ] {
             let (answer, counts, extends) = answered(request(method, path), status, goes).await;
             let what = format!("{method} {path}: {status} {goes:?}");
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_beginning_of_a_watch_is_handed_over_at_once() {
+    async fn returns_watch_without_waiting_for_body() {
         let watch = || request("GET", "/api/v1/secrets?watch=true");
         let (answer, _, extends) = answered(watch(), 200, Goes::Stalls).await;
         assert_eq!((answer, extends), (Ok(200), false));
@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_a_proxy_answers_is_no_answer_of_an_api_server() {
+    async fn proxy_errors_count_as_no_response() {
         for (status, is_of_api_server) in [(502, false), (503, false), (504, false), (500, true)] {
             let (answer, counts, extends) =
                 answered(request("GET", "/api/v1/secrets"), status, Goes::Whole("{}")).await;
@@ -433,24 +433,26 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn pauses_between_tries_become_longer() {
+    async fn retry_delay_grows() {
         let start = Instant::now();
         assert_eq!(answers("GET", &[0; 5]).await, (None, 5));
-        let pauses = FIRST_PAUSE * (1 + 2 + 4 + 8);
+        let pauses = INITIAL_DELAY * (1 + 2 + 4 + 8);
         let longest = pauses.mul_f64(1.5) + Duration::from_millis(10);
         assert!((pauses..longest).contains(&start.elapsed()), "{:?}", start.elapsed());
     }
 
     #[tokio::test(start_paused = true)]
-    async fn neither_silence_nor_a_write_that_is_held_back_is_tried_again() {
-        for (error, counts) in [(BoxError::from(HeldBack::Shadow), true), (NoAnswer(ANSWER_DEADLINE).into(), false)] {
+    async fn does_not_retry_timeouts_or_blocked_writes() {
+        for (error, counts) in
+            [(BoxError::from(BlockedWrite::Shadow), true), (ResponseTimeout(RESPONSE_TIMEOUT).into(), false)]
+        {
             let text = error.to_string();
             let mut left = Some(error);
             let service = tower::service_fn(move |_: Request<Body>| {
                 let error = left.take().expect("no more tries");
                 async move { Err::<Response<AnswerBody>, _>(error) }
             });
-            let layer = layer(ANSWER_DEADLINE);
+            let layer = layer(RESPONSE_TIMEOUT);
             let answers = layer.answers.clone();
             let asked = request("PATCH", "/api/v1/namespaces/a/secrets/s");
             let answer = layer.layer(service).oneshot(asked).await;

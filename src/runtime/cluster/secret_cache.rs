@@ -16,9 +16,9 @@ use wire::api::secret::{PackedSecret, SecretContent, Secrets};
 
 /// Up to this number, Secrets are read individually instead of comparing versions, because the list covers all Secrets
 /// in the namespace.
-const FEW: usize = 2;
+const MAX_SINGLE_READS: usize = 2;
 /// Limit in bytes for Secrets cached between operations.
-const KEPT: usize = 8 * 1024 * 1024;
+const MAX_CACHED_BYTES: usize = 8 * 1024 * 1024;
 
 /// Cache of Secrets.
 #[derive(Default)]
@@ -77,7 +77,8 @@ impl SecretCache {
         // Take the Secrets out of the cache until their versions are compared. If that request fails, the next
         // reconcile must not use them.
         let known = self.take(&references);
-        let is_worth_it = references.len() > FEW && known.len() == references.len() && namespaces.len() == 1;
+        let is_worth_it =
+            references.len() > MAX_SINGLE_READS && known.len() == references.len() && namespaces.len() == 1;
         if let Some(namespace) = namespaces.first().filter(|_| is_worth_it) {
             self.keep_current(known, &versions(client, namespace).await?);
         }
@@ -110,7 +111,7 @@ impl SecretCache {
             }
         }
         let size: usize = self.known().values().map(|read| read.content.size()).sum();
-        if size > KEPT {
+        if size > MAX_CACHED_BYTES {
             self.forget(secrets);
         }
     }
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_operation_asks_for_versions_where_that_is_less_than_all_secrets() {
+    async fn lists_versions_instead_of_reading_all_secrets() {
         const VERSIONS: &str = "GET /api/v1/namespaces/ns/secrets";
         let (a, b, credentials) = (one("ns", "a"), one("ns", "b"), one("ns", CREDENTIALS));
         for (what, worker, at_first, expected) in [
@@ -293,7 +294,7 @@ mod tests {
             let secrets = cache.read(&server.client, &worker).await.unwrap();
             assert_eq!(requests(&server).iter().collect::<Vec<_>>(), expected, "{what}");
             assert_eq!(version(&secrets, "a").as_deref(), Some("1"), "{what}");
-            let changed = (all > FEW).then_some("2");
+            let changed = (all > MAX_SINGLE_READS).then_some("2");
             assert_eq!(version(&secrets, "b").as_deref(), changed, "{what}");
             cache.read_unknown(&server.client, &worker).await.unwrap();
             assert_eq!(requests(&server), [""; 0], "{what}: while it goes on");
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_an_operation_learns_no_versions_all_is_read_once_more() {
+    async fn rereads_secrets_if_versions_are_unavailable() {
         let (worker, cache) = (worker("ns", &["a", "b"]), SecretCache::default());
         let (there, server) = api_server(&["a", "b", CREDENTIALS]);
         cache.read(&server.client, &worker).await.unwrap();
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_nobody_waits_for_versions_any_more_all_is_read_once_more() {
+    async fn rereads_secrets_after_cancelled_version_request() {
         let (worker, cache) = (worker("ns", &["a", "b"]), SecretCache::default());
         let (there, server) = api_server(&["a", "b", CREDENTIALS]);
         cache.read(&server.client, &worker).await.unwrap();
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_read_is_known_until_it_is_forgotten() {
+    async fn caches_secrets_until_forgotten() {
         let (_, server) = api_server(&["a", CREDENTIALS]);
         let (cache, worker) = (SecretCache::default(), worker("ns", &["a"]));
         let read = async || {
@@ -344,7 +345,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn boot_scripts_that_have_other_names_now_are_not_kept() {
+    async fn drops_renamed_boot_scripts() {
         let (_, server) = api_server(&["a", "b", "c", "d", CREDENTIALS]);
         let cache = SecretCache::default();
         let of = |uid: &str, scripts: &[&str]| {
@@ -364,7 +365,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn credentials_are_read_alone_and_as_they_are_now() {
+    async fn always_reads_current_credentials() {
         let (there, server) = api_server(&["a", CREDENTIALS]);
         let (cache, worker) = (SecretCache::default(), worker("ns", &["a"]));
         cache.read(&server.client, &worker).await.unwrap();
@@ -397,11 +398,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn secrets_are_kept_between_operations_as_long_as_there_is_room() {
+    async fn drops_secrets_if_cache_is_full() {
         for (what, value, expected) in [
             ("small", b"echo hello".to_vec(), true),
-            ("large until it is packed", vec![0; KEPT + 1], true),
-            ("large", incompressible(KEPT + KEPT / 8), false),
+            ("large until it is packed", vec![0; MAX_CACHED_BYTES + 1], true),
+            ("large", incompressible(MAX_CACHED_BYTES + MAX_CACHED_BYTES / 8), false),
         ] {
             let cache = SecretCache::default();
             let secrets = open(&cache, "a", value);
@@ -411,12 +412,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn secrets_of_operations_under_way_take_room_as_well() {
+    async fn counts_secrets_of_running_operations() {
         for (beyond, expected) in [(0, true), (1, false)] {
             let cache = SecretCache::default();
             let ended = open(&cache, "ended", b"echo hello".to_vec());
             let packed = ended.get("ns", "ended").unwrap().pack().size();
-            open(&cache, "under-way", vec![0; KEPT - packed + beyond]);
+            open(&cache, "under-way", vec![0; MAX_CACHED_BYTES - packed + beyond]);
             cache.pack(&ended);
             assert_eq!(is_kept(&cache, "ended").await, expected, "{beyond} bytes too many");
             assert!(is_kept(&cache, "under-way").await);

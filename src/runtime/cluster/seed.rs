@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_is_named_by_a_kubeconfig_or_a_context() {
+    fn kubeconfig_or_context_selects_seed() {
         let is_named = |kubeconfig: Option<&str>, context: Option<&str>| {
             Seed { kubeconfig: kubeconfig.map(PathBuf::from), context: context.map(str::to_owned) }.is_named()
         };
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_kubeconfig_leads_to_the_cluster_of_its_context() {
+    async fn uses_cluster_of_kubeconfig_context() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let text = "current-context: a
 contexts: [{name: a, context: {cluster: a, user: u}}, {name: b, context: {cluster: b, user: u}}]
@@ -136,7 +136,7 @@ users: [{name: u, user: {token: planted-secret}}]
     }
 
     #[tokio::test]
-    async fn a_kubeconfig_that_is_no_use_is_named_with_the_reason_and_not_with_its_content() {
+    async fn kubeconfig_error_has_reason_without_content() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kubeconfig");
         let failed = async || config(Some(&path), None).await.unwrap_err().to_string();
@@ -148,7 +148,7 @@ users: [{name: u, user: {token: planted-secret}}]
     }
 
     #[tokio::test]
-    async fn a_context_without_a_kubeconfig_is_one_of_the_default_kubeconfig() {
+    async fn context_alone_uses_default_kubeconfig() {
         let error = config(None, Some("a context that nobody has")).await.unwrap_err().to_string();
         assert_eq!(error, "the kubeconfig can't be used");
         // The developer who runs the tests may have a kubeconfig.

@@ -16,7 +16,7 @@ const KINDS: [(&str, &[&str]); 2] = [
 ];
 
 /// Delay between two checks.
-const ASK_AGAIN: Duration = Duration::from_secs(2);
+const CHECK_DELAY: Duration = Duration::from_secs(2);
 
 /// Returns once all kinds are served. Until then, readiness reports the missing ones.
 pub async fn wait_until_served(client: &Client, readiness: &Readiness) {
@@ -33,7 +33,7 @@ pub async fn wait_until_served(client: &Client, readiness: &Readiness) {
             reported.clone_from(&text);
         }
         readiness.misses(Need::Kinds, text);
-        sleep(ASK_AGAIN).await;
+        sleep(CHECK_DELAY).await;
     }
 }
 
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn readiness_names_the_kinds_that_are_missing_until_they_are_served() {
+    async fn readiness_names_missing_kinds() {
         let (served, server) = api_server();
         let readiness = Readiness::waiting_for([Need::Kinds]);
         for (serves, expected) in [
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_installed_later_is_seen_within_seconds() {
+    async fn notices_installed_kinds_within_seconds() {
         let (served, server) = api_server();
         let readiness = Readiness::waiting_for([Need::Kinds]);
         let start = Instant::now();

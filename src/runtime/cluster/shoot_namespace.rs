@@ -8,10 +8,10 @@ use kube::Client;
 use crate::cluster::cache::SeedCache;
 use crate::cluster::error::ReadError;
 use crate::cluster::machine_reads;
-use crate::cluster::machine_writes::MachineApis;
+use crate::cluster::machine_writes::MachineObjectWriter;
 use decisions::provider::Provider;
 use decisions::worker::machines::machine_objects::{LiveDeployment, MachineObjects};
-use decisions::worker::plan::orphans::MachineController;
+use decisions::worker::plan::orphans::MachineControllerManagerState;
 use decisions::worker::request::other_workers::OtherWorkers;
 use wire::api::deployment::Deployment;
 use wire::api::gardener::{Cluster, Worker};
@@ -174,11 +174,11 @@ impl ShootNamespace {
     ///
     /// # Errors
     /// When its Deployment can't be read.
-    pub async fn machine_controller(&self) -> Result<MachineController, ReadError> {
+    pub async fn machine_controller(&self) -> Result<MachineControllerManagerState, ReadError> {
         let deployment = self.machine_controller_deployment().await?;
         Ok(match deployment.is_some_and(|deployment| deployment.replicas() > 0) {
-            true => MachineController::Running,
-            false => MachineController::Stopped,
+            true => MachineControllerManagerState::Running,
+            false => MachineControllerManagerState::Stopped,
         })
     }
 
@@ -192,8 +192,8 @@ impl ShootNamespace {
 
     /// Writer for machine objects.
     #[must_use]
-    pub fn apis(&self) -> MachineApis {
-        MachineApis::new(self.client.clone(), self.namespace.clone(), Arc::clone(&self.cache), self.provider)
+    pub fn apis(&self) -> MachineObjectWriter {
+        MachineObjectWriter::new(self.client.clone(), self.namespace.clone(), Arc::clone(&self.cache), self.provider)
     }
 }
 
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_missing_was_missing_while_it_was_used() {
+    async fn lists_classes_before_their_users() {
         const ALL: Objects = &["machinedeployments", "machinesets", "machines", "machineclasses", "secrets"];
         for lists in 0..=5 {
             let live = changing(ALL, lists, &[]).read_machine_objects().await.unwrap();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_made_meanwhile_is_not_overlooked() {
+    async fn finds_objects_created_during_read() {
         for [maker, made] in [["machinedeployments", "machinesets"], ["machinesets", "machines"]] {
             for lists in 0..=5 {
                 let (before, after): (Objects, Objects) = (leaked(maker), leaked(made));
@@ -269,7 +269,7 @@ mod tests {
 
     /// A class and its Secret are deleted while their users are listed: the watch reports that before the list arrives.
     #[tokio::test]
-    async fn what_goes_while_its_users_are_read_was_there() {
+    async fn keeps_class_deleted_during_read() {
         let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
         let shown = Arc::clone(&cache);
         let server = ApiServer::new(move |asked| {
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn machine_objects_cost_no_request_while_all_watches_are_believed() {
+    async fn sends_no_request_while_store_is_fresh() {
         let (server, cache) = (ApiServer::new(|_| list(&[])), Arc::new(SeedCache::new(Providers::SHIPPED, false)));
         let shoot = ShootNamespace::new(server.client.clone(), Arc::clone(&cache), "shoot--p--s", &Azure);
         let requests = async |shoot: &ShootNamespace| {
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn secrets_are_kept_for_the_next_operation_unless_they_are_large_or_doubted() {
+    async fn caches_secrets_unless_large_or_forgotten() {
         let worker = json!({"metadata": {"namespace": "shoot--p--s", "name": "w"}, "spec": {"type": "azure", "region": "r",
             "secretRef": {"namespace": "shoot--p--s", "name": "cloudprovider"}, "pools": []}});
         let worker: Worker = serde_json::from_value(worker).unwrap();

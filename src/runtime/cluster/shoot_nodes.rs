@@ -28,11 +28,11 @@ const KUBECONFIG: &str = "kubeconfig";
 /// Timeout of a whole count.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Page size, maximum number of pages, and maximum size of a page in bytes.
-const PAGE: u32 = 500;
-const MOST_PAGES: u32 = 40;
-const MOST_BYTES: usize = 8 << 20;
+const PAGE_SIZE: u32 = 500;
+const MAX_PAGES: u32 = 40;
+const MAX_PAGE_BYTES: usize = 8 << 20;
 /// Longest error text of an API server in bytes.
-const MOST_OF_ERROR: usize = 300;
+const MAX_ERROR_BYTES: usize = 300;
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 const NOT_MANAGED: &str = "node.machine.sapcloud.io/not-managed-by-mcm";
@@ -110,7 +110,7 @@ enum Include {
 
 async fn counted(client: &Client, include: Include) -> Result<NodeCount, NodesError> {
     let (mut count, mut token) = (NodeCount::default(), String::new());
-    for _ in 0..MOST_PAGES {
+    for _ in 0..MAX_PAGES {
         let table = page(client, include, &token).await?;
         let status = table.status_column()?;
         for row in table.rows.iter().filter(|row| !row.is_unmanaged()) {
@@ -122,7 +122,7 @@ async fn counted(client: &Client, include: Include) -> Result<NodeCount, NodesEr
             return Ok(count);
         }
     }
-    Err(NodesError::List(format!("there are more than {}", PAGE * MOST_PAGES)))
+    Err(NodesError::List(format!("there are more than {}", PAGE_SIZE * MAX_PAGES)))
 }
 
 async fn page(client: &Client, include: Include, token: &str) -> Result<Table, NodesError> {
@@ -132,7 +132,7 @@ async fn page(client: &Client, include: Include, token: &str) -> Result<Table, N
         Include::Metadata => "Metadata",
     };
     let token = (!token.is_empty()).then(|| token.to_owned());
-    let parameters = ListParams { limit: Some(PAGE), continue_token: token, ..ListParams::default() };
+    let parameters = ListParams { limit: Some(PAGE_SIZE), continue_token: token, ..ListParams::default() };
     let request = Request::new("/api/v1/nodes").list(&parameters).map_err(|error| list(error.to_string()))?;
     let (mut head, _) = request.into_parts();
     let uri = format!("{}&includeObject={include}", head.uri);
@@ -144,14 +144,14 @@ async fn page(client: &Client, include: Include, token: &str) -> Result<Table, N
     if !code.is_success() {
         return Err(list(format!("the API server answers {}", code.as_u16())));
     }
-    let body = to_bytes(Body::new(answer.into_body()), MOST_BYTES).await;
-    let body = body.map_err(|_| list(format!("the answer breaks off or has more than {MOST_BYTES} bytes")))?;
+    let body = to_bytes(Body::new(answer.into_body()), MAX_PAGE_BYTES).await;
+    let body = body.map_err(|_| list(format!("the answer breaks off or has more than {MAX_PAGE_BYTES} bytes")))?;
     serde_json::from_slice(&body).map_err(|_| list("the answer is no table".to_owned()))
 }
 
 /// Escaped and bounded error text.
 fn bounded(error: &kube::Error) -> String {
-    shortened(&reason(error), MOST_OF_ERROR)
+    shortened(&reason(error), MAX_ERROR_BYTES)
 }
 
 /// A list in table format.
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_kubeconfig_runs_no_program_and_sends_no_file() {
+    async fn rejects_kubeconfig_with_programs_or_files() {
         let refused = async |user: &str, cluster: &str| match shoot_client(&kubeconfig(user, cluster)).await {
             Ok(_) => None,
             Err(error) => Some(error.to_string()),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nodes_of_machines_are_counted_on_all_pages() {
+    async fn counts_nodes_on_all_pages() {
         let server = ApiServer::new(|asked| {
             document(&match asked.query.contains("continue=more") {
                 false => {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nodes_that_cannot_be_counted_have_a_reason() {
+    async fn reports_why_counting_failed() {
         type Answer = fn() -> Response<Body>;
         let cases: [(Answer, &str); 4] = [
             (|| refusal(403, "Forbidden"), "the API server answers 403"),
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_kubeconfig_within_the_seed_is_preferred() {
+    async fn prefers_internal_kubeconfig() {
         let of = async |there: &'static [&'static str]| {
             let server = ApiServer::new(move |asked| match there.contains(&asked.last()) {
                 true => document(&json!({"metadata": {"name": asked.last()},
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_seed_refuses_is_quoted_escaped_and_short() {
+    async fn escapes_and_bounds_seed_errors() {
         let message = format!("\u{202e}{}", "never ".repeat(100));
         let status =
             json!({"kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden", "message": message});
@@ -331,6 +331,6 @@ mod tests {
         let error = super::kubeconfig(&server.client, "ns").await.unwrap_err().to_string();
         let beginning =
             r#"Secret "gardener-internal" can't be read: the API server answers 403 Forbidden: \u{202e}never"#;
-        assert!(error.starts_with(beginning) && error.len() < MOST_OF_ERROR + 100, "{error}");
+        assert!(error.starts_with(beginning) && error.len() < MAX_ERROR_BYTES + 100, "{error}");
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long a reconcile keeps its slot without a response.
-pub const SLOT_TIME: Duration = Duration::from_millis(500);
+pub const SLOT_TIMEOUT: Duration = Duration::from_millis(500);
 
 tokio::task_local! {
     static OWN: Slot;
@@ -22,7 +22,7 @@ pub struct Slot(Arc<Mutex<Instant>>);
 
 impl Slot {
     pub fn taken(now: Instant) -> Self {
-        Self(Arc::new(Mutex::new(now + SLOT_TIME)))
+        Self(Arc::new(Mutex::new(now + SLOT_TIMEOUT)))
     }
 
     /// When the slot expires unless a response extends it.
@@ -34,7 +34,7 @@ impl Slot {
     pub fn extend(&self, now: Instant) {
         let mut ends = self.state();
         if now <= *ends {
-            *ends = now + SLOT_TIME;
+            *ends = now + SLOT_TIMEOUT;
         }
     }
 
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn each_answer_extends_a_slot_until_one_is_late() {
+    async fn late_response_does_not_extend_slot() {
         let start = Instant::now();
         let slot = Slot::taken(start);
         let at = |tenths: u32| start + Duration::from_millis(100) * tenths;

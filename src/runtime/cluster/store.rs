@@ -26,14 +26,14 @@ use crate::cluster::identity::Identity;
 use crate::cluster::store::state::{Asked, List, OwnDeletion, Source, State};
 
 /// How long the watch may take to confirm an own deletion or an unlisted object before the store is relisted.
-const CONFIRMATION: Duration = Duration::from_secs(15);
+const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(15);
 
 mod state;
 
 /// An object in the store.
 pub trait Kept {
     /// Whether own writes are stored in another form than watched objects, until the watch reports them.
-    const WRITTEN_DIFFERS: bool = false;
+    const OWN_WRITES_DIFFER: bool = false;
 }
 
 /// Stores only the existence of an object.
@@ -186,9 +186,9 @@ impl<T: Kept> Store<T> {
     /// Whether a relist is needed: the watch did not confirm a deletion or an unlisted object in time, or a read
     /// returned an object that this process had deleted.
     #[must_use]
-    pub(crate) fn is_in_doubt(&self, now: Instant) -> bool {
+    pub(crate) fn is_unconfirmed(&self, now: Instant) -> bool {
         let state = self.state();
-        let is_late = |since: &Instant| now.saturating_duration_since(*since) >= CONFIRMATION;
+        let is_late = |since: &Instant| now.saturating_duration_since(*since) >= CONFIRMATION_TIMEOUT;
         !state.undone.is_empty()
             || state.own_deletions.values().any(|deletion| is_late(&deletion.at))
             || state.unlisted.values().any(is_late)
@@ -312,7 +312,7 @@ mod tests {
     struct Differs(&'static str);
 
     impl Kept for Differs {
-        const WRITTEN_DIFFERS: bool = true;
+        const OWN_WRITES_DIFFER: bool = true;
     }
 
     fn object(name: &str, uid: &str, version: u64) -> Identity {
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newer_version_wins_wherever_it_comes_from() {
+    fn newer_version_wins() {
         let store = Store::default();
         store.read().of_write(object("a", "u", 5), || 5);
         assert!(!store.event(object("a", "u", 5), || 5), "the echo of a write is no change");
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_in_a_version_is_not_read_again() {
+    fn does_not_decode_known_version() {
         let unread = || -> u64 { panic!("read again") };
         let store = Store::default();
         store.read().of_write(object("a", "u", 5), || 5);
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_in_another_form_is_kept_as_the_watch_shows_it() {
+    fn watch_replaces_own_write() {
         let store = Store::default();
         store.read().of_write(object("a", "u", 5), || Differs("written"));
         assert!(!store.event(object("a", "u", 5), || Differs("shown")));
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_did_before_a_write_is_a_change_although_it_is_known() {
+    fn older_external_event_is_change() {
         let store = Store::default();
         store.event(object("a", "u", 3), || 3);
         store.read().of_write(object("a", "u", 5), || 5);
@@ -383,7 +383,7 @@ mod tests {
     /// Another client requests something while the watch is down; then this process writes the object without having
     /// read that.
     #[test]
-    fn what_others_did_before_an_own_write_is_a_change_although_only_a_list_shows_it() {
+    fn own_write_in_list_is_change() {
         let store = Store::default();
         store.event(object("a", "u", 3), || 3);
         store.read().of_write(object("a", "u", 5), || 5);
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_several_own_writes_is_an_echo() {
+    fn own_writes_are_no_changes() {
         let store = Store::default();
         assert!(store.event(object("a", "u", 3), || 3));
         store.read().of_write(object("a", "u", 5), || 5);
@@ -411,7 +411,7 @@ mod tests {
 
     /// A machine set is deleted after the API server has listed it and before the list arrives.
     #[test]
-    fn what_goes_while_a_list_is_under_way_does_not_come_back_by_it() {
+    fn list_does_not_restore_deleted_object() {
         let store = Store::default();
         store.event(object("a", "u", 5), || 5);
         let (first, second) = (store.read(), store.read());
@@ -440,7 +440,7 @@ mod tests {
     /// A shoot moves back to this seed while a watch lags by five seconds; its classes were deleted before they were
     /// listed.
     #[test]
-    fn what_had_gone_when_it_was_listed_does_not_come_back_by_a_late_watch() {
+    fn late_watch_does_not_restore_deleted_object() {
         let store = Store::default();
         store.event(object("a", "u", 3), || 3);
         store.begin_relist();
@@ -470,7 +470,7 @@ mod tests {
 
     /// machine-controller-manager removes its finalizer from a deployment before the response to its deletion arrives.
     #[test]
-    fn what_goes_before_the_answer_to_a_write_does_not_come_back_by_it() {
+    fn write_response_does_not_restore_deleted_object() {
         let store = Store::default();
         store.event(object("a", "u", 5), || 5);
         let asked = store.read();
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_deleted_does_not_come_back_by_an_old_event() {
+    fn old_event_does_not_restore_deleted_object() {
         let store = Store::default();
         store.event(object("a", "u", 5), || 5);
         store.own_deletion("ns", "a", "u", Instant::now());
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_made_anew_is_not_replaced_by_what_was_there_before() {
+    fn old_version_does_not_replace_recreated_object() {
         let store = Store::default();
         store.event(object("a", "anew", 8), || 8);
         store.event(object("a", "before", 6), || 6);
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_everything_takes_away_what_is_not_in_it() {
+    fn relist_removes_unlisted_objects() {
         let store = Store::default();
         for (name, version) in [("a", 1), ("b", 2), ("c", 3)] {
             store.event(object(name, name, version), || version);
@@ -527,7 +527,7 @@ mod tests {
 
     /// A Worker waits only for its own deletion, and the watch was down meanwhile.
     #[test]
-    fn a_list_without_what_this_process_has_deleted_is_a_change() {
+    fn relist_confirms_own_deletions() {
         let store = Store::default();
         for name in ["a", "b", "c"] {
             store.event(object(name, name, 1), || 1);
@@ -546,7 +546,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deletion_that_was_answered_and_not_done_is_forgotten_by_any_later_answer() {
+    fn later_response_overrides_own_deletion() {
         let store = Store::default();
         let begin = || {
             store.event(object("a", "u", 5), || 5);
@@ -558,11 +558,11 @@ mod tests {
         begin();
         store.read().of_namespace("ns", 7, vec![(object("a", "u", 5), || 5)]);
         assert_eq!(names(&store), [("a".to_owned(), 5)], "asked later: it is there");
-        assert!(store.is_in_doubt(Instant::now()), "whoever has asked may have decided already what has to go");
+        assert!(store.is_unconfirmed(Instant::now()), "whoever has asked may have decided already what has to go");
         store.begin_relist();
         store.relist(object("a", "u", 5), || 5);
         assert_eq!(store.end_relist(Instant::now()).undone, ["ns"]);
-        assert!(!store.is_in_doubt(Instant::now()), "once");
+        assert!(!store.is_unconfirmed(Instant::now()), "once");
         begin();
         store.begin_relist();
         assert!(store.relist(object("a", "u", 5), || 5), "whoever has deleted it has to know");
@@ -580,7 +580,7 @@ mod tests {
     /// A list that begins while a write or a read is under way may be older or newer than its response. A newer list
     /// omits objects deleted in between.
     #[test]
-    fn what_a_list_has_not_is_in_doubt_until_a_watch_shows_it() {
+    fn unlisted_object_is_unconfirmed_until_watched() {
         type Answer = fn(Read<'_, u64>);
         let answers: [Answer; 2] = [
             |write| write.of_write(object("a", "u", 6), || 6),
@@ -603,31 +603,31 @@ mod tests {
                     );
                 }
                 let now = Instant::now();
-                assert!(store.get("ns", "a").is_some() && !store.is_in_doubt(now));
-                assert!(store.is_in_doubt(now + CONFIRMATION));
-                (store, now + CONFIRMATION)
+                assert!(store.get("ns", "a").is_some() && !store.is_unconfirmed(now));
+                assert!(store.is_unconfirmed(now + CONFIRMATION_TIMEOUT));
+                (store, now + CONFIRMATION_TIMEOUT)
             };
             let (store, late) = listed();
             store.begin_relist();
             assert_eq!(store.end_relist(late).reduced, ["ns"], "it had gone");
-            assert_eq!((names(&store), store.is_in_doubt(late + CONFIRMATION)), (Vec::new(), false));
+            assert_eq!((names(&store), store.is_unconfirmed(late + CONFIRMATION_TIMEOUT)), (Vec::new(), false));
             let (store, late) = listed();
             store.begin_relist();
             store.relist(object("a", "u", 7), || 7);
             store.end_relist(late);
-            assert!(!store.is_in_doubt(late + CONFIRMATION), "the next list has it");
+            assert!(!store.is_unconfirmed(late + CONFIRMATION_TIMEOUT), "the next list has it");
             let (store, late) = listed();
             store.event(object("a", "u", 7), || 7);
-            assert!(!store.is_in_doubt(late), "it is there");
+            assert!(!store.is_unconfirmed(late), "it is there");
             let (store, late) = listed();
             store.event_deleted(&object("a", "u", 7));
-            assert!(!store.is_in_doubt(late), "it is gone");
+            assert!(!store.is_unconfirmed(late), "it is gone");
             let (store, late) = listed();
             store.read().of_namespace("ns", 8, nothing());
-            assert!(!store.is_in_doubt(late), "a later answer has it not");
+            assert!(!store.is_unconfirmed(late), "a later answer has it not");
             let (store, late) = listed();
             store.event(object("a", "v", 8), || 8);
-            assert!(!store.is_in_doubt(late), "it was made anew");
+            assert!(!store.is_unconfirmed(late), "it was made anew");
         }
         let (store, now) = (Store::default(), Instant::now());
         let (first, second) = (store.read(), store.read());
@@ -635,28 +635,28 @@ mod tests {
         first.of_write(object("a", "u", 6), || 6);
         store.end_relist(now);
         second.of_write(object("a", "u", 7), || 7);
-        assert!(store.is_in_doubt(now + CONFIRMATION), "both were asked for before the list");
+        assert!(store.is_unconfirmed(now + CONFIRMATION_TIMEOUT), "both were asked for before the list");
         let store = Store::default();
         store.begin_relist();
         store.relist(object("b", "w", 3), || 3);
         store.end_relist(Instant::now());
         store.read().of_write(object("a", "u", 6), || 6);
-        assert!(!store.is_in_doubt(Instant::now() + CONFIRMATION), "it was asked for after the list");
+        assert!(!store.is_unconfirmed(Instant::now() + CONFIRMATION_TIMEOUT), "it was asked for after the list");
     }
 
     #[test]
-    fn a_deletion_is_in_doubt_when_no_watch_confirms_it() {
+    fn unconfirmed_deletion_requires_relist() {
         let (store, start) = (Store::default(), Instant::now());
         store.event(object("a", "u", 5), || 5);
         store.own_deletion("ns", "a", "u", start);
-        assert!(!store.is_in_doubt(start) && store.is_in_doubt(start + CONFIRMATION));
+        assert!(!store.is_unconfirmed(start) && store.is_unconfirmed(start + CONFIRMATION_TIMEOUT));
         store.event_deleted(&object("a", "u", 7));
-        assert!(!store.is_in_doubt(start + CONFIRMATION), "it is gone");
+        assert!(!store.is_unconfirmed(start + CONFIRMATION_TIMEOUT), "it is gone");
     }
 
     /// etcd was restored from a backup: versions are lower, and objects created since the backup are missing.
     #[test]
-    fn what_a_backup_has_brought_back_beats_what_is_remembered() {
+    fn restored_backup_overrides_store() {
         let remembering = || {
             let store = Store::default();
             store.event(object("a", "a", 100), || 100);
@@ -676,7 +676,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_a_namespace_knows_nothing_of_what_came_after_it() {
+    fn namespace_list_keeps_newer_objects() {
         let store = Store::default();
         for (name, version) in [("a", 1), ("b", 2)] {
             store.event(object(name, name, version), || version);
@@ -689,7 +689,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_is_fresh_again_when_the_watch_goes_on() {
+    fn resumed_watch_makes_store_fresh() {
         let store = Store::default();
         assert!(!store.is_fresh(), "nothing was listed yet");
         store.begin_relist();
@@ -709,7 +709,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_of_all_namespaces_are_found() {
+    fn returns_objects_of_all_namespaces() {
         let store = Store::default();
         store.event(object("a", "u", 3), || 3);
         let other = Identity { namespace: "other".to_owned(), ..object("a", "v", 4) };

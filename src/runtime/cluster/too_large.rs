@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_for_size_are_known_in_all_words() {
+    fn detects_rejections_for_size() {
         let refused = |code: u16, message: &str| {
             is_too_large(&kube::Error::Api(Box::new(Status::failure(message, "reason").with_code(code))))
         };

@@ -14,19 +14,19 @@ use crate::cluster::identity::Identity;
 
 /// An object of any kind as text. One type for all kinds keeps the watch code from being compiled once per kind.
 #[derive(Clone)]
-pub struct Trimmed {
+pub struct UndecodedObject {
     metadata: ObjectMeta,
     pub(crate) identity: Identity,
     pub text: Arc<RawValue>,
 }
 
-impl fmt::Debug for Trimmed {
+impl fmt::Debug for UndecodedObject {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.identity, formatter)
     }
 }
 
-impl<'de> Deserialize<'de> for Trimmed {
+impl<'de> Deserialize<'de> for UndecodedObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         let identity = Identity::read(raw.get()).map_err(serde::de::Error::custom)?;
@@ -41,7 +41,7 @@ impl<'de> Deserialize<'de> for Trimmed {
     }
 }
 
-impl Resource for Trimmed {
+impl Resource for UndecodedObject {
     type DynamicType = ApiResource;
     type Scope = DynamicResourceScope;
 
@@ -83,17 +83,17 @@ mod tests {
     );
 
     #[test]
-    fn a_trimmed_object_is_one_of_its_kind() {
+    fn trimmed_object_keeps_kind() {
         for kind in [ApiResource::erase::<Worker>(&()), ApiResource::erase::<Secret>(&())] {
-            assert_eq!(ApiResource::erase::<Trimmed>(&kind), kind);
+            assert_eq!(ApiResource::erase::<UndecodedObject>(&kind), kind);
         }
         let kind = ApiResource::erase::<Worker>(&());
-        assert_eq!(Trimmed::url_path(&kind, Some("ns")), Worker::url_path(&(), Some("ns")));
+        assert_eq!(UndecodedObject::url_path(&kind, Some("ns")), Worker::url_path(&(), Some("ns")));
     }
 
     #[test]
-    fn a_trimmed_object_is_known_by_its_metadata_and_shows_nothing_else() {
-        let mut trimmed: Trimmed = serde_json::from_str(SECRET).unwrap();
+    fn debug_output_has_only_identity() {
+        let mut trimmed: UndecodedObject = serde_json::from_str(SECRET).unwrap();
         let [namespace, name, uid] = ["ns", "s", "u"].map(str::to_owned);
         let identity = Identity { namespace, name, uid, version: 7 };
         assert_eq!((&trimmed.identity, Identity::of(&trimmed).as_ref()), (&identity, Some(&identity)));
@@ -101,6 +101,6 @@ mod tests {
         assert_eq!(format!("{trimmed:?}"), format!("{identity:?}"));
         trimmed.meta_mut().name = Some("other".to_owned());
         assert_eq!(trimmed.meta().name.as_deref(), Some("other"));
-        assert!(serde_json::from_str::<Trimmed>(r#"{"metadata": {"name": "s"}}"#).is_err(), "of no API server");
+        assert!(serde_json::from_str::<UndecodedObject>(r#"{"metadata": {"name": "s"}}"#).is_err(), "of no API server");
     }
 }

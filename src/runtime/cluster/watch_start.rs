@@ -20,7 +20,7 @@ use tower::service_fn;
 use crate::cluster::api_request::ApiRequest;
 
 /// A watch without events that ends earlier is a failure.
-const SHORTEST: Duration = Duration::from_secs(1);
+const MIN_WATCH_DURATION: Duration = Duration::from_secs(1);
 
 /// A watch ended before its first event.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -69,7 +69,7 @@ fn failing_if_ended_at_once(answer: Response<AnswerBody>) -> Response<AnswerBody
         let pieces = body.into_data_stream().map(Some).chain(stream::once(future::ready(None)));
         AnswerBody::from_stream(pieces.filter_map(move |piece| {
             is_empty &= piece.is_none();
-            let has_failed = is_empty && began.elapsed() < SHORTEST;
+            let has_failed = is_empty && began.elapsed() < MIN_WATCH_DURATION;
             future::ready(piece.or_else(|| has_failed.then(|| Err(axum::Error::new(EndedAtOnce)))))
         }))
     })
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_watch_begins_when_it_is_answered_well() {
+    async fn reports_start_on_successful_response() {
         const BOOKMARK: &str = concat!(
             r#"{"type": "BOOKMARK", "object": {"apiVersion": "v1", "kind": "Secret", "#,
             r#""metadata": {"resourceVersion": "3"}}}"#,
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_watch_that_ends_at_once_has_failed() {
+    async fn watch_ending_after_start_fails() {
         let (api, _) = answering(200, &[]);
         let events = api.watch(&WatchParams::default(), "0").await.unwrap();
         let error = events.try_collect::<Vec<_>>().await.unwrap_err();
@@ -129,8 +129,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watch_that_shows_nothing_for_a_second_has_ended_well() {
-        for (shown_nothing_for, is_well) in [(SHORTEST, true), (SHORTEST - Duration::from_millis(1), false)] {
+    async fn idle_watch_ends_without_failure() {
+        for (shown_nothing_for, is_well) in
+            [(MIN_WATCH_DURATION, true), (MIN_WATCH_DURATION - Duration::from_millis(1), false)]
+        {
             let (end, ended) = tokio::sync::oneshot::channel::<()>();
             let mut ended = Some(ended);
             let service = service_fn(move |_: Request<Body>| {

@@ -1,4 +1,4 @@
-//! An endless watch: the initial list, retries after failures, and a relist when resuming is not enough.
+//! An watch_forever watch: the initial list, retries after failures, and a relist when resuming is not enough.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -14,40 +14,40 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 use tracing::{debug, warn};
 
-use crate::cluster::retry_layer::ANSWER_DEADLINE;
+use crate::cluster::retry_layer::RESPONSE_TIMEOUT;
 use crate::cluster::watch_start::telling;
 use crate::process::failure_reason::reason;
 use crate::process::jitter::random_half;
 use wire::api::bounded_text::shortened;
 
 /// Objects per page of a list. Secrets are large, and a whole page is held in memory.
-const PAGE: u32 = 100;
+const PAGE_SIZE: u32 = 100;
 /// How often the store is checked for unconfirmed objects.
-const DOUBTS: Duration = Duration::from_secs(5);
+const UNCONFIRMED_CHECK_PERIOD: Duration = Duration::from_secs(5);
 /// Seconds after which the API server ends a watch, which then resumes. A watch whose connection is silently lost is
 /// closed a little later.
-const WATCH: u32 = 120;
+const WATCH_TIMEOUT_SECONDS: u32 = 120;
 /// A streamed list that is cut off after this time would be cut off again: by the watch timeout of a busy API server,
 /// or by a proxy.
-const SLOW_LIST: Duration = Duration::from_secs(10);
+const SLOW_LIST_THRESHOLD: Duration = Duration::from_secs(10);
 /// Longest failure text in bytes.
-const MOST_OF_FAILURE: usize = 512;
+const MAX_FAILURE_BYTES: usize = 512;
 
 /// Watches all objects of a kind indefinitely. Calls `resumed` whenever the watch has started, and relists when
-/// `is_in_doubt` returns true.
-pub(crate) fn endless<K>(
+/// `is_unconfirmed` returns true.
+pub(crate) fn watch_forever<K>(
     client: &Client,
     kind: &K::DynamicType,
     config: watcher::Config,
     resumed: impl Fn() + Clone + Send + 'static,
-    is_in_doubt: impl Fn() -> bool + Send + 'static,
+    is_unconfirmed: impl Fn() -> bool + Send + 'static,
 ) -> BoxStream<'static, watcher::Result<Event<K>>>
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
     let api = Api::<K>::all_with(telling(client, resumed), kind);
     let (kind, mut refused) = (K::kind(kind).into_owned(), None);
-    let events = listing_anew(watching(api, config), is_in_doubt).backoff(Pause::default());
+    let events = relist_when_needed(watching(api, config), is_unconfirmed).backoff(Pause::default());
     events.inspect(move |event| log_failure(&kind, event, &mut refused)).boxed()
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn failure(error: &watcher::Error) -> String {
         watcher::Error::WatchError(status) => reason(&kube::Error::Api(status.clone())),
         watcher::Error::NoResourceVersion => reason(error),
     };
-    shortened(&text, MOST_OF_FAILURE)
+    shortened(&text, MAX_FAILURE_BYTES)
 }
 
 /// Logs a failure. Most are transient. Missing permissions persist until the operator grants them, and the watch
@@ -108,7 +108,7 @@ fn watching<K>(
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
-    let paged = config.page_size(PAGE).timeout(WATCH);
+    let paged = config.page_size(PAGE_SIZE).timeout(WATCH_TIMEOUT_SECONDS);
     move |initial_list| {
         let config = match initial_list {
             InitialList::Streamed => paged.clone().streaming_lists(),
@@ -127,17 +127,21 @@ fn refuses_to_stream(error: &watcher::Error) -> bool {
 /// Relists in cases that kube does not handle. kube relists if a watch ends with 410, but if its start fails with 410
 /// it repeats the same request forever. Unconfirmed objects, rejected, stalled and repeatedly cut streamed lists are
 /// handled here too.
-fn listing_anew<K: 'static>(
+fn relist_when_needed<K: 'static>(
     watch: impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>,
-    is_in_doubt: impl Fn() -> bool,
+    is_unconfirmed: impl Fn() -> bool,
 ) -> impl Stream<Item = watcher::Result<Event<K>>> {
     let streamed = InitialList::Streamed;
-    let watching =
-        Watching { events: watch(streamed), initial_list: streamed, list: None, check_at: Instant::now() + DOUBTS };
-    stream::unfold((watching, watch, is_in_doubt), async |(mut watching, watch, is_in_doubt)| {
+    let watching = Watching {
+        events: watch(streamed),
+        initial_list: streamed,
+        list: None,
+        check_at: Instant::now() + UNCONFIRMED_CHECK_PERIOD,
+    };
+    stream::unfold((watching, watch, is_unconfirmed), async |(mut watching, watch, is_unconfirmed)| {
         let event = loop {
             let Ok(event) = timeout_at(watching.check_at, watching.events.next()).await else {
-                watching.check(&watch, &is_in_doubt);
+                watching.check(&watch, &is_unconfirmed);
                 continue;
             };
             let event = event?;
@@ -158,9 +162,9 @@ fn listing_anew<K: 'static>(
             watching.begin(watching.initial_list, &watch);
         }
         if watching.check_at <= Instant::now() {
-            watching.check(&watch, &is_in_doubt);
+            watching.check(&watch, &is_unconfirmed);
         }
-        Some((event, (watching, watch, is_in_doubt)))
+        Some((event, (watching, watch, is_unconfirmed)))
     })
 }
 
@@ -204,22 +208,22 @@ impl<K> Watching<K> {
     fn is_slow_list_cut(&self, event: &watcher::Result<Event<K>>) -> bool {
         self.initial_list == InitialList::Streamed
             && matches!(event, Ok(Event::Init) | Err(_))
-            && self.list.is_some_and(|list| list.began.elapsed() >= SLOW_LIST)
+            && self.list.is_some_and(|list| list.began.elapsed() >= SLOW_LIST_THRESHOLD)
     }
 
     /// Relists if the list has stalled or objects are unconfirmed.
     fn check(
         &mut self,
         watch: impl Fn(InitialList) -> BoxStream<'static, watcher::Result<Event<K>>>,
-        is_in_doubt: impl Fn() -> bool,
+        is_unconfirmed: impl Fn() -> bool,
     ) {
-        self.check_at = Instant::now() + DOUBTS;
+        self.check_at = Instant::now() + UNCONFIRMED_CHECK_PERIOD;
         // Page requests have deadlines of their own.
         let is_streamed = self.initial_list == InitialList::Streamed;
-        let has_stopped = is_streamed && self.list.is_some_and(|list| list.latest.elapsed() > ANSWER_DEADLINE);
+        let has_stopped = is_streamed && self.list.is_some_and(|list| list.latest.elapsed() > RESPONSE_TIMEOUT);
         if has_stopped {
             warn!("a list has stopped before its end; everything is listed anew");
-        } else if is_in_doubt() {
+        } else if is_unconfirmed() {
             warn!("no watch shows what became of an object; everything is listed anew");
         } else {
             return;
@@ -300,7 +304,7 @@ mod tests {
             future::ok::<_, kube::Error>(Response::builder().status(status).body(body).unwrap())
         });
         let client = kube::Client::new(service, "default");
-        let events = endless::<Secret>(&client, &(), watcher::Config::default(), || {}, || false);
+        let events = watch_forever::<Secret>(&client, &(), watcher::Config::default(), || {}, || false);
         let first: Vec<_> = events.take(3).map(|event| event.unwrap().to_string()).collect().await;
         let asked = asked.lock().unwrap().clone();
         (first, asked)
@@ -311,7 +315,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_newest_list_is_streamed_where_the_api_server_does_that() {
+    async fn streams_newest_list_if_supported() {
         for streams in [true, false] {
             let (first, asked) = shown_first(streams).await;
             assert_eq!(first, ["Init", "InitApply(a)", "InitDone"], "streams: {streams}");
@@ -360,7 +364,7 @@ mod tests {
         });
         let client = kube::Client::new(service, "default");
         let began = Instant::now();
-        let events = endless::<Secret>(&client, &(), watcher::Config::default(), || {}, || false);
+        let events = watch_forever::<Secret>(&client, &(), watcher::Config::default(), || {}, || false);
         let is_complete = |event: &watcher::Result<Event<Secret>>| future::ready(matches!(event, Ok(Event::InitDone)));
         let mut complete = Box::pin(events.filter(is_complete));
         tokio::time::timeout(Duration::from_secs(7_200), complete.next()).await.expect("each wait ends");
@@ -369,7 +373,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_list_that_is_always_cut_is_complete_all_the_same() {
+    async fn falls_back_to_pages_after_cut_lists() {
         assert_eq!(complete_after(100, None).await, (101, vec!["stream"]));
         let begun_anew_by_kube = vec!["stream", "stream", "page", "page"];
         assert_eq!(complete_after(500, None).await, (120, begun_anew_by_kube), "longer than a watch lasts");
@@ -379,7 +383,7 @@ mod tests {
     type Events = Vec<watcher::Result<Event<Secret>>>;
 
     /// Lists started within five minutes by a watch that reports `events` one second apart and then nothing.
-    async fn begun(events: impl Fn(usize) -> Events, is_in_doubt: impl Fn() -> bool) -> Vec<InitialList> {
+    async fn begun(events: impl Fn(usize) -> Events, is_unconfirmed: impl Fn() -> bool) -> Vec<InitialList> {
         let begun = Arc::<Mutex<Vec<InitialList>>>::default();
         let watch = |list: InitialList| {
             let number = begun.lock().unwrap().len();
@@ -390,7 +394,7 @@ mod tests {
             });
             slowly.chain(stream::pending()).boxed()
         };
-        let shown = listing_anew(watch, is_in_doubt).for_each(async |_| {});
+        let shown = relist_when_needed(watch, is_unconfirmed).for_each(async |_| {});
         assert!(tokio::time::timeout(Duration::from_secs(300), shown).await.is_err(), "a watch never ends");
         begun.lock().unwrap().clone()
     }
@@ -401,7 +405,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn everything_is_listed_anew_only_where_nothing_else_helps() {
+    async fn relists_only_if_necessary() {
         use InitialList::{Paged, Streamed};
         let listed = || vec![Ok(Event::Init), Ok(Event::InitDone)];
         assert_eq!(begun(|_| listed(), || false).await, [Streamed], "a quiet watch is left alone");
@@ -432,11 +436,15 @@ mod tests {
         };
         assert_eq!(begun(long_list, || false).await, [Streamed], "a list goes on however long it takes");
         let start = Instant::now();
-        assert_eq!(begun(|_| listed(), || start.elapsed() < DOUBTS).await, [Streamed], "it has only begun");
+        assert_eq!(
+            begun(|_| listed(), || start.elapsed() < UNCONFIRMED_CHECK_PERIOD).await,
+            [Streamed],
+            "it has only begun"
+        );
     }
 
     #[test]
-    fn a_watch_tries_again_within_two_seconds_however_long_it_has_failed() {
+    fn watch_backoff_is_at_most_two_seconds() {
         let mut pause = Pause::default();
         let pauses: Vec<Duration> = pause.by_ref().take(100).collect();
         assert!(pauses[0] < Duration::from_millis(200), "{:?}", pauses[0]);

@@ -30,15 +30,15 @@ use tokio::time::Instant;
 
 use crate::cluster::CREDENTIALS;
 use crate::cluster::cache::SeedCache;
-use crate::cluster::decode_guard::Guarded;
+use crate::cluster::decode_guard::LazyObject;
 use crate::cluster::identity::Identity;
 use crate::cluster::machine_objects::{Cached, DeploymentText};
 use crate::cluster::store::{Kept, Relisted, Store};
-use crate::cluster::trimmed::Trimmed;
-use crate::cluster::watch_stream::{endless, failure};
+use crate::cluster::trimmed::UndecodedObject;
+use crate::cluster::watch_stream::{failure, watch_forever};
 use crate::process::shard::Shard;
 use decisions::worker::machines::live_machine::{LiveMachine, LiveMachineSet};
-use decisions::worker::machines::machine_objects::Digested;
+use decisions::worker::machines::machine_objects::DigestedObject;
 use wire::api::gardener::{Cluster, Worker};
 
 /// A change in the seed that concerns Workers.
@@ -53,7 +53,7 @@ pub enum Change {
     /// An object that this process had deleted still exists in the shoot namespace.
     DeletionUndone(String),
     /// A Worker was deleted or moved to another shard.
-    WorkerGone(Arc<Guarded<Worker>>),
+    WorkerGone(Arc<LazyObject<Worker>>),
 }
 
 pub struct Watches {
@@ -77,8 +77,8 @@ impl Watches {
         start.clusters();
         start.credentials();
         start.machine_objects::<DeploymentText>();
-        start.machine_objects::<Digested<Value>>();
-        start.machine_objects::<Digested<Secret>>();
+        start.machine_objects::<DigestedObject<Value>>();
+        start.machine_objects::<DigestedObject<Secret>>();
         start.machine_objects::<LiveMachineSet>();
         start.machine_objects::<LiveMachine>();
         let filled = join_all(start.filled).map(drop).boxed().shared();
@@ -99,13 +99,14 @@ pub async fn follow_all<K, T>(
 {
     let (resumed, doubted) = (Arc::clone(&store), Arc::clone(&store));
     let kind = ApiResource::erase::<K>(&());
-    let is_in_doubt = move || doubted.is_in_doubt(Instant::now());
+    let is_unconfirmed = move || doubted.is_unconfirmed(Instant::now());
     let config = watcher::Config::default();
-    let mut events = pin!(endless::<Trimmed>(client, &kind, config, move || resumed.mark_resumed(), is_in_doubt));
+    let mut events =
+        pin!(watch_forever::<UndecodedObject>(client, &kind, config, move || resumed.mark_resumed(), is_unconfirmed));
     while let Some(event) = events.next().await {
         let event = event.ok();
         let is_complete = matches!(event, Some(Event::InitDone));
-        let identify = |object: Trimmed| {
+        let identify = |object: UndecodedObject| {
             let kept = kept(&object.identity, object.text.get())?;
             Some((object.identity, || kept))
         };
@@ -173,12 +174,12 @@ impl Start<'_> {
     fn workers(&mut self, shard: Option<&Shard>) {
         let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
         let config = watcher::Config { label_selector: shard.map(Shard::selector), ..watcher::Config::default() };
-        let events = self.events::<Guarded<Worker>, _>(&(), config, |cache| &cache.workers.0);
+        let events = self.events::<LazyObject<Worker>, _>(&(), config, |cache| &cache.workers.0);
         self.follow("Worker", events, move |event| {
             if let Some(Event::Delete(worker)) = &event {
                 changes.send(Change::WorkerGone(Arc::new(worker.clone())));
             }
-            let identify = |worker: Guarded<Worker>| Some((Identity::of(&worker)?, || worker));
+            let identify = |worker: LazyObject<Worker>| Some((Identity::of(&worker)?, || worker));
             let change = |identity: &Identity| changes.send(Change::Worker(identity.clone()));
             for (_, gone) in put(&cache.workers.0, event, identify, change).gone {
                 changes.send(Change::WorkerGone(gone));
@@ -200,7 +201,7 @@ impl Start<'_> {
     /// Watches credentials: reports changes and the release by machine-controller-manager, but stores nothing.
     fn credentials(&mut self) {
         let config = watcher::Config::default().fields(&format!("metadata.name={CREDENTIALS}"));
-        let events = endless::<PartialObjectMeta<Secret>>(self.client, &(), config, || {}, || false);
+        let events = watch_forever::<PartialObjectMeta<Secret>>(self.client, &(), config, || {}, || false);
         let changes = self.changes.clone();
         self.follow("Secret of credentials", events, move |event| match event {
             Some(Event::InitApply(secret) | Event::Apply(secret) | Event::Delete(secret)) => {
@@ -214,10 +215,10 @@ impl Start<'_> {
         let config = watcher::Config { label_selector: T::SELECTOR.map(str::to_owned), ..Default::default() };
         let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
         let kind = ApiResource::erase::<T::Kind>(&());
-        let events = self.events::<Trimmed, _>(&kind, config, |cache| T::store(&cache.machine_objects));
+        let events = self.events::<UndecodedObject, _>(&kind, config, |cache| T::store(&cache.machine_objects));
         self.follow(<T::Kind as k8s_openapi::Resource>::KIND, events, move |event| {
             let objects = &cache.machine_objects;
-            let identify = |Trimmed { identity, text, .. }| Some((identity, move || objects.kept(text.get())));
+            let identify = |UndecodedObject { identity, text, .. }| Some((identity, move || objects.kept(text.get())));
             let change = |identity: &Identity| {
                 let (namespace, version) = (identity.namespace.clone(), identity.version);
                 changes.send(match T::IS_PLANNED {
@@ -231,7 +232,7 @@ impl Start<'_> {
         });
     }
 
-    /// An endless watch that fills a store.
+    /// An watch_forever watch that fills a store.
     fn events<K, T>(
         &self,
         kind: &K::DynamicType,
@@ -243,8 +244,8 @@ impl Start<'_> {
         T: Kept + Send + Sync + 'static,
     {
         let (resumed, doubted) = (Arc::clone(self.cache), Arc::clone(self.cache));
-        let is_in_doubt = move || store(&doubted).is_in_doubt(Instant::now());
-        endless(self.client, kind, config, move || store(&resumed).mark_resumed(), is_in_doubt)
+        let is_unconfirmed = move || store(&doubted).is_unconfirmed(Instant::now());
+        watch_forever(self.client, kind, config, move || store(&resumed).mark_resumed(), is_unconfirmed)
     }
 
     /// Passes each event to `take`, and `None` for a failure.
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_kind_is_watched_and_wakes_the_workers_of_its_namespace() {
+    async fn requeues_workers_on_change_of_any_kind() {
         const MACHINES: &str = "objects /apis/machine.sapcloud.io/v1alpha1";
         const GARDENER: &str = "/apis/extensions.gardener.cloud/v1alpha1";
         let shard = Shard::new("r", "a").unwrap();
@@ -400,7 +401,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_objects_of_a_kind_are_followed_as_far_as_they_are_kept() {
+    async fn follow_all_stores_selected_objects() {
         let server = ApiServer::new(|_| streamed(&[object("a"), object("left-out")]));
         let (store, changes) = (Arc::<Store<()>>::default(), Mutex::new(Vec::new()));
         let (complete, kept) =
@@ -425,7 +426,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_missing_is_named_with_the_reason() {
+    async fn names_incomplete_kinds_with_reason() {
         let server = ApiServer::new(|asked| match asked.last() {
             "machines" => refusal(403, "Forbidden"),
             "workers" => refusal(503, "ServiceUnavailable"),
@@ -453,7 +454,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_watch_that_is_not_allowed_is_logged_once_for_each_reason() {
+    async fn logs_forbidden_watch_once_per_reason() {
         let forbidden = |reason: &str| {
             let reason = format!("the API server answers {reason}");
             format!("cluster::watch_stream: a watch is not allowed kind=\"Secret\" reason={reason:?}")

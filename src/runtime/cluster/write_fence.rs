@@ -28,7 +28,7 @@ pub enum WriteFence {
 
 /// A write blocked by the fence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum HeldBack {
+pub(crate) enum BlockedWrite {
     /// Another process is or may be leader.
     #[error("not written: this process doesn't lead")]
     NotLeading,
@@ -40,15 +40,15 @@ pub(crate) enum HeldBack {
 }
 
 impl WriteFence {
-    fn check(&self, now: Instant) -> Result<(), HeldBack> {
+    fn check(&self, now: Instant) -> Result<(), BlockedWrite> {
         if !assignment::is_held() {
-            return Err(HeldBack::NotAssigned);
+            return Err(BlockedWrite::NotAssigned);
         }
         match self {
             Self::Open => Ok(()),
             Self::Leader(leadership) if leadership.is_held(now) => Ok(()),
-            Self::Leader(_) => Err(HeldBack::NotLeading),
-            Self::Shut => Err(HeldBack::Shadow),
+            Self::Leader(_) => Err(BlockedWrite::NotLeading),
+            Self::Shut => Err(BlockedWrite::Shadow),
         }
     }
 }
@@ -59,8 +59,8 @@ impl WriteFence {
         let gate = self.clone();
         Arc::new(move || match gate.check(Instant::now()) {
             Ok(()) => WriteAccess::Allowed,
-            Err(HeldBack::NotLeading | HeldBack::NotAssigned) => WriteAccess::Denied,
-            Err(HeldBack::Shadow) => WriteAccess::DryRun,
+            Err(BlockedWrite::NotLeading | BlockedWrite::NotAssigned) => WriteAccess::Denied,
+            Err(BlockedWrite::Shadow) => WriteAccess::DryRun,
         })
     }
 }
@@ -115,26 +115,26 @@ mod tests {
     use crate::cluster::assignment::{Assignment, while_assigned};
     use crate::cluster::test_support::Unready;
 
-    async fn send(gate: WriteFence, method: &str, path: &str) -> Result<(), HeldBack> {
+    async fn send(gate: WriteFence, method: &str, path: &str) -> Result<(), BlockedWrite> {
         let answer = tower::service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(()) });
         let service = gate.layer(answer.map_err(|never| match never {}));
         let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
-        service.oneshot(request).await.map_err(|error| *error.downcast::<HeldBack>().unwrap())
+        service.oneshot(request).await.map_err(|error| *error.downcast::<BlockedWrite>().unwrap())
     }
 
     const SECRETS: &str = "/api/v1/namespaces/a/secrets";
 
     #[tokio::test]
-    async fn a_shadow_reads_and_never_writes() {
+    async fn shadow_mode_blocks_writes() {
         assert_eq!(send(WriteFence::Shut, "GET", SECRETS).await, Ok(()));
         for method in ["POST", "PUT", "PATCH", "DELETE"] {
-            assert_eq!(send(WriteFence::Shut, method, SECRETS).await, Err(HeldBack::Shadow), "{method}");
-            assert_eq!(send(WriteFence::Shut, method, "/somewhere/else").await, Err(HeldBack::Shadow), "{method}");
+            assert_eq!(send(WriteFence::Shut, method, SECRETS).await, Err(BlockedWrite::Shadow), "{method}");
+            assert_eq!(send(WriteFence::Shut, method, "/somewhere/else").await, Err(BlockedWrite::Shadow), "{method}");
         }
     }
 
     #[tokio::test]
-    async fn a_reconcile_writes_only_while_its_worker_is_assigned() {
+    async fn blocks_writes_of_unassigned_worker() {
         let assigned = Arc::new(AtomicBool::new(true));
         let assignment: Assignment = {
             let assigned = Arc::clone(&assigned);
@@ -143,24 +143,24 @@ mod tests {
         let write = || while_assigned(Arc::clone(&assignment), send(WriteFence::Open, "PATCH", SECRETS));
         assert_eq!(write().await, Ok(()));
         assigned.store(false, Ordering::Relaxed);
-        assert_eq!(write().await, Err(HeldBack::NotAssigned));
+        assert_eq!(write().await, Err(BlockedWrite::NotAssigned));
         assert_eq!(while_assigned(assignment, send(WriteFence::Open, "GET", SECRETS)).await, Ok(()), "it may read");
         assert_eq!(send(WriteFence::Open, "PATCH", SECRETS).await, Ok(()), "others are not concerned");
     }
 
     #[tokio::test]
-    async fn only_a_leader_writes_and_only_while_its_time_lasts() {
+    async fn blocks_writes_without_leadership() {
         let leadership = Leadership::default();
         let gate = WriteFence::Leader(leadership.clone());
-        assert_eq!(send(gate.clone(), "PATCH", SECRETS).await, Err(HeldBack::NotLeading));
+        assert_eq!(send(gate.clone(), "PATCH", SECRETS).await, Err(BlockedWrite::NotLeading));
         leadership.extend(Instant::now() + Duration::from_secs(60));
         assert_eq!(send(gate.clone(), "PATCH", SECRETS).await, Ok(()));
         leadership.extend(Instant::now());
-        assert_eq!(send(gate, "PATCH", SECRETS).await, Err(HeldBack::NotLeading));
+        assert_eq!(send(gate, "PATCH", SECRETS).await, Err(BlockedWrite::NotLeading));
     }
 
     #[tokio::test]
-    async fn a_request_waits_for_its_connection() {
+    async fn waits_for_inner_service() {
         let error = WriteFence::Open.layer(Unready).oneshot(Request::new(Body::empty())).await.unwrap_err();
         assert_eq!(error.to_string(), "the connection is gone");
     }

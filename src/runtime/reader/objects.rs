@@ -30,7 +30,7 @@ pub const ROLES: [(&str, Option<&str>); 5] = [
 /// If the text is neither YAML nor JSON, or contains only one page of a list.
 pub fn documents(text: &str) -> Result<Vec<Value>, ObjectsError> {
     let documents = yaml::documents(text)?;
-    documents.iter().try_for_each(refuse_incomplete)?;
+    documents.iter().try_for_each(ensure_complete)?;
     Ok(documents)
 }
 
@@ -51,7 +51,7 @@ pub fn flattened(documents: Vec<Value>) -> Vec<Value> {
 }
 
 /// Rejects a partial list, because the content of the rest is unknown.
-fn refuse_incomplete(document: &Value) -> Result<(), ObjectsError> {
+fn ensure_complete(document: &Value) -> Result<(), ObjectsError> {
     let has_text = |path: &str| document.pointer(path).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
     if has_text("/metadata/continue") {
         return Err(ObjectsError::Incomplete("metadata.continue is set"));

@@ -99,8 +99,8 @@ async fn until_stopped(
     let server_name = server_name.unwrap_or_default();
     let (live_of_upkeep, metrics_of_upkeep) = (live.clone(), metrics.clone());
     let upkeep =
-        Upkeep { registration, asking, live: live_of_upkeep, readiness, metrics: metrics_of_upkeep, server_name };
-    let mut upkeep = pin!(keep_up(arguments, name, upkeep, cluster)?);
+        Maintenance { registration, asking, live: live_of_upkeep, readiness, metrics: metrics_of_upkeep, server_name };
+    let mut upkeep = pin!(maintain(arguments, name, upkeep, cluster)?);
 
     let (stopping, stopped) = watch::channel(false);
     let mut server = pin!(serve(listener, &live, routes, metrics, stopped));
@@ -153,7 +153,7 @@ async fn owner(namespace: &str, asking: &Client) -> anyhow::Result<OwnerReferenc
 }
 
 /// Tasks that run while the server is running.
-struct Upkeep {
+struct Maintenance {
     registration: Option<Registration>,
     asking: Client,
     live: LiveCertificate,
@@ -164,10 +164,10 @@ struct Upkeep {
 }
 
 /// Maintains certificate and registration. Ends only with an error, for invalid arguments.
-fn keep_up(
+fn maintain(
     arguments: &WebhookArguments,
     name: &str,
-    upkeep: Upkeep,
+    upkeep: Maintenance,
     cluster: Client,
 ) -> anyhow::Result<BoxFuture<'static, anyhow::Error>> {
     if let Some(files) = arguments.certificate_files() {
@@ -182,7 +182,7 @@ fn keep_up(
     Ok(Box::pin(async move { upkeep.own(authority).await }))
 }
 
-impl Upkeep {
+impl Maintenance {
     async fn given(self, files: &CertificateFiles, trusted: Option<&Path>) -> anyhow::Error {
         if let Err(error) = files.load(&self.live) {
             return error;

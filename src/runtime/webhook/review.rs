@@ -16,17 +16,17 @@ use wire::api::bounded_text::shortened;
 use wire::api::gotext::json::null_as_default;
 
 /// Maximum bytes of a denial.
-const MOST_OF_MESSAGE: usize = 48 * 1024;
+const MAX_MESSAGE_BYTES: usize = 48 * 1024;
 /// Maximum number of warnings; the rest are counted.
 const MOST_WARNINGS: usize = 20;
 /// Maximum bytes of a warning. The API server sends warnings as headers.
-const MOST_OF_WARNING: usize = 1024;
+const MAX_WARNING_BYTES: usize = 1024;
 
 /// Supported versions.
 const VERSIONS: [&str; 2] = ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"];
 
 /// The longest name in Kubernetes, and longer than a uid. Names appear in responses and logs.
-const LONGEST_NAME: usize = 253;
+const MAX_NAME_BYTES: usize = 253;
 
 /// The operation under review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -134,7 +134,7 @@ impl Request<'_> {
             ("namespace", &self.namespace),
             ("name", &self.name),
         ];
-        members.into_iter().find(|(_, text)| text.len() > LONGEST_NAME).map(|(member, _)| member)
+        members.into_iter().find(|(_, text)| text.len() > MAX_NAME_BYTES).map(|(member, _)| member)
     }
 }
 
@@ -148,7 +148,7 @@ pub enum ReviewError {
     #[error("the AdmissionReview has no request")]
     NoRequest,
     /// A name exceeds the maximum length of Kubernetes names.
-    #[error("{member} of the request has more than {LONGEST_NAME} bytes")]
+    #[error("{member} of the request has more than {MAX_NAME_BYTES} bytes")]
     TooLong { member: &'static str },
 }
 
@@ -158,7 +158,7 @@ impl ReviewRequest {
             .map_err(|error| ReviewError::Form { line: error.line(), column: error.column() })?;
         let api_version = VERSIONS.into_iter().find(|known| *known == review.api_version);
         let Some(api_version) = api_version.filter(|_| review.kind == "AdmissionReview") else {
-            let shortened = |text: String| text.chars().take(LONGEST_NAME).collect();
+            let shortened = |text: String| text.chars().take(MAX_NAME_BYTES).collect();
             return Err(ReviewError::Kind { kind: shortened(review.kind), version: shortened(review.api_version) });
         };
         let request = review.request.ok_or(ReviewError::NoRequest)?;
@@ -202,7 +202,7 @@ impl ReviewRequest {
 
     /// The status of a denial. For field errors, it has the same details as the API server's own validation errors.
     fn status(&self, Denial { code, reason, message, causes }: Denial) -> Value {
-        let message = shortened(&message, MOST_OF_MESSAGE);
+        let message = shortened(&message, MAX_MESSAGE_BYTES);
         let mut status = json!({"status": "Failure", "code": code, "reason": reason, "message": message});
         if !causes.is_empty() {
             status["details"] = json!({"name": self.name, "group": self.group, "kind": self.kind, "causes": causes});
@@ -239,7 +239,7 @@ impl ReviewRequest {
 fn bounded(warnings: Vec<String>) -> Vec<String> {
     let count = warnings.len();
     let mut shown: Vec<String> =
-        warnings.iter().take(MOST_WARNINGS).map(|warning| shortened(warning, MOST_OF_WARNING)).collect();
+        warnings.iter().take(MOST_WARNINGS).map(|warning| shortened(warning, MAX_WARNING_BYTES)).collect();
     if count > MOST_WARNINGS {
         shown.push(format!("and {} more warnings", count - MOST_WARNINGS));
     }
@@ -368,7 +368,7 @@ mod tests {
 
     #[test]
     fn no_name_is_longer_than_a_name() {
-        let long = "x".repeat(LONGEST_NAME + 1);
+        let long = "x".repeat(MAX_NAME_BYTES + 1);
         for member in ["uid", "subResource", "namespace", "name"] {
             let mut review = json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
                 "request": {"uid": "u", "operation": "CREATE"}});

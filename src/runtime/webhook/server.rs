@@ -19,7 +19,7 @@ use super::review::{Denial, ReviewRequest, Verdict};
 use crate::process::http_server::{BodyMemory, Server, UsedMemory};
 
 /// Maximum body size: two objects of 3 MiB, the API server's limit, plus overhead.
-const LARGEST_BODY: usize = 7 << 20;
+const MAX_BODY_BYTES: usize = 7 << 20;
 /// Maximum memory for all bodies being received or reviewed.
 const BODY_MEMORY: usize = 64 << 20;
 /// Maximum bytes of bodies reviewed at a time. The memory of a review grows with its body (docs/reliability.md), so
@@ -29,9 +29,9 @@ const REVIEWED_BYTES: usize = 8 << 20;
 const CONNECTIONS: usize = 256;
 /// Default and upper limit for a review. The API server's default is ten seconds; an error response is more useful than
 /// a timeout.
-const DEADLINE: Duration = Duration::from_secs(9);
+const MAX_REVIEW_DURATION: Duration = Duration::from_secs(9);
 /// Time reserved for sending the response before the API server's deadline.
-const MARGIN: Duration = Duration::from_millis(500);
+const RESPONSE_MARGIN: Duration = Duration::from_millis(500);
 
 /// Validates or changes objects.
 pub trait Reviewer: Send + Sync {
@@ -65,7 +65,7 @@ pub async fn serve(
     observer: Arc<dyn Observer>,
     mut stopped: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
-    let bodies = BodyMemory::new(LARGEST_BODY, BODY_MEMORY);
+    let bodies = BodyMemory::new(MAX_BODY_BYTES, BODY_MEMORY);
     let reviewed = Arc::new(Semaphore::new(REVIEWED_BYTES));
     let mut router = Router::new();
     for (path, reviewer) in routes {
@@ -128,5 +128,7 @@ async fn read(endpoint: &Endpoint, request: Request) -> Result<(ReviewRequest, U
 /// Deadline of the API server in the query: `timeout=10s`, in whole seconds and at most 30.
 fn deadline(query: &str) -> Duration {
     let timeout = query.split('&').find_map(|pair| pair.strip_prefix("timeout=")?.strip_suffix('s')?.parse().ok());
-    timeout.map_or(DEADLINE, |seconds| Duration::from_secs(seconds).saturating_sub(MARGIN).min(DEADLINE))
+    timeout.map_or(MAX_REVIEW_DURATION, |seconds| {
+        Duration::from_secs(seconds).saturating_sub(RESPONSE_MARGIN).min(MAX_REVIEW_DURATION)
+    })
 }

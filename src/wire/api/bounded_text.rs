@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_fit_is_counted() {
+    fn counts_omitted_items() {
         let parts: Vec<String> = (0..1000).map(|number| format!("{number}: {}", "x".repeat(4000))).collect();
         let text = listed(&parts, 16 * 1024);
         assert!(text.starts_with("0: xxx") && text.ends_with("; and 985 more"), "{}", &text[text.len() - 40..]);
@@ -238,7 +238,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_written_has_its_bound(texts in proptest::collection::vec(any_text(), 0..40), bytes in 40_usize..20_000) {
+        fn texts_stay_within_bound(texts in proptest::collection::vec(any_text(), 0..40), bytes in 40_usize..20_000) {
             let all = listed(&texts, bytes);
             prop_assert!(size(&all) <= bytes, "{} of {bytes} bytes", size(&all));
             prop_assert!(!all.contains(is_deceptive));

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_values_by_the_million_are_refused() {
+    fn rejects_millions_of_small_values() {
         let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
         packed.write_all(format!("[{}0]", "0,".repeat(MOST_VALUES as usize + 1)).as_bytes()).unwrap();
         let packed = packed.finish().unwrap();

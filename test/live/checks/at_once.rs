@@ -14,7 +14,7 @@ use test_support::shoot::{Kind, SOON, Shoot, ensure_says, pool};
 const AT_ONCE: Duration = Duration::from_secs(10);
 
 #[tokio::test]
-async fn a_new_generation_a_hibernation_and_a_deletion_interrupt_any_waiting() -> Result<()> {
+async fn new_requests_interrupt_waiting() -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "at-once").await?;
     // There is no machine-controller-manager here.

@@ -65,7 +65,7 @@ async fn a_deletion_repairs_what_its_machines_need_and_nothing_else() -> Result<
         })
         .await?;
     let text = says(&shoot, &["3 machines", &bow, "can't be repaired", "immutable"]).await?;
-    leaks::nothing_in("the status", &text)?;
+    leaks::ensure_no_secrets("the status", &text)?;
     lose(&shoot, Kind::ClassSecret, &bow).await?;
     become_whole(&shoot, &whole).await?;
 
@@ -103,7 +103,7 @@ async fn a_deletion_goes_on_without_what_only_a_person_can_make() -> Result<()> 
 
     let text = says(&shoot, &["3 machines, 2 machine classes", &stern, "Secret \"boot\" does not exist"]).await?;
     ensure!(text.contains("the Secret of machine class") && text.contains(&bow), "{text}");
-    leaks::nothing_in("the status", &text)?;
+    leaks::ensure_no_secrets("the status", &text)?;
     let mut boot = boot;
     boot["metadata"] = json!({"name": "boot", "namespace": shoot.namespace});
     shoot.api(Kind::Secret).create(&PostParams::default(), &serde_json::from_value(boot)?).await?;

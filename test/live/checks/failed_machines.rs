@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::command_line::run;
 use crate::program;
 use test_support::cluster::{CONTROLLER, ControlPlane, Deletion, MachineControllerManager};
-use test_support::leaks::nothing_in;
+use test_support::leaks::ensure_no_secrets;
 use test_support::shoot::{Kind, Shoot, ensure_says, pool};
 
 /// A label of a pool becomes a tag of its machines, and this tag makes the fake cloud fail.
@@ -61,6 +61,6 @@ async fn ensure_commands_tell(cluster: &ControlPlane, namespace: &str, classes: 
     for class in classes {
         ensure!(explained.contains(class), "{class} is not explained: {explained}");
     }
-    nothing_in("the output", &format!("{shown}{explained}"))?;
+    ensure_no_secrets("the output", &format!("{shown}{explained}"))?;
     Ok(())
 }

@@ -177,7 +177,7 @@ async fn a_machine_set_that_came_back_goes_with_its_pool_or_with_the_worker() ->
 
 /// The real machine-controller-manager sets a finalizer on such a set and keeps it until it is deleted.
 #[tokio::test]
-async fn a_machine_set_that_machine_controller_manager_holds_and_no_deployment_owns_goes() -> Result<()> {
+async fn deletes_ownerless_machine_sets() -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "lost-set").await?;
     let _machines = MachineControllerManager::start(cluster, &shoot.namespace, Deletion::Hastened).await?;

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::program;
 use test_support::cluster::eventually;
-use test_support::leaks::{SECRETS, nothing_in};
+use test_support::leaks::{SECRETS, ensure_no_secrets};
 use test_support::shoot::{Kind, SOON, Shoot, ensure_says};
 
 #[tokio::test]
@@ -59,15 +59,15 @@ async fn secrets_appear_nowhere() -> Result<()> {
     println!("{}\n{}", ends[1]["status"]["lastError"], ends[2]["status"]["lastError"]);
 
     for (worker, shoot) in ends.iter().zip([&good, &no_key, &other_key, &refused]) {
-        nothing_in("the Worker", &worker.to_string())?;
+        ensure_no_secrets("the Worker", &worker.to_string())?;
         for event in shoot.list(Kind::Event).await? {
-            nothing_in("an event", &event.to_string())?;
+            ensure_no_secrets("an event", &event.to_string())?;
         }
         for deployment in shoot.list(Kind::MachineDeployment).await? {
-            nothing_in("a machine deployment", &deployment.to_string())?;
+            ensure_no_secrets("a machine deployment", &deployment.to_string())?;
         }
         for class in shoot.list(Kind::MachineClass).await? {
-            nothing_in("a machine class", &class.to_string())?;
+            ensure_no_secrets("a machine class", &class.to_string())?;
         }
     }
     eventually(SOON, "the log tells of all", async || {
@@ -79,5 +79,5 @@ async fn secrets_appear_nowhere() -> Result<()> {
         Ok(())
     })
     .await?;
-    nothing_in("the log", &program::log(cluster)?)
+    ensure_no_secrets("the log", &program::log(cluster)?)
 }

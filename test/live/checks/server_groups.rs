@@ -46,7 +46,7 @@ async fn a_server_group_follows_its_policy_and_goes_with_the_worker() -> Result<
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
     shoot.gone().await?;
     ensure!(project.names().is_empty(), "{:?}", project.names());
-    leaks::nothing_in("the log", &program::log(cluster)?)
+    leaks::ensure_no_secrets("the log", &program::log(cluster)?)
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn only_a_certificate_that_the_credentials_trust_is_talked_to() -> Result<
     let project = create(&shoot, openstack, json!({})).await?;
     let refused = |worker: &Value| {
         let error = &worker["status"]["lastError"]["description"];
-        leaks::nothing_in("the error", &error.to_string())?;
+        leaks::ensure_no_secrets("the error", &error.to_string())?;
         ensure_says(error, &["\"search\"", "asking Keystone", "certificate"])
     };
     let worker = shoot.fails(refused).await?;
@@ -74,7 +74,7 @@ async fn only_a_certificate_that_the_credentials_trust_is_talked_to() -> Result<
     shoot.change(Kind::Secret, "cloudprovider", trust).await?;
     shoot.change_worker(|_| {}).await?;
     ensure_grouped(&shoot, &shoot.succeeded().await?, &made(1)).await?;
-    leaks::nothing_in("the log", &program::log(cluster)?)
+    leaks::ensure_no_secrets("the log", &program::log(cluster)?)
 }
 
 /// The example's Worker with a policy for pool search, and further credentials.

@@ -58,7 +58,7 @@ impl Life {
         }
         let mut kept = None;
         if self.theme == Theme::MovedLate {
-            kept = Some(self.gardenlet.let_machines_go());
+            kept = Some(self.gardenlet.remove_machine_finalizers());
             sleep(self.random.millis(0, 1_000)).await;
         }
         // gardenlet deletes the objects only when no controller works for the shoot any more.

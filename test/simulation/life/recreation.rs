@@ -26,7 +26,7 @@ impl Life {
             }
             return false;
         }
-        self.gardenlet.take_away_shoot();
+        self.gardenlet.delete_shoot_objects();
         sleep(self.random.millis(2_000, 10_000)).await;
         (self.is_hibernated, self.image) = (false, 0);
         self.create();

@@ -32,8 +32,8 @@ impl Life {
             dependency.change(&self.gardenlet, &self.random);
             return;
         }
-        let stays_as_it_is = self.is_hibernated && self.theme != Theme::MovedHibernated;
-        let step = self.random.below(if stays_as_it_is { 6 } else { 9 });
+        let is_spec_unchanged = self.is_hibernated && self.theme != Theme::MovedHibernated;
+        let step = self.random.below(if is_spec_unchanged { 6 } else { 9 });
         match step {
             _ if self.gardenlet.is_migrating() => self.move_over().await,
             _ if self.gardenlet.is_restoring() => {

@@ -13,20 +13,20 @@ use kube::api::Api;
 
 use crate::controller::deletion::delete_objects::delete_objects;
 use crate::controller::deletion::force_deletion::mark_machines;
-use crate::controller::reconcile::dependencies::UNTIL_GONE;
+use crate::controller::reconcile::dependencies::UNTIL_DELETED;
 use crate::controller::reconcile::error::ReconcileError;
 use crate::controller::reconcile::reconcile_context::{Inputs, ReconcileContext};
-use crate::controller::reconcile::repair::{Repaired, repair_classes};
+use crate::controller::reconcile::repair::{RepairResult, repair_classes};
 use crate::controller::reconcile::result::ReconcileResult;
 use decisions::worker::deletion::pending_deletion::{pending_deletion_text, percentage};
 use decisions::worker::machines::machine_objects::{FailedMachine, MachineObjects};
-use decisions::worker::plan::orphans::{Deletions, MachineController};
+use decisions::worker::plan::orphans::{Deletions, MachineControllerManagerState};
 use decisions::worker::request::decode;
 use decisions::worker::request::requested_at;
 use decisions::worker::status::outcome::{failed_deletions, until};
 use decisions::worker::status::published::deadline_from;
 use decisions::worker::status::reconcile_outcome::{Failure, ReconcileOutcome};
-use decisions::worker::status::status_text::MOST_OF_FAILURE;
+use decisions::worker::status::status_text::MAX_FAILURE_BYTES;
 use runtime::cloud::dependency::CleanUp;
 use runtime::cluster::CREDENTIALS;
 use runtime::cluster::error::ReadError;
@@ -52,65 +52,90 @@ pub(crate) async fn delete(
     inputs: Inputs,
     now: Timestamp,
 ) -> Result<ReconcileResult, ReconcileError> {
-    let (shoot, cluster, deadline) = (&context.shoot, inputs.cluster?, deadline(worker, now));
+    let shoot = &context.shoot;
+    let deadline = deadline(worker, now);
+    let cluster = inputs.cluster?;
     let cluster = cluster.as_deref();
     if cluster.is_some_and(decode::is_deletion_forced) {
         return Ok(result(ReconcileOutcome::Succeeded, None));
     }
-    let mut live = shoot.machine_objects().await?;
-    let (mut missing, mut writes, mut requeue_after) = (None, 0, None);
-    if live.uses_classes() {
-        Repaired { live, missing, writes, requeue_after } =
-            repair_classes(context, worker, cluster, &inputs.secrets, live).await?;
+    let live = shoot.machine_objects().await?;
+    let mut repaired = RepairResult { live, missing: None, writes: 0, requeue_after: None };
+    if repaired.live.uses_classes() {
+        repaired = repair_classes(context, worker, cluster, &inputs.secrets, repaired.live).await?;
     }
-    if !live.uses_classes() {
-        live = read_what_is_left(shoot, live).await?;
+    if !repaired.live.uses_classes() {
+        repaired.live = read_remaining_objects(shoot, repaired.live).await?;
     }
-    if live.is_empty() {
-        let credentials = &worker.spec.secret_ref;
-        // Machines of another Worker of the namespace need the credentials longer.
-        let holder = match shoot.others().is_empty() {
-            true => credentials_holder(shoot.client(), credentials).await?,
-            false => None,
-        };
-        return Ok(match holder {
-            None => remove_dependencies(context, worker, cluster, deadline, now).await?,
-            Some(text) => {
-                let is_watched = credentials.name.as_deref() == Some(CREDENTIALS)
-                    && credentials.namespace.as_deref() == Some(shoot.name());
-                waiting(deadline, Failure::new(text), 90, now, (!is_watched).then_some(UNWATCHED_PERIOD))
-            }
-        });
+    if repaired.live.is_empty() {
+        return release_credentials(context, worker, cluster, deadline, now).await;
     }
+    delete_machines(context, deadline, now, repaired).await
+}
+
+/// Removes what machines depended on once nothing holds the credentials any more. All machine objects are deleted.
+async fn release_credentials(
+    context: &mut ReconcileContext<'_>,
+    worker: &Worker,
+    cluster: Option<&Cluster>,
+    deadline: Timestamp,
+    now: Timestamp,
+) -> Result<ReconcileResult, ReconcileError> {
+    let shoot = &context.shoot;
+    let credentials = &worker.spec.secret_ref;
+    // Machines of another Worker of the namespace need the credentials longer.
+    let holder = match shoot.others().is_empty() {
+        true => credentials_holder(shoot.client(), credentials).await?,
+        false => None,
+    };
+    let Some(text) = holder else {
+        return remove_dependencies(context, worker, cluster, deadline, now).await;
+    };
+    let is_watched =
+        credentials.name.as_deref() == Some(CREDENTIALS) && credentials.namespace.as_deref() == Some(shoot.name());
+    let poll = if is_watched { None } else { Some(UNWATCHED_PERIOD) };
+    Ok(waiting(deadline, Failure::new(text), 90, now, poll))
+}
+
+/// Marks machines for deletion, deletes what nothing needs any more, and reports what is left.
+async fn delete_machines(
+    context: &mut ReconcileContext<'_>,
+    deadline: Timestamp,
+    now: Timestamp,
+    repaired: RepairResult,
+) -> Result<ReconcileResult, ReconcileError> {
+    let RepairResult { live, missing, writes, requeue_after } = repaired;
     mark_machines(context, &live.machines).await?;
     let deletions = Deletions::of_all(&live);
     if !deletions.is_empty() {
         context.ensure_still_current().await?;
     }
+    let shoot = &context.shoot;
     delete_objects(&shoot.apis(), deletions).await?;
-    let mut failures: Vec<Failure> = failed_machines(&live).into_iter().collect();
     let is_late = until(deadline, now).is_none();
-    let has_failed = !failures.is_empty();
-    if !has_failed {
-        let mut text = pending_deletion_text(&live, is_late);
-        if is_late && live.uses_classes() && shoot.machine_controller().await? == MachineController::Stopped {
-            text.push_str("; machine-controller-manager does not run, so nobody deletes machines");
-        }
-        failures.push(Failure::new(text));
+    if let Some(failed) = failed_machines(&live) {
+        let failure = with_missing_prerequisites(failed, missing);
+        return Ok(ReconcileResult { writes, ..result(ReconcileOutcome::Failed(failure), None) });
     }
+    let mut text = pending_deletion_text(&live, is_late);
+    if is_late && live.uses_classes() && shoot.machine_controller().await? == MachineControllerManagerState::Stopped {
+        text.push_str("; machine-controller-manager does not run, so nobody deletes machines");
+    }
+    let failure = with_missing_prerequisites(Failure::new(text), missing);
+    let requeue_after = if is_late { None } else { requeue_after };
+    Ok(ReconcileResult { writes, ..waiting(deadline, failure, percentage(&live), now, requeue_after) })
+}
+
+fn with_missing_prerequisites(failure: Failure, missing: Option<Failure>) -> Failure {
+    let mut failures = vec![failure];
     failures.extend(missing);
-    let failure = Failure::joined(failures).unwrap_or_default();
-    let outcome = match has_failed {
-        true => result(ReconcileOutcome::Failed(failure), None),
-        false => waiting(deadline, failure, percentage(&live), now, requeue_after.filter(|_| !is_late)),
-    };
-    Ok(ReconcileResult { writes, ..outcome })
+    Failure::joined(failures).unwrap_or_default()
 }
 
 /// Rereads objects once no class seems to be in use. Watches may be behind, and an API server may confirm a deletion
 /// that it did not make. Neither classes nor the Worker may be released while an unseen machine exists, nor the
 /// Worker while any object is left.
-async fn read_what_is_left(shoot: &ShootNamespace, mut live: MachineObjects) -> Result<MachineObjects, ReadError> {
+async fn read_remaining_objects(shoot: &ShootNamespace, mut live: MachineObjects) -> Result<MachineObjects, ReadError> {
     if !live.is_empty() {
         live = shoot.read_users_of_classes(live.deployments).await?;
     }
@@ -139,7 +164,7 @@ async fn remove_dependencies(
             }
             result(ReconcileOutcome::Succeeded, None)
         }
-        CleanUp::Unneeded => waiting(deadline, Failure::new(format!("waiting {UNTIL_GONE}")), 95, now, None),
+        CleanUp::Unneeded => waiting(deadline, Failure::new(format!("waiting {UNTIL_DELETED}")), 95, now, None),
         CleanUp::Waiting(text) => waiting(deadline, Failure::new(format!("waiting {text}")), 95, now, None),
         CleanUp::Failed(failure, again) => result(ReconcileOutcome::Failed(failure), Some(again)),
     })
@@ -180,7 +205,7 @@ fn failed_machines(live: &MachineObjects) -> Option<Failure> {
     let failed = live.deployments.values().flat_map(|deployment| &deployment.failed_machines);
     let failed: Vec<&FailedMachine> = failed.filter(|machine| !machine.is_creation).collect();
     // The other half of the message is for missing prerequisites.
-    failed_deletions(FAILED, &failed, MOST_OF_FAILURE / 2)
+    failed_deletions(FAILED, &failed, MAX_FAILURE_BYTES / 2)
 }
 
 /// Returns a text if a finalizer of machine-controller-manager still holds the credentials.
@@ -245,7 +270,7 @@ mod tests {
         assert_eq!(live.class_secrets.len(), 1);
         asked.lock().unwrap().clear();
         *lies.lock().unwrap() = true;
-        let left = read_what_is_left(&shoot, live).await.unwrap();
+        let left = read_remaining_objects(&shoot, live).await.unwrap();
         assert_eq!(left.class_secrets.len(), 1, "it is still there");
         assert!(asked.lock().unwrap().iter().any(|plural| plural == "secrets"));
     }
@@ -255,7 +280,7 @@ mod tests {
         let (shoot, asked) = shoot(Arc::default());
         let live = shoot.read_machine_objects().await.unwrap();
         asked.lock().unwrap().clear();
-        let left = read_what_is_left(&shoot, live).await.unwrap();
+        let left = read_remaining_objects(&shoot, live).await.unwrap();
         assert_eq!(left.class_secrets.len(), 1);
         assert_eq!(*asked.lock().unwrap(), ["machinedeployments", "machinesets", "machines"]);
     }
@@ -402,7 +427,7 @@ mod tests {
         deployment.failed_machines = (0..2000).map(failed).collect();
         let live = MachineObjects { deployments: [("a".to_owned(), deployment)].into(), ..MachineObjects::default() };
         let text = failed_machines(&live).unwrap().message;
-        assert!(text.contains("disk 0 is locked") && text.len() <= MOST_OF_FAILURE / 2, "{}", text.len());
+        assert!(text.contains("disk 0 is locked") && text.len() <= MAX_FAILURE_BYTES / 2, "{}", text.len());
     }
 
     #[tokio::test(start_paused = true)]

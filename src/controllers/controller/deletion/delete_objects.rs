@@ -8,26 +8,26 @@ use serde_json::Value;
 
 use crate::controller::reconcile::error::ReconcileError;
 use decisions::worker::machines::live_machine::LiveMachineSet;
-use decisions::worker::machines::machine_objects::Digested;
+use decisions::worker::machines::machine_objects::DigestedObject;
 use decisions::worker::plan::orphans::{Deletions, Seen};
 use runtime::cluster::PARALLEL_REQUESTS;
 use runtime::cluster::machine_objects::{Cached, DeploymentText};
-use runtime::cluster::machine_writes::MachineApis;
+use runtime::cluster::machine_writes::MachineObjectWriter;
 
 /// Deletes deployments and machine sets, then classes, then their Secrets. machine-controller-manager keeps a
 /// finalizer on each Secret until its class is deleted.
 ///
 /// # Errors
 /// If an object can't be deleted.
-pub(crate) async fn delete_objects(apis: &MachineApis, deletions: Deletions<'_>) -> Result<(), ReconcileError> {
+pub(crate) async fn delete_objects(apis: &MachineObjectWriter, deletions: Deletions<'_>) -> Result<(), ReconcileError> {
     let Deletions { deployments, machine_sets, classes, class_secrets } = deletions;
     delete_all::<DeploymentText>(apis, deployments).await?;
     delete_all::<LiveMachineSet>(apis, machine_sets).await?;
-    delete_all::<Digested<Value>>(apis, classes).await?;
-    delete_all::<Digested<Secret>>(apis, class_secrets).await
+    delete_all::<DigestedObject<Value>>(apis, classes).await?;
+    delete_all::<DigestedObject<Secret>>(apis, class_secrets).await
 }
 
-async fn delete_all<T: Cached>(apis: &MachineApis, objects: Vec<Seen<'_>>) -> Result<(), ReconcileError> {
+async fn delete_all<T: Cached>(apis: &MachineObjectWriter, objects: Vec<Seen<'_>>) -> Result<(), ReconcileError> {
     let deletions = objects.into_iter().map(|(name, uid)| async move {
         let kind = T::Kind::KIND;
         apis.delete::<T>(name, uid).await.map_err(|source| ReconcileError::Delete {

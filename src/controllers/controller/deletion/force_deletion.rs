@@ -8,12 +8,12 @@ use crate::controller::reconcile::error::ReconcileError;
 use crate::controller::reconcile::reconcile_context::ReconcileContext;
 use decisions::worker::machines::live_machine::{FORCE_DELETION_LABEL, LiveMachine};
 use runtime::cluster::PARALLEL_REQUESTS;
-use runtime::cluster::machine_writes::MachineApis;
+use runtime::cluster::machine_writes::MachineObjectWriter;
 
 /// Marks all unmarked machines in parallel.
 ///
 /// # Errors
-/// If a machine can't be marked; the others are marked anyway. [`ReconcileError::Overtaken`] if the Worker changed in
+/// If a machine can't be marked; the others are marked anyway. [`ReconcileError::WorkerChanged`] if the Worker changed in
 /// the meantime.
 pub(crate) async fn mark_machines(
     context: &ReconcileContext<'_>,
@@ -33,7 +33,7 @@ pub(crate) async fn mark_machines(
     outcome
 }
 
-async fn mark(apis: &MachineApis, name: &str) -> Result<(), ReconcileError> {
+async fn mark(apis: &MachineObjectWriter, name: &str) -> Result<(), ReconcileError> {
     let patch = json!({"metadata": {"labels": {FORCE_DELETION_LABEL.0: FORCE_DELETION_LABEL.1}}});
     let written = apis.patch::<LiveMachine>(name, patch).await;
     written.map_err(|source| ReconcileError::Write { what: format!("Machine {name:?}"), source })

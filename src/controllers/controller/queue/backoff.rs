@@ -18,9 +18,9 @@ use runtime::process::jitter::random_half;
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(300);
 /// Maximum retry delay while the API server is unreachable, before up to 50 % jitter.
-const LONGEST_UNREACHABLE: Duration = Duration::from_secs(3);
+const MAX_UNREACHABLE_DELAY: Duration = Duration::from_secs(3);
 /// Maximum number of write conflicts in a row that are retried immediately.
-const MOST_CONFLICTS: u32 = 5;
+const MAX_CONFLICTS: u32 = 5;
 
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
@@ -57,7 +57,7 @@ impl Backoff {
     /// Returns the time until the next try after the API server did not answer. The jitter of up to 50 % spreads the
     /// retries of all Workers.
     pub(crate) fn unreachable(&mut self) -> Duration {
-        let delay = doubled(self.unreachable).min(LONGEST_UNREACHABLE);
+        let delay = doubled(self.unreachable).min(MAX_UNREACHABLE_DELAY);
         self.unreachable = self.unreachable.saturating_add(1);
         delay + delay.mul_f64(random_half())
     }
@@ -66,7 +66,7 @@ impl Backoff {
     /// failure.
     pub(crate) fn is_conflict_repeated(&mut self) -> bool {
         self.conflicts = self.conflicts.saturating_add(1);
-        self.conflicts <= MOST_CONFLICTS
+        self.conflicts <= MAX_CONFLICTS
     }
 
     /// Called after a success or a new request.
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn conflicts_without_end_are_a_failure() {
         let mut backoff = Backoff::default();
-        assert!((0..MOST_CONFLICTS).all(|_| backoff.is_conflict_repeated()));
+        assert!((0..MAX_CONFLICTS).all(|_| backoff.is_conflict_repeated()));
         assert!(!backoff.is_conflict_repeated());
         backoff.reset();
         assert!(backoff.is_conflict_repeated());

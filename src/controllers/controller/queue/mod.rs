@@ -3,7 +3,7 @@
 //!
 //! A slot is meant for the work of a reconcile, which takes milliseconds. A reconcile that gets no answer from the
 //! API server for half a second gives its slot to another Worker. The number of such reconciles is bounded by their
-//! machine deployments ([`MOST_WAITING`]), because each holds in memory what it is about to write.
+//! machine deployments ([`MAX_WAITING_WEIGHT`]), because each holds in memory what it is about to write.
 
 pub(crate) mod backoff;
 pub(crate) mod rate_limit;
@@ -34,10 +34,10 @@ pub(crate) enum Requeue {
 }
 
 /// Maximum number of machine deployments, over all Workers, whose reconciles wait without a slot.
-const MOST_WAITING: usize = 256;
+const MAX_WAITING_WEIGHT: usize = 256;
 
 /// Requeue delay after a reconcile has panicked.
-const AFTER_A_PANIC: Duration = Duration::from_secs(60);
+const PANIC_DELAY: Duration = Duration::from_secs(60);
 
 /// Reconciles requested Workers in `slots` slots until it is `stopped` or all senders are dropped, then waits for
 /// running reconciles. `weight` is the number of machine deployments of a Worker. A panic only affects its own
@@ -66,7 +66,7 @@ pub(crate) async fn run<F>(
                 let Ok((worker, result)) = ended else { continue };
                 let requeue = result.unwrap_or_else(|_| {
                     error!(namespace = worker.namespace, name = worker.name, "reconcile panicked");
-                    Requeue::After(AFTER_A_PANIC)
+                    Requeue::After(PANIC_DELAY)
                 });
                 schedule.ended(worker, requeue, Instant::now());
             }
@@ -156,7 +156,7 @@ impl Schedule {
         }
         let (occupied, waiting): (Vec<&Running>, Vec<&Running>) =
             self.running.values().partition(|running| running.slot.ends() > now);
-        if waiting.into_iter().map(|running| *running.weight).sum::<usize>() >= MOST_WAITING {
+        if waiting.into_iter().map(|running| *running.weight).sum::<usize>() >= MAX_WAITING_WEIGHT {
             return None;
         }
         let is_free = occupied.len() < self.slots;
@@ -174,7 +174,7 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::*;
-    use runtime::cluster::slot::SLOT_TIME;
+    use runtime::cluster::slot::SLOT_TIMEOUT;
 
     fn worker(name: &str) -> WorkerName {
         WorkerName { namespace: "ns".to_owned(), name: name.to_owned() }
@@ -213,11 +213,15 @@ mod tests {
         schedule.add(worker("a"), now + seconds(30));
         assert_eq!(schedule.next_start(now), Some(now + seconds(10)));
         schedule.add(worker("a"), now);
-        assert_eq!(started(&mut schedule, now, MOST_WAITING), Some(worker("a")), "an event comes before its requeue");
-        assert_eq!(started(&mut schedule, now + seconds(15), MOST_WAITING), None, "the only slot is occupied");
+        assert_eq!(
+            started(&mut schedule, now, MAX_WAITING_WEIGHT),
+            Some(worker("a")),
+            "an event comes before its requeue"
+        );
+        assert_eq!(started(&mut schedule, now + seconds(15), MAX_WAITING_WEIGHT), None, "the only slot is occupied");
         assert_eq!(schedule.next_start(now + seconds(15)), None);
         schedule.ended(worker("a"), Requeue::After(seconds(60)), now + seconds(15));
-        assert_eq!(started(&mut schedule, now + seconds(15), MOST_WAITING), Some(worker("later")));
+        assert_eq!(started(&mut schedule, now + seconds(15), MAX_WAITING_WEIGHT), Some(worker("later")));
         schedule.add(worker("later"), now + seconds(15));
         schedule.ended(worker("later"), Requeue::After(seconds(1)), now + seconds(15));
         assert_eq!(schedule.next_start(now), Some(now + seconds(15)));
@@ -226,17 +230,17 @@ mod tests {
     #[test]
     fn a_reconcile_that_waits_for_answers_occupies_no_slot() {
         let (mut schedule, now) = (Schedule::new(2), Instant::now());
-        let heavy = MOST_WAITING / 8;
+        let heavy = MAX_WAITING_WEIGHT / 8;
         (0..100).for_each(|number| schedule.add(worker(&format!("{number:02}")), now));
         let started = |schedule: &mut Schedule, now| {
             std::iter::from_fn(|| started(schedule, now, heavy)).map(|worker| worker.name).collect::<Vec<_>>()
         };
         assert_eq!(started(&mut schedule, now), ["00", "01"]);
-        assert_eq!(schedule.next_start(now), Some(now + SLOT_TIME));
+        assert_eq!(schedule.next_start(now), Some(now + SLOT_TIMEOUT));
         for at in 1..4 {
-            assert_eq!(started(&mut schedule, now + SLOT_TIME * at).len(), 2, "nobody has ended");
+            assert_eq!(started(&mut schedule, now + SLOT_TIMEOUT * at).len(), 2, "nobody has ended");
         }
-        let later = now + SLOT_TIME * 20;
+        let later = now + SLOT_TIMEOUT * 20;
         assert_eq!(schedule.running.len(), 8);
         assert_eq!((started(&mut schedule, later), schedule.next_start(later)), (vec![], None), "enough of them wait");
         ["00", "01", "02"].into_iter().for_each(|name| schedule.ended(worker(name), Requeue::OnEvent, later));
@@ -256,7 +260,7 @@ mod tests {
         schedule.ended(worker("b"), Requeue::OnEvent, now);
         assert!(start(&mut schedule, "b", now));
         assert_eq!(asked.load(Ordering::Relaxed), 0, "nobody waits for answers");
-        let later = now + SLOT_TIME;
+        let later = now + SLOT_TIMEOUT;
         assert!(start(&mut schedule, "c", later) && start(&mut schedule, "d", later));
         assert_eq!(asked.load(Ordering::Relaxed), 2, "once for each that waits");
     }
@@ -266,12 +270,12 @@ mod tests {
         let (mut schedule, start) = (Schedule::new(1), Instant::now());
         ["a", "b"].into_iter().for_each(|name| schedule.add(worker(name), start));
         let slot = schedule.start(start, |_| 1).map(|(_, slot)| slot).unwrap();
-        let answers: Vec<Instant> = (1..100).map(|tenths| start + SLOT_TIME / 5 * tenths).collect();
+        let answers: Vec<Instant> = (1..100).map(|tenths| start + SLOT_TIMEOUT / 5 * tenths).collect();
         for now in &answers {
             assert_eq!(started(&mut schedule, *now, 1), None, "it is at work");
             slot.extend(*now);
         }
-        let silent = *answers.last().unwrap() + SLOT_TIME;
+        let silent = *answers.last().unwrap() + SLOT_TIMEOUT;
         assert_eq!(schedule.next_start(start), Some(silent));
         assert_eq!(started(&mut schedule, silent, 1), Some(worker("b")));
     }

@@ -1,6 +1,6 @@
 //! Limits how often one Worker is reconciled and how often the text of its status changes. After a pause, an event
-//! triggers a reconcile immediately, otherwise at most one per [`RECONCILES`]. A changed text is written after
-//! [`TEXTS`], because by then it has often changed again or the operation has ended.
+//! triggers a reconcile immediately, otherwise at most one per [`RECONCILE_INTERVAL`]. A changed text is written after
+//! [`TEXT_DELAY`], because by then it has often changed again or the operation has ended.
 //!
 //! A debounce would not work: it restarts with each event, and the machines of a large Worker cause events for
 //! minutes without a pause.
@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Minimum time between the end of one reconcile and the start of the next.
-pub(crate) const RECONCILES: Duration = Duration::from_millis(250);
+pub(crate) const RECONCILE_INTERVAL: Duration = Duration::from_millis(250);
 /// Delay from a change to its status text. Readers of the status see a change within two seconds.
-const TEXTS: Duration = Duration::from_secs(1);
+const TEXT_DELAY: Duration = Duration::from_secs(1);
 
 /// Time of the last reconcile of one Worker, and since when its status text is outdated.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(crate) struct RateLimit {
 impl RateLimit {
     /// Remaining time until the next reconcile; `None` if it may start.
     pub(crate) fn until_reconcile(&self, now: Instant) -> Option<Duration> {
-        left(self.reconciled? + RECONCILES, now)
+        left(self.reconciled? + RECONCILE_INTERVAL, now)
     }
 
     /// Time since the last reconcile; `None` if there was none.
@@ -35,7 +35,7 @@ impl RateLimit {
     /// Called when the status text of a waiting Worker is outdated. Returns the remaining time until it is written;
     /// `None` if it is due.
     pub(crate) fn until_text(&mut self, now: Instant) -> Option<Duration> {
-        left(*self.unwritten_since.get_or_insert(now) + TEXTS, now)
+        left(*self.unwritten_since.get_or_insert(now) + TEXT_DELAY, now)
     }
 
     /// Called when a reconcile has ended.
@@ -62,21 +62,25 @@ mod tests {
         let (mut limit, start) = (RateLimit::default(), Instant::now());
         assert_eq!(limit.until_reconcile(start), None);
         limit.reconciled(start);
-        let wait = limit.until_reconcile(start + RECONCILES / 4);
-        assert_eq!(wait, Some(RECONCILES * 3 / 4), "counted from the last reconcile, not from the event");
-        assert_eq!(limit.until_reconcile(start + RECONCILES), None);
+        let wait = limit.until_reconcile(start + RECONCILE_INTERVAL / 4);
+        assert_eq!(wait, Some(RECONCILE_INTERVAL * 3 / 4), "counted from the last reconcile, not from the event");
+        assert_eq!(limit.until_reconcile(start + RECONCILE_INTERVAL), None);
     }
 
     #[test]
     fn a_text_that_stays_for_a_while_is_written() {
         let (mut limit, start) = (RateLimit::default(), Instant::now());
-        assert_eq!(limit.until_text(start), Some(TEXTS));
-        assert_eq!(limit.until_text(start + RECONCILES), Some(TEXTS - RECONCILES), "counted from the first change");
-        assert_eq!(limit.until_text(start + TEXTS), None);
+        assert_eq!(limit.until_text(start), Some(TEXT_DELAY));
+        assert_eq!(
+            limit.until_text(start + RECONCILE_INTERVAL),
+            Some(TEXT_DELAY - RECONCILE_INTERVAL),
+            "counted from the first change"
+        );
+        assert_eq!(limit.until_text(start + TEXT_DELAY), None);
         limit.text_written();
-        assert_eq!(limit.until_text(start + TEXTS), Some(TEXTS), "the next change");
+        assert_eq!(limit.until_text(start + TEXT_DELAY), Some(TEXT_DELAY), "the next change");
         assert!(
-            TEXTS + RECONCILES < Duration::from_secs(2),
+            TEXT_DELAY + RECONCILE_INTERVAL < Duration::from_secs(2),
             "a change right after a reconcile is reported within two seconds"
         );
     }
@@ -86,6 +90,6 @@ mod tests {
         let (mut limit, start) = (RateLimit::default(), Instant::now());
         assert_eq!(limit.since_reconcile(start), None);
         limit.reconciled(start);
-        assert_eq!(limit.since_reconcile(start + TEXTS), Some(TEXTS));
+        assert_eq!(limit.since_reconcile(start + TEXT_DELAY), Some(TEXT_DELAY));
     }
 }

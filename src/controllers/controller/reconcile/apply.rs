@@ -11,16 +11,16 @@ use crate::controller::reconcile::reconcile_context::ReconcileContext;
 use decisions::worker::machines::machine_objects::{LiveDeployment, MachineObjects};
 use decisions::worker::plan::changes::MachineChanges;
 use decisions::worker::plan::desired::{DesiredState, Drift};
-use decisions::worker::plan::orphans::MachineController;
+use decisions::worker::plan::orphans::MachineControllerManagerState;
 use decisions::worker::plan::rolls::{Roll, rolls};
 use runtime::cluster::PARALLEL_REQUESTS;
 use runtime::cluster::error::ReadError;
 use runtime::cluster::error::WriteError;
-use runtime::cluster::machine_writes::MachineApis;
+use runtime::cluster::machine_writes::MachineObjectWriter;
 use runtime::cluster::shoot_namespace::ShootNamespace;
 
 /// Maximum number of retries within one reconcile after a write conflict.
-const MOST_CONFLICTS: usize = 4;
+const MAX_CONFLICTS: usize = 4;
 
 /// Result of writing the changes. The status is computed from this.
 pub(crate) struct Applied {
@@ -50,7 +50,11 @@ pub(crate) struct ApplyError {
 }
 
 /// Writes all changes. `live` is the state they were computed from.
-pub(crate) async fn apply(apis: &MachineApis, changes: Vec<MachineChanges<'_>>, live: MachineObjects) -> Applied {
+pub(crate) async fn apply(
+    apis: &MachineObjectWriter,
+    changes: Vec<MachineChanges<'_>>,
+    live: MachineObjects,
+) -> Applied {
     let mut applied = Applied { live, errors: Vec::new(), writes: 0 };
     let writes: Vec<_> = changes.into_iter().map(|change| apply_machine(apis, change)).collect();
     let mut results = stream::iter(writes).buffer_unordered(PARALLEL_REQUESTS);
@@ -73,7 +77,7 @@ pub(crate) async fn apply(apis: &MachineApis, changes: Vec<MachineChanges<'_>>, 
 /// itself.
 ///
 /// # Errors
-/// If machine objects can't be read. [`ReconcileError::Overtaken`] if the Worker changed in the meantime, because the
+/// If machine objects can't be read. [`ReconcileError::WorkerChanged`] if the Worker changed in the meantime, because the
 /// reads can take long.
 pub(crate) async fn apply_to_live<'a>(
     context: &ReconcileContext<'_>,
@@ -88,7 +92,7 @@ pub(crate) async fn apply_to_live<'a>(
     let infrastructure_inputs = context.provider.infrastructure_inputs();
     let mut begun = rolls(&first, &live, infrastructure_inputs);
     let mut applied = apply(&apis, awaiting_classes(shoot, first).await?, live).await;
-    for tries in 0..MOST_CONFLICTS {
+    for tries in 0..MAX_CONFLICTS {
         if !applied.is_outdated(tries > 0) {
             break;
         }
@@ -106,16 +110,16 @@ pub(crate) async fn apply_to_live<'a>(
     Ok((applied, begun))
 }
 
-/// Clears `is_class_going` if machine-controller-manager is stopped: only it removes the class's finalizer, so
+/// Clears `is_class_being_deleted` if machine-controller-manager is stopped: only it removes the class's finalizer, so
 /// waiting would never end.
 async fn awaiting_classes<'a>(
     shoot: &ShootNamespace,
     mut changes: Vec<MachineChanges<'a>>,
 ) -> Result<Vec<MachineChanges<'a>>, ReadError> {
-    if changes.iter().any(|change| change.is_class_going)
-        && shoot.machine_controller().await? == MachineController::Stopped
+    if changes.iter().any(|change| change.is_class_being_deleted)
+        && shoot.machine_controller().await? == MachineControllerManagerState::Stopped
     {
-        changes.iter_mut().for_each(|change| change.is_class_going = false);
+        changes.iter_mut().for_each(|change| change.is_class_being_deleted = false);
     }
     Ok(changes)
 }
@@ -124,14 +128,14 @@ type WrittenDeployment = Option<(String, LiveDeployment)>;
 
 /// Writes Secret, class and deployment of one placement, in this order.
 async fn apply_machine(
-    apis: &MachineApis,
+    apis: &MachineObjectWriter,
     change: MachineChanges<'_>,
 ) -> (Result<WrittenDeployment, ApplyError>, usize) {
-    let MachineChanges { machine, secret, class, deployment, is_class_going } = change;
+    let MachineChanges { machine, secret, class, deployment, is_class_being_deleted } = change;
     let wanted = &machine.deployment;
     let failed =
         |kind, name: &str, source| ApplyError { pool: wanted.pool_name.clone(), kind, name: name.to_owned(), source };
-    if is_class_going {
+    if is_class_being_deleted {
         return (Err(failed("MachineClass", &wanted.class_name.0, WriteError::Going)), 0);
     }
     let mut writes = 0;
@@ -166,7 +170,7 @@ mod tests {
     use decisions::provider::MachinePlan;
     use decisions::provider::azure::Azure;
     use decisions::provider::test_support::NAMESPACE;
-    use decisions::worker::machines::machine_objects::Digested;
+    use decisions::worker::machines::machine_objects::DigestedObject;
     use decisions::worker::plan::desired::test_support::{Objects, planned};
     use decisions::worker::request::Operation;
 
@@ -224,7 +228,7 @@ mod tests {
         let objects = Objects::new(&json!({}));
         let desired = objects.desired(planned());
         let class = going_class(desired.plan.machines().next().unwrap());
-        let live_class = Digested::class(class.clone()).unwrap();
+        let live_class = DigestedObject::class(class.clone()).unwrap();
         let name = class["metadata"]["name"].as_str().unwrap().to_owned();
         let (controller, asked) = controller(None, move |line, _| match line {
             "GET machine-controller-manager" => {

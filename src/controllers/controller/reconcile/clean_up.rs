@@ -11,14 +11,14 @@ use crate::controller::reconcile::reconcile_context::ReconcileContext;
 use decisions::worker::machines::machine_objects::MachineObjects;
 use decisions::worker::machines::progress::{self, Hibernation, Progress};
 use decisions::worker::plan::Plan;
-use decisions::worker::plan::orphans::{Deletions, MachineController, Orphans, orphans};
+use decisions::worker::plan::orphans::{Deletions, MachineControllerManagerState, Orphans, orphans};
 use decisions::worker::status::outcome::{PendingDeletion, PendingDeployment};
 
 /// Deletes unneeded objects once every planned machine is ready, because old deployments carry the workload until
 /// then. Updates `progress` and `live` if it had to reread objects.
 ///
 /// # Errors
-/// If an object can't be read or deleted. [`ReconcileError::Overtaken`] if the Worker changed before deployments or
+/// If an object can't be read or deleted. [`ReconcileError::WorkerChanged`] if the Worker changed before deployments or
 /// machine sets are deleted.
 pub(crate) async fn clean_up(
     context: &ReconcileContext<'_>,
@@ -29,13 +29,13 @@ pub(crate) async fn clean_up(
     now: Timestamp,
 ) -> Result<PendingDeletion, ReconcileError> {
     let shoot = &context.shoot;
-    let mut found = orphans(plan, live, MachineController::Running);
+    let mut found = orphans(plan, live, MachineControllerManagerState::Running);
     if !progress.is_ready() || found.is_empty() {
         return Ok(PendingDeletion::default());
     }
     // Whether machine-controller-manager runs only matters for deployments and for classes that are still in use.
     let machine_controller = match found.deployments.is_empty() && found.classes_in_use.is_empty() {
-        true => MachineController::Running,
+        true => MachineControllerManagerState::Running,
         false => shoot.machine_controller().await?,
     };
     found = orphans(plan, live, machine_controller);
@@ -56,7 +56,7 @@ pub(crate) async fn clean_up(
         if !deployments.is_empty() || !machine_sets.is_empty() {
             context.ensure_still_current().await?;
         }
-        if machine_controller == MachineController::Stopped && !deployments.is_empty() {
+        if machine_controller == MachineControllerManagerState::Stopped && !deployments.is_empty() {
             // While machine-controller-manager is stopped, no later event may report their deletion, so orphans are
             // computed again right after it.
             delete_objects(&shoot.apis(), Deletions { deployments, ..Deletions::default() }).await?;
@@ -66,8 +66,8 @@ pub(crate) async fn clean_up(
         delete_objects(&shoot.apis(), found.deletions(live)).await?;
     }
     Ok(match machine_controller {
-        MachineController::Stopped => PendingDeletion::default(),
-        MachineController::Running => pending_deletion(found, live, now),
+        MachineControllerManagerState::Stopped => PendingDeletion::default(),
+        MachineControllerManagerState::Running => pending_deletion(found, live, now),
     })
 }
 
@@ -94,7 +94,7 @@ mod tests {
     };
     use decisions::provider::PoolPlan;
     use decisions::provider::azure::Azure;
-    use decisions::worker::machines::machine_objects::Digested;
+    use decisions::worker::machines::machine_objects::DigestedObject;
     use decisions::worker::machines::progress::{DeploymentProgress, Phase};
     use decisions::worker::request::Operation;
 
@@ -200,7 +200,7 @@ mod tests {
     async fn nothing_goes_before_every_planned_machine_is_there() {
         let (controller, asked) = controller(None, |_, _| refusal(500, "InternalError"));
         let context = reconcile_of(&controller, &worker_in("shoot--p--s"), &Azure, Operation::Reconcile);
-        let class = Digested::class(object()).unwrap();
+        let class = DigestedObject::class(object()).unwrap();
         let mut live = MachineObjects { classes: [("web-z1".to_owned(), class)].into(), ..MachineObjects::default() };
         let waiting = DeploymentProgress { phase: Phase::Pending, ..DeploymentProgress::ready() };
         let mut progress = Progress { deployments: vec![waiting], ..Progress::default() };

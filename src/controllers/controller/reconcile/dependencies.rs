@@ -17,7 +17,7 @@ use wire::api::gardener::Worker;
 
 /// Records what pools depend on before any object refers to it. After a crash, the next process, even of another
 /// extension, has to find the record.
-pub(crate) async fn keep_records(
+pub(crate) async fn record_dependencies(
     context: &mut ReconcileContext<'_>,
     worker: &Worker,
     provider_status: &ProviderStatus,
@@ -29,7 +29,7 @@ pub(crate) async fn keep_records(
 /// Start of the failure message when clean-up at the cloud does not finish.
 const CLEANING_UP_FAILED: &str = "error while cleaning up what pools depended on";
 /// What to wait for if the cloud reports no text of its own.
-pub(crate) const UNTIL_GONE: &str = "until what pools depended on is gone";
+pub(crate) const UNTIL_DELETED: &str = "until what pools depended on is gone";
 /// Requeue delay if the classes changed since they were last read.
 const CLASSES_CHANGED: Duration = Duration::from_secs(1);
 
@@ -56,7 +56,7 @@ pub(crate) async fn clean_up_cloud(
         let used = context.shoot.read_machine_objects().await?.dependencies_of_classes();
         if used != seen {
             // Unknown classes are deleted first, unless they are in use.
-            let (outcome, again) = waiting(UNTIL_GONE.to_owned());
+            let (outcome, again) = waiting(UNTIL_DELETED.to_owned());
             return Ok((outcome, again.map(|again| again.min(CLASSES_CHANGED))));
         }
         context.ensure_still_current().await?;
@@ -67,7 +67,7 @@ pub(crate) async fn clean_up_cloud(
             merge(&mut published.provider_status.wanted, records);
             (ReconcileOutcome::Succeeded, None)
         }
-        CleanUp::Unneeded => waiting(UNTIL_GONE.to_owned()),
+        CleanUp::Unneeded => waiting(UNTIL_DELETED.to_owned()),
         CleanUp::Waiting(text) => waiting(text),
         CleanUp::Failed(failure, again) => (ReconcileOutcome::Failed(failure), Some(again)),
     })
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(clean_up(&["used"], deadline).await.unwrap(), (ReconcileOutcome::Succeeded, None));
         assert_eq!(*used.lock().unwrap(), [["used"]]);
         seed.when("GET machines", CHANGED);
-        assert!(matches!(clean_up(&["used"], deadline).await, Err(ReconcileError::Overtaken)));
+        assert!(matches!(clean_up(&["used"], deadline).await, Err(ReconcileError::WorkerChanged)));
         assert_eq!(used.lock().unwrap().len(), 1, "the Worker has become another one");
     }
 

@@ -18,11 +18,11 @@ use jiff::Timestamp;
 use crate::controller::deletion::force_deletion::mark_machines;
 use crate::controller::reconcile::apply::{Applied, ApplyError, apply_to_live};
 use crate::controller::reconcile::clean_up::clean_up;
-use crate::controller::reconcile::dependencies::{clean_up_cloud, keep_records};
+use crate::controller::reconcile::dependencies::{clean_up_cloud, record_dependencies};
 use crate::controller::reconcile::error::ReconcileError;
 use crate::controller::reconcile::machine_controller_manager::{self, restart_if_stuck, start_after_restore};
 use crate::controller::reconcile::reconcile_context::{Inputs, ReconcileContext};
-use crate::controller::reconcile::restore::bring_back;
+use crate::controller::reconcile::restore::restore_machines;
 use crate::controller::reconcile::result::{ReconcileResult, StepTimer};
 use crate::controller::run::memory::Publication;
 use decisions::provider::{WorkerContext, WorkerError};
@@ -30,7 +30,7 @@ use decisions::worker::machines::machine_objects::MachineObjects;
 use decisions::worker::machines::progress::{Hibernation, Progress, Stuck, progress};
 use decisions::worker::plan::changes::MachineChanges;
 use decisions::worker::plan::desired::{CloudView, DesiredState, Drift};
-use decisions::worker::plan::orphans::MachineController;
+use decisions::worker::plan::orphans::MachineControllerManagerState;
 use decisions::worker::plan::rolls::Roll;
 use decisions::worker::plan::rolls_as_planned::rolls_as_planned;
 use decisions::worker::request::decode;
@@ -57,7 +57,7 @@ struct Deploy<'a> {
     desired: DesiredState<'a>,
     has_moved: bool,
     is_hibernated: bool,
-    publishes_anew: bool,
+    republishes: bool,
     health_check: HealthCheck,
     now: Timestamp,
 }
@@ -91,7 +91,7 @@ pub(crate) async fn deploy(
         dependencies: &dependencies,
         has_moved,
         is_hibernated: inputs.shoot.is_hibernation_wanted(),
-        publishes_anew: publishes_anew(context, worker, now),
+        republishes: republishes(context, worker, now),
         health_check: context.controller.health_check,
         now,
     };
@@ -125,7 +125,7 @@ pub(crate) async fn deploy(
 }
 
 /// Whether gardenlet needs a new publication time for the bounds of this operation, even if the bounds are unchanged.
-fn publishes_anew(context: &ReconcileContext<'_>, worker: &Worker, now: Timestamp) -> bool {
+fn republishes(context: &ReconcileContext<'_>, worker: &Worker, now: Timestamp) -> bool {
     let is_due = match context.memory(|memory| memory.publication) {
         Publication::Due => true,
         Publication::Unknown => has_failed(worker),
@@ -163,7 +163,7 @@ struct Written {
 }
 
 /// Progress of the machines, and unneeded objects that still exist.
-struct Followed {
+struct ObservedProgress {
     progress: Progress,
     pending_deletion: PendingDeletion,
     restarted: Option<Stuck>,
@@ -197,13 +197,14 @@ impl Deploy<'_> {
         drift: Option<Drift<'s>>,
     ) -> Result<Written, ReconcileError> {
         if self.dependencies.records_changed {
-            keep_records(context, self.worker, &self.desired.provider_status()).await?;
+            record_dependencies(context, self.worker, &self.desired.provider_status()).await?;
         }
         let (shoot, garden) = (&context.shoot, &context.controller.garden);
         let is_to_write = self.is_to_write(&live, drift.as_ref());
         if self.has_moved && is_to_write {
             context.ensure_still_current().await?;
-            live.moved_replicas = bring_back(shoot.client(), garden, &self.inputs, &self.desired.plan, &live).await?;
+            live.moved_replicas =
+                restore_machines(shoot.client(), garden, &self.inputs, &self.desired.plan, &live).await?;
             context.ensure_still_current().await?;
         } else if is_to_write {
             context.ensure_current().await?;
@@ -228,11 +229,11 @@ impl Deploy<'_> {
         &self,
         context: &ReconcileContext<'_>,
         mut written: Written,
-    ) -> Result<(Written, Followed), ReconcileError> {
+    ) -> Result<(Written, ObservedProgress), ReconcileError> {
         let shoot = &context.shoot;
         let hibernation = match self.is_hibernated {
             false => Hibernation::NotWanted,
-            true if shoot.machine_controller().await? == MachineController::Stopped => Hibernation::Done,
+            true if shoot.machine_controller().await? == MachineControllerManagerState::Stopped => Hibernation::Done,
             true => Hibernation::InProgress,
         };
         let mut progress = progress(&self.desired.plan, shoot.name(), &written.live, hibernation);
@@ -248,7 +249,7 @@ impl Deploy<'_> {
         if hibernation == Hibernation::InProgress && is_done {
             self.stop_machine_controller(context, &mut written.live, &mut progress).await?;
         }
-        Ok((written, Followed { progress, pending_deletion, restarted, requeue_after }))
+        Ok((written, ObservedProgress { progress, pending_deletion, restarted, requeue_after }))
     }
 
     /// Stops machine-controller-manager once a hibernated shoot has no machines left. Watches may be behind, and it
@@ -266,7 +267,7 @@ impl Deploy<'_> {
         *live = shoot.read_users_of_classes(take(&mut live.deployments)).await?;
         *progress = self::progress(&self.desired.plan, shoot.name(), live, Hibernation::InProgress);
         // Checked last, because a deletion of the shoot does not change the Deployment.
-        if !progress.is_ready() || !stops_machine_controller(shoot).await? {
+        if !progress.is_ready() || !is_hibernation_requested(shoot).await? {
             return Ok(());
         }
         let stopped = machine_controller_manager::stop(shoot, &version).await;
@@ -276,10 +277,10 @@ impl Deploy<'_> {
     }
 
     /// Inputs of the outcome.
-    fn found<'s>(&'s self, write_errors: &'s [String], followed: &'s Followed) -> Found<'s> {
+    fn found<'s>(&'s self, write_errors: &'s [String], followed: &'s ObservedProgress) -> Found<'s> {
         let (worker, now) = (self.worker, self.now);
-        let begun = if self.publishes_anew { Some(now) } else { published_at(worker).max(requested_at(worker)) };
-        let recorded_deadline = deadline(worker).filter(|_| !self.publishes_anew);
+        let begun = if self.republishes { Some(now) } else { published_at(worker).max(requested_at(worker)) };
+        let recorded_deadline = deadline(worker).filter(|_| !self.republishes);
         Found {
             plan: &self.desired.plan,
             write_errors,
@@ -291,7 +292,7 @@ impl Deploy<'_> {
     }
 
     /// Computes everything that is reported.
-    fn result(&self, written: Written, followed: &Followed) -> ReconcileResult {
+    fn result(&self, written: Written, followed: &ObservedProgress) -> ReconcileResult {
         let Written { live, errors, writes, rolls } = written;
         let write_errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         let plan = &self.desired.plan;
@@ -325,24 +326,24 @@ impl Deploy<'_> {
         let has_bounds = self.desired.plan.machines().next().is_some() || !self.desired.is_complete();
         Published {
             machine_deployments: self.desired.machine_deployments(live),
-            renew_time: self.publishes_anew && has_bounds,
+            renew_time: self.republishes && has_bounds,
             provider_status: self.desired.provider_status(),
         }
     }
 }
 
 /// Whether the shoot is to be hibernated, according to a fresh read of the Cluster.
-async fn stops_machine_controller(shoot: &ShootNamespace) -> Result<bool, ReadError> {
+async fn is_hibernation_requested(shoot: &ShootNamespace) -> Result<bool, ReadError> {
     let cluster = shoot.cluster(true).await?;
     let shoot = cluster.as_ref().and_then(|cluster| cluster.spec.shoot.as_ref());
-    Ok(shoot.is_some_and(Shoot::stops_machine_controller))
+    Ok(shoot.is_some_and(Shoot::is_hibernation_requested))
 }
 
 /// Restarts machine-controller-manager if the shoot was woken up or deleted while the stop was in progress. This does
 /// not change the Deployment, and gardenlet checked it earlier, so no other controller would start it.
 async fn undo_late_stop(context: &ReconcileContext<'_>) -> Result<(), ReconcileError> {
     let shoot = &context.shoot;
-    if stops_machine_controller(shoot).await? {
+    if is_hibernation_requested(shoot).await? {
         return Ok(());
     }
     // The machines of a moving shoot are elsewhere or not all restored.
@@ -350,7 +351,7 @@ async fn undo_late_stop(context: &ReconcileContext<'_>) -> Result<(), ReconcileE
     if worker.is_some_and(|worker| !is_moving(&worker)) {
         machine_controller_manager::start_stopped(shoot).await?;
     }
-    Err(ReconcileError::Overtaken)
+    Err(ReconcileError::WorkerChanged)
 }
 
 fn earliest(times: impl IntoIterator<Item = Option<Duration>>) -> Option<Duration> {
@@ -363,7 +364,7 @@ mod tests {
     use serde_json::json;
 
     use crate::controller::queue::Requeue;
-    use crate::controller::queue::rate_limit::RECONCILES;
+    use crate::controller::queue::rate_limit::RECONCILE_INTERVAL;
     use crate::controller::test_seed::{CLUSTER, CONTROLLER, DEPLOYMENT, Objects, Seed, WORKER};
     use decisions::worker::status::published::seconds;
     use runtime::process::endpoints::MetricsText;
@@ -597,7 +598,7 @@ mod tests {
             seed.refuse(move |line, _| (line == format!("PATCH {DEPLOYMENT}")).then_some((code, reason)));
             let requeue = seed.reconcile(&context).await.unwrap();
             assert_eq!(seed.state(), state, "{reason}: {}", seed.last("/status/lastError"));
-            assert_eq!(requeue == Requeue::After(RECONCILES), code == 409, "{reason}: {requeue:?}");
+            assert_eq!(requeue == Requeue::After(RECONCILE_INTERVAL), code == 409, "{reason}: {requeue:?}");
             seed.refuse(|_, _| None);
             seed.reconcile(&context).await.unwrap();
             seed.machines_come();

@@ -29,11 +29,11 @@ use wire::api::secret::Secrets;
 /// How often the summary of all Workers is logged if it has changed.
 const SUMMARY_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum size of a log line about pools that can't be planned.
-const MOST_OF_LOG: usize = 16 * 1024;
+const MAX_LOG_BYTES: usize = 16 * 1024;
 
 /// Records the comparison of a Worker. Logs it only if it has changed.
 pub(crate) fn record(uid: &str, comparison: Comparison, controller: &ControllerContext) {
-    if controller.memory.of(uid, |memory| memory.compares_otherwise(&comparison)) {
+    if controller.memory.of(uid, |memory| memory.comparison_changed(&comparison)) {
         match &comparison {
             Comparison::Same => debug!("dry run: no difference"),
             Comparison::Differs(differences) => {
@@ -148,7 +148,7 @@ fn compare(
     };
     let unplanned: Vec<String> = desired.plan.unplanned().map(ToString::to_string).collect();
     if !unplanned.is_empty() {
-        return Comparison::Unplanned(listed(&unplanned, MOST_OF_LOG));
+        return Comparison::Unplanned(listed(&unplanned, MAX_LOG_BYTES));
     }
     let differences = object_differences(&desired.drift(live, now), live, provider);
     if differences.is_empty() { Comparison::Same } else { Comparison::Differs(differences) }
@@ -162,7 +162,7 @@ mod tests {
     use crate::controller::test_seed::{NAMESPACE, Seed};
     use crate::controller::test_support::watched;
     use decisions::provider::azure::Azure;
-    use decisions::worker::machines::machine_objects::Digested;
+    use decisions::worker::machines::machine_objects::DigestedObject;
     use decisions::worker::plan::rolls::RollCause;
     use runtime::cluster::identity::Identity;
     use runtime::process::endpoints::MetricsText;
@@ -218,7 +218,7 @@ mod tests {
     }
 
     fn with_an_orphan() -> MachineObjects {
-        let class = Digested::class(json!({"metadata": {"name": "old"}})).unwrap();
+        let class = DigestedObject::class(json!({"metadata": {"name": "old"}})).unwrap();
         MachineObjects { classes: [("old".to_owned(), class)].into(), ..MachineObjects::default() }
     }
 

@@ -3,10 +3,10 @@
 use crate::controller::reconcile::restore::RestoreError;
 use decisions::provider::WorkerError;
 use decisions::worker::status::reconcile_outcome::Failure;
-use decisions::worker::status::status_text::MOST_OF_FAILURE;
+use decisions::worker::status::status_text::MAX_FAILURE_BYTES;
 use runtime::cluster::error::ReadError;
 use runtime::cluster::error::WriteError;
-use runtime::cluster::retry_layer::NoAnswer;
+use runtime::cluster::retry_layer::ResponseTimeout;
 use runtime::cluster::too_large::is_too_large;
 use wire::api::bounded_text::shortened;
 use wire::api::gardener::ErrorCode;
@@ -32,7 +32,7 @@ pub(crate) enum ReconcileError {
     Restore(#[from] RestoreError),
     /// The Worker changed since this reconcile began, so its decisions may be wrong.
     #[error("the Worker was changed concurrently")]
-    Overtaken,
+    WorkerChanged,
     /// An object can't be changed.
     #[error("{what} can't be written: {source}")]
     Write {
@@ -54,18 +54,18 @@ impl ReconcileError {
         let codes = match self {
             Self::Worker(error) => error.code().into_iter().collect(),
             Self::Read(ReadError::Cluster { .. }) => [ErrorCode::ConfigurationProblem].into(),
-            Self::Read(_) | Self::Restore(_) | Self::Delete { .. } | Self::Write { .. } | Self::Overtaken => {
+            Self::Read(_) | Self::Restore(_) | Self::Delete { .. } | Self::Write { .. } | Self::WorkerChanged => {
                 Default::default()
             }
         };
-        Failure { message: shortened(&self.to_string(), MOST_OF_FAILURE), codes }
+        Failure { message: shortened(&self.to_string(), MAX_FAILURE_BYTES), codes }
     }
 
     /// Whether another client has written an object since it was read.
     #[must_use]
     pub(crate) fn is_outdated(&self) -> bool {
         match self {
-            Self::Overtaken => true,
+            Self::WorkerChanged => true,
             Self::Delete { source, .. } | Self::Write { source, .. } => source.is_outdated(),
             Self::Read(_) | Self::Worker(_) | Self::Restore(_) => false,
         }
@@ -84,7 +84,7 @@ impl ReconcileError {
     /// Whether a request timed out.
     #[must_use]
     pub(crate) fn is_unanswered(&self) -> bool {
-        matches!(self.api_error(), Some(kube::Error::Service(source)) if source.is::<NoAnswer>())
+        matches!(self.api_error(), Some(kube::Error::Service(source)) if source.is::<ResponseTimeout>())
     }
 
     /// Whether the API server refused a write because of its size.
@@ -139,7 +139,7 @@ mod tests {
         }
         assert!(of(kube::Error::Service("no connection".into())).is_unreachable());
         assert!(!of(kube::Error::LinesCodecMaxLineLengthExceeded).is_unreachable());
-        assert!(!ReconcileError::Overtaken.is_unreachable());
+        assert!(!ReconcileError::WorkerChanged.is_unreachable());
     }
 
     fn status(code: u16) -> kube::Error {
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn what_somebody_else_has_written_first_is_tried_again_and_what_is_read_is_not() {
         let delete = |source| ReconcileError::Delete { kind: "MachineClass", name: "a".to_owned(), source };
-        assert!(ReconcileError::Overtaken.is_outdated());
+        assert!(ReconcileError::WorkerChanged.is_outdated());
         assert!(ReconcileError::of_worker(status(409)).is_outdated() && delete(WriteError::Going).is_outdated());
         assert!(!ReconcileError::of_worker(status(403)).is_outdated() && !of(status(409)).is_outdated());
     }
@@ -180,6 +180,8 @@ mod tests {
         assert!(of(workers.get("w").await.unwrap_err()).is_unanswered());
         assert!(!of(kube::Error::Service("no connection".into())).is_unanswered() && !of(status(504)).is_unanswered());
         assert!(ReconcileError::of_worker(status(413)).is_too_large());
-        assert!(!ReconcileError::of_worker(status(403)).is_too_large() && !ReconcileError::Overtaken.is_too_large());
+        assert!(
+            !ReconcileError::of_worker(status(403)).is_too_large() && !ReconcileError::WorkerChanged.is_too_large()
+        );
     }
 }

@@ -14,7 +14,7 @@ use tracing::{info, warn};
 use crate::controller::reconcile::error::ReconcileError;
 use crate::controller::reconcile::reconcile_context::ReconcileContext;
 use decisions::worker::machines::progress::Stuck;
-use decisions::worker::plan::orphans::MachineController;
+use decisions::worker::plan::orphans::MachineControllerManagerState;
 use decisions::worker::status::outcome::until;
 use runtime::cluster::error::ReadError;
 use runtime::cluster::machine_reads::MACHINE_CONTROLLER_MANAGER;
@@ -58,10 +58,10 @@ fn of_version(version: &str, replicas: u32) -> Value {
 /// nothing for a hibernated shoot or if it already runs.
 ///
 /// # Errors
-/// If its Deployment can't be read or scaled. [`ReconcileError::Overtaken`] if the Worker changed in the meantime.
+/// If its Deployment can't be read or scaled. [`ReconcileError::WorkerChanged`] if the Worker changed in the meantime.
 pub(crate) async fn start_after_restore(context: &ReconcileContext<'_>, shoot: &Shoot) -> Result<(), ReconcileError> {
     let is_hibernated = shoot.is_hibernation_wanted() && shoot.status.is_hibernated;
-    if is_hibernated || context.shoot.machine_controller().await? == MachineController::Running {
+    if is_hibernated || context.shoot.machine_controller().await? == MachineControllerManagerState::Running {
         return Ok(());
     }
     context.ensure_still_current().await?;

@@ -46,7 +46,7 @@ use runtime::process::traces;
 use wire::api::gardener::Worker;
 
 /// Requeue delay after a conflict, in case the watch event is lost.
-const AFTER_A_CONFLICT: Duration = Duration::from_millis(500);
+const CONFLICT_DELAY: Duration = Duration::from_millis(500);
 
 /// Reconciles a Worker and returns when to requeue it.
 ///
@@ -76,7 +76,7 @@ pub(crate) async fn reconcile(
     let Identity { namespace, name, .. } = &context.identity;
     let span = traces::of_reconcile(namespace, name, provider.provider_type(), operation, state.is_beginning());
     match run(context, worker).instrument(span).await {
-        Err(ReconcileError::Overtaken) => Ok(Requeue::After(AFTER_A_CONFLICT)),
+        Err(ReconcileError::WorkerChanged) => Ok(Requeue::After(CONFLICT_DELAY)),
         result => result,
     }
 }
@@ -88,10 +88,10 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
     let has_read = context.memory(|memory| memory.has_read_machine_objects);
     // A newly created Worker has no machine objects, unless the store still has those of a deleted Worker in its
     // namespace.
-    let is_made_anew = context.operation == Operation::Create
+    let may_be_recreated = context.operation == Operation::Create
         && context.controller.cache.machine_objects.knows_any_of(&context.identity.namespace);
-    let is_doubtful = context.controller.shard.is_some() || is_made_anew;
-    if reads_anew(is_doubtful, has_read, since_last) {
+    let is_store_unconfirmed = context.controller.shard.is_some() || may_be_recreated;
+    if bypasses_store(is_store_unconfirmed, has_read, since_last) {
         context.shoot = context.shoot.without_store();
     }
     let inputs = Inputs::read(&context, worker).await;
@@ -108,14 +108,14 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
             memory.began_with = Some(context.identity.version);
         }
         // This run observes every change made so far.
-        memory.has_overlooked = false;
+        memory.must_start_operation = false;
     });
     let (span, perform_began) = (traces::of_perform(), SystemTime::now());
     let secrets = inputs.secrets.as_ref().ok().cloned();
     let performed = perform(&mut context, worker, inputs).instrument(span.clone()).await;
     context.memory(|memory| memory.rate_limit.reconciled(Instant::now()));
     let mut result = match performed {
-        Err(ReconcileError::Overtaken) => return Err(ReconcileError::Overtaken),
+        Err(ReconcileError::WorkerChanged) => return Err(ReconcileError::WorkerChanged),
         Ok(performed) => {
             context.memory(|memory| memory.has_read_machine_objects = true);
             performed
@@ -135,8 +135,8 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
 /// Whether to bypass the store and list machine objects: after a long time, and on the first reconcile if the store
 /// may be outdated. In a shard, the Worker may already contain the last writes of the previous shard while the store
 /// does not.
-fn reads_anew(is_doubtful: bool, has_read: bool, since_last: Option<Duration>) -> bool {
-    let is_new = is_doubtful && !has_read;
+fn bypasses_store(is_store_unconfirmed: bool, has_read: bool, since_last: Option<Duration>) -> bool {
+    let is_new = is_store_unconfirmed && !has_read;
     is_new || since_last.is_some_and(|since| since >= RESYNC_PERIOD)
 }
 
@@ -244,7 +244,7 @@ mod tests {
         seed.asked();
         tokio::time::advance(Duration::from_secs(2)).await;
         let requeue = reconcile(identity, &stale, &context).await.unwrap();
-        assert_eq!(requeue, Requeue::After(AFTER_A_CONFLICT));
+        assert_eq!(requeue, Requeue::After(CONFLICT_DELAY));
         let asked = seed.asked().into_iter().map(|(line, _)| line);
         let is_known = context.cache.workers.get(NAMESPACE, &stale.metadata.name.unwrap()).is_some();
         (asked.filter(|line| !line.starts_with("GET") && !line.contains("events")).collect(), is_known)
@@ -296,7 +296,7 @@ mod tests {
             refused.0.refuse(move |line, _| {
                 (line == "POST machinedeployments" && take(&mut is_first)).then_some((409, "AlreadyExists"))
             });
-            let nothing = (Requeue::After(AFTER_A_CONFLICT), Vec::<String>::new());
+            let nothing = (Requeue::After(CONFLICT_DELAY), Vec::<String>::new());
             assert_eq!(written_once_overtaken(refused, "POST machinedeployments", happens).await, nothing);
             let restored = Seed::moved(&kept_machines());
             assert_eq!(written_once_overtaken(restored, "POST machines", happens).await, nothing);
@@ -331,10 +331,13 @@ mod tests {
     #[test]
     fn machine_objects_are_read_anew_where_they_are_doubtful_and_after_a_long_time() {
         let (soon, late) = (Some(Duration::from_secs(1)), Some(RESYNC_PERIOD));
-        assert!(reads_anew(true, false, None) && reads_anew(true, false, soon));
-        for (is_doubtful, has_read) in [(true, true), (false, true), (false, false)] {
-            assert!(!reads_anew(is_doubtful, has_read, None) && !reads_anew(is_doubtful, has_read, soon));
-            assert!(reads_anew(is_doubtful, has_read, late));
+        assert!(bypasses_store(true, false, None) && bypasses_store(true, false, soon));
+        for (is_store_unconfirmed, has_read) in [(true, true), (false, true), (false, false)] {
+            assert!(
+                !bypasses_store(is_store_unconfirmed, has_read, None)
+                    && !bypasses_store(is_store_unconfirmed, has_read, soon)
+            );
+            assert!(bypasses_store(is_store_unconfirmed, has_read, late));
         }
     }
 }

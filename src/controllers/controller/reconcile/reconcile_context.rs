@@ -13,7 +13,7 @@ use crate::controller::run::context::ControllerContext;
 use crate::controller::run::memory::{Publication, WorkerMemory};
 use decisions::provider::Provider;
 use decisions::worker::request::reconcile_state::{ReconcileEvent, ReconcileState};
-use decisions::worker::request::{Operation, begin_patch};
+use decisions::worker::request::{Operation, start_patch};
 use decisions::worker::status::StatusReport;
 use runtime::cloud::dependency::Cloud;
 use runtime::cluster::error::ReadError;
@@ -89,7 +89,7 @@ impl<'a> ReconcileContext<'a> {
     /// written in this reconcile may have been recreated or deleted.
     ///
     /// # Errors
-    /// [`ReconcileError::Overtaken`] if it was changed, recreated or deleted. Also if it can't be read.
+    /// [`ReconcileError::WorkerChanged`] if it was changed, recreated or deleted. Also if it can't be read.
     pub(crate) async fn ensure_current(&self) -> Result<(), ReconcileError> {
         if self.marked.is_some() { Ok(()) } else { self.ensure_still_current().await }
     }
@@ -98,16 +98,16 @@ impl<'a> ReconcileContext<'a> {
     /// steps.
     ///
     /// # Errors
-    /// [`ReconcileError::Overtaken`] if it was changed, recreated or deleted. Also if it can't be read.
+    /// [`ReconcileError::WorkerChanged`] if it was changed, recreated or deleted. Also if it can't be read.
     pub(crate) async fn ensure_still_current(&self) -> Result<(), ReconcileError> {
-        if self.writer().is_current().await? { Ok(()) } else { Err(ReconcileError::Overtaken) }
+        if self.writer().is_current().await? { Ok(()) } else { Err(ReconcileError::WorkerChanged) }
     }
 
     /// Applies an event to the state. If the start of the operation has to be recorded before any other write, this
     /// writes `Processing`, removes the operation annotation and adds the finalizer.
     ///
     /// # Errors
-    /// [`ReconcileError::Overtaken`] if the Worker was changed concurrently. Also if it can't be written.
+    /// [`ReconcileError::WorkerChanged`] if the Worker was changed concurrently. Also if it can't be written.
     pub(crate) async fn advance(&mut self, worker: &Worker, event: ReconcileEvent) -> Result<(), ReconcileError> {
         self.state = self.state.next(event);
         if !self.state.must_mark_processing() {
@@ -116,11 +116,11 @@ impl<'a> ReconcileContext<'a> {
         let status = StatusReport::beginning(worker, self.operation, self.controller.clock.now());
         // Set first, in case the answer is lost: the next try finds the annotation already removed.
         self.memory(|memory| memory.publication = Publication::Due);
-        let written = self.writer().in_order(&status, begin_patch(worker, self.operation)).await?;
+        let written = self.writer().in_order(&status, start_patch(worker, self.operation)).await?;
         self.marked = match written {
             Write::Outdated => {
                 self.state = self.state.next(ReconcileEvent::Conflict);
-                return Err(ReconcileError::Overtaken);
+                return Err(ReconcileError::WorkerChanged);
             }
             Write::Unchanged => None,
             Write::Written(marked) => Some(marked),

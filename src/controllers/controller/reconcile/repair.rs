@@ -19,7 +19,7 @@ use wire::api::secret::Secrets;
 const UNWATCHED_PERIOD: Duration = Duration::from_secs(10);
 
 /// Result of a repair.
-pub(crate) struct Repaired {
+pub(crate) struct RepairResult {
     /// The current machine objects.
     pub(crate) live: MachineObjects,
     /// Prerequisites of machines that can't be created.
@@ -33,14 +33,14 @@ pub(crate) struct Repaired {
 /// the dependencies of pools are read from the provider status.
 ///
 /// # Errors
-/// If machine objects can't be read. [`ReconcileError::Overtaken`] if the Worker changed in the meantime.
+/// If machine objects can't be read. [`ReconcileError::WorkerChanged`] if the Worker changed in the meantime.
 pub(crate) async fn repair_classes(
     context: &ReconcileContext<'_>,
     worker: &Worker,
     cluster: Option<&Cluster>,
     secrets: &Result<Secrets, ReadError>,
     mut live: MachineObjects,
-) -> Result<Repaired, ReconcileError> {
+) -> Result<RepairResult, ReconcileError> {
     let shoot = &context.shoot;
     let namespace = shoot.name();
     let planned = match secrets {
@@ -60,7 +60,7 @@ pub(crate) async fn repair_classes(
         Applied { errors, writes, .. } = apply(&shoot.apis(), repairs, live).await;
         live = shoot.machine_objects().await?;
     }
-    let is_outrun = errors.iter().any(|error| error.source.is_outdated());
+    let has_conflict = errors.iter().any(|error| error.source.is_outdated());
     let refused = refused(&errors);
     let cluster_shoot = cluster.and_then(|cluster| cluster.spec.shoot.as_ref());
     let prerequisites = DeletionPrerequisites {
@@ -75,8 +75,8 @@ pub(crate) async fn repair_classes(
         // One of the Secrets may be missing or wrong, so all are read again.
         shoot.forget_secrets(secrets);
     }
-    let requeue_after = (is_outrun || missing.is_some()).then_some(UNWATCHED_PERIOD);
-    Ok(Repaired { live, missing, writes, requeue_after })
+    let requeue_after = (has_conflict || missing.is_some()).then_some(UNWATCHED_PERIOD);
+    Ok(RepairResult { live, missing, writes, requeue_after })
 }
 
 /// Errors of refused writes by object name. Conflicts are left out, because they are retried.

@@ -30,7 +30,7 @@ use runtime::process::failure_reason::reason;
 use wire::api::machine::{Machine, MachineClass, MachineSet};
 
 /// Maximum number of objects held in memory as documents.
-const OBJECTS_AT_A_TIME: usize = 100;
+const BATCH_SIZE: usize = 100;
 
 /// Errors that prevent a restore of the machines.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +64,7 @@ pub(crate) enum RestoreError {
 ///
 /// # Errors
 /// If the saved state can't be read or an object can't be created. Then no deployment may be created either.
-pub(crate) async fn bring_back(
+pub(crate) async fn restore_machines(
     client: &Client,
     garden: &Garden,
     context: &WorkerContext<'_>,
@@ -100,7 +100,7 @@ fn classes_before(
     kept: &[(&MachinePlan, &DeploymentState)],
     namespace: &str,
 ) -> Result<(Vec<Value>, Vec<Value>), RestoreError> {
-    let wanted = plan.wanted_classes();
+    let wanted = plan.target_classes();
     let (mut secrets, mut classes) = (Vec::new(), Vec::new());
     for (machine, state) in kept {
         let mut names = state.classes(&machine.deployment.name.0);
@@ -143,7 +143,7 @@ async fn create_all(
     let mut outcome = Ok(());
     loop {
         // In batches, because decoded documents take ten times the memory.
-        let some: Vec<_> = documents.by_ref().take(OBJECTS_AT_A_TIME).collect();
+        let some: Vec<_> = documents.by_ref().take(BATCH_SIZE).collect();
         if some.is_empty() {
             return outcome;
         }

@@ -11,22 +11,22 @@ use tokio::time::Instant;
 use crate::controller::queue::Requeue;
 use crate::controller::reconcile::error::ReconcileError;
 use crate::controller::report::node_counts::Counted;
-use crate::controller::report::status_writes::{OfVersion, WorkerWriter};
+use crate::controller::report::status_writes::{VersionCheck, WorkerWriter};
 use crate::controller::run::context::ControllerContext;
 use crate::controller::run::memory::WorkerMemory;
 use decisions::provider::Provider;
 use decisions::worker::machines::machine_objects::LiveDeployment;
 use decisions::worker::machines::node_count::{LiveMachines, MachineCount};
 use decisions::worker::plan::desired::{CloudView, DesiredState};
-use decisions::worker::request::steady::{KnownNodes, SteadyFinding, SteadyQuestions, judge_steady};
-use runtime::cluster::decode_guard::Guarded;
+use decisions::worker::request::steady::{KnownNodes, SteadyFinding, SteadyInputs, evaluate_steady};
+use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::error::ReadError;
 use runtime::cluster::identity::Identity;
 use runtime::cluster::shoot_namespace::ShootNamespace;
 use wire::api::gardener::{Cluster, Worker};
 
 /// How often to check whether the watches have caught up. Without them, following a Worker would cost requests.
-const WATCHES: Duration = Duration::from_secs(5);
+const WATCH_POLL_PERIOD: Duration = Duration::from_secs(5);
 /// Namespace of a self-hosted shoot, whose nodes are those of its seed.
 const SELF_HOSTED: &str = "kube-system";
 
@@ -40,10 +40,10 @@ pub(crate) enum Steady {
 /// When to requeue a Worker that was found steady in this version while the watches were, and still are, behind. It
 /// need not be decoded for that: until the watches of a large seed have caught up, each object that arrives requeues
 /// its Worker. `None` if it has to be decoded.
-pub(crate) fn awaits_watches(worker: &Guarded<Worker>, controller: &ControllerContext) -> Option<Requeue> {
+pub(crate) fn awaits_watches(worker: &LazyObject<Worker>, controller: &ControllerContext) -> Option<Requeue> {
     let version = Identity::of(worker).filter(|_| !controller.cache.machine_objects.is_fresh())?.version;
     let awaits = controller.memory.of(worker.uid(), |memory| memory.awaits_watches(version));
-    awaits.then_some(Requeue::After(WATCHES))
+    awaits.then_some(Requeue::After(WATCH_POLL_PERIOD))
 }
 
 /// Follows a Worker without a pending operation.
@@ -56,13 +56,13 @@ pub(crate) async fn follow(
     provider: &'static dyn Provider,
     controller: &ControllerContext,
 ) -> Result<Steady, ReconcileError> {
-    let questions = SteadyQuestions::of(worker);
+    let questions = SteadyInputs::of(worker);
     let shoot = controller.shoot_namespace(&identity.namespace, provider).beside(controller.other_workers(worker));
     if !questions.is_followed {
         return Ok(Steady::Lasts(Requeue::OnEvent));
     }
     let (uid, memory) = (identity.uid.as_str(), &controller.memory);
-    if memory.of(uid, |memory| mem::take(&mut memory.has_overlooked)) {
+    if memory.of(uid, |memory| mem::take(&mut memory.must_start_operation)) {
         return Ok(Steady::Ends);
     }
     if controller.ignores_operation_annotation
@@ -74,7 +74,7 @@ pub(crate) async fn follow(
         // Changes of the Cluster would still have to be detected.
         let steady = Some(identity.version).filter(|_| !controller.ignores_operation_annotation);
         memory.of(uid, |memory| memory.steady_until_watched = steady);
-        return Ok(Steady::Lasts(Requeue::After(WATCHES)));
+        return Ok(Steady::Lasts(Requeue::After(WATCH_POLL_PERIOD)));
     }
     if let Some(wait) = memory.of(uid, |memory| memory.rate_limit.until_reconcile(Instant::now())) {
         return Ok(Steady::Lasts(Requeue::After(wait)));
@@ -95,7 +95,7 @@ pub(crate) async fn follow(
     };
     memory.of(uid, WorkerMemory::readiness_is_reported);
     // A newer version of the Worker gets a reconcile of its own.
-    WorkerWriter::new(controller, identity).status(&report, OfVersion::Read).await?;
+    WorkerWriter::new(controller, identity).status(&report, VersionCheck::Read).await?;
     Ok(Steady::Lasts(counted_again.map_or(Requeue::OnEvent, Requeue::After)))
 }
 
@@ -103,11 +103,11 @@ pub(crate) async fn follow(
 async fn judge(
     worker: &Worker,
     identity: &Identity,
-    questions: SteadyQuestions,
+    questions: SteadyInputs,
     shoot: &ShootNamespace,
     controller: &ControllerContext,
 ) -> Result<(SteadyFinding, Option<Duration>), ReadError> {
-    let objects = if questions.has_pools_by_hand { Some(shoot.machine_objects().await?) } else { None };
+    let objects = if questions.has_manual_pools { Some(shoot.machine_objects().await?) } else { None };
     let is_hibernated = match questions.is_hibernated {
         Some(is_hibernated) => is_hibernated,
         None => is_hibernation_wanted(shoot).await?,
@@ -126,7 +126,7 @@ async fn judge(
             (KnownNodes::Counted(counted.as_ref().copied().map_err(String::as_str), *machines), Some(*again))
         }
     };
-    let finding = judge_steady(worker, deployments, objects.as_ref(), known, is_hibernated, health_check, now);
+    let finding = evaluate_steady(worker, deployments, objects.as_ref(), known, is_hibernated, health_check, now);
     Ok((finding, counted_again))
 }
 
@@ -288,10 +288,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_new_specification_begins_an_operation_only_where_annotations_are_ignored() {
         let (seed, _) = Seed::settled().await;
-        assert_eq!(followed(&seed, &controller_of(&seed, true)).await, Some(Requeue::After(WATCHES)));
+        assert_eq!(followed(&seed, &controller_of(&seed, true)).await, Some(Requeue::After(WATCH_POLL_PERIOD)));
         seed.merge(WORKER, json!({"metadata": {"generation": 2}}));
         assert_eq!(followed(&seed, &controller_of(&seed, true)).await, None);
-        assert_eq!(followed(&seed, &controller_of(&seed, false)).await, Some(Requeue::After(WATCHES)));
+        assert_eq!(followed(&seed, &controller_of(&seed, false)).await, Some(Requeue::After(WATCH_POLL_PERIOD)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -319,8 +319,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_worker_of_which_nothing_was_asked_awaits_the_watches_in_that_version() {
         let (seed, _) = Seed::settled().await;
-        let guarded = |seed: &Seed| serde_json::from_value::<Guarded<Worker>>(seed.get(WORKER).unwrap()).unwrap();
-        for (ignores, expected) in [(false, Some(Requeue::After(WATCHES))), (true, None)] {
+        let guarded = |seed: &Seed| serde_json::from_value::<LazyObject<Worker>>(seed.get(WORKER).unwrap()).unwrap();
+        for (ignores, expected) in [(false, Some(Requeue::After(WATCH_POLL_PERIOD))), (true, None)] {
             let context = controller_of(&seed, ignores);
             assert_eq!(awaits_watches(&guarded(&seed), &context), None, "nobody has found out what is asked");
             followed(&seed, &context).await;

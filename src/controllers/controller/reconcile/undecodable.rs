@@ -12,24 +12,24 @@ use crate::controller::report::events;
 use crate::controller::report::reconcile_metrics::record_failure;
 use crate::controller::run::context::ControllerContext;
 use decisions::worker::request::Operation;
-use runtime::cluster::decode_guard::Guarded;
+use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::identity::Identity;
 use wire::api::bounded_text::shortened;
 use wire::api::gardener::{ErrorCode, Worker};
 
 /// Maximum size of the reason, which may repeat content of the Worker.
-const LONGEST_REASON: usize = 1024;
+const MAX_REASON_BYTES: usize = 1024;
 
 /// Writes an event and an error status for a Worker that can't be decoded, and counts it as failing. Nothing else can
 /// be done for it.
 pub(crate) async fn report_undecodable(
-    guarded: &Guarded<Worker>,
+    guarded: &LazyObject<Worker>,
     reason: &str,
     controller: &ControllerContext,
 ) -> Result<Requeue, ReconcileError> {
     let Some(latest) = latest_if_served(guarded, controller).await? else { return Ok(Requeue::OnEvent) };
     let text = |pointer: &str| latest.data.pointer(pointer).and_then(Value::as_str);
-    let reason = &shortened(reason, LONGEST_REASON);
+    let reason = &shortened(reason, MAX_REASON_BYTES);
     let description = format!("Error reconciling Worker: the Worker can't be decoded: {reason}");
     let codes = [ErrorCode::ConfigurationProblem];
     // Recorded only once the status has the error, because only then will a fixed Worker be reconciled, which resets
@@ -74,7 +74,7 @@ fn failing_since(worker: &DynamicObject) -> Option<Timestamp> {
 
 /// The current Worker, untyped; `None` if it was deleted or belongs to another extension or shard.
 pub(crate) async fn latest_if_served(
-    guarded: &Guarded<Worker>,
+    guarded: &LazyObject<Worker>,
     controller: &ControllerContext,
 ) -> Result<Option<DynamicObject>, ReconcileError> {
     let latest = untyped(guarded, controller).get_opt(&guarded.name_any()).await.map_err(ReconcileError::of_worker)?;
@@ -85,7 +85,7 @@ pub(crate) async fn latest_if_served(
     }))
 }
 
-fn untyped(guarded: &Guarded<Worker>, controller: &ControllerContext) -> Api<DynamicObject> {
+fn untyped(guarded: &LazyObject<Worker>, controller: &ControllerContext) -> Api<DynamicObject> {
     let namespace = guarded.namespace();
     Api::namespaced_with(controller.client.clone(), namespace, &kube::api::ApiResource::erase::<Worker>(&()))
 }
@@ -105,7 +105,7 @@ mod tests {
         (seed, context)
     }
 
-    fn guarded(seed: &Seed) -> Guarded<Worker> {
+    fn guarded(seed: &Seed) -> LazyObject<Worker> {
         serde_json::from_str(&seed.get(WORKER).unwrap().to_string()).unwrap()
     }
 

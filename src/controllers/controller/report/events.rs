@@ -9,7 +9,7 @@ use wire::api::bounded_text::{Bound, joined, named, shortened};
 use wire::api::gardener::Worker;
 
 /// Maximum size of a list within a note.
-const MOST_OF_LIST: Bound = Bound::bytes(950);
+const MAX_LIST_BYTES: Bound = Bound::bytes(950);
 
 pub(crate) fn undecodable(reason: &str) -> EventNote {
     let note = format!("The Worker can't be decoded, so nothing is done for it: {reason}");
@@ -67,14 +67,14 @@ fn rolls_started(rolls: &[Roll]) -> EventNote {
     };
     let sentences: Vec<String> = by_pool.into_iter().map(of_pool).collect();
     let rest = |rest: &[String]| format!(". And {} more pools", rest.len());
-    let note = joined(&sentences, ". ", MOST_OF_LIST, |sentence, bytes| shortened(sentence, bytes), rest);
+    let note = joined(&sentences, ". ", MAX_LIST_BYTES, |sentence, bytes| shortened(sentence, bytes), rest);
     let reason = if rolls.iter().all(|roll| roll.is_in_place) { "InPlaceUpdateStarted" } else { "RollStarted" };
     EventNote { is_warning: false, reason, action: "Deploy", note }
 }
 
 fn pools_named(pools: &[String]) -> String {
     let names: Vec<String> = pools.iter().map(|pool| format!("{pool:?}")).collect();
-    format!("{} {}", if names.len() == 1 { "pool" } else { "pools" }, named(&names, MOST_OF_LIST))
+    format!("{} {}", if names.len() == 1 { "pool" } else { "pools" }, named(&names, MAX_LIST_BYTES))
 }
 
 /// Publishes events of a reconcile, and counts rolls.
@@ -97,7 +97,7 @@ mod tests {
     use crate::controller::test_support::{controller, lines};
     use decisions::worker::machines::progress::Stuck;
     use decisions::worker::plan::rolls::RollCause;
-    use runtime::cluster::events::{LONGEST_NAME, LONGEST_NOTES, event};
+    use runtime::cluster::events::{MAX_NAME_LENGTH, MAX_NOTE_BYTES, event};
     use runtime::process::endpoints::MetricsText;
 
     fn worker(name: &str, version: u64) -> Identity {
@@ -122,7 +122,7 @@ mod tests {
             pools in prop::collection::vec(".{0,300}", 1..50),
             name in "[a-z][a-z0-9.-]{0,251}[a-z]",
             message in ".{0,5000}",
-            longest in prop::sample::select(&LONGEST_NOTES[..]),
+            longest in prop::sample::select(&MAX_NOTE_BYTES[..]),
         ) {
             let worker = worker(&name, 1);
             let rolls = pools.iter().map(|pool| roll(pool, false)).collect();
@@ -135,7 +135,7 @@ mod tests {
                 let event = event::<Worker>(&worker, &note_of(&published), longest, Timestamp::UNIX_EPOCH);
                 let note = event.note.unwrap();
                 prop_assert!(note.len() <= longest, "{} bytes", note.len());
-                prop_assert!(event.metadata.name.unwrap().len() <= LONGEST_NAME);
+                prop_assert!(event.metadata.name.unwrap().len() <= MAX_NAME_LENGTH);
                 prop_assert!(!note.contains(|one: char| one.is_control() && !"\n\t".contains(one)), "{note:?}");
                 let are_all_named = pools.iter().all(|pool| note.contains(pool.as_str()));
                 let is_list = !matches!(published, WorkerEvent::PoolFailed { .. });

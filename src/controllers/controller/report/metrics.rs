@@ -67,64 +67,64 @@ pub(crate) struct ShadowNumbers {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfStanding {
+struct StandingLabels {
     standing: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfDifference {
+struct DifferenceLabels {
     kind: &'static str,
     would_be: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfOperation {
+struct OperationLabels {
     worker_type: String,
     operation: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfReconcile {
+struct ReconcileLabels {
     worker_type: String,
     operation: &'static str,
     result: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfPhase {
+struct PhaseLabels {
     phase: &'static str,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
-struct OfPools {
+struct PoolsLabels {
     namespace: String,
     state: &'static str,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
-struct OfNamespace {
+struct NamespaceLabels {
     namespace: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfRoll {
+struct RollLabels {
     cause: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfRequest {
+struct RequestLabels {
     verb: &'static str,
     resource: &'static str,
     code: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfCode {
+struct CodeLabels {
     code: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct OfWait {
+struct WaitLabels {
     on: &'static str,
 }
 
@@ -139,22 +139,22 @@ fn seconds() -> Histogram {
 
 pub struct Metrics {
     registry: Registry,
-    reconciles: Family<OfReconcile, Counter>,
-    reconcile_seconds: Durations<OfOperation>,
-    phase_seconds: Durations<OfPhase>,
-    noop_reconciles: Family<OfOperation, Counter>,
-    pools: Gauges<OfPools>,
-    failing_since: Gauges<OfNamespace>,
-    rolls: Family<OfRoll, Counter>,
-    api_requests: Family<OfRequest, Counter>,
-    errors: Family<OfCode, Counter>,
-    waits: Family<OfWait, Counter>,
+    reconciles: Family<ReconcileLabels, Counter>,
+    reconcile_seconds: Durations<OperationLabels>,
+    phase_seconds: Durations<PhaseLabels>,
+    noop_reconciles: Family<OperationLabels, Counter>,
+    pools: Gauges<PoolsLabels>,
+    failing_since: Gauges<NamespaceLabels>,
+    rolls: Family<RollLabels, Counter>,
+    api_requests: Family<RequestLabels, Counter>,
+    errors: Family<CodeLabels, Counter>,
+    waits: Family<WaitLabels, Counter>,
     leader: Gauge,
     shard: Gauge,
     leader_changes: Counter,
-    shadow_workers: Family<OfStanding, Gauge>,
-    shadow_differences: Family<OfDifference, Gauge>,
-    shadow_rolls: Family<OfRoll, Gauge>,
+    shadow_workers: Family<StandingLabels, Gauge>,
+    shadow_differences: Family<DifferenceLabels, Gauge>,
+    shadow_rolls: Family<RollLabels, Gauge>,
     /// With `--version-forecast`: versions of pools.
     pub(crate) versions: VersionMetrics,
     /// With `--images`: objects for machine images.
@@ -221,7 +221,7 @@ impl Metrics {
     fn register_others(&self, registry: &mut Registry) {
         for cause in RollCause::ALL {
             // Starts at zero, because Prometheus would otherwise not see the first roll of a cause as an increase.
-            drop(self.rolls.get_or_create(&OfRoll { cause: cause.as_str() }));
+            drop(self.rolls.get_or_create(&RollLabels { cause: cause.as_str() }));
         }
         self.versions.register(registry);
         self.images.register(registry);
@@ -268,37 +268,37 @@ impl Metrics {
     ) {
         let worker_type = worker_type.to_owned();
         self.reconcile_seconds
-            .get_or_create(&OfOperation { worker_type: worker_type.clone(), operation })
+            .get_or_create(&OperationLabels { worker_type: worker_type.clone(), operation })
             .observe(took.as_secs_f64());
-        self.reconciles.get_or_create(&OfReconcile { worker_type, operation, result: result.as_str() }).inc();
+        self.reconciles.get_or_create(&ReconcileLabels { worker_type, operation, result: result.as_str() }).inc();
     }
 
     /// Counts a no-op operation.
     pub(crate) fn noop(&self, worker_type: &str, operation: &'static str) {
-        self.noop_reconciles.get_or_create(&OfOperation { worker_type: worker_type.to_owned(), operation }).inc();
+        self.noop_reconciles.get_or_create(&OperationLabels { worker_type: worker_type.to_owned(), operation }).inc();
     }
 
     /// Records the duration of a step. Its name is one of a fixed set.
     pub(crate) fn phase(&self, phase: &'static str, took: Duration) {
-        self.phase_seconds.get_or_create(&OfPhase { phase }).observe(took.as_secs_f64());
+        self.phase_seconds.get_or_create(&PhaseLabels { phase }).observe(took.as_secs_f64());
     }
 
     /// Sets the number of pools by state in a namespace.
     pub(crate) fn pools(&self, namespace: &str, numbers: PoolNumbers) {
         for (state, number) in [("ready", numbers.ready), ("waiting", numbers.waiting), ("failed", numbers.failed)] {
-            self.pools.set(OfPools { namespace: namespace.to_owned(), state }, Some(number));
+            self.pools.set(PoolsLabels { namespace: namespace.to_owned(), state }, Some(number));
         }
     }
 
     /// Sets since when (in Unix seconds) the operation of the Worker in a namespace fails; `None` if it does not.
     pub(crate) fn failing_since(&self, namespace: &str, since: Option<i64>) {
-        self.failing_since.set(OfNamespace { namespace: namespace.to_owned() }, since);
+        self.failing_since.set(NamespaceLabels { namespace: namespace.to_owned() }, since);
     }
 
     /// Removes the series of a deleted Worker's namespace.
     pub(crate) fn forget(&self, namespace: &str) {
         for state in ["ready", "waiting", "failed"] {
-            self.pools.set(OfPools { namespace: namespace.to_owned(), state }, None);
+            self.pools.set(PoolsLabels { namespace: namespace.to_owned(), state }, None);
         }
         self.failing_since(namespace, None);
         self.versions.forget(namespace);
@@ -306,12 +306,12 @@ impl Metrics {
 
     /// Counts a roll.
     pub(crate) fn rolled(&self, cause: &'static str) {
-        self.rolls.get_or_create(&OfRoll { cause }).inc();
+        self.rolls.get_or_create(&RollLabels { cause }).inc();
     }
 
     /// Counts a request to the API server; `code` is `None` if there was no answer.
     pub(crate) fn requested(&self, verb: &'static str, resource: &str, code: Option<u16>) {
-        let labels = OfRequest { verb, resource: known_resource(resource), code: code_class(code) };
+        let labels = RequestLabels { verb, resource: known_resource(resource), code: code_class(code) };
         self.api_requests.get_or_create(&labels).inc();
     }
 
@@ -323,12 +323,12 @@ impl Metrics {
 
     /// Counts a failed reconcile by Gardener error code, `none` without a code.
     pub(crate) fn error(&self, code: &'static str) {
-        self.errors.get_or_create(&OfCode { code }).inc();
+        self.errors.get_or_create(&CodeLabels { code }).inc();
     }
 
     /// Counts a reconcile that ended waiting.
     pub(crate) fn waiting(&self, on: &'static str) {
-        self.waits.get_or_create(&OfWait { on }).inc();
+        self.waits.get_or_create(&WaitLabels { on }).inc();
     }
 
     /// Sets the number of Workers by comparison result.
@@ -339,18 +339,18 @@ impl Metrics {
             ("under-way", numbers.under_way),
             ("unplanned", numbers.unplanned),
         ] {
-            self.shadow_workers.get_or_create(&OfStanding { standing }).set(number);
+            self.shadow_workers.get_or_create(&StandingLabels { standing }).set(number);
         }
         for kind in MachineObjectKind::ALL {
             for would_be in WouldBe::ALL {
                 let number = numbers.differences.get(&(kind, would_be)).copied().unwrap_or_default();
-                let labels = OfDifference { kind: kind.as_str(), would_be: would_be.as_str() };
+                let labels = DifferenceLabels { kind: kind.as_str(), would_be: would_be.as_str() };
                 self.shadow_differences.get_or_create(&labels).set(number);
             }
         }
         for cause in RollCause::ALL.map(RollCause::as_str) {
             let number = numbers.rolls.get(cause).copied().unwrap_or_default();
-            self.shadow_rolls.get_or_create(&OfRoll { cause }).set(number);
+            self.shadow_rolls.get_or_create(&RollLabels { cause }).set(number);
         }
     }
 

@@ -15,13 +15,13 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::controller::queue::Requeue;
-use crate::controller::queue::rate_limit::RECONCILES;
+use crate::controller::queue::rate_limit::RECONCILE_INTERVAL;
 use crate::controller::reconcile::error::ReconcileError;
 use crate::controller::reconcile::reconcile_context::{RESYNC_PERIOD, ReconcileContext};
 use crate::controller::reconcile::result::ReconcileResult;
 use crate::controller::report::events::publish;
 use crate::controller::report::reconcile_metrics::{Ended, record};
-use crate::controller::report::status_writes::{OfVersion, Write};
+use crate::controller::report::status_writes::{VersionCheck, Write};
 use decisions::worker::request::reconcile_state::ReconcileState;
 use decisions::worker::request::{Operation, request_removal};
 use decisions::worker::status::reconcile_outcome::{Failure, ReconcileOutcome};
@@ -30,12 +30,12 @@ use wire::api::gardener::Worker;
 use wire::api::secret::Secrets;
 
 /// Delay until nodes are counted after an operation.
-const NODES: Duration = Duration::from_secs(1);
+const NODE_COUNT_DELAY: Duration = Duration::from_secs(1);
 
 /// Reports the result of a reconcile and returns when to requeue. `worker` is the Worker after the last write.
 ///
 /// # Errors
-/// [`ReconcileError::Overtaken`] if another client has changed the Worker in the meantime. Also if it can't be
+/// [`ReconcileError::WorkerChanged`] if another client has changed the Worker in the meantime. Also if it can't be
 /// written.
 pub(crate) async fn report(
     context: &ReconcileContext<'_>,
@@ -67,7 +67,7 @@ pub(crate) async fn report(
             count(context, worker, &result, took);
             Ok(requeue(context, &result))
         }
-        Err(ReconcileError::Overtaken) => Err(ReconcileError::Overtaken),
+        Err(ReconcileError::WorkerChanged) => Err(ReconcileError::WorkerChanged),
         Err(error) if error.is_too_large() => report_too_large(context, worker, result, took, &error).await,
         Err(error) => {
             count(context, worker, &result.with_outcome(ReconcileOutcome::Failed(error.failure())), took);
@@ -89,12 +89,12 @@ async fn write(
     let written = match context.state {
         ReconcileState::NoOp(_) => {
             let removal = request_removal(worker, context.controller.clock.now());
-            context.writer().answer_no_op(status, removal).await?
+            context.writer().complete_no_op(status, removal).await?
         }
         _ => context.writer().status(status, version_of(&result.outcome)).await?,
     };
     let latest = match &written {
-        Write::Outdated => return Err(ReconcileError::Overtaken),
+        Write::Outdated => return Err(ReconcileError::WorkerChanged),
         Write::Unchanged => worker,
         Write::Written(written) => written,
     };
@@ -105,7 +105,7 @@ async fn write(
         if let Some(secrets) = secrets {
             context.shoot.pack_secrets(secrets);
         }
-        context.writer().let_go(latest, operation).await?;
+        context.writer().remove_finalizer(latest, operation).await?;
     }
     Ok(())
 }
@@ -113,9 +113,9 @@ async fn write(
 /// Nothing is counted: the next reconcile does the same work again at once.
 async fn repeat_after_conflict(context: &ReconcileContext<'_>, worker: &Worker) -> Result<Requeue, ReconcileError> {
     let status = StatusReport::keep_processing(worker, context.operation, context.controller.clock.now());
-    match context.writer().status(&status, OfVersion::Any).await? {
-        Write::Outdated => Err(ReconcileError::Overtaken),
-        Write::Unchanged | Write::Written(_) => Ok(Requeue::After(RECONCILES)),
+    match context.writer().status(&status, VersionCheck::Any).await? {
+        Write::Outdated => Err(ReconcileError::WorkerChanged),
+        Write::Unchanged | Write::Written(_) => Ok(Requeue::After(RECONCILE_INTERVAL)),
     }
 }
 
@@ -139,8 +139,8 @@ fn count(context: &ReconcileContext<'_>, worker: &Worker, result: &ReconcileResu
 
 /// An operation is only done in the version that was read: a new request may have arrived since, and another process
 /// may have started on it.
-fn version_of(outcome: &ReconcileOutcome) -> OfVersion {
-    if *outcome == ReconcileOutcome::Succeeded { OfVersion::Read } else { OfVersion::Any }
+fn version_of(outcome: &ReconcileOutcome) -> VersionCheck {
+    if *outcome == ReconcileOutcome::Succeeded { VersionCheck::Read } else { VersionCheck::Any }
 }
 
 /// Reports only that the status does not fit into the Worker, and returns when to requeue.
@@ -155,7 +155,7 @@ async fn report_too_large(
     let result = result.with_outcome(ReconcileOutcome::Failed(failure));
     let findings = Findings::of(context.operation, &result.outcome);
     let status = StatusReport::of(worker, findings, context.controller.clock.now());
-    context.writer().status(&status, OfVersion::Any).await?;
+    context.writer().status(&status, VersionCheck::Any).await?;
     count(context, worker, &result, took);
     let retry = context.memory(|memory| memory.backoff.failed(false, Instant::now()));
     Ok(Requeue::After(retry.delay))
@@ -166,7 +166,7 @@ fn requeue(context: &ReconcileContext<'_>, result: &ReconcileResult) -> Requeue 
     let ReconcileOutcome::Failed(failure) = &result.outcome else {
         context.memory(|memory| memory.backoff.reset());
         // No event reports the deletion of a node.
-        let counted_after = context.controller.node_counts.is_some().then_some(NODES);
+        let counted_after = context.controller.node_counts.is_some().then_some(NODE_COUNT_DELAY);
         return match (&result.outcome, result.requeue_after.or(counted_after)) {
             (ReconcileOutcome::Succeeded, None) => Requeue::OnEvent,
             (ReconcileOutcome::Succeeded, Some(after)) => Requeue::After(after),
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(after(failed(), None, 0), Some(1.0), "it was not due yet");
         context.memory(|memory| {
             memory.backoff.reset();
-            (0..3).for_each(|number| _ = memory.backoff.failed(false, Instant::now() + NODES * 100 * number))
+            (0..3).for_each(|number| _ = memory.backoff.failed(false, Instant::now() + NODE_COUNT_DELAY * 100 * number))
         });
         assert!(after(failed(), None, 0).is_some_and(|after| after > 100.0), "it fails for long");
         assert_eq!(after(failed(), Some(3), 0), Some(3.0), "something is over sooner");
@@ -368,7 +368,7 @@ mod tests {
         }
         seed.machines_fail();
         seed.merge(WORKER, json!({"status": {"lastOperation": {"state": "Processing", "progress": 50}}}));
-        assert_eq!(at_once().await, Requeue::After(RECONCILES));
+        assert_eq!(at_once().await, Requeue::After(RECONCILE_INTERVAL));
         assert!(seed.asked().is_empty());
     }
 }

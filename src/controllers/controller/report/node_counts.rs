@@ -16,8 +16,8 @@ use runtime::cluster::identity::Identity;
 use runtime::cluster::shoot_nodes::count_nodes;
 
 /// How often nodes are counted: once they match the target, and until then.
-const SETTLED: Duration = Duration::from_secs(60);
-const UNSETTLED: Duration = Duration::from_secs(15);
+const SETTLED_PERIOD: Duration = Duration::from_secs(60);
+const UNSETTLED_PERIOD: Duration = Duration::from_secs(15);
 /// Maximum number of parallel counts. Shoots whose last count failed share a smaller pool of their own.
 const PARALLEL: usize = 16;
 const PARALLEL_FAILING: usize = 2;
@@ -55,7 +55,7 @@ impl Shoot {
     fn lasts(&self, wanted: MachineCount, now: Instant) -> Option<Duration> {
         let (counted, at) = self.last.as_ref()?;
         let is_settled = counted.as_ref().is_ok_and(|nodes| wanted.is_met_by(*nodes));
-        let interval = if is_settled { SETTLED } else { UNSETTLED };
+        let interval = if is_settled { SETTLED_PERIOD } else { UNSETTLED_PERIOD };
         (*at + interval).checked_duration_since(now).filter(|left| !left.is_zero())
     }
 }
@@ -87,7 +87,7 @@ impl NodeCounts {
             let is_failing = matches!(shoot.last, Some((Err(_), _)));
             shoot.count = Some(tokio::spawn(Arc::clone(self).count(worker.clone(), wanted, is_failing)));
         }
-        (shoot.last.as_ref().map(|(counted, _)| counted.clone()), lasts.unwrap_or(SETTLED))
+        (shoot.last.as_ref().map(|(counted, _)| counted.clone()), lasts.unwrap_or(SETTLED_PERIOD))
     }
 
     async fn count(self: Arc<Self>, worker: Identity, wanted: MachineCount, is_failing: bool) {
@@ -170,11 +170,11 @@ mod tests {
         });
         let counts = NodeCounts::new(Client::new(service, "default"), Arc::new(move |_| told.notify_one()));
         let of = || counts.of(&worker(), WANTED, Instant::now());
-        assert_eq!(of(), (None, SETTLED));
+        assert_eq!(of(), (None, SETTLED_PERIOD));
         assert_eq!(of().0, None, "the count goes on");
         timeout(LONG, ended.notified()).await.unwrap();
         let (counted, again) = of();
-        assert!(counted.is_some_and(|counted| counted.is_err()) && again <= UNSETTLED, "{again:?}");
+        assert!(counted.is_some_and(|counted| counted.is_err()) && again <= UNSETTLED_PERIOD, "{again:?}");
         for _ in 0..100 {
             yield_now().await;
         }

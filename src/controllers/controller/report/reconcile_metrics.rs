@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_pool_counts_once_as_its_worst_zone() {
         let waited_for = DependencyFailure::without_code("its scale set");
-        let (failed, awaited) = (PoolProblem::VolumeMissing, PoolProblem::DependencyAwaited(waited_for));
+        let (failed, awaited) = (PoolProblem::VolumeMissing, PoolProblem::DependencyPending(waited_for));
         let pools = vec![Err(failed.of_pool("invalid")), Err(awaited.clone().of_pool("b")), Err(awaited.of_pool("c"))];
         let deployments = vec![
             of(Phase::Ready, "well"),

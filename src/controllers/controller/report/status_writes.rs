@@ -14,11 +14,11 @@ use tracing::warn;
 use crate::controller::reconcile::error::ReconcileError;
 use crate::controller::report::events::status_too_large;
 use crate::controller::run::context::ControllerContext;
-use decisions::worker::request::{Operation, RequestRemoval, end_patch};
+use decisions::worker::request::{Operation, RequestRemoval, completion_patch};
 use decisions::worker::status::StatusReport;
 use decisions::worker::status::status_text::TextSize;
 use runtime::cluster::cache::WorkerStore;
-use runtime::cluster::decode_guard::Guarded;
+use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::identity::Identity;
 use runtime::cluster::store::Read;
 use runtime::cluster::too_large::is_too_large;
@@ -36,7 +36,7 @@ pub(crate) enum Write {
 
 /// Version of the Worker to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OfVersion {
+pub(crate) enum VersionCheck {
     /// Only the one that was read.
     Read,
     /// The current one: after a conflict, the write is retried with the version of a fresh read.
@@ -44,7 +44,7 @@ pub(crate) enum OfVersion {
 }
 
 /// Maximum number of tries to write a status in any version, in case another client writes the Worker each time.
-const TRIES: usize = 4;
+const MAX_TRIES: usize = 4;
 
 /// Writes one Worker, and reads what these writes depend on.
 pub(crate) struct WorkerWriter<'a> {
@@ -81,7 +81,7 @@ impl<'a> WorkerWriter<'a> {
     }
 
     /// Completes a no-op operation: writes `Succeeded` and removes the annotation.
-    pub(crate) async fn answer_no_op(
+    pub(crate) async fn complete_no_op(
         &self,
         status: &StatusReport,
         removal: RequestRemoval,
@@ -103,7 +103,7 @@ impl<'a> WorkerWriter<'a> {
         status: &StatusReport,
         metadata: Option<Value>,
     ) -> Result<Write, ReconcileError> {
-        let written = self.status(status, OfVersion::Read).await?;
+        let written = self.status(status, VersionCheck::Read).await?;
         let Some(patch) = metadata else { return Ok(written) };
         let version = match &written {
             Write::Outdated => return Ok(Write::Outdated),
@@ -131,21 +131,21 @@ impl<'a> WorkerWriter<'a> {
     /// Patches the status while the metadata are written in parallel, so it can't be bound to a version.
     async fn answer(&self, report: &StatusReport) -> Result<Write, ReconcileError> {
         let Some(patch) = report.patch_of_one(&self.worker.uid) else {
-            return self.status(report, OfVersion::Any).await;
+            return self.status(report, VersionCheck::Any).await;
         };
         let (asked, patch) = (self.asked(), Patch::<()>::Json(patch));
         match self.api.patch_status(&self.worker.name, &PatchParams::default(), &patch).await {
             // The Worker was recreated, the texts are too long, or the content is invalid. A regular write finds out
             // which.
             Err(error) if matches!(&error, kube::Error::Api(status) if status.code == 422) || is_too_large(&error) => {
-                self.status(report, OfVersion::Any).await
+                self.status(report, VersionCheck::Any).await
             }
             answer => self.result(asked, answer).map_err(ReconcileError::of_worker),
         }
     }
 
     /// Patches the status with the longest texts that the API server accepts. If it accepts none, publishes an event.
-    pub(crate) async fn status(&self, report: &StatusReport, version: OfVersion) -> Result<Write, ReconcileError> {
+    pub(crate) async fn status(&self, report: &StatusReport, version: VersionCheck) -> Result<Write, ReconcileError> {
         let mut refusal = None;
         for texts in TextSize::ALL {
             let Some(patch) = report.patch(texts) else { return Ok(Write::Unchanged) };
@@ -169,21 +169,21 @@ impl<'a> WorkerWriter<'a> {
             what: "what pools depend on".to_owned(),
             source: source.into(),
         };
-        match self.merge_status(patch, OfVersion::Any).await.map_err(failed)? {
+        match self.merge_status(patch, VersionCheck::Any).await.map_err(failed)? {
             Write::Written(worker) => Ok(worker),
-            Write::Unchanged | Write::Outdated => Err(ReconcileError::Overtaken),
+            Write::Unchanged | Write::Outdated => Err(ReconcileError::WorkerChanged),
         }
     }
 
     /// Patches the status. API servers ignore a UID in a status patch, but a version is unique to one Worker.
-    async fn merge_status(&self, mut patch: Value, of: OfVersion) -> kube::Result<Write> {
+    async fn merge_status(&self, mut patch: Value, of: VersionCheck) -> kube::Result<Write> {
         let mut version = Some(self.worker.version.to_string());
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             patch = of_version(patch, version);
             let (asked, merge) = (self.asked(), Patch::Merge(&patch));
             let answer = self.api.patch_status(&self.worker.name, &PatchParams::default(), &merge).await;
             let written = self.result(asked, answer)?;
-            if of == OfVersion::Read || !matches!(written, Write::Outdated) {
+            if of == VersionCheck::Read || !matches!(written, Write::Outdated) {
                 return Ok(written);
             }
             version = self.version().await?;
@@ -196,8 +196,8 @@ impl<'a> WorkerWriter<'a> {
 
     /// Removes the finalizer of a deleted or migrated Worker, and the operation annotation if it was kept until the
     /// end. `worker` is the Worker after the last write.
-    pub(crate) async fn let_go(&self, worker: &Worker, operation: Operation) -> Result<(), ReconcileError> {
-        let (name, mut patch) = (&self.worker.name, end_patch(worker, operation));
+    pub(crate) async fn remove_finalizer(&self, worker: &Worker, operation: Operation) -> Result<(), ReconcileError> {
+        let (name, mut patch) = (&self.worker.name, completion_patch(worker, operation));
         while let Some(end) = patch {
             let asked = self.asked();
             match self.api.patch(name, &PatchParams::default(), &Patch::Merge(end)).await {
@@ -226,7 +226,7 @@ impl<'a> WorkerWriter<'a> {
         Ok(())
     }
 
-    fn result(&self, asked: Read<'_, Guarded<Worker>>, answer: kube::Result<Worker>) -> kube::Result<Write> {
+    fn result(&self, asked: Read<'_, LazyObject<Worker>>, answer: kube::Result<Worker>) -> kube::Result<Write> {
         match answer {
             Ok(written) => Ok(Write::Written(WorkerStore::own_write(asked, written))),
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Write::Outdated),
@@ -239,7 +239,7 @@ impl<'a> WorkerWriter<'a> {
     }
 
     /// Registers a write of the Worker with the store before it is sent.
-    fn asked(&self) -> Read<'a, Guarded<Worker>> {
+    fn asked(&self) -> Read<'a, LazyObject<Worker>> {
         self.controller.cache.workers.write()
     }
 }
@@ -248,7 +248,7 @@ impl<'a> WorkerWriter<'a> {
 /// one was deleted.
 fn end_anew(read: &Worker, meant: &Identity, operation: Operation) -> Option<Value> {
     let is_meant = read.metadata.uid.as_deref() == Some(&meant.uid);
-    is_meant.then(|| end_patch(read, operation)).flatten()
+    is_meant.then(|| completion_patch(read, operation)).flatten()
 }
 
 /// Binds a patch to that version.
@@ -298,7 +298,7 @@ mod tests {
         {
             let (context, _) = controller(None, move |_, _| refusal(code, reason));
             shown(document.clone(), &context);
-            let written = WorkerWriter::new(&context, &identity).status(&status, OfVersion::Read).await;
+            let written = WorkerWriter::new(&context, &identity).status(&status, VersionCheck::Read).await;
             assert_eq!(matches!(written, Ok(Write::Outdated)), is_outdated, "{reason}");
             assert_eq!(written.is_err(), !is_outdated, "{reason}");
             let is_known = context.cache.workers.get("ns", "w").is_some();
@@ -347,7 +347,7 @@ mod tests {
         let worker: Worker = serde_json::from_value(document.clone()).unwrap();
         let identity = Identity::of(&worker).unwrap();
         let status = StatusReport::keep_processing(&worker, Operation::Reconcile, jiff::Timestamp::UNIX_EPOCH);
-        for (version, too_large) in [(OfVersion::Read, 0), (OfVersion::Any, 2), (OfVersion::Any, 3)] {
+        for (version, too_large) in [(VersionCheck::Read, 0), (VersionCheck::Any, 2), (VersionCheck::Any, 3)] {
             let (document, tries) = (document.clone(), Arc::<AtomicUsize>::default());
             let (context, asked) = controller(None, move |line, _| match line {
                 "PATCH status" if tries.fetch_add(1, Ordering::Relaxed) < too_large => {
@@ -412,7 +412,7 @@ mod tests {
         seed.merge(WORKER, json!({"metadata": {"uid": "another"}}));
         let identity = Identity::of(&worker).unwrap();
         let written = WorkerWriter::new(&context, &identity).provider_status(json!({"serverGroups": []})).await;
-        assert!(matches!(written, Err(ReconcileError::Overtaken)));
+        assert!(matches!(written, Err(ReconcileError::WorkerChanged)));
         assert_eq!(seed.get(WORKER).unwrap()["status"], before["status"]);
     }
 
@@ -434,7 +434,11 @@ mod tests {
     }
 
     /// Whether the cache still has a released Worker, and the requests. `first` is the answer to the first patch.
-    async fn let_go(deleted: bool, others: &[&str], first: Option<(u16, &'static str)>) -> (bool, Vec<String>, bool) {
+    async fn remove_finalizer(
+        deleted: bool,
+        others: &[&str],
+        first: Option<(u16, &'static str)>,
+    ) -> (bool, Vec<String>, bool) {
         let mut held = worker(&json!({}), 7);
         held["metadata"]["annotations"] = json!({});
         if deleted {
@@ -454,24 +458,28 @@ mod tests {
         let worker: Worker = serde_json::from_value(held).unwrap();
         let identity = Identity::of(&worker).unwrap();
         let operation = if deleted { Operation::Delete } else { Operation::Migrate };
-        let result = WorkerWriter::new(&context, &identity).let_go(&worker, operation).await;
+        let result = WorkerWriter::new(&context, &identity).remove_finalizer(&worker, operation).await;
         (context.cache.workers.get("ns", "w").is_some(), lines(&asked), result.is_ok())
     }
 
     #[tokio::test]
     async fn a_worker_that_nobody_else_holds_has_gone_when_it_is_let_go() {
         let asked = || vec!["PATCH w".to_owned()];
-        assert_eq!(let_go(true, &[], None).await, (false, asked(), true));
-        assert_eq!(let_go(true, &["of.somebody/else"], None).await, (true, asked(), true));
-        assert_eq!(let_go(false, &[], None).await, (true, asked(), true), "it has moved and is deleted later");
+        assert_eq!(remove_finalizer(true, &[], None).await, (false, asked(), true));
+        assert_eq!(remove_finalizer(true, &["of.somebody/else"], None).await, (true, asked(), true));
+        assert_eq!(
+            remove_finalizer(false, &[], None).await,
+            (true, asked(), true),
+            "it has moved and is deleted later"
+        );
     }
 
     #[tokio::test]
     async fn who_writes_a_worker_that_is_let_go_is_heard_and_who_has_deleted_it_is_no_error() {
-        let (_, asked, is_fine) = let_go(true, &[], Some((409, "Conflict"))).await;
+        let (_, asked, is_fine) = remove_finalizer(true, &[], Some((409, "Conflict"))).await;
         assert_eq!((asked, is_fine), (vec!["PATCH w".to_owned(), "GET w".to_owned(), "PATCH w".to_owned()], true));
         for (code, reason, expected) in [(404, "NotFound", true), (403, "Forbidden", false)] {
-            let (is_known, asked, is_fine) = let_go(true, &[], Some((code, reason))).await;
+            let (is_known, asked, is_fine) = remove_finalizer(true, &[], Some((code, reason))).await;
             assert_eq!((asked, is_fine), (vec!["PATCH w".to_owned()], expected), "{reason}");
             assert_eq!(is_known, !expected, "{reason}");
         }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::controller::reconcile::reconcile_context::ReconcileContext;
 use crate::controller::reconcile::result::ReconcileResult;
 use decisions::worker::request::Operation;
-use profiles::versions::current::{versions_current, versions_not_asked, versions_unknown};
+use profiles::versions::current::{versions_current, versions_forecast_disabled, versions_unknown};
 use profiles::versions::notices::notices_and_pools;
 use wire::api::gardener::Worker;
 
@@ -24,7 +24,7 @@ pub(crate) fn add_forecast(
     }
     let (controller, namespace) = (context.controller, context.identity.namespace.as_str());
     let Some(read) = controller.cache.clusters.shoot_versions(namespace) else {
-        result.conditions.extend(versions_not_asked(&worker.status.conditions));
+        result.conditions.extend(versions_forecast_disabled(&worker.status.conditions));
         return;
     };
     let forecast = read.and_then(|versions| {

@@ -12,7 +12,7 @@ use crate::controller::report::gauges::Gauges;
 use profiles::versions::notices::PoolVersions;
 
 /// Maximum number of pools of one Worker that have series.
-const MOST_POOLS: usize = 100;
+const MAX_POOLS: usize = 100;
 
 /// Name, help and value of a metric.
 type Number = (&'static str, &'static str, fn(&PoolVersions) -> Option<i64>);
@@ -59,7 +59,7 @@ impl VersionMetrics {
 
     /// Sets the versions of the pools in a namespace.
     pub(crate) fn set(&self, namespace: &str, pools: &[PoolVersions]) {
-        let pools = &pools[..pools.len().min(MOST_POOLS)];
+        let pools = &pools[..pools.len().min(MAX_POOLS)];
         let names = pools.iter().map(|pool| pool.pool.clone()).collect();
         let mut before = self.known().insert(namespace.to_owned(), names).unwrap_or_default();
         before.retain(|known| pools.iter().all(|pool| pool.pool != *known));

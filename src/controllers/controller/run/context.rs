@@ -16,7 +16,7 @@ use decisions::worker::status::every_node_ready::HealthCheck;
 use runtime::cloud::Clouds;
 use runtime::cluster::answers::Answers;
 use runtime::cluster::cache::SeedCache;
-use runtime::cluster::decode_guard::Guarded;
+use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::events::EventRecorder;
 use runtime::cluster::garden::Garden;
 use runtime::cluster::shoot_namespace::ShootNamespace;
@@ -77,7 +77,7 @@ impl ControllerContext {
     }
 
     /// Drops everything kept for a Worker that was deleted or now belongs to another shard.
-    pub(crate) fn forget(&self, worker: &Guarded<Worker>) {
+    pub(crate) fn forget(&self, worker: &LazyObject<Worker>) {
         let (namespace, uid) = (worker.namespace(), worker.uid());
         self.memory.forget(uid);
         if let Some(counts) = &self.node_counts {

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use tracing::debug;
 
 use runtime::cluster::connection::Access;
-use runtime::cluster::retry_layer::ANSWER_DEADLINE;
+use runtime::cluster::retry_layer::RESPONSE_TIMEOUT;
 use runtime::process::failure_reason::reason;
 use runtime::process::leadership::Leadership;
 use runtime::process::readiness::{Need, Readiness};
@@ -24,11 +24,11 @@ use wire::api::gardener::Worker;
 /// How often to check for missing answers.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// A leader gives up after this time without an answer: the timeouts of one request and of the probe after it.
-const GIVE_UP: Duration = ANSWER_DEADLINE.saturating_mul(2);
+const GIVE_UP_TIMEOUT: Duration = RESPONSE_TIMEOUT.saturating_mul(2);
 
 /// Updates readiness, and returns once this process leads and gets no answers, because another process may be able to
 /// reach the API server.
-pub(crate) async fn until_given_up(
+pub(crate) async fn until_unreachable(
     access: &Access,
     readiness: &Readiness,
     leadership: Option<&Leadership>,
@@ -37,7 +37,7 @@ pub(crate) async fn until_given_up(
     let api: Api<PartialObjectMeta<Worker>> = Api::all(client.clone());
     loop {
         sleep(CHECK_INTERVAL).await;
-        let Some(missing) = answers.missing_for(Instant::now()).filter(|missing| *missing >= ANSWER_DEADLINE) else {
+        let Some(missing) = answers.missing_for(Instant::now()).filter(|missing| *missing >= RESPONSE_TIMEOUT) else {
             readiness.has(Need::Answers);
             continue;
         };
@@ -46,7 +46,7 @@ pub(crate) async fn until_given_up(
         if let Err(error) = api.list(&ListParams::default().limit(1)).await {
             debug!(error = reason(&error), "the API server does not answer");
         }
-        let missing = answers.missing_for(Instant::now()).filter(|missing| *missing >= GIVE_UP);
+        let missing = answers.missing_for(Instant::now()).filter(|missing| *missing >= GIVE_UP_TIMEOUT);
         if let Some(missing) = missing
             && leadership.is_some_and(|leadership| leadership.is_held(Instant::now()))
         {
@@ -81,16 +81,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_leader_without_answers_is_not_ready_after_half_a_minute_and_gives_up_after_a_minute() {
         let (access, start, leadership) = (unreachable(), Instant::now(), Leadership::default());
-        leadership.extend(start + GIVE_UP * 10);
+        leadership.extend(start + GIVE_UP_TIMEOUT * 10);
         let readiness = Readiness::waiting_for([]);
-        let until_given_up = || until_given_up(&access, &readiness, Some(&leadership));
-        assert!(timeout(ANSWER_DEADLINE - CHECK_INTERVAL, until_given_up()).await.is_err());
+        let until_unreachable = || until_unreachable(&access, &readiness, Some(&leadership));
+        assert!(timeout(RESPONSE_TIMEOUT - CHECK_INTERVAL, until_unreachable()).await.is_err());
         assert_eq!(readiness.report(), Ok("ready\n".to_owned()));
-        assert!(timeout(CHECK_INTERVAL * 10, until_given_up()).await.is_err());
+        assert!(timeout(CHECK_INTERVAL * 10, until_unreachable()).await.is_err());
         let missing = readiness.report().unwrap_err();
         assert!(missing.starts_with("answers: no request has been answered for 3"), "{missing}");
-        let error = until_given_up().await;
-        assert!(start.elapsed() >= GIVE_UP && start.elapsed() < GIVE_UP + CHECK_INTERVAL * 5, "{:?}", start.elapsed());
+        let error = until_unreachable().await;
+        assert!(
+            start.elapsed() >= GIVE_UP_TIMEOUT && start.elapsed() < GIVE_UP_TIMEOUT + CHECK_INTERVAL * 5,
+            "{:?}",
+            start.elapsed()
+        );
         assert!(error.to_string().starts_with("no request but those for the lease"), "{error}");
     }
 
@@ -99,7 +103,7 @@ mod tests {
         let (access, leadership) = (unreachable(), Leadership::default());
         let readiness = Readiness::waiting_for([]);
         for leadership in [None, Some(&leadership)] {
-            assert!(timeout(GIVE_UP * 3, until_given_up(&access, &readiness, leadership)).await.is_err());
+            assert!(timeout(GIVE_UP_TIMEOUT * 3, until_unreachable(&access, &readiness, leadership)).await.is_err());
         }
     }
 }

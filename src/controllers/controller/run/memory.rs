@@ -24,7 +24,7 @@ pub(crate) struct WorkerMemory {
     pub(crate) began_with: Option<u64>,
     /// The last operation missed something: an object that it deleted still exists, or a watch reported a change late
     /// that was made before the operation began. Another operation has to start without a request.
-    pub(crate) has_overlooked: bool,
+    pub(crate) must_start_operation: bool,
     /// Whether the bounds of the current operation are published. The status shows that only if the clocks of
     /// gardenlet and controller agree, and not within one second.
     pub(crate) publication: Publication,
@@ -59,12 +59,12 @@ impl WorkerMemory {
     /// objects together. A version older than the one with which the operation began was therefore missing from its
     /// inputs.
     pub(crate) fn planned_object_changed(&mut self, version: u64) {
-        self.has_overlooked |= self.began_with.is_some_and(|began| version < began);
+        self.must_start_operation |= self.began_with.is_some_and(|began| version < began);
     }
 
     /// Whether the Worker in this version can be skipped until the watches have caught up.
     pub(crate) fn awaits_watches(&self, version: u64) -> bool {
-        self.steady_until_watched == Some(version) && !self.has_overlooked
+        self.steady_until_watched == Some(version) && !self.must_start_operation
     }
 
     /// Called after the status was written. `is_published`: it included the bounds of the machine deployments.
@@ -76,7 +76,7 @@ impl WorkerMemory {
     }
 
     /// With `--shadow`: stores the comparison and returns whether it has changed.
-    pub(crate) fn compares_otherwise(&mut self, comparison: &Comparison) -> bool {
+    pub(crate) fn comparison_changed(&mut self, comparison: &Comparison) -> bool {
         let is_news = self.comparison.as_ref() != Some(comparison);
         self.comparison = Some(comparison.clone());
         is_news
@@ -138,7 +138,7 @@ mod tests {
         let overlooked = |began_with, version| {
             let mut memory = WorkerMemory { began_with, ..WorkerMemory::default() };
             memory.planned_object_changed(version);
-            memory.has_overlooked
+            memory.must_start_operation
         };
         assert!(overlooked(Some(7), 6));
         assert!(!overlooked(Some(7), 8), "that is for the next operation");
@@ -152,7 +152,7 @@ mod tests {
         assert!(awaits(steady(7)));
         assert!(!awaits(steady(6)), "somebody may have asked for something since");
         assert!(!awaits(WorkerMemory::default()), "nobody has found out what is asked");
-        assert!(!awaits(WorkerMemory { has_overlooked: true, ..steady(7) }), "an operation has to begin");
+        assert!(!awaits(WorkerMemory { must_start_operation: true, ..steady(7) }), "an operation has to begin");
     }
 
     #[test]
@@ -180,8 +180,8 @@ mod tests {
     #[test]
     fn only_what_differs_in_another_way_is_news() {
         let (mut memory, invalid) = (WorkerMemory::default(), Comparison::Unplanned("no image".to_owned()));
-        assert!(memory.compares_otherwise(&Comparison::Same));
-        assert!(!memory.compares_otherwise(&Comparison::Same));
-        assert!(memory.compares_otherwise(&invalid) && !memory.compares_otherwise(&invalid));
+        assert!(memory.comparison_changed(&Comparison::Same));
+        assert!(!memory.comparison_changed(&Comparison::Same));
+        assert!(memory.comparison_changed(&invalid) && !memory.comparison_changed(&invalid));
     }
 }

@@ -30,11 +30,11 @@ use crate::controller::reconcile::steady::awaits_watches;
 use crate::controller::reconcile::undecodable::{latest_if_served, report_undecodable};
 use crate::controller::run::context::ControllerContext;
 use crate::controller::run::memory::WorkerMemory;
-use crate::controller::run::sharding::{assignment, let_drained_go};
+use crate::controller::run::sharding::{acknowledge_drain, assignment};
 use explanations::preview::dry_run::Comparison;
 use runtime::cloud::WorkerName;
 use runtime::cluster::assignment::while_assigned;
-use runtime::cluster::decode_guard::Guarded;
+use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::identity::Identity;
 use runtime::cluster::watches::{Change, Watches};
 use runtime::process::readiness::{Need, Readiness};
@@ -79,7 +79,7 @@ pub(crate) async fn run(
     tokio::select! {
         biased;
         () = work => Ok(()),
-        () = async { tokio::join!(pass_on(changes, &context, requests), watched); } => Ok(()),
+        () = async { tokio::join!(enqueue_changes(changes, &context, requests), watched); } => Ok(()),
         () = dry_run::log_summaries(&context), if context.is_dry_run => Ok(()),
         lost = watch_lost(&mut tasks) => Err(lost),
     }
@@ -107,7 +107,7 @@ async fn report_caches(filled: impl Future<Output = ()>, missing: &impl Display,
 }
 
 /// Requests the Workers affected by each change.
-async fn pass_on(mut changes: UnboundedReceiver<Change>, context: &ControllerContext, requests: Requests) {
+async fn enqueue_changes(mut changes: UnboundedReceiver<Change>, context: &ControllerContext, requests: Requests) {
     // Without a receiver the process is about to end.
     let request = |namespace: String, name: String| drop(requests.send(WorkerName { namespace, name }));
     let of_namespace = |namespace: String, note: &dyn Fn(&mut WorkerMemory)| {
@@ -125,13 +125,13 @@ async fn pass_on(mut changes: UnboundedReceiver<Change>, context: &ControllerCon
             Change::PlannedObject { namespace, version } => {
                 of_namespace(namespace, &|memory| memory.planned_object_changed(version));
             }
-            Change::DeletionUndone(namespace) => of_namespace(namespace, &|memory| memory.has_overlooked = true),
+            Change::DeletionUndone(namespace) => of_namespace(namespace, &|memory| memory.must_start_operation = true),
             Change::WorkerGone(worker) => forget(&worker, context),
         }
     }
 }
 
-fn forget(worker: &Guarded<Worker>, context: &ControllerContext) {
+fn forget(worker: &LazyObject<Worker>, context: &ControllerContext) {
     context.forget(worker);
     if context.is_dry_run {
         dry_run::update_metrics(context);
@@ -166,7 +166,7 @@ async fn reconcile_named(name: WorkerName, context: Arc<ControllerContext>) -> R
 
 /// Reconciles the Worker if it is assigned to this shard, or acknowledges its drain.
 async fn reconcile_as_shard(
-    worker: &Guarded<Worker>,
+    worker: &LazyObject<Worker>,
     context: &Arc<ControllerContext>,
 ) -> Result<Requeue, ReconcileError> {
     let Some(shard) = &context.shard else { return reconcile_guarded(worker, context).await };
@@ -174,13 +174,16 @@ async fn reconcile_as_shard(
         Standing::Assigned => {
             while_assigned(assignment(worker, shard, context), reconcile_guarded(worker, context)).await
         }
-        Standing::Drained => let_drained_go(worker, shard, context).await,
+        Standing::Drained => acknowledge_drain(worker, shard, context).await,
         // The watch will report that.
         Standing::NotOurs => Ok(Requeue::OnEvent),
     }
 }
 
-async fn reconcile_guarded(guarded: &Guarded<Worker>, context: &ControllerContext) -> Result<Requeue, ReconcileError> {
+async fn reconcile_guarded(
+    guarded: &LazyObject<Worker>,
+    context: &ControllerContext,
+) -> Result<Requeue, ReconcileError> {
     if let Some(requeue) = awaits_watches(guarded, context) {
         return Ok(requeue);
     }
@@ -202,7 +205,7 @@ async fn reconcile_guarded(guarded: &Guarded<Worker>, context: &ControllerContex
     }
 }
 
-fn on_error(guarded: &Guarded<Worker>, error: &ReconcileError, context: &ControllerContext) -> Requeue {
+fn on_error(guarded: &LazyObject<Worker>, error: &ReconcileError, context: &ControllerContext) -> Requeue {
     // If other requests are answered, only this Worker's request hangs. It has occupied a slot for a long time.
     let is_its_own = error.is_unanswered() && context.answers.missing_for(Instant::now()).is_none();
     let delay = context.memory.of(guarded.uid(), |memory| match error.is_unreachable() && !is_its_own {
@@ -253,7 +256,7 @@ mod tests {
         let others = worker(&json!({SHARD: "b"}), 8);
         let (context, asked) = controller(Some(shard()), move |_, _| (200, others.clone()));
         shown(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
-        context.memory.of("u", |memory| memory.has_overlooked = true);
+        context.memory.of("u", |memory| memory.must_start_operation = true);
         for _ in 0..2 {
             assert_eq!(reconcile_named(name(), Arc::clone(&context)).await, Requeue::OnEvent);
         }
@@ -261,7 +264,7 @@ mod tests {
         let acknowledgement = json!({"metadata": {"resourceVersion": "7", "labels": labels}});
         assert_eq!(*asked.lock().unwrap(), [("PATCH w".to_owned(), acknowledgement)]);
         assert!(context.cache.workers.get("ns", "w").is_none());
-        assert!(!context.memory.of("u", |memory| memory.has_overlooked), "forgotten");
+        assert!(!context.memory.of("u", |memory| memory.must_start_operation), "forgotten");
     }
 
     #[tokio::test(start_paused = true)]
@@ -301,23 +304,23 @@ mod tests {
         shown(worker(&json!({}), 7), &context);
         context.memory.of("u", |memory| memory.began_with = Some(7));
         let here = || "ns".to_owned();
-        for (change, has_overlooked) in [
+        for (change, must_start_operation) in [
             (Change::Namespace(here()), false),
             (Change::PlannedObject { namespace: here(), version: 8 }, false),
             (Change::PlannedObject { namespace: "other".to_owned(), version: 6 }, false),
             (Change::PlannedObject { namespace: here(), version: 6 }, true),
             (Change::DeletionUndone(here()), true),
         ] {
-            context.memory.of("u", |memory| memory.has_overlooked = false);
+            context.memory.of("u", |memory| memory.must_start_operation = false);
             let is_of_another = matches!(&change, Change::PlannedObject { namespace, .. } if namespace == "other");
             let ((changes, shown), (requests, mut asked)) =
                 (tokio::sync::mpsc::unbounded_channel(), tokio::sync::mpsc::unbounded_channel());
             changes.send(change).unwrap();
             drop(changes);
-            pass_on(shown, &context, requests).await;
+            enqueue_changes(shown, &context, requests).await;
             let asked = std::iter::from_fn(|| asked.try_recv().ok()).collect::<Vec<_>>();
             assert_eq!(asked, if is_of_another { vec![] } else { vec![name()] });
-            assert_eq!(context.memory.of("u", |memory| memory.has_overlooked), has_overlooked);
+            assert_eq!(context.memory.of("u", |memory| memory.must_start_operation), must_start_operation);
         }
     }
 
@@ -327,7 +330,7 @@ mod tests {
             if line.starts_with("GET") {
                 let mut other = worker(&json!({}), 9);
                 other["metadata"]["uid"] = json!("v");
-                let other: Guarded<Worker> = serde_json::from_value(other).unwrap();
+                let other: LazyObject<Worker> = serde_json::from_value(other).unwrap();
                 known.workers.write().of_write(Identity::of(&other).unwrap(), || other);
             }
             refusal(404, "NotFound")
@@ -402,7 +405,7 @@ mod tests {
         let (context, _) = controller(Some(shard()), move |_, _| (200, ours.clone()));
         shown(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
         reconcile_named(name(), Arc::clone(&context)).await;
-        let back: Guarded<Worker> = serde_json::from_value(worker(&json!({SHARD: "a"}), 8)).unwrap();
+        let back: LazyObject<Worker> = serde_json::from_value(worker(&json!({SHARD: "a"}), 8)).unwrap();
         assert!(context.cache.workers.0.event(Identity::of(&back).unwrap(), || back), "a change");
         assert!(context.cache.workers.get("ns", "w").is_some());
     }
@@ -444,7 +447,7 @@ mod tests {
             }
         };
         let others = |known: &SeedCache| {
-            let worker: Guarded<Worker> = serde_json::from_value(worker(&json!({SHARD: "b"}), 9)).unwrap();
+            let worker: LazyObject<Worker> = serde_json::from_value(worker(&json!({SHARD: "b"}), 9)).unwrap();
             known.workers.write().of_write(Identity::of(&worker).unwrap(), || worker);
         };
         assert_ne!(writes_after_a_loss(None, gone).await, [""; 0], "without shards there is something to write");
@@ -506,7 +509,7 @@ mod tests {
     #[tokio::test]
     async fn an_outage_has_pauses_of_its_own_and_a_failure_before_its_time_counts_once() {
         let (context, _) = controller(None, |_, _| (200, json!({})));
-        let guarded: Guarded<Worker> = serde_json::from_value(worker(&json!({}), 7)).unwrap();
+        let guarded: LazyObject<Worker> = serde_json::from_value(worker(&json!({}), 7)).unwrap();
         let tenth = |code: u16| {
             context.memory.forget("u");
             let mut requeue = Requeue::OnEvent;

@@ -14,19 +14,19 @@ use crate::controller::queue::Requeue;
 use crate::controller::reconcile::error::ReconcileError;
 use crate::controller::run::context::ControllerContext;
 use runtime::cluster::assignment::Assignment;
-use runtime::cluster::decode_guard::Guarded;
+use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::identity::Identity;
 use runtime::process::shard::{Shard, Standing};
 use wire::api::gardener::Worker;
 
 /// How often to check for running background tasks at a cloud. Their end also triggers an event.
-const TASKS: Duration = Duration::from_secs(1);
+const TASK_POLL_PERIOD: Duration = Duration::from_secs(1);
 /// Requeue delay after a conflict, in case the watch event is lost.
-const AFTER_A_CONFLICT: Duration = Duration::from_millis(500);
+const CONFLICT_DELAY: Duration = Duration::from_millis(500);
 
 /// Returns a check whether the Worker still belongs to the shard, and has done so without interruption according to
 /// the watch.
-pub(crate) fn assignment(worker: &Guarded<Worker>, shard: &Shard, context: &Arc<ControllerContext>) -> Assignment {
+pub(crate) fn assignment(worker: &LazyObject<Worker>, shard: &Shard, context: &Arc<ControllerContext>) -> Assignment {
     let token = context.memory.of(worker.uid(), |memory| Arc::downgrade(&memory.assignment));
     let name = (worker.namespace().to_owned(), worker.name().to_owned());
     let (shard, context, uid) = (shard.clone(), Arc::downgrade(context), worker.uid().to_owned());
@@ -41,8 +41,8 @@ pub(crate) fn assignment(worker: &Guarded<Worker>, shard: &Shard, context: &Arc<
 ///
 /// # Errors
 /// If the Worker can't be written.
-pub(crate) async fn let_drained_go(
-    guarded: &Guarded<Worker>,
+pub(crate) async fn acknowledge_drain(
+    guarded: &LazyObject<Worker>,
     shard: &Shard,
     context: &ControllerContext,
 ) -> Result<Requeue, ReconcileError> {
@@ -50,7 +50,7 @@ pub(crate) async fn let_drained_go(
     let Some(identity) = Identity::of(guarded) else { return Ok(Requeue::OnEvent) };
     let cloud = guarded.object().ok().and_then(|worker| context.clouds.for_worker_type(&worker.spec.worker_type));
     if cloud.is_some_and(|cloud| cloud.is_busy(&identity.uid)) {
-        return Ok(Requeue::After(TASKS));
+        return Ok(Requeue::After(TASK_POLL_PERIOD));
     }
     let api: Api<Worker> = Api::namespaced(context.client.clone(), &identity.namespace);
     let patch = Patch::Merge(shard.acknowledgement(identity.version));
@@ -64,7 +64,7 @@ pub(crate) async fn let_drained_go(
             context.cache.workers.gone(&identity);
             context.forget(guarded);
         }
-        Err(kube::Error::Api(status)) if status.is_conflict() => return Ok(Requeue::After(AFTER_A_CONFLICT)),
+        Err(kube::Error::Api(status)) if status.is_conflict() => return Ok(Requeue::After(CONFLICT_DELAY)),
         // It was deleted. The watch will report that.
         Err(kube::Error::Api(status)) if status.is_not_found() => {}
         Err(error) => return Err(ReconcileError::of_worker(error)),

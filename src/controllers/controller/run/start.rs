@@ -26,7 +26,7 @@ use crate::controller::report::node_counts::NodeCounts;
 use crate::controller::run::Requests;
 use crate::controller::run::arguments::{ControllerArguments, Part, Scope};
 use crate::controller::run::context::ControllerContext;
-use crate::controller::run::handover::until_given_up;
+use crate::controller::run::handover::until_unreachable;
 use crate::controller::run::memory::Memory;
 use crate::image_controller;
 use decisions::provider::Providers;
@@ -55,9 +55,9 @@ use runtime::process::threads;
 use runtime::process::traces::Traces;
 
 /// Time for running reconciles to end when the process is stopped.
-const GRACE: Duration = Duration::from_millis(600);
+const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_millis(600);
 /// Time limit for releasing the lease.
-const RELEASE: Duration = Duration::from_millis(300);
+const RELEASE_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Runs the controller for these Workers until it is stopped.
 #[must_use]
@@ -189,7 +189,7 @@ pub async fn control(
     let result = {
         let mut election = pin!(election(candidate.as_mut(), metrics));
         let mut heartbeat = pin!(beat(arguments, &unfenced));
-        let mut unanswered = pin!(until_given_up(&access, readiness, elected));
+        let mut unanswered = pin!(until_unreachable(&access, readiness, elected));
         let mut images = pin!(image_controller::run(&arguments.images, &access, &metrics.images));
         let mut work = pin!(work(parts, access.clone(), stopped));
         let result = tokio::select! {
@@ -202,7 +202,7 @@ pub async fn control(
             ended = ended => ended,
         };
         stopping.send_replace(true);
-        if result.is_ok() && timeout(GRACE, work).await.is_err() {
+        if result.is_ok() && timeout(SHUTDOWN_GRACE_PERIOD, work).await.is_err() {
             info!("in-flight reconciles resume on the next leader");
         }
         result
@@ -214,7 +214,7 @@ pub async fn control(
 /// Releases the lease, so that a successor need not wait until it expires.
 async fn release(candidate: Option<&Candidate>, metrics: &Metrics) {
     let Some(candidate) = candidate else { return };
-    match timeout(RELEASE, candidate.release()).await {
+    match timeout(RELEASE_TIMEOUT, candidate.release()).await {
         Ok(Ok(())) => metrics.leads(false, candidate.is_shard()),
         Ok(Err(error)) => warn!(error = reason(error.as_ref()), "the lease runs out by itself"),
         Err(_) => warn!("the lease runs out by itself: no answer"),

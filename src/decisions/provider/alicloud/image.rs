@@ -4,7 +4,7 @@
 use super::AliCloud;
 use super::documents::{AccountImage, InfrastructureStatus};
 use crate::provider::explanation::ImageName;
-use crate::provider::image::{ImageProvider, ImageSource, KeptImage, KeptImages, SelectedImage};
+use crate::provider::image::{FallbackImages, ImageProvider, ImageSource, KeptImage, SelectedImage};
 use crate::provider::{WorkerContext, WorkerError};
 use wire::api::gardener::{Capabilities, CapabilityDefinition, MachineImage, WorkerPool};
 use wire::capabilities::{DEFAULT_ARCHITECTURE, mean_the_same, only_architecture};
@@ -17,20 +17,20 @@ impl ImageProvider for AliCloud {
         MEMBER
     }
 
-    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
+    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<FallbackImages, WorkerError> {
         Ok(kept_images(&context.infrastructure_status()?))
     }
 }
 
 /// The kept images fit every machine: only name, version and encryption are compared.
-pub(super) fn kept_images(infrastructure: &InfrastructureStatus) -> KeptImages {
+pub(super) fn kept_images(infrastructure: &InfrastructureStatus) -> FallbackImages {
     let kept = |known: &AccountImage| KeptImage {
         image: MachineImage { name: known.name.clone(), version: known.version.clone() },
         reference: ImageName::of(MEMBER, &known.id),
         encrypted: Some(known.encrypted.unwrap_or_default()),
         ..KeptImage::default()
     };
-    KeptImages::of_infrastructure(infrastructure.machine_images.iter().map(kept).collect())
+    FallbackImages::of_infrastructure(infrastructure.machine_images.iter().map(kept).collect())
 }
 
 /// The provider status entry for the image of a pool. It has capabilities if the CloudProfile declares any.

@@ -29,7 +29,7 @@ impl ProfileFormat for AliCloud {
         listed.cloned().unwrap_or_default()
     }
 
-    fn tells_architectures(&self) -> bool {
+    fn distinguishes_architectures(&self) -> bool {
         false
     }
 
@@ -86,7 +86,7 @@ impl RegionImage for ImageRegion {
     const MEMBER: &'static str = "id";
     const REPEATED_VERSIONS: Repeated = Repeated::First;
     const CANDIDATES: Repeated = Repeated::First;
-    const TELLS_ARCHITECTURES: bool = false;
+    const DISTINGUISHES_ARCHITECTURES: bool = false;
     const KEEPS_REPEATED_REGIONS: bool = true;
 
     fn region(&self) -> &str {

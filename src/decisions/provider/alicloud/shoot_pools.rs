@@ -5,7 +5,7 @@ use wire::api::gardener::{ShootPool, ShootPools};
 use wire::api::gotext::field::{FieldErrors, FieldPath};
 
 /// Maximum number of data volumes of a machine.
-const MOST_DATA_VOLUMES: usize = 64;
+const MAX_DATA_VOLUMES: usize = 64;
 /// Maximum length of a data volume name.
 const LONGEST_NAME: usize = 64;
 
@@ -13,7 +13,7 @@ const LONGEST_NAME: usize = 64;
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
     let configured: Option<Vec<String>> = infrastructure_config(pools).map(|config| config.zones().cloned().collect());
     validate_pools(pools, old, |pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors| {
-        validate_volumes(pool, MOST_DATA_VOLUMES, path, errors);
+        validate_volumes(pool, MAX_DATA_VOLUMES, path, errors);
         let volumes = path.child("dataVolumes");
         for (index, volume) in pool.data_volumes.iter().enumerate() {
             validate_name(&volume.name, volumes.index(index), errors);

@@ -12,7 +12,7 @@ use crate::provider::documents::for_nodes;
 use crate::provider::explanation::EffectiveInput;
 use crate::provider::image::{SelectedImage, WorkerImages, images_document, recorded_images};
 use crate::provider::machine_class::{ClassContent, PURPOSE, node_template, operating_system_labels};
-use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalWorker};
+use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalProvider};
 use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
 use wire::api::gardener::{DataVolume, Volume, WorkerPool};
 use wire::api::machine::MachineClassNodeTemplate;
@@ -68,7 +68,7 @@ pub(super) fn provider_items(pool: &WorkerPool) -> ProviderItems {
     }
 }
 
-impl ZonalWorker for AliCloudWorker<'_> {
+impl ZonalProvider for AliCloudWorker<'_> {
     type Config = ();
     type Shared = Disks;
     const ZONE_LABELS: &'static [&'static str] = &["topology.diskplugin.csi.alibabacloud.com/zone"];

@@ -13,7 +13,7 @@ const ROOT: &str = "/root";
 /// Last letters of the data device names, in order.
 const DATA_LETTERS: &str = "fghijklmnop";
 /// Maximum size that the driver can decode.
-const LARGEST: i64 = i32::MAX as i64;
+const MAX_SIZE_GIB: i64 = i32::MAX as i64;
 
 /// Returns the root device and the data devices, which are numbered in the order of their volume names.
 ///
@@ -54,8 +54,8 @@ fn elastic_volume(
     encrypted: Option<bool>,
 ) -> Result<Value, PoolProblem> {
     let gib = gib(path, size)?;
-    if gib > LARGEST {
-        return Err(PoolProblem::field(path, format!("{size:?} is more than {LARGEST} GiB")));
+    if gib > MAX_SIZE_GIB {
+        return Err(PoolProblem::field(path, format!("{size:?} is more than {MAX_SIZE_GIB} GiB")));
     }
     Ok(json!({
         "deleteOnTermination": true,

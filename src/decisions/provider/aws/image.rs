@@ -3,7 +3,7 @@
 use super::Aws;
 use super::documents::WorkerStatus;
 use crate::provider::image::{
-    ComparedWith, ImageProvider, KeptImage, KeptImages, ReferenceMember, UsedImage, first_pool_of,
+    ComparedWith, FallbackImages, ImageProvider, KeptImage, ReferenceMember, UsedImage, first_pool_of,
 };
 use crate::provider::{WorkerContext, WorkerError};
 use wire::api::gardener::{Worker, WorkerPool};
@@ -17,7 +17,7 @@ impl ImageProvider for Aws {
         MEMBER.0
     }
 
-    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
+    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<FallbackImages, WorkerError> {
         Ok(kept_images(context, &used_before(context)?))
     }
 
@@ -33,11 +33,11 @@ pub(super) fn used_before(context: &WorkerContext<'_>) -> Result<Vec<UsedImage>,
 
 /// The images of the provider status, in order. If the CloudProfile declares no capabilities, images are compared with
 /// the architecture of the pool.
-pub(super) fn kept_images(context: &WorkerContext<'_>, used: &[UsedImage]) -> KeptImages {
+pub(super) fn kept_images(context: &WorkerContext<'_>, used: &[UsedImage]) -> FallbackImages {
     let old_format = context.cloud_profile.spec.machine_capabilities.is_empty();
     let compared_with = if old_format { ComparedWith::PoolArchitecture } else { ComparedWith::MachineType };
-    let kept = KeptImages::of_worker(used.iter().map(|used| kept_image(used, old_format)).collect());
-    KeptImages { compared_with, ..kept }
+    let kept = FallbackImages::of_worker(used.iter().map(|used| kept_image(used, old_format)).collect());
+    FallbackImages { compared_with, ..kept }
 }
 
 /// With declared capabilities, a kept image without capabilities fits every machine. An image with the architecture of

@@ -9,7 +9,7 @@ use wire::api::gardener::Shoot;
 const NODES: &str = "nodes";
 
 /// More interfaces than any machine has. The limit bounds the memory for a wide range of network cards.
-const MOST_INTERFACES: usize = 256;
+const MAX_INTERFACES: usize = 256;
 
 /// The IP families of a shoot that are relevant for machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +62,8 @@ pub(super) fn network_interfaces(
 ) -> Result<Option<Value>, PoolProblem> {
     const PATH: &str = "providerConfig.networkInterfaces";
     let count: usize = listed.iter().map(|entry| cards(entry).count()).fold(0, usize::saturating_add);
-    if count > MOST_INTERFACES {
-        return Err(PoolProblem::field(PATH, format!("{count} are too many, at most {MOST_INTERFACES}")));
+    if count > MAX_INTERFACES {
+        return Err(PoolProblem::field(PATH, format!("{count} are too many, at most {MAX_INTERFACES}")));
     }
     let mut interfaces = Vec::with_capacity(count.max(1));
     if listed.is_empty() {

@@ -12,7 +12,7 @@ use wire::api::gardener::{ShootPool, ShootPools};
 use wire::api::gotext::field::{FieldErrors, FieldPath};
 
 /// Limited by the number of device names.
-const MOST_DATA_VOLUMES: usize = 11;
+const MAX_DATA_VOLUMES: usize = 11;
 /// The volume type that requires `iops`.
 const NEEDS_IOPS: &str = "io1";
 
@@ -20,7 +20,7 @@ const NEEDS_IOPS: &str = "io1";
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
     let configured: Option<Vec<String>> = infrastructure_config(pools).map(|config| config.zones().cloned().collect());
     let of_pool = |pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors| {
-        validate_volumes(pool, MOST_DATA_VOLUMES, path, errors);
+        validate_volumes(pool, MAX_DATA_VOLUMES, path, errors);
         if pool.zones.is_empty() {
             errors.required(path.child("zones"), "at least one zone must be configured");
         }

@@ -14,7 +14,7 @@ use crate::provider::documents::{for_nodes, pool_config};
 use crate::provider::explanation::{EffectiveInput, Origin};
 use crate::provider::image::{SelectedImage, UsedImage, WorkerImages, architecture, used_images_document};
 use crate::provider::machine_class::{ClassContent, node_template_or_empty, operating_system_labels};
-use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalWorker};
+use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalProvider};
 use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
 use wire::api::gardener::WorkerPool;
 use wire::capabilities::ARCHITECTURE;
@@ -54,7 +54,7 @@ impl<'a> AwsWorker<'a> {
         match &config.iam_instance_profile {
             None => nodes_instance_profile(&self.infrastructure)
                 .map(by_name)
-                .ok_or(PoolProblem::NothingForNodes { path: "iam.instanceProfiles", what: "instance profile" }),
+                .ok_or(PoolProblem::NodesEntryMissing { path: "iam.instanceProfiles", what: "instance profile" }),
             Some(InstanceProfileConfig { name: Some(name), .. }) => Ok(by_name(name)),
             Some(profile @ InstanceProfileConfig { arn: Some(_), .. }) => Ok(profile.clone()),
             Some(_) => Err(PoolProblem::field("providerConfig.iamInstanceProfile", "required: one of name, arn")),
@@ -72,7 +72,7 @@ impl<'a> AwsWorker<'a> {
     }
 }
 
-impl ZonalWorker for AwsWorker<'_> {
+impl ZonalProvider for AwsWorker<'_> {
     type Config = WorkerConfig;
     type Shared = AwsPool;
     const ZONE_LABELS: &'static [&'static str] = &["topology.ebs.csi.aws.com/zone", "topology.kubernetes.io/zone"];

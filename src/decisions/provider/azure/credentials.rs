@@ -33,12 +33,12 @@ pub struct Credentials {
     /// Client (application) id.
     pub client: String,
     /// Secret that authenticates the client.
-    pub proof: Proof,
+    pub proof: ClientAuthentication,
 }
 
 /// The secret that authenticates a client.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Proof {
+pub enum ClientAuthentication {
     /// A client secret.
     ClientSecret(Sensitive),
     /// A workload identity token, exchanged for an access token of Azure. It is rotated regularly in the Secret.
@@ -92,8 +92,11 @@ pub fn credentials(worker: &Worker, secrets: &Secrets) -> Result<Credentials, Wo
         let unreadable = |_| WorkerError::CredentialsUnreadable { secret: name.clone(), key, reason: NOT_TEXT };
         std::str::from_utf8(text).map(Sensitive::from).map_err(unreadable)
     };
-    let proof =
-        if workload_identity { Proof::Assertion(proof(TOKEN)?) } else { Proof::ClientSecret(proof(CLIENT_SECRET)?) };
+    let proof = if workload_identity {
+        ClientAuthentication::Assertion(proof(TOKEN)?)
+    } else {
+        ClientAuthentication::ClientSecret(proof(CLIENT_SECRET)?)
+    };
     for (key, id) in [(SUBSCRIPTION, &subscription), (CLIENT, &client)] {
         if id.is_empty() {
             return Err(WorkerError::CredentialsIncomplete { secret: name, key });

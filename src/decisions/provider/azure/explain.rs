@@ -6,7 +6,7 @@ use super::config_members::config_members;
 use super::documents::{SubnetLayout, WorkerConfig};
 use super::hash_data::config_items;
 use super::machine_class::is_confidential;
-use super::pool::PoolUnit;
+use super::pool::Placement;
 use crate::pool::hash::HashItems;
 use crate::pool::names::{class_name, deployment_name};
 use crate::provider::documents::pool_config;
@@ -37,7 +37,7 @@ impl AzureWorker<'_> {
         &self,
         pool: &WorkerPool,
         config_items: Option<&HashItems>,
-        placement: &PoolUnit<'_>,
+        placement: &Placement<'_>,
     ) -> Result<PlacementPlan, PoolProblem> {
         let technical_id = &self.context.shoot.status.technical_id;
         let suffix = placement.name_suffix();
@@ -51,7 +51,7 @@ impl AzureWorker<'_> {
         &self,
         pool: &WorkerPool,
         config: Option<&WorkerConfig>,
-        placements: &[PoolUnit<'_>],
+        placements: &[Placement<'_>],
     ) -> Vec<EffectiveInput> {
         let region = &self.context.worker.spec.region;
         let infrastructure = &self.infrastructure;
@@ -81,17 +81,17 @@ impl AzureWorker<'_> {
         inputs
     }
 
-    fn explain_subnets(&self, placements: &[PoolUnit<'_>]) -> Vec<EffectiveInput> {
+    fn explain_subnets(&self, placements: &[Placement<'_>]) -> Vec<EffectiveInput> {
         let path = "networks.subnets";
         if !self.infrastructure.zoned {
             let scale_sets = placements.iter().filter_map(|placement| match placement {
-                PoolUnit::ScaleSet { scale_set, .. } => Some(EffectiveInput::of(
+                Placement::ScaleSet { scale_set, .. } => Some(EffectiveInput::of(
                     Origin::ProviderStatus,
                     format!("vmoDependencies[{}].name", scale_set.pool_name),
                     "scale set",
                     scale_set.name.as_str(),
                 )),
-                PoolUnit::Zone { .. } => None,
+                Placement::Zone { .. } => None,
             });
             let subnet = EffectiveInput::of_infrastructure(path, "subnet", &self.nodes_subnet.name);
             return scale_sets.chain([subnet]).collect();
@@ -99,8 +99,8 @@ impl AzureWorker<'_> {
         if self.infrastructure.networks.layout == SubnetLayout::SingleSubnet {
             return vec![EffectiveInput::of_infrastructure(path, "subnet", &self.nodes_subnet.name)];
         }
-        let of_zone = |placement: &PoolUnit<'_>| {
-            let PoolUnit::Zone { zone, subnet, subnet_counts, .. } = placement else { return None };
+        let of_zone = |placement: &Placement<'_>| {
+            let Placement::Zone { zone, subnet, subnet_counts, .. } = placement else { return None };
             let hash = if *subnet_counts { "in the hash" } else { "migrated, not in the hash" };
             let value = format!("{} for zone {zone} ({hash})", subnet.name);
             Some(EffectiveInput::of_infrastructure(&format!("{path}[zone={zone}]"), "subnet", value))

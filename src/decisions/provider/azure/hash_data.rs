@@ -18,7 +18,7 @@ const BY_VALUES_SINCE: ByValuesSince = ByValuesSince { major: 1, minor: 35 };
 
 /// Infrastructure inputs of one unit of a pool.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct UnitFacts<'a> {
+pub struct PlacementInputs<'a> {
     /// Identity assigned to machines.
     pub identity: Option<&'a Identity>,
     /// Name of the scale set of a non-zonal pool.
@@ -29,14 +29,14 @@ pub struct UnitFacts<'a> {
 
 /// Returns the Azure hash inputs of one unit. In-place pools have none, so they keep their name if their disks change.
 #[must_use]
-pub fn provider_items(volumes: &[&DataVolume], facts: UnitFacts<'_>, config_items: &HashItems) -> ProviderItems {
+pub fn provider_items(volumes: &[&DataVolume], facts: PlacementInputs<'_>, config_items: &HashItems) -> ProviderItems {
     let mut items = HashItems::default();
     for volume in volumes {
         let DataVolume { name, volume_type, size, encrypted: _ } = volume;
         items.push(format!("dataVolumes[{name}].size"), size.as_str());
         items.push_some(format!("dataVolumes[{name}].type"), volume_type.as_deref());
     }
-    let UnitFacts { identity, scale_set, zone_subnet } = facts;
+    let PlacementInputs { identity, scale_set, zone_subnet } = facts;
     items.push_some(IDENTITY, identity.map(|identity| identity.id.as_str()));
     items.push_some(SCALE_SET, scale_set);
     items.push_some(ZONE_SUBNET, zone_subnet);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::Azure;
 use super::documents::{CloudProfileConfig, ImageReferences, StatusImage, WorkerStatus};
 use crate::provider::explanation::ImageName;
-use crate::provider::image::{ImageProvider, ImageSource, KeptImage, KeptImages, SelectedImage};
+use crate::provider::image::{FallbackImages, ImageProvider, ImageSource, KeptImage, SelectedImage};
 use crate::provider::profile::{ListedReference, Place};
 use crate::provider::{WorkerContext, WorkerError};
 use wire::api::gardener::{Capabilities, MachineImage};
@@ -23,14 +23,14 @@ impl ImageProvider for Azure {
         ImageReferences::MEMBERS
     }
 
-    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
+    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<FallbackImages, WorkerError> {
         Ok(kept_images(context.provider_status()?.as_ref()))
     }
 }
 
 /// The images of the provider status, in order.
-pub(super) fn kept_images(status: Option<&WorkerStatus>) -> KeptImages {
-    KeptImages::of_worker(status.iter().flat_map(|status| &status.machine_images).map(kept_image).collect())
+pub(super) fn kept_images(status: Option<&WorkerStatus>) -> FallbackImages {
+    FallbackImages::of_worker(status.iter().flat_map(|status| &status.machine_images).map(kept_image).collect())
 }
 
 fn kept_image(kept: &StatusImage) -> KeptImage {

@@ -6,7 +6,7 @@ use super::AzureWorker;
 use super::cloud::AzureCloud;
 use super::disks::{data_disks, os_disk};
 use super::documents::{CapacityReservation, DiagnosticsProfile, WorkerConfig};
-use super::pool::{PoolInputs, PoolUnit};
+use super::pool::{Placement, PoolInputs};
 use super::tags::machine_tags;
 use crate::provider::PoolProblem;
 use crate::provider::machine_class::without_nulls;
@@ -15,7 +15,7 @@ impl AzureWorker<'_> {
     pub(super) fn provider_spec(
         &self,
         inputs: &PoolInputs<'_>,
-        placement: &PoolUnit<'_>,
+        placement: &Placement<'_>,
     ) -> Result<Value, PoolProblem> {
         let (pool, worker, infrastructure) = (inputs.pool, self.context.worker, &self.infrastructure);
         // Lists every member of the provider config, so that a new one can't be forgotten.
@@ -39,8 +39,8 @@ impl AzureWorker<'_> {
         let confidential = is_confidential(&pool.machine_type);
         let security = || json!({"securityType": "ConfidentialVM", "uefiSettings": {"vtpmEnabled": true}});
         let machine_set = match placement {
-            PoolUnit::Zone { .. } => None,
-            PoolUnit::ScaleSet { scale_set, .. } => Some(json!({"id": scale_set.id, "kind": "vmo"})),
+            Placement::Zone { .. } => None,
+            Placement::ScaleSet { scale_set, .. } => Some(json!({"id": scale_set.id, "kind": "vmo"})),
         };
         let network = &infrastructure.networks.vnet;
         Ok(without_nulls(json!({

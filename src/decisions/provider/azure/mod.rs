@@ -47,7 +47,7 @@ mod test_support;
 
 use cloud::AzureCloud;
 use documents::{CloudProfileConfig, InfrastructureStatus, Subnet, WorkerStatus};
-use hash_data::UnitFacts;
+use hash_data::PlacementInputs;
 
 /// The provider of CloudProfiles and Workers of type `azure`.
 pub struct Azure;
@@ -99,7 +99,7 @@ impl Provider for Azure {
 
     fn pool_items(&self, pool: &WorkerPool) -> Result<ProviderItems, PoolProblem> {
         let config_items = hash_data::config_items(pool, &pool_config(pool)?)?;
-        Ok(hash_data::provider_items(&sorted_data_volumes(pool), UnitFacts::default(), &config_items))
+        Ok(hash_data::provider_items(&sorted_data_volumes(pool), PlacementInputs::default(), &config_items))
     }
 
     fn presumed_infrastructure(&self, config: &Value, zones: &BTreeSet<&str>, _images: &[&Value]) -> Option<Value> {

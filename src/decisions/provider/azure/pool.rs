@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::AzureWorker;
 use super::documents::{Subnet, WorkerConfig};
-use super::hash_data::{UnitFacts, config_items, provider_items};
+use super::hash_data::{PlacementInputs, config_items, provider_items};
 use super::image::AzureImage;
 use super::network::{is_network_accelerated, restrict_by_profile, subnet_of_zone};
 use super::scale_sets::check_pool;
@@ -18,12 +18,12 @@ use crate::pool::zones::{ZonePosition, positions};
 use crate::provider::documents::pool_config;
 use crate::provider::image::{SelectedImage, architecture};
 use crate::provider::machine_class::{ClassContent, PURPOSE, machine_class, node_template, operating_system_labels};
-use crate::provider::{DependencyRecord, MachinePlan, PoolPlan, PoolProblem, UserData, WantedDeployment, user_data};
+use crate::provider::{DependencyRecord, MachinePlan, PoolPlan, PoolProblem, TargetDeployment, UserData, user_data};
 use wire::api::gardener::WorkerPool;
 use wire::api::machine::MachineClass;
 
 /// The placement of a machine deployment.
-pub(super) enum PoolUnit<'a> {
+pub(super) enum Placement<'a> {
     /// A zone, with its share of the machine counts of the pool.
     Zone { zone: &'a str, position: ZonePosition, subnet: &'a Subnet, subnet_counts: bool },
     /// A scale set, with all machines of the pool.
@@ -53,9 +53,12 @@ impl AzureWorker<'_> {
         }
         if placements.is_empty() {
             // Without placements, the pool is hashed anyway to report errors.
-            in_place_hash =
-                pool_hash(pool, self.context.shoot, &self.items(pool, &inputs.config_items, UnitFacts::default()))?
-                    .in_place;
+            in_place_hash = pool_hash(
+                pool,
+                self.context.shoot,
+                &self.items(pool, &inputs.config_items, PlacementInputs::default()),
+            )?
+            .in_place;
         }
         let kept = inputs.image.to_status(&pool.machine_image, architecture(pool));
         Ok(PoolPlan { pool: pool.name.clone(), machines, status_image: json!(kept), in_place_hash })
@@ -90,15 +93,15 @@ impl AzureWorker<'_> {
     }
 
     /// One placement per zone, or the scale set of a non-zonal infrastructure.
-    pub(super) fn placements<'a>(&'a self, pool: &'a WorkerPool) -> Result<Vec<PoolUnit<'a>>, PoolProblem> {
+    pub(super) fn placements<'a>(&'a self, pool: &'a WorkerPool) -> Result<Vec<Placement<'a>>, PoolProblem> {
         if !self.infrastructure.zoned {
             let scale_set = self.scale_set(pool)?;
-            return Ok(vec![PoolUnit::ScaleSet { scale_set, subnet: &self.nodes_subnet }]);
+            return Ok(vec![Placement::ScaleSet { scale_set, subnet: &self.nodes_subnet }]);
         }
         positions(&pool.zones)
             .map(|(position, zone)| {
                 let (subnet, subnet_counts) = subnet_of_zone(&self.infrastructure, &self.nodes_subnet, zone)?;
-                Ok(PoolUnit::Zone { zone, position, subnet, subnet_counts })
+                Ok(Placement::Zone { zone, position, subnet, subnet_counts })
             })
             .collect()
     }
@@ -124,8 +127,8 @@ impl AzureWorker<'_> {
         }
     }
 
-    fn items(&self, pool: &WorkerPool, config_items: &HashItems, facts: UnitFacts<'_>) -> ProviderItems {
-        let facts = UnitFacts { identity: self.infrastructure.identity.as_ref(), ..facts };
+    fn items(&self, pool: &WorkerPool, config_items: &HashItems, facts: PlacementInputs<'_>) -> ProviderItems {
+        let facts = PlacementInputs { identity: self.infrastructure.identity.as_ref(), ..facts };
         provider_items(&sorted_data_volumes(pool), facts, config_items)
     }
 
@@ -133,14 +136,15 @@ impl AzureWorker<'_> {
         &self,
         pool: &WorkerPool,
         config_items: &HashItems,
-        placement: &PoolUnit<'_>,
+        placement: &Placement<'_>,
     ) -> Result<HashedPool, PoolProblem> {
         let facts = match placement {
-            PoolUnit::Zone { subnet, subnet_counts, .. } => {
-                UnitFacts { zone_subnet: subnet_counts.then_some(subnet.name.as_str()), ..UnitFacts::default() }
-            }
-            PoolUnit::ScaleSet { scale_set, .. } => {
-                UnitFacts { scale_set: Some(&scale_set.name), ..UnitFacts::default() }
+            Placement::Zone { subnet, subnet_counts, .. } => PlacementInputs {
+                zone_subnet: subnet_counts.then_some(subnet.name.as_str()),
+                ..PlacementInputs::default()
+            },
+            Placement::ScaleSet { scale_set, .. } => {
+                PlacementInputs { scale_set: Some(&scale_set.name), ..PlacementInputs::default() }
             }
         };
         Ok(pool_hash(pool, self.context.shoot, &self.items(pool, config_items, facts))?)
@@ -149,7 +153,7 @@ impl AzureWorker<'_> {
     fn machine_plan(
         &self,
         inputs: &PoolInputs<'_>,
-        placement: &PoolUnit<'_>,
+        placement: &Placement<'_>,
         hashed: &HashedPool,
     ) -> Result<MachinePlan, PoolProblem> {
         let pool = inputs.pool;
@@ -157,11 +161,11 @@ impl AzureWorker<'_> {
         let suffix = placement.name_suffix();
         let class_name = class_name(technical_id, &pool.name, &hashed.hash, &suffix);
         let mut labels = pool.labels.clone();
-        if let PoolUnit::Zone { zone, .. } = placement {
+        if let Placement::Zone { zone, .. } = placement {
             labels.insert("topology.disk.csi.azure.com/zone".to_owned(), self.node_zone(zone));
         }
         let name = deployment_name(technical_id, &pool.name, &suffix);
-        let deployment = WantedDeployment::of_pool(pool, name, &class_name, placement.bounds(pool)?, labels);
+        let deployment = TargetDeployment::of_pool(pool, name, &class_name, placement.bounds(pool)?, labels);
         Ok(MachinePlan {
             zone: placement.zone().map(str::to_owned),
             class: self.machine_class(inputs, placement, &class_name)?,
@@ -174,7 +178,7 @@ impl AzureWorker<'_> {
     fn machine_class(
         &self,
         inputs: &PoolInputs<'_>,
-        placement: &PoolUnit<'_>,
+        placement: &Placement<'_>,
         name: &ClassName,
     ) -> Result<MachineClass, PoolProblem> {
         let mut labels = operating_system_labels(inputs.pool);
@@ -203,7 +207,7 @@ impl AzureWorker<'_> {
     }
 }
 
-impl PoolUnit<'_> {
+impl Placement<'_> {
     pub(super) fn zone(&self) -> Option<&str> {
         match self {
             Self::Zone { zone, .. } => Some(zone),

@@ -10,18 +10,18 @@ use wire::api::gardener::{ShootPool, ShootPools};
 use wire::api::gotext::field::{FieldErrors, FieldPath};
 
 /// Maximum number of data volumes of a machine.
-const MOST_DATA_VOLUMES: usize = 64;
+const MAX_DATA_VOLUMES: usize = 64;
 /// Supported caching modes of the root volume.
 const CACHING: [&str; 3] = ["None", "ReadOnly", "ReadWrite"];
 /// Maximum lengths of a marketplace URN and of a gallery image id.
-const LONGEST_URN: usize = 256;
+const MAX_URN_LENGTH: usize = 256;
 const LONGEST_GALLERY_IMAGE: usize = 512;
 
 /// Validates the pools and their changes from `old`.
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
     let infrastructure = infrastructure_config(pools);
     let of_pool = |pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors| {
-        validate_volumes(pool, MOST_DATA_VOLUMES, path, errors);
+        validate_volumes(pool, MAX_DATA_VOLUMES, path, errors);
         refuse_encryption(pool, path, errors);
         match &infrastructure {
             Some(infrastructure) => validate_pool_zones(pool, infrastructure, path, errors),
@@ -135,7 +135,7 @@ fn validate_image(image: &DataVolumeImage, path: FieldPath<'_>, errors: &mut Fie
         let parts: Vec<&str> = urn.split(':').collect();
         let is_urn = matches!(parts[..], [a, b, c, d] if is_word(a, "-") && is_word(b, "-") && is_word(c, ".-") && is_word(d, ".-"));
         let form = r"does not match expected regex ^[\w-]+:[\w-]+:[\w.-]+:[\w.-]+$";
-        validate_text(urn, is_urn, LONGEST_URN, form, path.child("urn"), errors);
+        validate_text(urn, is_urn, MAX_URN_LENGTH, form, path.child("urn"), errors);
     }
     let galleries = [
         (references.community_gallery, "CommunityGalleries", "communityGalleryImageID"),

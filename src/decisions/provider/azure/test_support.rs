@@ -1,7 +1,7 @@
 //! Shared fixtures of Azure unit tests.
 
 use super::cloud::AzureCloud;
-use super::credentials::{Credentials, Proof};
+use super::credentials::{ClientAuthentication, Credentials};
 use super::scale_sets::ScaleSetScope;
 use wire::api::secret::Sensitive;
 
@@ -12,7 +12,7 @@ pub(crate) fn place() -> ScaleSetScope {
             subscription: "sub".to_owned(),
             tenant: "tenant".to_owned(),
             client: "client".to_owned(),
-            proof: Proof::ClientSecret(Sensitive::from("s3cret")),
+            proof: ClientAuthentication::ClientSecret(Sensitive::from("s3cret")),
         },
         resource_group: "rg".to_owned(),
         region: "westeurope".to_owned(),

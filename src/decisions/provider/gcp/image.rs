@@ -2,7 +2,7 @@
 
 use super::Gcp;
 use super::documents::WorkerStatus;
-use crate::provider::image::{ImageProvider, KeptImage, KeptImages, ReferenceMember, UsedImage, first_pool_of};
+use crate::provider::image::{FallbackImages, ImageProvider, KeptImage, ReferenceMember, UsedImage, first_pool_of};
 use crate::provider::{WorkerContext, WorkerError};
 use wire::api::gardener::{Worker, WorkerPool};
 use wire::capabilities::only_architecture;
@@ -15,7 +15,7 @@ impl ImageProvider for Gcp {
         MEMBER.0
     }
 
-    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
+    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<FallbackImages, WorkerError> {
         Ok(kept_images(&used_before(context)?))
     }
 
@@ -31,7 +31,7 @@ pub(super) fn used_before(context: &WorkerContext<'_>) -> Result<Vec<UsedImage>,
 
 /// Without recorded capabilities, the architecture is used as a capability, even if the CloudProfile declares none. An
 /// image with neither fits every machine.
-pub(super) fn kept_images(used: &[UsedImage]) -> KeptImages {
+pub(super) fn kept_images(used: &[UsedImage]) -> FallbackImages {
     let kept = |used: &UsedImage| {
         let listed = used.capabilities.clone().filter(|listed| !listed.is_empty());
         let known = listed.or_else(|| used.architecture.as_deref().map(only_architecture));
@@ -43,5 +43,5 @@ pub(super) fn kept_images(used: &[UsedImage]) -> KeptImages {
             encrypted: None,
         }
     };
-    KeptImages::of_worker(used.iter().map(kept).collect())
+    FallbackImages::of_worker(used.iter().map(kept).collect())
 }

@@ -12,10 +12,10 @@ use wire::api::machine::MachineClassNodeTemplate;
 /// Scope of machines with the infrastructure's service account.
 const DEFAULT_SCOPE: &str = "https://www.googleapis.com/auth/compute";
 /// Machine types without live migration.
-const NOT_MOVABLE: &[&str] =
+const WITHOUT_LIVE_MIGRATION: &[&str] =
     &["z3-highmem-176-standardlssd", "z3-highmem-88-highlssd", "z3-highmem-192-highlssd-metal"];
 /// Suffixes of machine types without live migration.
-const NOT_MOVABLE_ENDINGS: &[&str] = &["-metal", "-1t", "-4t", "-8t"];
+const WITHOUT_LIVE_MIGRATION_SUFFIXES: &[&str] = &["-metal", "-1t", "-4t", "-8t"];
 
 impl GcpWorker<'_> {
     pub(super) fn provider_spec(
@@ -47,7 +47,7 @@ impl GcpWorker<'_> {
         let worker = self.context.worker.metadata.name.as_deref().unwrap_or_default();
         let has_gpus =
             node_template.and_then(|template| template.capacity.get(GPU)).is_some_and(|gpus| !gpus.is_zero());
-        let stays = has_gpus || is_bound_to_its_host(&pool.machine_type);
+        let stays = has_gpus || lacks_live_migration(&pool.machine_type);
         let stack = stack(&self.infrastructure, self.context.shoot);
         let gpu = gpu
             .as_ref()
@@ -85,8 +85,8 @@ impl GcpWorker<'_> {
     }
 }
 
-fn is_bound_to_its_host(machine_type: &str) -> bool {
+fn lacks_live_migration(machine_type: &str) -> bool {
     machine_type.starts_with("h4d-")
-        || NOT_MOVABLE.contains(&machine_type)
-        || NOT_MOVABLE_ENDINGS.iter().any(|ending| machine_type.ends_with(ending))
+        || WITHOUT_LIVE_MIGRATION.contains(&machine_type)
+        || WITHOUT_LIVE_MIGRATION_SUFFIXES.iter().any(|ending| machine_type.ends_with(ending))
 }

@@ -11,9 +11,9 @@ use wire::api::gotext::field::{FieldErrors, FieldPath};
 /// Maximum length of a member.
 const LONGEST: usize = 250;
 /// Suffix of service account addresses.
-const ACCOUNT_ENDING: &str = ".gserviceaccount.com";
+const ACCOUNT_SUFFIX: &str = ".gserviceaccount.com";
 /// Prefix of OAuth scopes.
-const SCOPE_BEGINNING: &str = "https://www.googleapis.com/";
+const SCOPE_PREFIX: &str = "https://www.googleapis.com/";
 
 /// Validates the pools and their changes from `old`.
 pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErrors {
@@ -140,7 +140,7 @@ fn validate_account(account: &ServiceAccount, path: FieldPath<'_>, errors: &mut 
         }
         let is_scope = |text: &str| {
             let is_allowed = |character| is_small(character) || "-./_".contains(character);
-            text.strip_prefix(SCOPE_BEGINNING).is_some_and(|rest| consists_of(rest, is_allowed))
+            text.strip_prefix(SCOPE_PREFIX).is_some_and(|rest| consists_of(rest, is_allowed))
         };
         validate_text(scope, is_scope, r"^https:\/\/www\.googleapis\.com\/[a-z0-9\-\.\/_]+$", path, errors);
     }
@@ -177,8 +177,8 @@ fn validate_speed(
 
 fn validate_address(address: &str, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let is_address = |text: &str| {
-        let (Some((user, domain)), true) = (text.split_once('@'), text.ends_with(ACCOUNT_ENDING)) else { return false };
-        let domain = domain.strip_suffix(ACCOUNT_ENDING).unwrap_or_default();
+        let (Some((user, domain)), true) = (text.split_once('@'), text.ends_with(ACCOUNT_SUFFIX)) else { return false };
+        let domain = domain.strip_suffix(ACCOUNT_SUFFIX).unwrap_or_default();
         let is_allowed = |character: char| character.is_ascii_alphanumeric() || "-.".contains(character);
         shoot_pools::is_word(user, "-.") && consists_of(domain, is_allowed)
     };

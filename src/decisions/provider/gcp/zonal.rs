@@ -15,7 +15,7 @@ use crate::provider::documents::{for_nodes, pool_config};
 use crate::provider::explanation::EffectiveInput;
 use crate::provider::image::{SelectedImage, UsedImage, WorkerImages, architecture, used_images_document};
 use crate::provider::machine_class::{ClassContent, node_template, operating_system_labels};
-use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalWorker};
+use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalProvider};
 use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
 use wire::api::gardener::WorkerPool;
 use wire::api::gotext::quantity::Quantity;
@@ -91,7 +91,7 @@ fn missing_template(what: &str) -> PoolProblem {
     PoolProblem::field("nodeTemplate", format!("required: {what}"))
 }
 
-impl ZonalWorker for GcpWorker<'_> {
+impl ZonalProvider for GcpWorker<'_> {
     type Config = WorkerConfig;
     type Shared = GcpPool;
     const ZONE_LABELS: &'static [&'static str] = &["topology.gke.io/zone"];

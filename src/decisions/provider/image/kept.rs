@@ -14,7 +14,7 @@ use wire::capabilities::{DEFAULT_ARCHITECTURE, only_architecture};
 
 /// Fallback images outside of the CloudProfile.
 #[derive(Clone, Debug)]
-pub struct KeptImages {
+pub struct FallbackImages {
     /// Object that keeps the images.
     pub origin: Origin,
     /// Path in the object, for messages.
@@ -50,7 +50,7 @@ pub struct KeptImage {
     pub encrypted: Option<bool>,
 }
 
-impl KeptImages {
+impl FallbackImages {
     /// Images in `status.providerStatus` of the Worker.
     #[must_use]
     pub fn of_worker(images: Vec<KeptImage>) -> Self {
@@ -85,7 +85,7 @@ pub(super) fn status_entry(image: &MachineImage, reference: Option<&ImageName>, 
 }
 
 /// Identifies the document of a cloud that keeps images.
-pub trait KeepsImages {
+pub trait ImagesDocumentKind {
     /// Kind of the document, such as `WorkerStatus`.
     const KIND: &'static str;
     /// API version of the document.
@@ -109,7 +109,7 @@ impl<Cloud> Default for ImagesDocument<Cloud> {
     }
 }
 
-impl<Cloud: KeepsImages> Document for ImagesDocument<Cloud> {
+impl<Cloud: ImagesDocumentKind> Document for ImagesDocument<Cloud> {
     const KIND: &'static str = Cloud::KIND;
     const API_VERSION: &'static str = Cloud::API_VERSION;
     const STRICT: bool = false;

@@ -21,7 +21,7 @@ mod status;
 mod suggestions;
 mod used;
 
-pub use kept::{ComparedWith, ImageEntry, ImagesDocument, KeepsImages, KeptImage, KeptImages};
+pub use kept::{ComparedWith, FallbackImages, ImageEntry, ImagesDocument, ImagesDocumentKind, KeptImage};
 pub use selection::{ImageSelection, ImageSource, SelectedImage, WorkerImages};
 pub(in crate::provider) use status::recorded_images;
 pub use status::status_images;
@@ -39,7 +39,7 @@ pub trait ImageProvider: ProfileFormat {
     ///
     /// # Errors
     /// If the document that keeps them can't be decoded.
-    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError>;
+    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<FallbackImages, WorkerError>;
 
     /// The pool whose architecture applies to a machine type that has capabilities, but no architecture.
     fn architecture_pool<'a>(&self, _worker: &'a Worker, pool: &'a WorkerPool, _machine_type: &str) -> &'a WorkerPool {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::kept::{ComparedWith, KeptImage, KeptImages, status_entry};
+use super::kept::{ComparedWith, FallbackImages, KeptImage, status_entry};
 use super::status::status_images;
 use super::{ImageProvider, NotInProfile, NotKept, architecture, machine_type};
 use crate::provider::document::DocumentError;
@@ -23,7 +23,7 @@ pub struct WorkerImages<'a> {
     pub(super) context: WorkerContext<'a>,
     pub(super) config: Option<Arc<dyn ProfileConfig>>,
     pub(super) definitions: Cow<'a, [CapabilityDefinition]>,
-    kept: KeptImages,
+    kept: FallbackImages,
 }
 
 /// The selected image of a pool, or the reason why none fits, with an explanation.
@@ -88,7 +88,7 @@ impl<'a> WorkerImages<'a> {
     pub fn open_with(
         provider: &'a dyn ImageProvider,
         context: WorkerContext<'a>,
-        kept: KeptImages,
+        kept: FallbackImages,
     ) -> Result<Self, WorkerError> {
         let spec = &context.cloud_profile.spec;
         // This is the largest document and shared by many Workers, so the decoded form is cached in the profile.
@@ -107,7 +107,7 @@ impl<'a> WorkerImages<'a> {
         provider: &'a dyn ImageProvider,
         context: WorkerContext<'a>,
         config: Option<Arc<dyn ProfileConfig>>,
-        kept: KeptImages,
+        kept: FallbackImages,
     ) -> Self {
         let definitions = provider.definitions(&context.cloud_profile.spec.machine_capabilities);
         Self { provider, context, config, definitions, kept }
@@ -266,7 +266,7 @@ impl<'a> WorkerImages<'a> {
         machine: &Capabilities,
         explanation: &mut ImageExplanation,
     ) -> Result<Found<'_>, NotKept> {
-        let KeptImages { origin, path, compared_with, images } = &self.kept;
+        let FallbackImages { origin, path, compared_with, images } = &self.kept;
         let machine = match compared_with {
             ComparedWith::MachineType => Cow::Borrowed(machine),
             ComparedWith::PoolArchitecture => Cow::Owned(only_architecture(architecture(pool))),

@@ -6,7 +6,7 @@ use super::OpenStack;
 use super::documents::{StatusImage, WorkerStatus};
 use crate::provider::explanation::ImageName;
 use crate::provider::image::{
-    ImageProvider, ImageSource, KeptImage, KeptImages, SelectedImage, first_pool_of, recorded_images,
+    FallbackImages, ImageProvider, ImageSource, KeptImage, SelectedImage, first_pool_of, recorded_images,
 };
 use crate::provider::{PoolPlan, WorkerContext, WorkerError};
 use wire::api::gardener::{Capabilities, CapabilityDefinition, MachineImage, Worker, WorkerPool};
@@ -17,7 +17,7 @@ impl ImageProvider for OpenStack {
         "id, image"
     }
 
-    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<KeptImages, WorkerError> {
+    fn kept_images(&self, context: &WorkerContext<'_>) -> Result<FallbackImages, WorkerError> {
         let status: WorkerStatus = context.provider_status()?.unwrap_or_default();
         Ok(kept_images(&status, &context.cloud_profile.spec.machine_capabilities))
     }
@@ -29,7 +29,7 @@ impl ImageProvider for OpenStack {
 
 /// If the CloudProfile declares no capabilities, only the architecture is compared. Otherwise, capabilities are
 /// compared; images without any fit every machine, but those of another architecture have the lowest priority.
-pub(super) fn kept_images(status: &WorkerStatus, declared: &[CapabilityDefinition]) -> KeptImages {
+pub(super) fn kept_images(status: &WorkerStatus, declared: &[CapabilityDefinition]) -> FallbackImages {
     let kept = |entry: &StatusImage| {
         let listed = entry.capabilities.clone().unwrap_or_default();
         let architecture = || only_architecture(entry.architecture.as_deref().unwrap_or(DEFAULT_ARCHITECTURE));
@@ -43,7 +43,7 @@ pub(super) fn kept_images(status: &WorkerStatus, declared: &[CapabilityDefinitio
             encrypted: None,
         }
     };
-    KeptImages::of_worker(status.machine_images.iter().map(kept).collect())
+    FallbackImages::of_worker(status.machine_images.iter().map(kept).collect())
 }
 
 /// The provider status entry for the image of a pool. An image without capabilities gets the architecture of the

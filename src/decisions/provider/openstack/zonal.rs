@@ -16,7 +16,7 @@ use crate::provider::explanation::{EffectiveInput, Origin};
 use crate::provider::image::{SelectedImage, WorkerImages, images_document};
 use crate::provider::machine_class::{ClassContent, PURPOSE, node_template_or_empty, operating_system_labels};
 use crate::provider::profile::ProfileConfig;
-use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalWorker};
+use crate::provider::zonal::{PoolInputs, ZonalPlanner, ZonalProvider};
 use crate::provider::{DependencyRecord, PoolPlan, PoolProblem, WorkerContext, WorkerError};
 use wire::api::gardener::{UpdateStrategy, WorkerPool};
 
@@ -108,7 +108,7 @@ pub(super) fn provider_items(
     Ok(ProviderItems { with_node_agent_secret: items, ..ProviderItems::default() })
 }
 
-impl ZonalWorker for OpenStackWorker<'_> {
+impl ZonalProvider for OpenStackWorker<'_> {
     type Config = WorkerConfig;
     type Shared = OpenStackPool;
     const ZONE_LABELS: &'static [&'static str] =

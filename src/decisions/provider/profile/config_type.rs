@@ -142,7 +142,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn merging_twice_is_merging_once() {
+    fn merge_is_idempotent() {
         let image = |versions: Value| json!({"machineImages": [{"name": "linux", "versions": versions}]});
         let parent = image(json!([{"version": "1", "id": "a"}, {"version": "2", "id": "b"}]));
         let changes = image(json!([{"version": "2", "id": "c"}, {"version": "3", "id": "d"}]));

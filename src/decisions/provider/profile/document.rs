@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::images::{ImageDocument, ImageIndex, ImageVersions, VersionEntry, listed_flavors, listed_versions};
 use super::mapping::validate_mapping;
 use super::repeated::repeated_flavors;
-use super::{CoreFlavors, ListedFlavor, ListedVersion, ProfileConfig, RepeatedFlavor, UncoveredRegion, namespaced};
+use super::{GenericFlavors, ListedFlavor, ListedVersion, ProfileConfig, RepeatedFlavor, UncoveredRegion, namespaced};
 use wire::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec, Region, ShootPool};
 use wire::api::gotext::field::{FieldErrors, FieldPath};
 
@@ -54,7 +54,7 @@ impl<Document: ImageDocument> ProfileConfig for Document {
         namespaced::validate(self, changes, parent, images_path, errors);
     }
 
-    fn core_flavors(&self, images: &[ProfileImage]) -> Vec<CoreFlavors<'_>> {
+    fn core_flavors(&self, images: &[ProfileImage]) -> Vec<GenericFlavors<'_>> {
         let index = ImageIndex::new(self.machine_images());
         let mut listed = Vec::new();
         for (image, core) in images.iter().enumerate() {
@@ -67,7 +67,7 @@ impl<Document: ImageDocument> ProfileConfig for Document {
                     Some(entry) => entry.listed_capabilities().map(Cow::Borrowed).collect(),
                     None => Document::Version::core_flavors(entries).into_iter().map(Cow::Owned).collect(),
                 };
-                listed.push(CoreFlavors { image, version, flavors });
+                listed.push(GenericFlavors { image, version, flavors });
             }
         }
         listed

@@ -46,7 +46,7 @@ pub trait VersionEntry: Send + Sync {
     const CANDIDATES: Repeated = Repeated::All;
 
     /// Whether the old format distinguishes architectures if no capabilities are declared.
-    const TELLS_ARCHITECTURES: bool = true;
+    const DISTINGUISHES_ARCHITECTURES: bool = true;
 
     /// The version.
     fn version(&self) -> &str;

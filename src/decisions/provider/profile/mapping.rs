@@ -87,7 +87,7 @@ impl<'a> MissingArchitectures<'a> {
     /// Architectures of a version that no entry has.
     pub(super) fn find<Version: VersionEntry>(version: &'a ProfileImageVersion, entries: &[&'a Version]) -> Self {
         let listed: Vec<&str> = entries.iter().flat_map(|entry| entry.architectures()).collect();
-        if !Version::TELLS_ARCHITECTURES && !entries.is_empty() {
+        if !Version::DISTINGUISHES_ARCHITECTURES && !entries.is_empty() {
             return Self { missing: Vec::new(), listed };
         }
         let known: HashSet<&str> = listed.iter().copied().collect();
@@ -256,7 +256,7 @@ mod tests {
     use crate::provider::Providers;
 
     #[test]
-    fn a_missing_flavor_is_explained_with_the_nearest_one() {
+    fn explains_missing_flavor_with_nearest() {
         let config = RawValue::from_string(
             r#"{"apiVersion":"azure.provider.extensions.gardener.cloud/v1alpha1","kind":"CloudProfileConfig",
                 "countFaultDomains":[{"region":"r","count":1}],"countUpdateDomains":[{"region":"r","count":1}],

@@ -107,7 +107,7 @@ pub trait ProfileFormat: Send + Sync {
 
     /// Whether the old format has an image for each architecture of a version. Otherwise a version has one image, and
     /// only `spec.machineImages` has its architectures.
-    fn tells_architectures(&self) -> bool {
+    fn distinguishes_architectures(&self) -> bool {
         true
     }
 
@@ -207,7 +207,7 @@ pub trait ProfileConfig: Send + Sync {
     fn validate_pool(&self, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors);
 
     /// The `capabilityFlavors` that `spec.machineImages` has to list, for each of its versions that the document lists.
-    fn core_flavors(&self, images: &[ProfileImage]) -> Vec<CoreFlavors<'_>>;
+    fn core_flavors(&self, images: &[ProfileImage]) -> Vec<GenericFlavors<'_>>;
 
     /// Regions of the profile that a setting of the document does not cover.
     fn uncovered_regions<'a>(&self, regions: &'a [Region]) -> Vec<UncoveredRegion<'a>>;
@@ -230,7 +230,7 @@ pub struct UncoveredRegion<'a> {
 
 /// The flavors that `spec.machineImages` has to list for a version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CoreFlavors<'a> {
+pub struct GenericFlavors<'a> {
     /// Position of the image in `spec.machineImages`.
     pub image: usize,
     /// Position of the version.

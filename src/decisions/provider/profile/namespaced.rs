@@ -39,7 +39,7 @@ pub(super) fn validate<Document: ImageDocument>(
             missing.find::<Document>(index.entries(&image.name, &version.version), path, errors);
         }
     }
-    refuse_superfluous(document, changes, &parent_images, &parent.machine_capabilities, path, errors);
+    report_unneeded(document, changes, &parent_images, &parent.machine_capabilities, path, errors);
 }
 
 /// A version of the NamespacedCloudProfile that may lack images.
@@ -88,7 +88,7 @@ impl Missing<'_> {
 }
 
 /// Reports images that the parent already has, or that the core fields don't list.
-fn refuse_superfluous<Document: ImageDocument>(
+fn report_unneeded<Document: ImageDocument>(
     document: &Document,
     changes: &NamespacedProfileSpec,
     parent: &CoreImages<'_>,
@@ -125,13 +125,13 @@ fn refuse_superfluous<Document: ImageDocument>(
                 errors.invalid(versions.index(position), entry.version(), detail);
                 continue;
             };
-            refuse_excess(&image.name, entry, version, (definitions, &meanings), path, errors);
+            report_excess(&image.name, entry, version, (definitions, &meanings), path, errors);
         }
     }
 }
 
 /// Reports images of an entry for architectures or capabilities that the version does not list.
-fn refuse_excess(
+fn report_excess(
     image: &str,
     entry: &impl VersionEntry,
     version: &ProfileImageVersion,

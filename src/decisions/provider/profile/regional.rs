@@ -50,8 +50,8 @@ pub trait RegionImage: Send + Sync {
     /// Which entries Workers use; see [`VersionEntry::CANDIDATES`].
     const CANDIDATES: Repeated = Repeated::All;
 
-    /// See [`VersionEntry::TELLS_ARCHITECTURES`].
-    const TELLS_ARCHITECTURES: bool = true;
+    /// See [`VersionEntry::DISTINGUISHES_ARCHITECTURES`].
+    const DISTINGUISHES_ARCHITECTURES: bool = true;
 
     /// Whether both images are kept if the old format lists a region twice, so that
     /// [`ListedFlavor::in_region`](super::ListedFlavor::in_region) can select one.
@@ -76,7 +76,7 @@ impl<Image: RegionImage> ListedIn for RegionalVersion<Image> {
 impl<Image: RegionImage> VersionEntry for RegionalVersion<Image> {
     const REPEATED: Repeated = Image::REPEATED_VERSIONS;
     const CANDIDATES: Repeated = Image::CANDIDATES;
-    const TELLS_ARCHITECTURES: bool = Image::TELLS_ARCHITECTURES;
+    const DISTINGUISHES_ARCHITECTURES: bool = Image::DISTINGUISHES_ARCHITECTURES;
 
     fn version(&self) -> &str {
         &self.version

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn flavors_repeat_each_other_by_what_they_mean() {
+    fn compares_flavors_by_meaning() {
         let versions = r#"[{"version":"1","capabilityFlavors":[
                 {"capabilities":{"architecture":["amd64"]},"id":"a"},
                 {"capabilities":{"architecture":["amd64"],"hyper":["gen1","gen2"]},"id":"b"},

@@ -1,7 +1,8 @@
 //! CloudProfiles of unknown providers, whose provider config is not decoded.
 
 use super::{
-    ConfigType, CoreFlavors, ListedFlavor, ListedVersion, ProfileConfig, ProfileFormat, RepeatedFlavor, UncoveredRegion,
+    ConfigType, GenericFlavors, ListedFlavor, ListedVersion, ProfileConfig, ProfileFormat, RepeatedFlavor,
+    UncoveredRegion,
 };
 use wire::api::gardener::{CapabilityDefinition, NamespacedProfileSpec, ProfileImage, ProfileSpec, Region, ShootPool};
 use wire::api::gotext::field::{FieldErrors, FieldPath};
@@ -37,7 +38,7 @@ impl ProfileConfig for UnknownConfig {
 
     fn validate_pool(&self, _: &ShootPool, _: FieldPath<'_>, _: &mut FieldErrors) {}
 
-    fn core_flavors(&self, _: &[ProfileImage]) -> Vec<CoreFlavors<'_>> {
+    fn core_flavors(&self, _: &[ProfileImage]) -> Vec<GenericFlavors<'_>> {
         Vec::new()
     }
 

@@ -17,9 +17,9 @@ const MOST: usize = 3;
 /// Maximum length of a name or a reason in characters.
 const LONGEST: usize = 300;
 /// Advice if the cause can be corrected.
-const CORRECT: &str = "made again as soon as that is put right";
+const ADVICE_CORRECT: &str = "made again as soon as that is put right";
 /// Advice if there is no cause to correct.
-const BY_HAND: &str = "only a person can make it again, like another class of the pool";
+const ADVICE_MANUAL: &str = "only a person can make it again, like another class of the pool";
 
 /// Writes of Secrets and classes needed to delete machines: planned ones that are used or exist, if they are missing or
 /// differ. Empty once no machine object is left that could use them. Deployments are never written.
@@ -116,23 +116,27 @@ impl DeletionPrerequisites<'_> {
         let plan = match self.plan {
             Ok(plan) => plan,
             Err(failure) => {
-                return Some(Reason { text: failure.message.clone(), help: CORRECT, codes: failure.codes.clone() });
+                return Some(Reason {
+                    text: failure.message.clone(),
+                    help: ADVICE_CORRECT,
+                    codes: failure.codes.clone(),
+                });
             }
         };
         if let Some(answer) = self.refused.get(class) {
             return Some(Reason { text: answer.clone(), help: "", codes: BTreeSet::new() });
         }
-        if plan.wanted_classes().iter().any(|wanted| wanted.0 == class) {
+        if plan.target_classes().iter().any(|wanted| wanted.0 == class) {
             return None;
         }
-        let by_hand = |text: String| Reason { text, help: BY_HAND, codes: BTreeSet::new() };
+        let by_hand = |text: String| Reason { text, help: ADVICE_MANUAL, codes: BTreeSet::new() };
         let Some(pool) = self.pool_of(class) else {
             return Some(by_hand("the Worker has no such pool any more".to_owned()));
         };
         Some(match plan.unplanned().find(|error| error.pool == pool) {
             Some(error) => {
                 let codes = error.problem.code_when_late().into_iter().collect();
-                Reason { text: error.to_string(), help: CORRECT, codes }
+                Reason { text: error.to_string(), help: ADVICE_CORRECT, codes }
             }
             None => by_hand(format!("pool {pool:?} has another class by now")),
         })
@@ -181,7 +185,7 @@ mod tests {
     use super::*;
     use crate::provider::test_support::{NAMESPACE, machine_plan};
     use crate::provider::{PoolPlan, PoolProblem, UserData};
-    use crate::worker::machines::machine_objects::{Digested, LiveDeployment};
+    use crate::worker::machines::machine_objects::{DigestedObject, LiveDeployment};
     use crate::worker::plan::changes::{Write, class_document, class_secret};
 
     const CLASS: &str = "shoot--p--s-a-4f8a0-z1";
@@ -217,12 +221,12 @@ mod tests {
     }
 
     fn with_class(mut live: MachineObjects, name: &str, class: Value) -> MachineObjects {
-        live.classes.insert(name.to_owned(), Digested::class(class).unwrap());
+        live.classes.insert(name.to_owned(), DigestedObject::class(class).unwrap());
         live
     }
 
     fn with_secret(mut live: MachineObjects, name: &str, machine: &MachinePlan) -> MachineObjects {
-        live.class_secrets.insert(name.to_owned(), Digested::secret(class_secret(machine, NAMESPACE)));
+        live.class_secrets.insert(name.to_owned(), DigestedObject::secret(class_secret(machine, NAMESPACE)));
         live
     }
 
@@ -239,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_used_is_made_again_and_what_differs_is_repaired() {
+    fn repairs_used_classes() {
         let plan = plan();
         let missing = repairs(&plan, NAMESPACE, &machines_of(&[CLASS]));
         assert!(matches!(&*missing, [change] if matches!(change.secret, Some(Write::Create(_)))
@@ -258,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_made_that_nothing_uses() {
+    fn does_not_create_unused_classes() {
         let plan = plan();
         assert!(repairs(&plan, NAMESPACE, &machines_of(&["shoot--p--s-a-old00-z1"])).is_empty());
         let differing = json!({"metadata": {"name": CLASS}});
@@ -272,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deployment_alone_uses_its_class() {
+    fn deployment_uses_its_class() {
         let deployment = json!({
             "metadata": {"name": "d"}, "spec": {"template": {"spec": {"class": {"name": CLASS}}}},
         });
@@ -283,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_missing_is_told_with_its_reason() {
+    fn reports_missing_classes_with_reason() {
         let plan = plan();
         assert_eq!(missing(Ok(&plan), &machines_of(&[CLASS])), None, "it is made again");
 
@@ -309,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_and_lost_credentials_are_told() {
+    fn reports_rejections_and_missing_credentials() {
         let (worker, plan) = (worker(), plan());
         let refused = [(CLASS.to_owned(), "Secret is immutable".to_owned())].into();
         let prerequisites = DeletionPrerequisites {
@@ -330,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn three_are_named_and_the_others_counted() {
+    fn names_three_and_counts_rest() {
         let (worker, plan) = (worker(), plan());
         let [class, secret, both] = ["lost-class", "lost-secret", "lost-both"];
         let three = with_secret(machines_of(&[class, secret, both]), class, &machine_plan());
@@ -365,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_stays_short_and_tells_no_user_data() {
+    fn message_is_bounded_without_user_data() {
         let reason = Failure::new("é".repeat(100_000));
         let classes: Vec<String> = (0..5000).map(|number| format!("{NAMESPACE}-a-{number:05}-z1")).collect();
         let live = machines_of(&classes.iter().map(String::as_str).collect::<Vec<_>>());

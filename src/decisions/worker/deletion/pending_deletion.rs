@@ -83,7 +83,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::worker::machines::machine_objects::Digested;
+    use crate::worker::machines::machine_objects::DigestedObject;
 
     fn machine(name: &str) -> LiveMachine {
         serde_json::from_value(json!({
@@ -94,12 +94,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_counted_and_its_holders_are_named() {
+    fn counts_objects_and_names_finalizers() {
         let class =
             json!({"metadata": {"name": "class-a", "finalizers": ["machine.sapcloud.io/machine-controller-manager"]}});
         let mut live = MachineObjects {
             machines: ["m1", "m2", "m3", "m4"].map(machine).into(),
-            classes: [("class-a".to_owned(), Digested::class(class).unwrap())].into(),
+            classes: [("class-a".to_owned(), DigestedObject::class(class).unwrap())].into(),
             ..MachineObjects::default()
         };
         let text = pending_deletion_text(&live, false);
@@ -118,9 +118,9 @@ mod tests {
     }
 
     #[test]
-    fn the_progress_of_a_deletion_follows_its_order() {
-        let class = Digested::class(json!({"metadata": {"name": "a"}})).unwrap();
-        let secret = Digested::secret(serde_json::from_value(json!({"metadata": {"name": "a"}})).unwrap());
+    fn progress_follows_deletion_order() {
+        let class = DigestedObject::class(json!({"metadata": {"name": "a"}})).unwrap();
+        let secret = DigestedObject::secret(serde_json::from_value(json!({"metadata": {"name": "a"}})).unwrap());
         let mut live = MachineObjects {
             machines: vec![machine("m")],
             classes: [("a".to_owned(), class)].into(),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_holds_is_not_named() {
+    fn omits_objects_without_finalizers() {
         let set = |finalizers: &[&str]| {
             let document = json!({"metadata": {"name": "set", "finalizers": finalizers}});
             let machine_sets = vec![serde_json::from_value(document).unwrap()];

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_belongs_to_its_owners_and_to_its_label_where_there_is_none() {
+    fn uses_label_without_owner() {
         let member = |metadata: Value| {
             let set: LiveMachineSet = serde_json::from_value(json!({"metadata": metadata})).unwrap();
             set.member
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_label_that_machine_controller_manager_reads_marks_a_machine() {
+    fn detects_force_deletion_label() {
         let is_marked = |value: &str| {
             let machine = json!({"metadata": {"labels": {"force-deletion": value}}});
             serde_json::from_value::<LiveMachine>(machine).unwrap().is_marked_for_force_deletion

@@ -82,7 +82,7 @@ impl LiveDeployment {
 /// An object that is only compared: its identity, finalizers and a digest of its content. A seed has two of them for
 /// each machine deployment, so no other metadata is kept.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Digested<T> {
+pub struct DigestedObject<T> {
     /// UID; `None` in a file.
     pub uid: Option<Box<str>>,
     /// Resource version; `None` in a file.
@@ -99,7 +99,7 @@ pub struct Digested<T> {
     pub whole: Option<Box<T>>,
 }
 
-impl Digested<Value> {
+impl DigestedObject<Value> {
     /// Digest of a machine class.
     ///
     /// # Errors
@@ -118,7 +118,7 @@ impl Digested<Value> {
     }
 }
 
-impl Digested<Secret> {
+impl DigestedObject<Secret> {
     /// Digest of the Secret of a machine class.
     #[must_use]
     pub fn secret(secret: Secret) -> Self {
@@ -126,7 +126,7 @@ impl Digested<Secret> {
     }
 }
 
-impl<T> Digested<T> {
+impl<T> DigestedObject<T> {
     fn of(metadata: ObjectMeta, digest: Digest, whole: T) -> Self {
         let ObjectMeta { uid, resource_version, finalizers, deletion_timestamp, .. } = metadata;
         Self {
@@ -153,9 +153,9 @@ pub struct MachineObjects {
     /// Machine deployments.
     pub deployments: BTreeMap<String, LiveDeployment>,
     /// Machine classes.
-    pub classes: BTreeMap<String, Digested<Value>>,
+    pub classes: BTreeMap<String, DigestedObject<Value>>,
     /// Secrets with the purpose label.
-    pub class_secrets: BTreeMap<String, Digested<Secret>>,
+    pub class_secrets: BTreeMap<String, DigestedObject<Secret>>,
     /// Machine sets.
     pub machine_sets: Vec<LiveMachineSet>,
     /// Machines.
@@ -226,16 +226,16 @@ mod tests {
     use crate::provider::azure::Azure;
 
     #[test]
-    fn the_given_providers_read_what_a_class_depends_on() {
+    fn reads_class_dependency_by_provider() {
         let spec = json!({"properties": {"machineSet": {"id": "scale-set", "kind": "vmo"}}});
-        let class = || Digested::class(json!({"metadata": {"name": "a"}, "providerSpec": spec})).unwrap();
+        let class = || DigestedObject::class(json!({"metadata": {"name": "a"}, "providerSpec": spec})).unwrap();
         assert_eq!(class().with_dependency(Providers::SHIPPED).placed_in.as_deref(), Some("scale-set"));
         let others = Providers { of_machines: &[] };
         assert_eq!(class().with_dependency(others).placed_in, None);
     }
 
     #[test]
-    fn the_provider_decides_the_codes_of_a_failed_machine() {
+    fn provider_sets_failure_codes() {
         let operation = |kind: &str| json!({"description": "no room", "errorCode": "ResourceExhausted", "type": kind});
         let failed = json!([{"name": "m1", "lastOperation": operation("Create")}, {"name": "m2", "lastOperation": operation("Delete")}]);
         let document = json!({"metadata": {"name": "a-z1"}, "status": {"failedMachines": failed}});
@@ -248,15 +248,15 @@ mod tests {
     }
 
     #[test]
-    fn a_namespace_is_empty_when_no_object_of_any_kind_is_left() {
+    fn is_empty_checks_all_kinds() {
         let named = || json!({"metadata": {"name": "a"}});
         let deployment = LiveDeployment::read_without_codes(named()).unwrap();
-        let secret = Digested::secret(serde_json::from_value(named()).unwrap());
+        let secret = DigestedObject::secret(serde_json::from_value(named()).unwrap());
         let nothing = MachineObjects::default;
         assert!(nothing().is_empty());
         for live in [
             MachineObjects { deployments: [("a".to_owned(), deployment)].into(), ..nothing() },
-            MachineObjects { classes: [("a".to_owned(), Digested::class(named()).unwrap())].into(), ..nothing() },
+            MachineObjects { classes: [("a".to_owned(), DigestedObject::class(named()).unwrap())].into(), ..nothing() },
             MachineObjects { class_secrets: [("a".to_owned(), secret)].into(), ..nothing() },
             MachineObjects { machine_sets: vec![serde_json::from_value(named()).unwrap()], ..nothing() },
             MachineObjects { machines: vec![serde_json::from_value(named()).unwrap()], ..nothing() },

@@ -51,15 +51,15 @@ impl<'de> Deserialize<'de> for ObjectText {
 
 /// The restored parts of a machine set or machine: no status, owners, finalizers or versions.
 #[derive(Debug, Default, Deserialize)]
-struct KeptObject {
+struct SavedObject {
     #[serde(default, deserialize_with = "null_as_default")]
-    metadata: KeptMetadata,
+    metadata: SavedMetadata,
     #[serde(default)]
     spec: Value,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct KeptMetadata {
+struct SavedMetadata {
     #[serde(default, deserialize_with = "null_as_default")]
     name: String,
     #[serde(default, deserialize_with = "null_as_default")]
@@ -164,12 +164,12 @@ fn unpack_error(error: serde_json::Error) -> MachineStateError {
 impl DeploymentState {
     /// The machine sets as documents to create in `namespace`.
     pub fn machine_sets<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = KeptDocument> + 'a {
-        self.machine_sets.iter().map(move |kept| KeptObject::document::<MachineSet>(&kept.0, namespace))
+        self.machine_sets.iter().map(move |kept| SavedObject::document::<MachineSet>(&kept.0, namespace))
     }
 
     /// The machines as documents to create in `namespace`.
     pub fn machines<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = KeptDocument> + 'a {
-        self.machines.iter().map(move |kept| KeptObject::document::<Machine>(&kept.0, namespace))
+        self.machines.iter().map(move |kept| SavedObject::document::<Machine>(&kept.0, namespace))
     }
 
     /// The classes of machines labelled with `deployment`; machine-controller-manager adopts no others. A machine that
@@ -177,7 +177,7 @@ impl DeploymentState {
     #[must_use]
     pub fn classes(&self, deployment: &str) -> BTreeSet<String> {
         let name = |kept: &ObjectText| {
-            let KeptObject { metadata, spec } = serde_json::from_str(kept.0.get()).ok()?;
+            let SavedObject { metadata, spec } = serde_json::from_str(kept.0.get()).ok()?;
             let is_own = metadata.labels.get("name").is_some_and(|of| of == deployment);
             spec["class"]["name"].as_str().filter(|_| is_own).map(str::to_owned)
         };
@@ -185,7 +185,7 @@ impl DeploymentState {
     }
 }
 
-impl KeptObject {
+impl SavedObject {
     /// Omits owners: their UIDs are from another seed, so the garbage collector would delete the object.
     /// machine-controller-manager matches objects by labels and sets new owners.
     fn document<T: Resource>(kept: &RawValue, namespace: &str) -> KeptDocument {
@@ -195,7 +195,7 @@ impl KeptObject {
         }
         let place = |error: serde_json::Error| MachineStateError::Object { kind, column: error.column() };
         let Self { metadata, spec } = serde_json::from_str(kept.get()).map_err(place)?;
-        let KeptMetadata { name, labels, annotations } = metadata;
+        let SavedMetadata { name, labels, annotations } = metadata;
         let mut metadata = json!({"name": name, "namespace": namespace});
         if !labels.is_empty() {
             metadata["labels"] = json!(labels);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_machine_comes_back_without_what_belonged_to_its_old_seed() {
+    fn restores_machine_without_owner_and_status() {
         let content = json!({"machineDeployments": {"d": {"replicas": 3, "machineSets": [{"metadata": {"name": "s"}}], "machines": [{
             "metadata": {
                 "name": "m", "namespace": "elsewhere", "uid": "u", "resourceVersion": "7", "finalizers": ["f"],
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_classes_of_a_deployment_are_those_of_the_machines_that_it_will_have() {
+    fn returns_classes_of_labelled_machines() {
         let machine = |deployment: Value, class: &str| json!({"metadata": {"labels": {"name": deployment}}, "spec": {"class": {"name": class}}});
         let machines = [machine(json!("d"), "new"), machine(json!("d"), "old"), machine(json!("d"), "old")];
         let others = [machine(json!("e"), "of-another"), json!({"spec": {"class": {"name": "of-nobody"}}})];
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_kept_is_no_error() {
+    fn accepts_empty_state() {
         for document in ["null", "{}", r#"{"state":""}"#, r#"{"state":null}"#] {
             assert!(MachineState::read(document).unwrap().0.is_empty(), "{document}");
         }
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gardenlet_did_not_write_is_an_error_that_tells_no_content() {
+    fn errors_contain_no_state_content() {
         for document in ["7", r#"{"state":7}"#, r#"{"state":"no base64!"}"#, r#"{"state":"bm90IGd6aXA="}"#] {
             assert!(MachineState::read(document).is_err(), "{document}");
         }
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_unpacks_to_more_than_fits_is_refused() {
+    fn rejects_oversized_state() {
         let machines = |machines: &str| {
             format!(r#"{{"machineDeployments":{{"d":{{"machineSets":[{{}}],"machines":[{machines}]}}}}}}"#)
         };

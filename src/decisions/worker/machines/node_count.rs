@@ -18,7 +18,7 @@ const UNHEALTHY: &str = "HealthCheckUnsuccessful";
 const PROGRESSING: &str = "HealthCheckProgressing";
 
 /// Prefixes of the messages, which identify the writer of the condition.
-const NOT_MADE: &str = "Not enough machine objects created yet";
+const CHECK_FAILED: &str = "Not enough machine objects created yet";
 const NOT_READY: &str = "Not enough ready worker nodes registered in the cluster";
 const TOO_MANY: &str = "Too many worker nodes are registered. Exceeding maximum desired machine count";
 const DRAINING: &str = "Machines wait to be completely drained from pods";
@@ -78,7 +78,7 @@ fn mismatch(nodes: NodeCount, wanted: MachineCount, live: LiveMachines) -> Optio
     let (NodeCount { registered, ready }, desired) = (nodes, wanted.desired);
     if ready + wanted.preserved < desired {
         return Some(match registered < desired && live.staying < desired {
-            true => (format!("{NOT_MADE} ({}/{desired}).", live.staying), SCALING_UP),
+            true => (format!("{CHECK_FAILED} ({}/{desired}).", live.staying), SCALING_UP),
             false => (format!("{NOT_READY} ({ready}/{desired})."), SCALING_UP),
         });
     }
@@ -120,7 +120,7 @@ fn may_progress(present: &[Value], threshold: Duration, now: Timestamp) -> bool 
 
 /// Whether this check has written the message.
 pub(crate) fn is_about_nodes(message: &str) -> bool {
-    [NOT_MADE, NOT_READY, TOO_MANY, DRAINING].iter().any(|beginning| message.starts_with(beginning))
+    [CHECK_FAILED, NOT_READY, TOO_MANY, DRAINING].iter().any(|beginning| message.starts_with(beginning))
 }
 
 #[cfg(test)]
@@ -142,12 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_compared_with_the_machines_that_are_wanted() {
+    fn compares_nodes_with_target_machines() {
         let message = |nodes, desired, live| mismatch(nodes, wanted(desired), live).map(|(message, _)| message);
         assert_eq!(message(nodes(3, 3), 3, live(3, 0)), None);
         assert_eq!(message(nodes(0, 0), 0, live(0, 0)), None);
         for (nodes, live, begins, numbers) in [
-            (nodes(2, 2), live(2, 0), NOT_MADE, "(2/3)"),
+            (nodes(2, 2), live(2, 0), CHECK_FAILED, "(2/3)"),
             (nodes(2, 2), live(3, 0), NOT_READY, "(2/3)"),
             (nodes(3, 1), live(3, 0), NOT_READY, "(1/3)"),
             (nodes(3, 2), live(2, 1), NOT_READY, "(2/3)"),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_machines_that_are_kept_are_not_missed() {
+    fn tolerates_preserved_machines() {
         let wanted = MachineCount { desired: 3, preserved: 1 };
         assert!(wanted.is_met_by(nodes(3, 2)));
         assert!(!wanted.is_met_by(nodes(3, 1)) && !wanted.is_met_by(nodes(4, 3)) && !wanted.is_met_by(nodes(2, 2)));
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn scaling_is_no_fault_until_it_takes_too_long() {
+    fn tolerates_scaling_until_threshold() {
         let recorded = |status: &str, minutes: i64| {
             let since = Timestamp::UNIX_EPOCH - jiff::SignedDuration::from_mins(minutes);
             [json!({"type": "EveryNodeReady", "status": status, "lastTransitionTime": since.to_string()})]

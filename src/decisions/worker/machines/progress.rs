@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::provider::WantedDeployment;
+use crate::provider::TargetDeployment;
 use crate::worker::machines::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machines::machine_objects::{FailedMachine, MachineObjects};
 use crate::worker::plan::Plan;
@@ -144,7 +144,7 @@ pub struct Progress {
 pub fn progress(plan: &Plan, namespace: &str, live: &MachineObjects, hibernation: Hibernation) -> Progress {
     let sets = machine_sets_by_deployment(&live.machine_sets);
     let machines = machines_by_deployment(&live.machines, &sets);
-    let judge = |wanted: &WantedDeployment| {
+    let judge = |wanted: &TargetDeployment| {
         let sets = sets.get(wanted.name.0.as_str()).map(Vec::as_slice).unwrap_or_default();
         let machines = machines.get(wanted.name.0.as_str()).map(Vec::as_slice).unwrap_or_default();
         let owned = phase::Owned { sets, machines };
@@ -265,7 +265,7 @@ mod tests {
 
     /// A shoot has moved here and is hibernated before machine-controller-manager has run.
     #[test]
-    fn machines_that_are_back_and_have_no_owner_yet_are_waited_for() {
+    fn waits_for_restored_machines_without_owner() {
         let machine = machine_plan();
         let name = machine.deployment.name.0.clone();
         let pool =
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_belong_to_the_deployment_that_owns_their_machine_set() {
+    fn assigns_machines_to_owning_deployment() {
         let owned = |name: &str, kind: &str, owner: &str| {
             let owner = json!({"apiVersion": "v1", "kind": kind, "name": owner, "uid": "u"});
             json!({"metadata": {"name": name, "ownerReferences": [owner]}})
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_change_that_nothing_has_been_done_about_for_longest_comes_first() {
+    fn lists_oldest_stuck_change_first() {
         let deployment = |name: &str, since: Option<&str>| DeploymentProgress {
             deployment: name.to_owned(),
             untaken_since: since.map(|since| since.parse().unwrap()),

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::pool::settings::is_autoscaler_used;
 use crate::provider::{MachinePlan, WorkerContext};
-use crate::worker::machines::machine_objects::{Digested, MachineObjects, PURPOSE_LABEL, document_of};
+use crate::worker::machines::machine_objects::{DigestedObject, MachineObjects, PURPOSE_LABEL, document_of};
 use crate::worker::plan::Plan;
 use crate::worker::plan::class_images::{self, ClassImages};
 use crate::worker::plan::class_inputs::{annotate, inputs_of, keep_record};
-use crate::worker::plan::deployment::{ReplicaRules, wanted_document, wanted_replicas};
+use crate::worker::plan::deployment::{ReplicaRules, target_document, target_replicas};
 use crate::worker::plan::difference::merge_patch;
 use crate::worker::plan::digest;
 use wire::api::machine::MachineClass;
@@ -77,7 +77,7 @@ pub struct MachineChanges<'a> {
     pub deployment: Option<Write<Value>>,
     /// Whether the target class is about to disappear: its deletion was requested and nothing uses it, or it does not
     /// exist and its Secret is being deleted. A Secret is only deleted after its class.
-    pub is_class_going: bool,
+    pub is_class_being_deleted: bool,
 }
 
 impl<'a> MachineChanges<'a> {
@@ -90,7 +90,7 @@ impl<'a> MachineChanges<'a> {
             secret: secret_write(machine, namespace, live.class_secrets.get(name)),
             class: class_write(machine, live.classes.get(name)),
             deployment: None,
-            is_class_going: false,
+            is_class_being_deleted: false,
         }
     }
 
@@ -126,9 +126,9 @@ pub fn changes<'a>(
                 let deployment = &machine.deployment;
                 let moved = live.moved_replicas.get(&deployment.name.0).copied();
                 let live = live.deployments.get(&deployment.name.0);
-                let mut wanted = wanted_document(worker_name, namespace, deployment, live, rules);
+                let mut wanted = target_document(worker_name, namespace, deployment, live, rules);
                 if let (None, Some(kept)) = (live, moved) {
-                    wanted["spec"]["replicas"] = json!(wanted_replicas(deployment, Some(kept), rules));
+                    wanted["spec"]["replicas"] = json!(target_replicas(deployment, Some(kept), rules));
                 }
                 if let Some(pool) = context.pool(&machine.deployment.pool_name) {
                     let inputs = inputs_of(&machine.hash_items, pool, context.shoot);
@@ -139,7 +139,7 @@ pub fn changes<'a>(
                 }
                 deployment_write(wanted, live.map(|live| &live.document))
             },
-            is_class_going: is_going(&machine.deployment.class_name.0),
+            is_class_being_deleted: is_going(&machine.deployment.class_name.0),
             ..MachineChanges::of_class(machine, namespace, live)
         })
         .collect()
@@ -189,7 +189,11 @@ pub fn class_of_name(machine: &MachinePlan, namespace: &str, name: &str) -> (Sec
     (secret, class)
 }
 
-fn secret_write(machine: &MachinePlan, namespace: &str, live: Option<&Digested<Secret>>) -> Option<Write<Secret>> {
+fn secret_write(
+    machine: &MachinePlan,
+    namespace: &str,
+    live: Option<&DigestedObject<Secret>>,
+) -> Option<Write<Secret>> {
     let mut wanted = class_secret(machine, namespace);
     let Some(live) = live else { return Some(Write::Create(wanted)) };
     if digest::of_secret(&wanted) == live.digest {
@@ -200,7 +204,7 @@ fn secret_write(machine: &MachinePlan, namespace: &str, live: Option<&Digested<S
     Some(Write::Replace(wanted))
 }
 
-fn class_write(machine: &MachinePlan, live: Option<&Digested<Value>>) -> Option<Write<Value>> {
+fn class_write(machine: &MachinePlan, live: Option<&DigestedObject<Value>>) -> Option<Write<Value>> {
     let mut wanted = class_document(machine);
     let Some(live) = live else { return Some(Write::Create(wanted)) };
     if digest::of_document(&wanted) == live.digest {
@@ -233,7 +237,7 @@ mod tests {
     use crate::worker::plan::desired::test_support::Objects;
 
     #[test]
-    fn the_secret_of_a_class_is_opaque_labelled_and_written_only_where_it_differs() {
+    fn writes_class_secret_only_if_different() {
         let machine = machine_plan();
         let secret = class_secret(&machine, NAMESPACE);
         assert_eq!(
@@ -252,7 +256,7 @@ mod tests {
             live.metadata.resource_version = Some("7".to_owned());
             live.metadata.finalizers = Some(vec!["machine.sapcloud.io/machine-controller".to_owned()]);
             change(&mut live);
-            Digested::secret(live)
+            DigestedObject::secret(live)
         };
         assert!(
             secret_write(&machine, NAMESPACE, Some(&live(|_| {}))).is_none(),
@@ -272,10 +276,10 @@ mod tests {
     }
 
     #[test]
-    fn a_class_that_is_written_again_keeps_its_version_and_whoever_holds_it() {
+    fn replaced_class_keeps_version_and_finalizers() {
         let machine = machine_plan();
         let written = |metadata: Value| {
-            let live = Digested::class(json!({"metadata": metadata, "provider": "another"})).unwrap();
+            let live = DigestedObject::class(json!({"metadata": metadata, "provider": "another"})).unwrap();
             let Some(Write::Replace(written)) = class_write(&machine, Some(&live)) else { panic!("it differs") };
             written["metadata"].clone()
         };
@@ -288,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shoot_wakes_up_while_no_deployment_has_or_had_machines() {
+    fn detects_wake_up_without_replicas() {
         let Objects(worker, cloud_profile, shoot, secrets) = &Objects::new(&json!({}));
         let context = WorkerContext { worker, cloud_profile, shoot, secrets, dependencies: None };
         let is_waking = |replicas: &[i32], moved: &[i32]| {

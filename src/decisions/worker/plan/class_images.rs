@@ -16,7 +16,7 @@ use crate::provider::{MachinePlan, Provider};
 use crate::worker::machines::machine_objects::{LiveDeployment, MachineObjects};
 use crate::worker::plan::Plan;
 use crate::worker::status::conditions::{Condition, ConditionType};
-use crate::worker::status::status_text::MOST_OF_FAILURE;
+use crate::worker::status::status_text::MAX_FAILURE_BYTES;
 use wire::api::bounded_text::{beginning, listed};
 
 /// Annotation on MachineDeployments with the image of their class.
@@ -115,7 +115,7 @@ impl ClassImages {
         let drifts: Vec<String> = drifts.iter().map(|(pool, text)| format!("pool {pool:?}: {text}")).collect();
         Some(match drifts.is_empty() {
             true => Condition::unmet(of_type, "ImagesUnchanged", "Every class has the image that it was made with."),
-            false => Condition::met(of_type, "ImageChanged", listed(&drifts, MOST_OF_FAILURE)),
+            false => Condition::met(of_type, "ImageChanged", listed(&drifts, MAX_FAILURE_BYTES)),
         })
     }
 }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_image_of_a_class_is_recorded_and_another_one_told() {
+    fn records_first_image_and_reports_drift() {
         let name = machine_plan().deployment.name.0;
         let compare = |image: &str, record: Option<&str>, policy| {
             let annotations = record.map_or(json!({}), |record| json!({ ANNOTATION: record }));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_condition_names_pools_whose_image_has_changed() {
+    fn image_drift_names_pools() {
         let name = machine_plan().deployment.name.0;
         let condition = |recorded: &str, policy, present: &[Value]| {
             let pointers = Azure.image_pointers(&Value::Null).into_iter();

@@ -38,7 +38,7 @@ pub const OWN_PREFIX: &str = "gardener-extension-worker/";
 /// Annotation on MachineDeployments with the record.
 pub const ANNOTATION: &str = "gardener-extension-worker/class-inputs";
 /// Marks inputs that are not hashed themselves but determine a hashed one.
-pub const BEHIND: char = '~';
+pub const INDIRECT_PREFIX: char = '~';
 
 /// Inputs of a class name: digest by name.
 pub type Inputs = BTreeMap<String, String>;
@@ -58,7 +58,7 @@ pub fn inputs_of(items: &HashItems, pool: &WorkerPool, shoot: &Shoot) -> Inputs 
     }
     // An input may determine both, with the same value.
     for item in behind.iter().flat_map(HashItems::iter) {
-        texts.entry(format!("{BEHIND}{}", item.input)).or_insert_with(|| vec![&item.value]);
+        texts.entry(format!("{INDIRECT_PREFIX}{}", item.input)).or_insert_with(|| vec![&item.value]);
     }
     texts
         .into_iter()
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deployment_that_changes_its_class_is_known_to_have_had_another() {
+    fn records_class_change() {
         let first = recorded(None, "one", &inputs("a")).unwrap();
         let one = live("one", Some(&first));
         assert!(!one.has_had_another_class() && one.class_changed().is_some());
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_of_another_program_is_recorded_as_found() {
+    fn records_foreign_class_as_found() {
         let found = recorded(Some(&live("one", None)), "two", &inputs("b")).unwrap();
         assert!(live("two", Some(&found)).has_had_another_class(), "it had one: {found}");
         let new = recorded(Some(&live("", None)), "two", &inputs("b")).unwrap();
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_an_opaque_input_is_recorded_with_it() {
+    fn records_indirect_inputs() {
         let named = |strategy: Option<&str>, opaque: &[&'static str]| {
             let pool = json!({
                 "name": "a", "machineType": "t", "kubernetesVersion": "1.33.2", "updateStrategy": strategy,
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_leaves_the_annotations_of_others_alone() {
+    fn preserves_foreign_annotations() {
         let mut wanted = json!({"metadata": {"annotations": {"foreign": "stays"}}});
         keep_record(&mut wanted, None, "one", &inputs("a"), Timestamp::UNIX_EPOCH);
         assert_eq!(wanted["metadata"]["annotations"]["foreign"], "stays");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn other_programs_see_an_object_without_the_annotations_of_this_one() {
+    fn removes_own_annotations() {
         let seen = |metadata: Value| {
             let mut document = json!({"metadata": metadata, "spec": {}});
             without_own_annotations(&mut document);

@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use crate::provider::WantedDeployment;
+use crate::provider::TargetDeployment;
 use crate::worker::machines::machine_objects::{LiveDeployment, POOL_LABEL, document_of};
 use crate::worker::plan::difference::is_same;
 use wire::api::machine::{MachineDeployment, MachineSpec};
@@ -23,10 +23,10 @@ pub struct ReplicaRules {
 
 /// The target document. Other fields keep their live value, and equivalent values keep their live notation.
 #[must_use]
-pub fn wanted_document(
+pub fn target_document(
     worker_name: &str,
     namespace: &str,
-    wanted: &WantedDeployment,
+    wanted: &TargetDeployment,
     live: Option<&LiveDeployment>,
     rules: ReplicaRules,
 ) -> Value {
@@ -44,7 +44,7 @@ pub fn wanted_document(
         }
     }
     let live_replicas = live.map(|live| live.object.spec.replicas);
-    let replicas = wanted_replicas(wanted, live_replicas, rules);
+    let replicas = target_replicas(wanted, live_replicas, rules);
     if live_replicas != Some(replicas) {
         set(&mut document, &["spec", "replicas"], json!(replicas));
     }
@@ -64,7 +64,7 @@ pub fn wanted_document(
 /// The first rule that matches applies. `live` is `None` for a new deployment, and the stored number for a restored
 /// one.
 #[must_use]
-pub fn wanted_replicas(wanted: &WantedDeployment, live: Option<i32>, rules: ReplicaRules) -> i32 {
+pub fn target_replicas(wanted: &TargetDeployment, live: Option<i32>, rules: ReplicaRules) -> i32 {
     match live {
         _ if rules.hibernated => 0,
         Some(replicas) if rules.autoscaler_used && !rules.waking => {
@@ -75,7 +75,7 @@ pub fn wanted_replicas(wanted: &WantedDeployment, live: Option<i32>, rules: Repl
     }
 }
 
-fn template(worker_name: &str, wanted: &WantedDeployment, live: Option<&LiveDeployment>) -> Value {
+fn template(worker_name: &str, wanted: &TargetDeployment, live: Option<&LiveDeployment>) -> Value {
     let mut labels = json!({"name": wanted.name});
     if wanted.strategy.in_place_update.is_some() {
         labels["worker.gardener.cloud/name"] = json!(worker_name);
@@ -88,7 +88,7 @@ fn template(worker_name: &str, wanted: &WantedDeployment, live: Option<&LiveDepl
     json!({"metadata": metadata, "spec": machine_spec(wanted)})
 }
 
-fn machine_spec(wanted: &WantedDeployment) -> MachineSpec {
+fn machine_spec(wanted: &TargetDeployment) -> MachineSpec {
     use wire::api::machine::{ClassReference, LabelsAndAnnotations, NodeTemplateOfMachine, NodeTemplateTaints};
     MachineSpec {
         class: ClassReference { api_group: None, kind: "MachineClass".to_owned(), name: wanted.class_name.0.clone() },
@@ -130,10 +130,10 @@ fn remove(document: &mut Value, path: &[&str]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::test_support::wanted_deployment;
+    use crate::provider::test_support::target_deployment;
 
     #[test]
-    fn replicas_are_the_autoscalers_within_the_bounds() {
+    fn keeps_autoscaler_replicas_within_bounds() {
         let used = ReplicaRules { autoscaler_used: true, ..ReplicaRules::default() };
         for (live, rules, expected) in [
             (None, used, 2),
@@ -144,22 +144,22 @@ mod tests {
             (Some(0), ReplicaRules { waking: true, ..used }, 2),
             (Some(4), ReplicaRules { hibernated: true, ..used }, 0),
         ] {
-            assert_eq!(wanted_replicas(&wanted_deployment(), live, rules), expected, "{live:?} {rules:?}");
+            assert_eq!(target_replicas(&target_deployment(), live, rules), expected, "{live:?} {rules:?}");
         }
     }
 
     #[test]
-    fn template_annotations_and_foreign_members_stay() {
+    fn keeps_template_annotations_and_unknown_fields() {
         let rules = ReplicaRules { autoscaler_used: true, ..ReplicaRules::default() };
-        let created = wanted_document("w", "ns", &wanted_deployment(), None, rules);
+        let created = target_document("w", "ns", &target_deployment(), None, rules);
         let mut live = created.clone();
         live["spec"]["template"]["metadata"]["annotations"] = json!({"restarted": "yes"});
         live["spec"]["paused"] = json!(true);
         live["spec"]["template"]["spec"]["nodeTemplate"]["metadata"]["creationTimestamp"] = Value::Null;
-        let again = wanted_document(
+        let again = target_document(
             "w",
             "ns",
-            &wanted_deployment(),
+            &target_deployment(),
             Some(&LiveDeployment::read_without_codes(live.clone()).unwrap()),
             rules,
         );
@@ -167,10 +167,10 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_has_changed_is_set_again() {
+    fn reverts_external_changes() {
         let rules = ReplicaRules { autoscaler_used: true, ..ReplicaRules::default() };
-        let wanted = WantedDeployment { auto_preserve_failed_machine_max: Some(0), ..wanted_deployment() };
-        let mut created = wanted_document("w", "ns", &wanted, None, rules);
+        let wanted = TargetDeployment { auto_preserve_failed_machine_max: Some(0), ..target_deployment() };
+        let mut created = target_document("w", "ns", &wanted, None, rules);
         assert_eq!(created["spec"]["replicas"], 2);
         created["metadata"]["annotations"] = json!({"foreign": "stays"});
         let mut changed = created.clone();
@@ -184,6 +184,6 @@ mod tests {
         changed["spec"]["template"]["spec"]["class"]["name"] = json!("another");
         created["spec"]["replicas"] = json!(wanted.maximum);
         let live = LiveDeployment::read_without_codes(changed).unwrap();
-        assert_eq!(wanted_document("w", "ns", &wanted, Some(&live), rules), created);
+        assert_eq!(target_document("w", "ns", &wanted, Some(&live), rules), created);
     }
 }

@@ -17,8 +17,8 @@ use crate::worker::machines::machine_objects::MachineObjects;
 use crate::worker::plan::changes::{MachineChanges, Write, changes, replica_rules};
 use crate::worker::plan::class_images::{self, ClassImages, ImagePolicy};
 use crate::worker::plan::class_inputs::annotate;
-use crate::worker::plan::deployment::wanted_document;
-use crate::worker::plan::orphans::{MachineController, Orphans, orphans};
+use crate::worker::plan::deployment::target_document;
+use crate::worker::plan::orphans::{MachineControllerManagerState, Orphans, orphans};
 use crate::worker::plan::{Plan, plan};
 use crate::worker::request::decode;
 use crate::worker::request::other_workers::OtherWorkers;
@@ -141,7 +141,7 @@ impl<'a> DesiredState<'a> {
         let rules = replica_rules(&self.context, live);
         let deployment = &machine.deployment;
         let live = live.deployments.get(&deployment.name.0);
-        let mut wanted = wanted_document(name, namespace, deployment, live, rules);
+        let mut wanted = target_document(name, namespace, deployment, live, rules);
         if let Some(image) = self.class_images.to_record(&deployment.name.0) {
             annotate(&mut wanted, class_images::ANNOTATION, image);
         }
@@ -155,7 +155,7 @@ impl<'a> DesiredState<'a> {
         Drift {
             is_complete: self.is_complete(),
             changes: changes(&self.context, &self.plan, &self.class_images, live, now),
-            orphans: orphans(&self.plan, live, MachineController::Running),
+            orphans: orphans(&self.plan, live, MachineControllerManagerState::Running),
             is_status_current: self.machine_deployments(live) == worker.status.machine_deployments
                 && self.provider_status().patch().is_none(),
         }
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
     use crate::provider::PoolProblem;
     use crate::provider::azure::Azure;
-    use crate::worker::machines::machine_objects::{Digested, LiveDeployment};
+    use crate::worker::machines::machine_objects::{DigestedObject, LiveDeployment};
     use crate::worker::plan::class_inputs;
 
     fn after(drift: &Drift<'_>) -> MachineObjects {
@@ -300,9 +300,9 @@ mod tests {
         for change in &drift.changes {
             let [class, secret] = [&change.machine.deployment.class_name.0, &change.machine.deployment.secret_name.0];
             let document = change.class.as_ref().unwrap().after().clone();
-            live.classes.insert(class.clone(), Digested::class(document).unwrap());
+            live.classes.insert(class.clone(), DigestedObject::class(document).unwrap());
             let document = change.secret.as_ref().unwrap().after().clone();
-            live.class_secrets.insert(secret.clone(), Digested::secret(document));
+            live.class_secrets.insert(secret.clone(), DigestedObject::secret(document));
             let document = change.deployment.as_ref().unwrap().after().clone();
             live.deployments.insert(
                 change.machine.deployment.name.0.clone(),
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_not_written_again() {
+    fn drift_is_empty_after_write() {
         let objects = Objects::new(&json!({}));
         let desired = objects.desired(planned());
         let first = desired.drift(&MachineObjects::default(), Timestamp::UNIX_EPOCH);
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_that_is_missing_of_a_placement_is_to_be_written() {
+    fn writes_missing_objects() {
         let objects = Objects::new(&json!({}));
         let desired = objects.desired(planned());
         let whole = after(&desired.drift(&MachineObjects::default(), Timestamp::UNIX_EPOCH));
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn the_deployment_of_a_placement_is_what_a_reconcile_makes_without_its_record() {
+    fn deployment_document_matches_reconcile() {
         let objects = Objects::new(&json!({}));
         let live = MachineObjects::default();
         let desired = objects.desired(planned()).with_images(&Azure, ImagePolicy::Report, &live);
@@ -362,12 +362,12 @@ mod tests {
     }
 
     #[test]
-    fn a_deployment_is_not_made_of_a_class_that_goes_at_any_moment() {
+    fn detects_class_being_deleted() {
         let objects = Objects::new(&json!({}));
         let desired = objects.desired(planned());
         let now = Timestamp::UNIX_EPOCH;
         let whole = after(&desired.drift(&MachineObjects::default(), now));
-        let is_going = |live: &MachineObjects| desired.drift(live, now).changes[0].is_class_going;
+        let is_going = |live: &MachineObjects| desired.drift(live, now).changes[0].is_class_being_deleted;
         let without_deployment = MachineObjects { deployments: BTreeMap::new(), ..whole.clone() };
         assert!(!is_going(&without_deployment), "nobody has asked for its deletion");
         let go = |live: &MachineObjects| {
@@ -389,19 +389,19 @@ mod tests {
     }
 
     #[test]
-    fn an_orphan_and_an_invalid_pool_are_drift() {
+    fn orphans_and_invalid_pools_are_drift() {
         let objects = Objects::new(&json!({}));
         let desired = objects.desired(planned());
         let mut live = after(&desired.drift(&MachineObjects::default(), Timestamp::UNIX_EPOCH));
         let orphan = json!({"metadata": {"name": "old"}});
-        live.classes.insert("old".to_owned(), Digested::class(orphan).unwrap());
+        live.classes.insert("old".to_owned(), DigestedObject::class(orphan).unwrap());
         assert!(!desired.drift(&live, Timestamp::now()).is_settled());
         let invalid = objects.desired(Err(PoolProblem::VolumeMissing.of_pool("a")));
         assert!(!invalid.drift(&MachineObjects::default(), Timestamp::now()).is_settled());
     }
 
     #[test]
-    fn a_recorded_provider_status_that_cannot_be_read_is_an_error_with_its_path() {
+    fn invalid_provider_status_reports_path() {
         let text = r#"{"metadata": {}, "spec": {"type": "azure"}, "status": {"providerStatus": {"size": 1e999}}}"#;
         let objects = Objects::new(&json!({}));
         let Objects(_, cloud_profile, shoot, secrets) = &objects;
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_printed_without_boot_scripts() {
+    fn serializes_without_boot_scripts() {
         let objects = Objects::new(&json!({}));
         let desired = objects.desired(planned());
         let drift = desired.drift(&MachineObjects::default(), Timestamp::UNIX_EPOCH);
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_out_here_counts_before_what_the_context_says() {
+    fn prefers_own_dependencies_over_context() {
         let Objects(worker, cloud_profile, shoot, secrets) = &Objects::new(&json!({}));
         let (before, found) =
             (Dependencies::default(), Dependencies { records: json!({"a": 1}), ..Dependencies::default() });

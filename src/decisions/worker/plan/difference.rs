@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_many_forms_is_the_same() {
+    fn treats_empty_values_as_equal() {
         assert!(is_same(&json!({"a": {"b": null, "c": {}}}), &json!({})));
         assert!(is_same(&json!({"a": []}), &json!({"a": null})));
         for something in [json!(0), json!(""), json!(false), json!([null]), json!({"a": 0})] {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_patch_removes_with_null() {
+    fn merge_patch_removes_with_null() {
         assert_eq!(
             merge_patch(&json!({"a": 1, "b": {"c": 1, "d": 2}}), &json!({"b": {"c": 1}})),
             Some(json!({"a": null, "b": {"d": null}}))

@@ -125,7 +125,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn equal_digests_are_equal_documents(left in any_value(), right in any_value()) {
+        fn digest_equality_matches_document_equality(left in any_value(), right in any_value()) {
             let documents = [json!({"providerSpec": left}), json!({"providerSpec": right})];
             let [left, right] = &documents;
             prop_assert_eq!(is_same(left, right), of_document(left) == of_document(right));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_many_forms_has_one_digest() {
+    fn empty_values_have_equal_digests() {
         let digest = |labels: Value, item: Value| {
             of_document(&json!({"metadata": {"labels": labels}, "providerSpec": {"items": [item]}}))
         };
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_adds_does_not_count() {
+    fn ignores_fields_set_by_api_server() {
         let wanted = json!({"metadata": {"name": "c", "labels": {"a": "b"}}, "provider": "Azure", "secretRef": null});
         let mut live = json!({
             "apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "MachineClass", "provider": "Azure",
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_counts_with_type_labels_and_data() {
+    fn secret_digest_covers_type_labels_data() {
         let secret = |document: Value| of_secret(&serde_json::from_value(document).unwrap());
         let wanted = json!({"metadata": {"labels": {"a": "b"}}, "type": "Opaque", "data": {"userData": "eA=="}});
         let mut live = wanted.clone();

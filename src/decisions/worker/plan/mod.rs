@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::pool::names::{ClassName, DeploymentName};
 use crate::provider::{
-    MachinePlan, PoolError, PoolPlan, PoolProblem, Provider, WantedDeployment, WorkerContext, WorkerError,
+    MachinePlan, PoolError, PoolPlan, PoolProblem, Provider, TargetDeployment, WorkerContext, WorkerError,
 };
 use wire::api::gardener::{InPlaceUpdates, WorkerPool};
 
@@ -85,7 +85,7 @@ enum SharedBy {
 
 /// Kinds and names of the objects that are written for a part of a pool.
 fn written_by(machine: &MachinePlan) -> [(&'static str, &str); 3] {
-    let WantedDeployment { name, class_name, secret_name, .. } = &machine.deployment;
+    let TargetDeployment { name, class_name, secret_name, .. } = &machine.deployment;
     [("MachineDeployment", &name.0), ("MachineClass", &class_name.0), ("Secret", &secret_name.0)]
 }
 
@@ -145,13 +145,13 @@ impl Plan {
 
     /// Names of the target deployments.
     #[must_use]
-    pub fn wanted_deployments(&self) -> BTreeSet<&DeploymentName> {
+    pub fn target_deployments(&self) -> BTreeSet<&DeploymentName> {
         self.machines().map(|machine| &machine.deployment.name).collect()
     }
 
     /// Names of the target classes.
     #[must_use]
-    pub fn wanted_classes(&self) -> BTreeSet<&ClassName> {
+    pub fn target_classes(&self) -> BTreeSet<&ClassName> {
         self.machines().map(|machine| &machine.deployment.class_name).collect()
     }
 
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn pools_that_would_roll_the_same_machines_to_and_fro_are_invalid() {
+    fn rejects_pools_with_shared_names() {
         assert_eq!(rejected(&[("a", &["ns-a-z1", "ns-a-z2"]), ("b", &["ns-b-z1"])]), [false, false]);
         assert_eq!(rejected(&[("a", &["ns-a-z1"]), ("b", &["ns-b-z1"]), ("a", &["ns-a-z1"])]), [true, false, true]);
         assert_eq!(rejected(&[("", &["ns-"]), ("", &["ns-"])]), [true, true], "names that are missing");

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::provider::WantedDeployment;
+use crate::provider::TargetDeployment;
 use crate::worker::machines::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machines::machine_objects::LiveDeployment;
-use crate::worker::machines::machine_objects::{Digested, MachineObjects};
+use crate::worker::machines::machine_objects::{DigestedObject, MachineObjects};
 use crate::worker::plan::Plan;
 
 /// Names of objects to delete, and of classes that are still in use.
@@ -99,7 +99,10 @@ impl<'a> Deletions<'a> {
     }
 }
 
-fn still_to_delete<T>(objects: &BTreeMap<String, Digested<T>>, is_meant: impl Fn(&String) -> bool) -> Vec<Seen<'_>> {
+fn still_to_delete<T>(
+    objects: &BTreeMap<String, DigestedObject<T>>,
+    is_meant: impl Fn(&String) -> bool,
+) -> Vec<Seen<'_>> {
     let objects = objects.iter().filter(|(name, object)| is_meant(name) && !object.is_being_deleted);
     objects.map(|(name, object)| (name.as_str(), object.uid.as_deref())).collect()
 }
@@ -123,7 +126,7 @@ fn has_machines(set: &LiveMachineSet, live: &MachineObjects) -> bool {
 /// State of machine-controller-manager. While it is stopped, machine sets and machines are never removed, and
 /// deployments only if they lack its finalizer, so their removal is not waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MachineController {
+pub enum MachineControllerManagerState {
     /// It runs, so deleted machine sets disappear.
     Running,
     /// It is scaled to zero or absent.
@@ -132,8 +135,8 @@ pub enum MachineController {
 
 /// Finds the orphans among the live objects.
 #[must_use]
-pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineController) -> Orphans {
-    let wanted: BTreeSet<&str> = plan.wanted_deployments().into_iter().map(|name| name.0.as_str()).collect();
+pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineControllerManagerState) -> Orphans {
+    let wanted: BTreeSet<&str> = plan.target_deployments().into_iter().map(|name| name.0.as_str()).collect();
     let failed_pools = plan.failed_pools();
     let is_kept = |name: &str, deployment: &LiveDeployment| {
         wanted.contains(name) || deployment.pool().is_some_and(|pool| failed_pools.contains(pool))
@@ -145,8 +148,8 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
         .map(|(name, _)| name.clone())
         .collect();
 
-    let runs = machine_controller == MachineController::Running;
-    let mut kept_classes: BTreeSet<&str> = plan.wanted_classes().into_iter().map(|name| name.0.as_str()).collect();
+    let runs = machine_controller == MachineControllerManagerState::Running;
+    let mut kept_classes: BTreeSet<&str> = plan.target_classes().into_iter().map(|name| name.0.as_str()).collect();
     for (name, deployment) in &live.deployments {
         let failed = deployment.pool().is_some_and(|pool| failed_pools.contains(pool));
         if !wanted.contains(name.as_str()) && failed {
@@ -196,15 +199,15 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
 /// class.
 fn classes_in_place<'a>(plan: &Plan, live: &'a MachineObjects) -> BTreeSet<&'a str> {
     let deployments = plan.machines().map(|machine| &machine.deployment);
-    let in_place: BTreeMap<&str, &WantedDeployment> = deployments
+    let in_place: BTreeMap<&str, &TargetDeployment> = deployments
         .filter(|wanted| wanted.strategy.in_place_update.is_some())
         .map(|wanted| (wanted.name.0.as_str(), wanted))
         .collect();
     let stays = |set: &&LiveMachineSet| {
         let wanted = set.member.deployment().and_then(|deployment| in_place.get(deployment));
         wanted.is_some_and(|wanted| {
-            let is_by_hand = set.replicas > 0 && wanted.strategy.is_manual_in_place();
-            is_by_hand || *set.member.class == *wanted.class_name.0
+            let is_manual_update = set.replicas > 0 && wanted.strategy.is_manual_in_place();
+            is_manual_update || *set.member.class == *wanted.class_name.0
         })
     };
     let sets: BTreeMap<&str, &str> =
@@ -248,7 +251,7 @@ mod tests {
     }
 
     fn live() -> MachineObjects {
-        let class = |name: &str| (name.to_owned(), Digested::class(json!({"metadata": {"name": name}})).unwrap());
+        let class = |name: &str| (name.to_owned(), DigestedObject::class(json!({"metadata": {"name": name}})).unwrap());
         MachineObjects {
             deployments: [
                 ("a-z1".to_owned(), deployment("a", "class-a")),
@@ -269,32 +272,32 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_that_cannot_be_planned_keeps_everything() {
-        let found = orphans(&plan_with_failed_pool_b(), &live(), MachineController::Running);
+    fn unplanned_pool_keeps_its_objects() {
+        let found = orphans(&plan_with_failed_pool_b(), &live(), MachineControllerManagerState::Running);
         assert_eq!(found.deployments, ["a-z1".to_owned()].into(), "not the deployment of pool b");
         assert!(!found.classes.contains("class-b") && !found.classes_in_use.contains("class-b"));
     }
 
     #[test]
-    fn a_class_stays_while_machines_use_it() {
+    fn keeps_class_while_machines_use_it() {
         let mut live = live();
-        let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        let found = orphans(&plan_with_failed_pool_b(), &live, MachineControllerManagerState::Running);
         assert_eq!(found.classes_in_use, ["class-a".to_owned(), "class-old".to_owned()].into());
         live.machine_sets.clear();
         live.deployments.remove("a-z1");
-        let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        let found = orphans(&plan_with_failed_pool_b(), &live, MachineControllerManagerState::Running);
         assert_eq!(found.classes, ["class-a".to_owned(), "class-old".to_owned()].into());
     }
 
     #[test]
-    fn the_secret_of_a_class_stays_while_a_machine_names_the_class_that_is_not_there() {
+    fn keeps_secret_of_missing_class_in_use() {
         let secret = serde_json::from_value(json!({"metadata": {"name": "class-lost"}})).unwrap();
         let mut live = live();
-        live.class_secrets.insert("class-lost".to_owned(), Digested::secret(secret));
-        let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        live.class_secrets.insert("class-lost".to_owned(), DigestedObject::secret(secret));
+        let found = orphans(&plan_with_failed_pool_b(), &live, MachineControllerManagerState::Running);
         assert!(found.class_secrets.contains("class-lost"), "{found:?}");
         live.machines = vec![serde_json::from_value(json!({"spec": {"class": {"name": "class-lost"}}})).unwrap()];
-        let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        let found = orphans(&plan_with_failed_pool_b(), &live, MachineControllerManagerState::Running);
         assert!(!found.class_secrets.contains("class-lost"), "{found:?}");
         assert!(found.classes_in_use.contains("class-lost"), "it is waited for: {found:?}");
     }
@@ -302,40 +305,40 @@ mod tests {
     /// A restore that was restarted after the Secret of a class was created, but before the class and its deployment
     /// were.
     #[test]
-    fn what_a_machine_that_came_back_needs_stays_while_a_pool_cannot_be_planned() {
+    fn keeps_classes_of_restored_machines() {
         for machine in [true, false] {
             let spec =
                 json!({"class": {"name": "class-back"}, "template": {"spec": {"class": {"name": "class-back"}}}});
             let using = [json!({"metadata": {"labels": {"name": "not-back"}}, "spec": spec})];
             let secret = serde_json::from_value(json!({"metadata": {"name": "class-back"}})).unwrap();
-            let class = Digested::class(json!({"metadata": {"name": "class-back"}})).unwrap();
+            let class = DigestedObject::class(json!({"metadata": {"name": "class-back"}})).unwrap();
             let mut live = MachineObjects::default();
-            live.class_secrets.insert("class-back".to_owned(), Digested::secret(secret));
+            live.class_secrets.insert("class-back".to_owned(), DigestedObject::secret(secret));
             live.classes.insert("class-back".to_owned(), class);
             if machine {
                 live.machines = serde_json::from_value(json!(using)).unwrap();
             } else {
                 live.machine_sets = serde_json::from_value(json!(using)).unwrap();
             }
-            let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Stopped);
+            let found = orphans(&plan_with_failed_pool_b(), &live, MachineControllerManagerState::Stopped);
             assert!(found.is_empty(), "nobody knows that it is not of pool b, nor waits for what stays: {found:?}");
-            let found = orphans(&plan_that_wants_nothing(), &live, MachineController::Stopped);
+            let found = orphans(&plan_that_wants_nothing(), &live, MachineControllerManagerState::Stopped);
             assert!(found.class_secrets.contains("class-back") && found.classes.contains("class-back"), "{found:?}");
         }
     }
 
     #[test]
-    fn a_set_that_was_never_taken_up_holds_no_class() {
+    fn unobserved_machine_set_uses_no_class() {
         let mut live = live();
         live.machine_sets[0].observed_generation = 0;
-        let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        let found = orphans(&plan_with_failed_pool_b(), &live, MachineControllerManagerState::Running);
         assert!(found.classes.contains("class-old"), "{found:?}");
         let mut with_machines = live.clone();
         with_machines.machine_sets[0].replicas = 1;
-        let found = orphans(&plan_with_failed_pool_b(), &with_machines, MachineController::Running);
+        let found = orphans(&plan_with_failed_pool_b(), &with_machines, MachineControllerManagerState::Running);
         assert!(found.classes_in_use.contains("class-old"), "it has machines: {found:?}");
         live.machines = vec![serde_json::from_value(json!({"spec": {"class": {"name": "class-old"}}})).unwrap()];
-        let found = orphans(&plan_with_failed_pool_b(), &live, MachineController::Running);
+        let found = orphans(&plan_with_failed_pool_b(), &live, MachineControllerManagerState::Running);
         assert!(found.classes_in_use.contains("class-old"), "{found:?}");
     }
 
@@ -353,13 +356,15 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_set_goes_that_no_deployment_will_take_up() {
+    fn deletes_unowned_machine_set() {
         let machine_sets = vec![labelled("lost", "gone"), labelled("of-a", "a-z1")];
         let live = MachineObjects { machine_sets, ..live() };
-        let found = |plan: &Plan, live: &MachineObjects| orphans(plan, live, MachineController::Stopped).machine_sets;
+        let found = |plan: &Plan, live: &MachineObjects| {
+            orphans(plan, live, MachineControllerManagerState::Stopped).machine_sets
+        };
         assert_eq!(found(&plan_that_wants_nothing(), &live), ["lost".to_owned()].into());
         assert!(found(&plan_with_failed_pool_b(), &live).is_empty(), "it may be of the pool that can't be planned");
-        let deletions = orphans(&plan_that_wants_nothing(), &live, MachineController::Stopped);
+        let deletions = orphans(&plan_that_wants_nothing(), &live, MachineControllerManagerState::Stopped);
         assert_eq!(deletions.deletions(&live).machine_sets, [("lost", Some("uid-of-lost"))]);
         assert_eq!(Deletions::of_all(&live).machine_sets, [("lost", Some("uid-of-lost"))]);
         let mut is_going = live.clone();
@@ -370,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_set_with_machines_goes_with_the_shoot_where_somebody_deletes_them() {
+    fn shoot_deletion_keeps_unfinalized_sets_with_machines() {
         let deleted = |finalizers: &[&str], machine: Value| {
             let mut set: LiveMachineSet = labelled("lost", "gone");
             set.member.finalizers = finalizers.iter().map(|finalizer| (*finalizer).to_owned()).collect();
@@ -387,9 +392,10 @@ mod tests {
     }
 
     #[test]
-    fn without_machine_controller_manager_nobody_is_waited_for() {
+    fn stopped_mcm_blocks_no_class() {
         let mut live = live();
-        let found = |live: &MachineObjects| orphans(&plan_with_failed_pool_b(), live, MachineController::Stopped);
+        let found =
+            |live: &MachineObjects| orphans(&plan_with_failed_pool_b(), live, MachineControllerManagerState::Stopped);
         assert_eq!(found(&live).classes, ["class-old".to_owned()].into());
         assert_eq!(found(&live).classes_in_use, ["class-a".to_owned()].into(), "nobody has deleted its deployment yet");
         let held = live.deployments.get_mut("a-z1").unwrap();
@@ -410,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_stays_for_old_machines_that_a_person_has_to_select() {
+    fn keeps_class_of_machines_to_select() {
         let (plan, owner) = updated(Some(UpdateStrategy::ManualInPlaceUpdate));
         let is_orphan = |owner: &Value, replicas: i32| {
             let set = json!({
@@ -419,7 +425,7 @@ mod tests {
                 "status": {"replicas": replicas},
             });
             let live = MachineObjects { machine_sets: vec![serde_json::from_value(set).unwrap()], ..live() };
-            orphans(&plan, &live, MachineController::Stopped).classes.contains("class-old")
+            orphans(&plan, &live, MachineControllerManagerState::Stopped).classes.contains("class-old")
         };
         assert!(!is_orphan(&owner, 1));
         assert!(is_orphan(&owner, 0), "no old machine is left");
@@ -430,7 +436,7 @@ mod tests {
 
     /// machine-controller-manager moves the machine to the new machine set but keeps its class name.
     #[test]
-    fn a_machine_that_was_updated_in_place_keeps_the_class_that_it_was_made_with_and_nobody_waits_for_that() {
+    fn keeps_original_class_of_in_place_machine() {
         let of_class =
             |class: &str| json!({"class": {"name": class}, "template": {"spec": {"class": {"name": class}}}});
         let found = |strategy: Option<UpdateStrategy>, is_new: bool, deleted: Value| {
@@ -447,7 +453,7 @@ mod tests {
                 machines: vec![serde_json::from_value(machine).unwrap()],
                 ..live()
             };
-            orphans(&plan, &live, MachineController::Running)
+            orphans(&plan, &live, MachineControllerManagerState::Running)
         };
         let stays =
             |found: Orphans| !found.classes.contains("class-old") && !found.classes_in_use.contains("class-old");
@@ -464,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_shoot_that_is_deleted_classes_go_last_and_nothing_is_deleted_twice() {
+    fn deletes_classes_last_and_once() {
         let mut live = live();
         let names = |deletions: &Deletions<'_>| {
             let [deployments, classes] = [&deletions.deployments, &deletions.classes].map(|seen| seen.len());
@@ -483,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn only_orphans_are_deleted() {
+    fn deletes_only_orphans() {
         let live = live();
         let orphans = Orphans { deployments: ["a-z1".to_owned()].into(), ..Orphans::default() };
         let deletions = orphans.deletions(&live);

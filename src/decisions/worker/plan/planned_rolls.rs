@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_annotation_that_is_none_is_an_error_without_its_content() {
+    fn annotation_error_has_no_content() {
         let text =
             r#"{"v":1,"saved":"2026-11-22T10:00:00Z","pools":{"web":{"image.version":"1a2b3c4d","volume.type":null}}}"#;
         let planned = PlannedRolls::read(text).unwrap();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn rolls_that_are_saved_with_the_worker_count_before_those_of_its_shoot() {
+    fn prefers_rolls_saved_with_worker() {
         let saved_at = |of_worker: Option<&str>, of_shoot: Option<&str>| {
             let annotations = |saved: Option<&str>| {
                 let saved = saved.map(|saved| format!(r#"{{"v":1,"saved":"{saved}","pools":{{}}}}"#));

@@ -146,7 +146,7 @@ mod tests {
     use crate::worker::plan::class_inputs::Generation;
 
     #[test]
-    fn a_deployment_rolls_when_machines_of_another_class_are_there() {
+    fn rolls_require_machines_of_another_class() {
         let machine = machine_plan();
         let name = machine.deployment.name.0.clone();
         let rolls_of = |class: &str, replicas: i32| {
@@ -162,7 +162,7 @@ mod tests {
                 secret: None,
                 class: None,
                 deployment: Some(patch),
-                is_class_going: false,
+                is_class_being_deleted: false,
             };
             rolls(&[change], &live, &[])
         };
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_tells_what_changed_with_it() {
+    fn cause_includes_indirect_inputs() {
         let change = |because: &[&str]| InputChange {
             input: "nodeAgentSecretName".to_owned(),
             how: "changed",
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_roll_counts_once_the_deployment_has_its_new_class() {
+    fn roll_is_written_with_new_class() {
         let roll = Roll {
             pool: "a".to_owned(),
             deployment: "a-z1".to_owned(),

@@ -12,11 +12,11 @@ use serde_json::Value;
 use crate::provider::WorkerContext;
 use crate::worker::machines::machine_objects::{LiveDeployment, MachineObjects};
 use crate::worker::plan::Plan;
-use crate::worker::plan::class_inputs::{BEHIND, ChangedInputs, History, Inputs, changed_inputs, inputs_of};
+use crate::worker::plan::class_inputs::{ChangedInputs, History, INDIRECT_PREFIX, Inputs, changed_inputs, inputs_of};
 use crate::worker::plan::planned_rolls::{PlannedRolls, PlannedRollsError};
 use crate::worker::plan::rolls::Roll;
 use crate::worker::status::conditions::{Condition, ConditionStatus, ConditionType};
-use crate::worker::status::status_text::MOST_OF_FAILURE;
+use crate::worker::status::status_text::MAX_FAILURE_BYTES;
 use wire::api::bounded_text::listed;
 
 const PLANNED: &str = "RollsArePlanned";
@@ -100,7 +100,7 @@ fn judge(recorded: Option<&Value>, planned: &PlannedRolls, pools: &BTreeMap<&str
     let of_these = recorded.filter(|recorded| tells(recorded));
     let unplanned: Vec<String> = pools.values().filter_map(Compared::unplanned).map(str::to_owned).collect();
     if !unplanned.is_empty() {
-        let text = listed(&unplanned, MOST_OF_FAILURE);
+        let text = listed(&unplanned, MAX_FAILURE_BYTES);
         return Some(Condition::unmet(of_type, UNPLANNED, format!("Compared with {which}: {text}")));
     }
     // Report it until other rolls are saved.
@@ -110,7 +110,7 @@ fn judge(recorded: Option<&Value>, planned: &PlannedRolls, pools: &BTreeMap<&str
     let unknown = pools.iter().filter(|(_, compared)| **compared == Compared::Unknown);
     let unknown: Vec<String> = unknown.map(|(pool, _)| format!("pool {pool:?}")).collect();
     if !unknown.is_empty() {
-        let pools = listed(&unknown, MOST_OF_FAILURE);
+        let pools = listed(&unknown, MAX_FAILURE_BYTES);
         let text = format!("What these had before is not recorded, so they can't be compared with {which}: {pools}");
         return Some(Condition::unknown(of_type, NOT_COMPARABLE, text));
     }
@@ -175,7 +175,7 @@ fn changed(history: &History) -> Option<ChangedInputs> {
 }
 
 fn names<'a>(names: impl Iterator<Item = &'a String>) -> String {
-    let names: Vec<&str> = names.map(|name| name.trim_start_matches(BEHIND)).collect();
+    let names: Vec<&str> = names.map(|name| name.trim_start_matches(INDIRECT_PREFIX)).collect();
     names.join(", ")
 }
 
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_roll_is_planned_when_the_same_inputs_change_to_the_same() {
+    fn roll_matches_equal_input_changes() {
         let before = inputs(&[
             ("machineType", "a"),
             ("image.version", "1"),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unplanned_roll_is_reported_until_other_rolls_are_saved() {
+    fn keeps_reporting_unplanned_roll() {
         let plan = planned(&[("web", &[("image.version", "2")])]);
         let recorded = |condition: &Condition| {
             json!({"type": "RollsAsPlanned", "status": condition.status.as_str(), "reason": condition.reason,
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_of_the_zones_of_a_pool_counts() {
+    fn reports_worst_zone() {
         let unplanned = |why: &str| Compared::Unplanned(why.to_owned());
         let worst = |zones: &[Compared]| {
             let mut pools = BTreeMap::new();
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn a_roll_counts_when_it_is_written_and_as_long_as_old_machines_are_left_that_it_replaces() {
+    fn evaluates_roll_while_old_machines_exist() {
         let nothing = planned(&[]);
         let (earlier, saved, later) = ("2026-11-22T09:59:59Z", "2026-11-22T10:00:00Z", "2026-11-22T10:00:01Z");
         let (this, other) = (&["shoot--p--s-a-z1"][..], &["shoot--p--s-b-z1"][..]);
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_roll_is_compared_by_what_the_class_of_its_pool_is_made_of_now() {
+    fn compares_current_class_inputs() {
         let (this, before) = (&["shoot--p--s-a-z1"][..], before("2026-11-22T11:00:00Z", false));
         let saved = |value: &str| planned(&[("a", &[("machineType", &digest("machineType", &[value]))])]);
         assert_eq!(reason_after(&saved("b"), &before, this, 0), Some(PLANNED));

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_shoot_that_gardener_has_given_up_is_left_alone() {
+    fn detects_failed_shoot() {
         let is_failed = |shoot: serde_json::Value| {
             let document = json!({"metadata": {"name": "shoot--p--s"}, "spec": {"shoot": shoot}});
             is_shoot_failed(&serde_json::from_str(&document.to_string()).unwrap())
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deletion_is_forced_by_what_go_takes_for_true() {
+    fn parses_force_deletion_like_go() {
         let is_forced = |annotations: serde_json::Value| {
             let shoot = json!({"metadata": {"annotations": annotations}});
             let document = json!({"metadata": {"name": "shoot--p--s"}, "spec": {"shoot": shoot}});

@@ -72,7 +72,7 @@ pub fn decide(worker: &Worker, now: Timestamp) -> Decision {
     let succeeded = last.is_some_and(|last| last.state == "Succeeded");
     // An operation that creates machines requires the finalizer, even if the process ended between the two writes of
     // its start.
-    let is_held = |operation: Operation| !makes_machines(operation) || has_finalizer(worker);
+    let is_held = |operation: Operation| !creates_machines(operation) || has_finalizer(worker);
     let begun = |operation: Operation| {
         let goes_on = last_is(operation) && !succeeded && is_held(operation);
         if goes_on { Decision::Continue(operation) } else { Decision::Begin(operation) }
@@ -181,19 +181,19 @@ pub fn is_moving(worker: &Worker) -> bool {
     is_begun || matches!(requested_operation(worker), Some("migrate" | "restore" | "wait-for-state"))
 }
 
-fn makes_machines(operation: Operation) -> bool {
+fn creates_machines(operation: Operation) -> bool {
     !matches!(operation, Operation::Delete | Operation::Migrate)
 }
 
 /// The metadata patch that starts an operation: removes the annotation that requests a reconcile, and adds the
 /// finalizer if the operation creates objects. `None` if there is nothing to write.
 #[must_use]
-pub fn begin_patch(worker: &Worker, operation: Operation) -> Option<Value> {
+pub fn start_patch(worker: &Worker, operation: Operation) -> Option<Value> {
     let mut metadata = json!({});
     if is_reconcile_requested(worker) {
         metadata["annotations"] = json!({ OPERATION_ANNOTATION: null });
     }
-    if makes_machines(operation) && !has_finalizer(worker) {
+    if creates_machines(operation) && !has_finalizer(worker) {
         let mut finalizers = worker.metadata.finalizers.clone().unwrap_or_default();
         finalizers.push(FINALIZER.to_owned());
         metadata["finalizers"] = json!(finalizers);
@@ -207,7 +207,7 @@ pub fn begin_patch(worker: &Worker, operation: Operation) -> Option<Value> {
 /// annotations that request migrate or restore, which stay until then. One patch, so that no client observes a Worker
 /// without its request but with its finalizer. `None` if there is nothing to write.
 #[must_use]
-pub fn end_patch(worker: &Worker, operation: Operation) -> Option<Value> {
+pub fn completion_patch(worker: &Worker, operation: Operation) -> Option<Value> {
     let mut metadata = json!({});
     if matches!(operation, Operation::Delete | Operation::Migrate) && has_finalizer(worker) {
         let others = worker.metadata.finalizers.iter().flatten().filter(|finalizer| *finalizer != FINALIZER);
@@ -266,7 +266,7 @@ pub enum RequestRemoval {
 pub fn request_removal(worker: &Worker, now: Timestamp) -> RequestRemoval {
     match remove_operation_annotation(worker).filter(|_| is_unanswered(worker, now)) {
         Some(removal) => RequestRemoval::Beside(removal),
-        None => RequestRemoval::After(begin_patch(worker, Operation::Reconcile)),
+        None => RequestRemoval::After(start_patch(worker, Operation::Reconcile)),
     }
 }
 
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn without_annotations_a_new_generation_is_noticed() {
+    fn new_generation_triggers_operation() {
         let done = |metadata: Value, operation: &str, state: &str| {
             let mut status = last(operation, state);
             status["observedGeneration"] = json!(2);
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn the_protocol_of_operations() {
+    fn decides_operation_by_contract() {
         let annotated = |operation: &str| json!({"annotations": {"gardener.cloud/operation": operation}});
         let held = |mut metadata: Value| {
             metadata["finalizers"] = json!([FINALIZER]);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_control_plane_moves_from_the_request_to_leave_until_everything_is_restored() {
+    fn is_moving_until_restored() {
         let annotated = |operation: &str| json!({"annotations": {OPERATION_ANNOTATION: operation}});
         for (metadata, status, moves) in [
             (annotated("migrate"), last("Reconcile", "Succeeded"), true),
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_was_removed_and_not_answered_goes_on() {
+    fn continues_removed_unanswered_request() {
         let decided = |requested: &str, answered: &str, state: &str| {
             let metadata = json!({"finalizers": [FINALIZER], "annotations": {TIMESTAMP_ANNOTATION: requested}});
             let last = json!({
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_request_that_was_read_is_removed() {
+    fn removes_only_known_request() {
         let document = |requested: &str, generation: u32| {
             json!({
                 "metadata": {
@@ -455,7 +455,7 @@ mod tests {
 
     /// Metadata changes at the start and the end of an operation, with another controller's finalizer on the Worker.
     #[test]
-    fn requests_and_finalizers_come_and_go_in_the_order_of_the_contract() {
+    fn patches_follow_contract() {
         let held = json!(["foreign", FINALIZER]);
         let (removed, let_go) =
             (json!({"annotations": {OPERATION_ANNOTATION: null}}), json!({"finalizers": ["foreign"]}));
@@ -481,13 +481,13 @@ mod tests {
                 }
                 Some(metadata)
             };
-            assert_eq!(changed(begin_patch(&worker, operation)).as_ref(), begins, "{operation:?} {request}");
-            assert_eq!(changed(end_patch(&worker, operation)).as_ref(), ends, "{operation:?} {request}");
+            assert_eq!(changed(start_patch(&worker, operation)).as_ref(), begins, "{operation:?} {request}");
+            assert_eq!(changed(completion_patch(&worker, operation)).as_ref(), ends, "{operation:?} {request}");
         }
     }
 
     #[test]
-    fn only_what_makes_machines_is_held() {
+    fn adds_finalizer_only_if_creating_machines() {
         for (operation, holds) in [
             (Operation::Create, true),
             (Operation::Reconcile, true),
@@ -495,7 +495,7 @@ mod tests {
             (Operation::Migrate, false),
             (Operation::Delete, false),
         ] {
-            let patch = begin_patch(&worker(json!({"finalizers": ["foreign"]}), json!({})), operation);
+            let patch = start_patch(&worker(json!({"finalizers": ["foreign"]}), json!({})), operation);
             let finalizers = patch.map(|patch| patch["metadata"]["finalizers"].clone());
             assert_eq!(finalizers, holds.then(|| json!(["foreign", FINALIZER])), "{operation:?}");
         }

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
     use crate::provider::PoolPlan;
     use crate::provider::test_support::machine_plan;
-    use crate::worker::machines::machine_objects::Digested;
+    use crate::worker::machines::machine_objects::DigestedObject;
 
     const NAMESPACE: &str = "shoot--p--s";
 
@@ -150,7 +150,7 @@ mod tests {
             });
             live.deployments.insert(deployment, LiveDeployment::read_without_codes(document).unwrap());
             let document = json!({"metadata": {"name": class}});
-            live.classes.insert(class.clone(), Digested::class(document).unwrap());
+            live.classes.insert(class.clone(), DigestedObject::class(document).unwrap());
             let machine = json!({"metadata": {"name": pool}, "spec": {"class": {"name": class}}});
             live.machines.push(serde_json::from_value(machine).unwrap());
         }

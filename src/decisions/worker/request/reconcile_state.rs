@@ -117,7 +117,7 @@ mod tests {
     const RECONCILE: Operation = Operation::Reconcile;
 
     #[test]
-    fn each_event_leads_to_the_state_of_the_table() {
+    fn events_follow_transition_table() {
         let table = [
             (Steady, [Steady, Steady, Steady, Overtaken]),
             (Checking(RECONCILE), [Requested(RECONCILE), NoOp(RECONCILE), Checking(RECONCILE), Overtaken]),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_begins_once_and_only_a_request_is_marked_first() {
+    fn only_requested_is_marked_processing() {
         for (state, begins, is_marked) in [
             (Steady, false, false),
             (Checking(RECONCILE), true, false),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_worker_that_was_done_and_is_held_is_checked_first() {
+    fn checks_only_succeeded_worker_with_finalizer() {
         let state = |operation: &str, state: &str, annotation: Option<&str>, finalizers: &[&str]| {
             let annotations = annotation.map(|value| json!({"gardener.cloud/operation": value}));
             let last = json!({"type": operation, "state": state, "description": "", "progress": 1});

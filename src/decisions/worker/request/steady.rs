@@ -19,25 +19,25 @@ use wire::api::machine::MachineDeployment;
 
 /// How long nodes must be unready before this is reported. The Go extension checks at this interval. An autoscaler's
 /// change that machine-controller-manager has not observed yet is no fault.
-const LASTING: Duration = Duration::from_secs(30);
+const UNREADY_DELAY: Duration = Duration::from_secs(30);
 /// By then another controller's health check, every 30 s in the Go extension, would have reported unready nodes, so it
 /// no longer runs.
-const ABANDONED: Duration = Duration::from_secs(120);
+const OTHER_CHECK_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// What to find out about a Worker without a requested operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SteadyQuestions {
+pub struct SteadyInputs {
     /// Whether its machines are observed: not while another controller has to act, nor after a deletion or migration.
     pub is_followed: bool,
     /// Whether its specification has changed since the last operation.
     pub has_new_specification: bool,
     /// Whether it has pools with manual in-place updates, which require all machine objects.
-    pub has_pools_by_hand: bool,
+    pub has_manual_pools: bool,
     /// Whether it is hibernated, according to its status; `None` if another extension performed the last operation.
     pub is_hibernated: Option<bool>,
 }
 
-impl SteadyQuestions {
+impl SteadyInputs {
     /// Derives them from a Worker.
     #[must_use]
     pub fn of(worker: &Worker) -> Self {
@@ -45,7 +45,7 @@ impl SteadyQuestions {
         Self {
             is_followed: trigger != Trigger::None,
             has_new_specification: trigger == Trigger::Generation,
-            has_pools_by_hand: has_pools_by_hand(worker),
+            has_manual_pools: has_manual_pools(worker),
             is_hibernated: is_recorded_hibernated(&worker.status.conditions),
         }
     }
@@ -78,7 +78,7 @@ pub enum KnownNodes<'a> {
 /// deployments, or why they can't be read. `objects` are all its machine objects, required for pools with manual
 /// in-place updates.
 #[must_use]
-pub fn judge_steady(
+pub fn evaluate_steady(
     worker: &Worker,
     deployments: Result<&BTreeMap<String, LiveDeployment>, &str>,
     objects: Option<&MachineObjects>,
@@ -119,7 +119,7 @@ pub fn judge_steady(
     let report = StatusReport::of_condition(worker, Some(&condition), now);
     match is_ready {
         true => SteadyFinding::Current(report),
-        false => SteadyFinding::Unready(report, if is_left { ABANDONED } else { LASTING }),
+        false => SteadyFinding::Unready(report, if is_left { OTHER_CHECK_TIMEOUT } else { UNREADY_DELAY }),
     }
 }
 
@@ -136,7 +136,7 @@ fn is_reported(worker: &Worker, condition: &Condition) -> bool {
 /// this also finds updates made while the controller was down.
 fn is_update_due(worker: &Worker, live: &MachineObjects) -> bool {
     let by_hand: Vec<&MachineDeployment> =
-        live.deployments.values().map(|live| &live.object).filter(|deployment| is_by_hand(deployment)).collect();
+        live.deployments.values().map(|live| &live.object).filter(|deployment| is_manual_update(deployment)).collect();
     if by_hand.is_empty() {
         return false;
     }
@@ -149,12 +149,12 @@ fn is_update_due(worker: &Worker, live: &MachineObjects) -> bool {
 }
 
 /// Whether a Worker has pools with manual in-place updates.
-fn has_pools_by_hand(worker: &Worker) -> bool {
+fn has_manual_pools(worker: &Worker) -> bool {
     let mut pools = worker.spec.pools.iter();
     pools.any(|pool| pool.update_strategy == Some(UpdateStrategy::ManualInPlaceUpdate))
 }
 
-fn is_by_hand(deployment: &MachineDeployment) -> bool {
+fn is_manual_update(deployment: &MachineDeployment) -> bool {
     deployment.spec.strategy.as_ref().is_some_and(|strategy| strategy.is_manual_in_place())
 }
 
@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn judged(conditions: &Value, deployments: Result<&BTreeMap<String, LiveDeployment>, &str>) -> SteadyFinding {
-        judge_steady(
+        evaluate_steady(
             &worker(conditions),
             deployments,
             None,
@@ -209,23 +209,23 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_of_another_health_check_stays_as_long_as_that_lives() {
+    fn keeps_condition_of_live_health_check() {
         let none = BTreeMap::new();
         for status in ["True", "False"] {
             assert_eq!(written(judged(&recorded(status, "theirs"), Ok(&none))), None, "{status}");
         }
         assert_eq!(written(judged(&recorded("False", "theirs"), Err("unreadable"))), None, "they have seen it");
         let finding = judged(&recorded("True", "theirs"), Err("unreadable"));
-        assert!(matches!(finding, SteadyFinding::Unready(_, ABANDONED)), "{finding:?}");
+        assert!(matches!(finding, SteadyFinding::Unready(_, OTHER_CHECK_TIMEOUT)), "{finding:?}");
         assert_eq!(written(finding), Some("Unknown".into()));
         let theirs = worker(&recorded("False", "theirs"));
         let nodes = KnownNodes::NotCounted;
-        let ours = judge_steady(&theirs, Ok(&none), None, nodes, false, HealthCheck::Ours, Timestamp::UNIX_EPOCH);
+        let ours = evaluate_steady(&theirs, Ok(&none), None, nodes, false, HealthCheck::Ours, Timestamp::UNIX_EPOCH);
         assert_eq!(written(ours), Some("True".into()));
     }
 
     #[test]
-    fn nodes_count_besides_machine_deployments() {
+    fn considers_node_count() {
         let document = json!({
             "metadata": {"name": "a-z1"}, "spec": {"replicas": 2},
             "status": {"replicas": 2, "updatedReplicas": 2, "conditions": [{"type": "Available", "status": "True"}]},
@@ -235,7 +235,7 @@ mod tests {
         let counted = |ready| KnownNodes::Counted(Ok(NodeCount { registered: ready, ready }), machines);
         let next_status = |status: &str, nodes, is_hibernated| {
             let (worker, now) = (worker(&recorded(status, "Not enough ready")), Timestamp::UNIX_EPOCH);
-            written(judge_steady(&worker, Ok(&deployments), None, nodes, is_hibernated, HealthCheck::Ours, now))
+            written(evaluate_steady(&worker, Ok(&deployments), None, nodes, is_hibernated, HealthCheck::Ours, now))
         };
         assert_eq!(next_status("True", counted(1), false), Some("Progressing".into()));
         assert_eq!(next_status("False", counted(1), false), Some("False".into()), "it has failed, and still does");
@@ -250,16 +250,16 @@ mod tests {
     }
 
     #[test]
-    fn our_condition_follows_and_its_words_do_not_matter_while_it_is_true() {
+    fn ignores_message_of_true_condition() {
         let (none, ours) = (BTreeMap::new(), "Machine \"m\" failed: no room");
         assert_eq!(written(judged(&recorded("False", ours), Ok(&none))), Some("True".into()));
         assert_eq!(written(judged(&recorded("True", "The shoot is hibernated."), Ok(&none))), None);
         let finding = judged(&recorded("True", "The shoot is hibernated."), Err("unreadable"));
-        assert!(matches!(finding, SteadyFinding::Unready(_, LASTING)), "{finding:?}");
+        assert!(matches!(finding, SteadyFinding::Unready(_, UNREADY_DELAY)), "{finding:?}");
     }
 
     #[test]
-    fn a_worker_that_was_only_taken_over_is_not_written() {
+    fn does_not_write_taken_over_worker() {
         let left_behind = json!([{"type": "ControlPlaneHealthy", "status": "True"}]);
         for deployments in [Ok(&BTreeMap::new()), Err("unreadable")] {
             let SteadyFinding::Current(report) = judged(&left_behind, deployments) else { panic!("nothing is asked") };
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_that_is_recorded_is_not_waited_for_again() {
+    fn reports_recorded_fault_once() {
         let recorded = |message: &str| {
             json!([
                 {"type": "PoolsReady", "status": "True", "reason": "AllPoolsReady", "message": ""},
@@ -278,11 +278,11 @@ mod tests {
         let same = judged(&recorded("The health check can't be made: unreadable"), Err("unreadable"));
         assert_eq!(same, SteadyFinding::Current(StatusReport::default()));
         let other = judged(&recorded("The health check can't be made: no answer"), Err("unreadable"));
-        assert!(matches!(other, SteadyFinding::Unready(_, LASTING)), "{other:?}");
+        assert!(matches!(other, SteadyFinding::Unready(_, UNREADY_DELAY)), "{other:?}");
     }
 
     #[test]
-    fn what_is_found_out_about_a_worker_follows_from_its_last_operation_and_its_pools() {
+    fn computes_steady_inputs() {
         let questions = |state: &str, generation: i64, strategy: &str, reasons: &[&str]| {
             let of_pools = |reason: &&str| json!({"type": "PoolsReady", "status": "True", "reason": reason});
             let conditions: Vec<Value> = reasons.iter().map(of_pools).collect();
@@ -292,25 +292,25 @@ mod tests {
                 "spec": {"pools": [{"name": "a", "updateStrategy": strategy}]},
                 "status": {"observedGeneration": 2, "lastOperation": last, "conditions": conditions},
             });
-            SteadyQuestions::of(&serde_json::from_str(&document.to_string()).unwrap())
+            SteadyInputs::of(&serde_json::from_str(&document.to_string()).unwrap())
         };
         let rolling = "AutoRollingUpdate";
-        let plain = SteadyQuestions {
+        let plain = SteadyInputs {
             is_followed: true,
             has_new_specification: false,
-            has_pools_by_hand: false,
+            has_manual_pools: false,
             is_hibernated: None,
         };
         assert_eq!(questions("Succeeded", 2, rolling, &[]), plain);
-        let changed = SteadyQuestions { has_new_specification: true, ..plain };
+        let changed = SteadyInputs { has_new_specification: true, ..plain };
         assert_eq!(questions("Succeeded", 3, rolling, &[]), changed, "its specification is another one");
-        let failed = SteadyQuestions { is_followed: false, ..plain };
+        let failed = SteadyInputs { is_followed: false, ..plain };
         assert_eq!(questions("Error", 3, rolling, &[]), failed, "it goes on by itself");
-        let by_hand = SteadyQuestions { has_pools_by_hand: true, ..plain };
+        let by_hand = SteadyInputs { has_manual_pools: true, ..plain };
         assert_eq!(questions("Succeeded", 2, "ManualInPlaceUpdate", &[]), by_hand);
         assert_eq!(questions("Succeeded", 2, "AutoInPlaceUpdate", &[]), plain, "no person selects machines");
         for (reason, is_hibernated) in [("Hibernated", true), ("AllPoolsReady", false)] {
-            let recorded = SteadyQuestions { is_hibernated: Some(is_hibernated), ..plain };
+            let recorded = SteadyInputs { is_hibernated: Some(is_hibernated), ..plain };
             assert_eq!(questions("Succeeded", 2, rolling, &[reason]), recorded, "{reason}");
         }
     }
@@ -353,9 +353,9 @@ mod tests {
     }
 
     #[test]
-    fn a_person_decides_when_the_worker_goes_on() {
+    fn selected_machine_starts_operation() {
         let steady = by_hand("MachinesToSelect");
-        assert!(has_pools_by_hand(&steady));
+        assert!(has_manual_pools(&steady));
         for (orchestration, old, reason, expected, why) in [
             ("Manual", 1, "CandidateForUpdate", false, "nobody has selected anything"),
             ("Manual", 1, "SelectedForUpdate", true, "a machine is selected"),

@@ -19,7 +19,7 @@ use crate::provider::PoolProblem;
 use crate::worker::machines::progress::Progress;
 use crate::worker::plan::Plan;
 use crate::worker::status::pool_readiness::{POOLS_READY, PoolReadiness};
-use crate::worker::status::status_text::{MOST_OF_FAILURE, TextSize, is_same_text};
+use crate::worker::status::status_text::{MAX_FAILURE_BYTES, TextSize, is_same_text};
 use wire::api::bounded_text::{Bound, listed, named};
 use wire::api::gardener::ErrorCode;
 
@@ -155,7 +155,7 @@ pub fn pool_conditions(plan: &Plan, write_errors: &[String], progress: &Progress
     } else {
         Condition {
             codes,
-            ..Condition::unmet(ConditionType::PoolsDeployed, "PoolsNotDeployed", listed(&errors, MOST_OF_FAILURE))
+            ..Condition::unmet(ConditionType::PoolsDeployed, "PoolsNotDeployed", listed(&errors, MAX_FAILURE_BYTES))
         }
     };
     [deployed, image_resolved(plan), pools_ready(plan, progress)]
@@ -182,12 +182,12 @@ fn image_resolved(plan: &Plan) -> Condition {
     if !without.is_empty() {
         let texts: Vec<String> = without.into_iter().map(ToString::to_string).collect();
         let codes = [ErrorCode::ConfigurationProblem].into();
-        let message = listed(&texts, MOST_OF_FAILURE);
+        let message = listed(&texts, MAX_FAILURE_BYTES);
         return Condition { codes, ..Condition::unmet(of_type, "ImageNotResolved", message) };
     }
     if !unknown.is_empty() {
         let pools: Vec<&str> = unknown.into_iter().map(|error| error.pool.as_str()).collect();
-        let pools = named(&pools, Bound::bytes(MOST_OF_FAILURE));
+        let pools = named(&pools, Bound::bytes(MAX_FAILURE_BYTES));
         let message = format!("Pools that are not planned for another reason: {pools}");
         return Condition::unknown(of_type, "NotAllPoolsPlanned", message);
     }
@@ -208,10 +208,10 @@ fn pools_ready(plan: &Plan, progress: &Progress) -> Condition {
                     ("AllPoolsReady", format!("All {} pools are ready.", plan.pools.len()))
                 }
                 false => (
-                    UNSELECTED,
+                    MACHINES_TO_SELECT,
                     format!(
                         "Old machines wait for a person to select them for their update: {}",
-                        named(&unselected, Bound::bytes(MOST_OF_FAILURE))
+                        named(&unselected, Bound::bytes(MAX_FAILURE_BYTES))
                     ),
                 ),
             };
@@ -230,7 +230,7 @@ fn pools_ready(plan: &Plan, progress: &Progress) -> Condition {
 /// Reason of `PoolsReady` while the shoot is hibernated.
 const HIBERNATED: &str = "Hibernated";
 /// Reason of `PoolsReady` while old machines wait for a user to select them.
-const UNSELECTED: &str = "MachinesToSelect";
+const MACHINES_TO_SELECT: &str = "MachinesToSelect";
 
 /// Whether the last reconcile left the shoot hibernated, according to its condition; `None` without one.
 #[must_use]
@@ -241,7 +241,7 @@ pub fn is_recorded_hibernated(present: &[Value]) -> Option<bool> {
 /// Whether the last reconcile left old machines for a user to select, according to its condition.
 #[must_use]
 pub fn is_recorded_unselected(present: &[Value]) -> bool {
-    reason_of_pools_ready(present) == Some(UNSELECTED)
+    reason_of_pools_ready(present) == Some(MACHINES_TO_SELECT)
 }
 
 /// Time since which all pools are ready, according to the condition.
@@ -280,8 +280,8 @@ impl ConditionsReport {
     /// writes times.
     #[must_use]
     pub fn of(present: &[Value], conditions: &[Condition], now: &str) -> Option<Self> {
-        const LEFT_BEHIND: &str = "ControlPlaneHealthy";
-        let kept = present.iter().filter(|recorded| recorded["type"] != LEFT_BEHIND);
+        const OBSOLETE: &str = "ControlPlaneHealthy";
+        let kept = present.iter().filter(|recorded| recorded["type"] != OBSOLETE);
         let mut reported: Vec<Reported> = kept.cloned().map(Reported::Recorded).collect();
         let mut differs = reported.len() != present.len();
         for condition in conditions {
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_is_written_only_when_its_content_changes() {
+    fn writes_condition_only_on_change() {
         let condition = Condition::met(ConditionType::EveryNodeReady, "HealthCheckSuccessful", "well");
         let foreign = json!({"type": "Foreign", "status": "True", "unknown": 1});
         let left_behind = json!({"type": "ControlPlaneHealthy", "status": "True"});
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_unknown_where_the_pool_fails_for_another_reason() {
+    fn image_is_unknown_after_other_failure() {
         let pool = |name: &str| PoolPlan {
             pool: name.to_owned(),
             machines: vec![],
@@ -432,14 +432,14 @@ mod tests {
     }
 
     #[test]
-    fn pools_without_anything_pending_are_ready() {
+    fn pools_without_pending_machines_are_ready() {
         let plan = Plan { pools: vec![], provider_status: Value::Null };
         let condition = pools_ready(&plan, &Progress::default());
         assert_eq!((condition.status, condition.reason), (ConditionStatus::True, "AllPoolsReady"));
     }
 
     #[test]
-    fn pools_are_waited_for_until_one_fails() {
+    fn pools_ready_reports_failure_before_waiting() {
         let plan = Plan { pools: vec![], provider_status: Value::Null };
         let reason = |phases: &[Phase]| {
             let of = |phase: &Phase| DeploymentProgress { phase: phase.clone(), ..DeploymentProgress::ready() };
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_has_the_codes_of_what_it_is_about() {
+    fn condition_has_codes_of_its_failures() {
         let codes = |condition: &Condition| {
             let written = reported(&[], std::slice::from_ref(condition), NOW).unwrap();
             written[0].get("codes").cloned()
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn how_pools_stand_can_be_read_from_a_shortened_condition() {
+    fn parses_readiness_from_shortened_condition() {
         let failed = |number: usize| DeploymentProgress {
             pool: format!("pool-{number:03}"),
             phase: Phase::Failed(vec![]),
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn pools_whose_old_machines_a_person_has_to_select_are_ready_and_named() {
+    fn names_pools_with_machines_to_select() {
         let of_pool = |pool: &str, unselected: i32| DeploymentProgress {
             pool: pool.to_owned(),
             unselected,
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn pools_are_ready_since_the_condition_has_been_true() {
+    fn reads_ready_since_from_condition() {
         let since = |status: &str| {
             let of = |name: &str, since: &str| json!({"type": name, "status": status, "lastTransitionTime": since});
             pools_ready_since(&[of("PoolsDeployed", NOW), of("PoolsReady", BEFORE)]).map(|since| since.to_string())

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn each_change_is_published_once() {
+    fn publishes_each_change_once() {
         let published = events_of(vec![
             [Phase::Unobserved, Phase::Pending],
             [Phase::Pending, Phase::Ready],
@@ -180,12 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn pools_that_were_ready_before_the_first_reconcile_publish_nothing() {
+    fn ready_pools_publish_no_first_event() {
         assert_eq!(events_of(vec![[Phase::Ready, Phase::Ready]]), [["failed c 1"]]);
     }
 
     #[test]
-    fn a_pool_of_which_several_zones_fail_publishes_one_event() {
+    fn publishes_one_event_per_failed_pool() {
         let worker: Worker = serde_json::from_str(r#"{"metadata": {}, "spec": {}}"#).unwrap();
         let zone = |name: &str| DeploymentProgress {
             deployment: name.to_owned(),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_that_was_only_counted_publishes_nothing() {
+    fn omitted_pool_publishes_no_event() {
         let published = |message: &str| {
             let condition = json!({"type": "PoolsReady", "status": "False", "message": message});
             let document = json!({"metadata": {}, "spec": {}, "status": {"conditions": [condition]}});
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_operation_of_a_worker_publishes_no_pools_that_are_ready() {
+    fn new_worker_publishes_no_ready_event() {
         let ready = |operation: &str| {
             let condition = json!({"type": "PoolsReady", "status": "False", "message": "Waiting for machines: a, b"});
             let last = json!({"type": operation, "state": "Processing", "description": "", "progress": 1});

@@ -20,7 +20,7 @@ const ALL_HEALTHY: &str = "All machine deployments are healthy.";
 const HIBERNATED: &str = "The shoot is hibernated.";
 const MACHINE: &str = "Machine";
 const DEPLOYMENT: &str = "Machine deployment";
-const NOT_MADE: &str = "The health check can't be made:";
+const CHECK_FAILED: &str = "The health check can't be made:";
 
 /// Owner of the condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ fn is_our_message(message: &str) -> bool {
     let about = |what| message.strip_prefix(what).is_some_and(|rest: &str| rest.starts_with(" \""));
     let is_about_machines = about(MACHINE) || about(DEPLOYMENT);
     [ALL_HEALTHY, HIBERNATED].contains(&message)
-        || message.starts_with(NOT_MADE)
+        || message.starts_with(CHECK_FAILED)
         || is_about_machines
         || is_about_nodes(message)
 }
@@ -95,7 +95,7 @@ fn besides(count: usize) -> String {
 /// The faults of machine deployments can't be determined.
 #[must_use]
 pub fn every_node_unknown(why: &str) -> Condition {
-    Condition::unknown(ConditionType::EveryNodeReady, UNKNOWN, format!("{NOT_MADE} {why}"))
+    Condition::unknown(ConditionType::EveryNodeReady, UNKNOWN, format!("{CHECK_FAILED} {why}"))
 }
 
 #[cfg(test)]
@@ -149,13 +149,13 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_cannot_be_made_is_unknown() {
+    fn failed_check_is_unknown() {
         let condition = every_node_unknown("no answer");
         assert_eq!((condition.status, condition.reason), (ConditionStatus::Unknown, "ConditionCheckError"));
     }
 
     #[test]
-    fn what_somebody_else_has_written_stays_unless_the_check_is_ours() {
+    fn keeps_condition_of_other_controller() {
         let recorded = |message: &str| [json!({"type": "EveryNodeReady", "status": "False", "message": message})];
         for theirs in [
             "All health checks successful",
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_of_ours_that_was_not_true_waits_until_nodes_are_counted() {
+    fn waits_for_node_count_before_true() {
         let recorded = |status: &str| [json!({"type": "EveryNodeReady", "status": status, "message": "m"})];
         let healthy = every_node_ready(&BTreeMap::new(), false);
         let unhealthy = every_node_ready(&deployment(|document| document["status"]["conditions"] = json!([])), false);
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_writes_every_node_ready_unless_somebody_else_does_or_nodes_are_counted_first() {
+    fn operation_writes_condition_unless_owned_elsewhere() {
         let recorded =
             |message: &str, status: &str| [json!({"type": "EveryNodeReady", "status": status, "message": message})];
         let healthy = every_node_ready(&BTreeMap::new(), false);

@@ -380,7 +380,7 @@ mod tests {
     use crate::worker::status::conditions::nothing_deployed;
     use crate::worker::status::published::ProviderStatus;
     use crate::worker::status::reconcile_outcome::Failure;
-    use crate::worker::status::status_text::MOST_OF_FAILURE;
+    use crate::worker::status::status_text::MAX_FAILURE_BYTES;
     use wire::api::gardener::{ErrorCode, MachineDeploymentStatus};
 
     const NOW: &str = "2026-11-21T10:00:00Z";
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_always_written() {
+    fn always_writes_awaited_result() {
         let answered_at = |requested: &str, annotation: Option<&str>| {
             let mut annotations = json!({ TIMESTAMP_ANNOTATION: requested });
             annotations["gardener.cloud/operation"] = json!(annotation.unwrap_or_default());
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_is_always_written() {
+    fn always_writes_start() {
         let begun = patch(succeeded(), &ReconcileOutcome::Started, None).unwrap();
         assert_eq!(begun["lastOperation"]["state"], "Processing");
         assert_eq!(begun["lastOperation"]["lastUpdateTime"], NOW);
@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_status_says_already_is_not_written() {
+    fn skips_unchanged_status() {
         assert_eq!(patch(succeeded(), &ReconcileOutcome::Succeeded, None), None);
         let waiting = ReconcileOutcome::Waiting("for machines".to_owned(), 40);
         let written = patch(succeeded(), &waiting, None).unwrap();
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_has_codes_and_a_success_takes_it_away() {
+    fn success_removes_last_error() {
         let failure = Failure { message: "pool \"b\": no".to_owned(), codes: [ErrorCode::ConfigurationProblem].into() };
         let failed = patch(json!({}), &ReconcileOutcome::Failed(failure.clone()), None).unwrap();
         assert_eq!(failed["lastError"]["codes"], json!(["ERR_CONFIGURATION_PROBLEM"]));
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_differs_in_anything_is_written() {
+    fn writes_any_difference() {
         let last = json!({"type": "Reconcile", "state": "Processing", "description": "For machines", "progress": 40});
         let waiting = |text: &str, progress: i32| {
             patch(json!({"lastOperation": last}), &ReconcileOutcome::Waiting(text.to_owned(), progress), None)
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_error_is_shortened_only_where_it_leaves_no_room() {
+    fn shortens_kept_error_if_too_long() {
         let started = |status: Value| patch(status, &ReconcileOutcome::Started, None).unwrap();
         assert!(started(json!({})).get("lastError").is_none(), "there is none");
         let with_error = |length: usize| started(json!({"lastError": {"description": "x".repeat(length)}}));
@@ -502,8 +502,8 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_failure_has_room_in_a_status() {
-        let message = "x".repeat(MOST_OF_FAILURE);
+    fn longest_failure_fits_status() {
+        let message = "x".repeat(MAX_FAILURE_BYTES);
         let failed = patch(json!({}), &ReconcileOutcome::Failed(Failure::new(message.as_str())), None).unwrap();
         let description = format!("Error reconciling Worker: {message}");
         assert_eq!(failed["lastOperation"]["description"], description);
@@ -511,7 +511,7 @@ mod tests {
     }
 
     #[test]
-    fn gardenlet_sees_a_new_time_for_each_operation() {
+    fn updates_time_for_each_operation() {
         let bounds = vec![MachineDeploymentStatus { name: "a".to_owned(), minimum: 1, maximum: 2, priority: None }];
         let mut published = Published { machine_deployments: bounds.clone(), renew_time: true, ..Published::default() };
         let mut status = succeeded();
@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_vanish_from_the_provider_status_are_removed() {
+    fn removes_obsolete_provider_status_fields() {
         let mut status = succeeded();
         status["providerStatus"] = json!({"kind": "WorkerStatus", "vmoDependencies": [{"name": "v"}]});
         let provider_status =
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_that_was_written_shorter_is_not_written_again() {
+    fn does_not_rewrite_shortened_status() {
         let failure = Failure::new(format!("1200 errors occurred: [{}, and 1100 more]", "no quota ".repeat(1000)));
         let failed = ReconcileOutcome::Failed(failure);
         let now: Timestamp = NOW.parse().unwrap();
@@ -566,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn only_texts_are_delayed() {
+    fn delays_only_message_changes() {
         let last = json!({"type": "Reconcile", "state": "Processing", "description": "", "progress": 1});
         let worker = json!({"spec": {"type": "azure"}, "status": {"lastOperation": last}});
         let worker: Worker = serde_json::from_str(&worker.to_string()).unwrap();
@@ -584,7 +584,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_of_a_generation_that_was_not_answered_is_written_at_once() {
+    fn writes_failure_of_new_generation_immediately() {
         let failed = ReconcileOutcome::Failed(Failure::new("no quota"));
         let is_only_text = |observed: i64, state: &str| {
             let last = json!({"type": "Reconcile", "state": state, "description": "", "progress": 50});
@@ -597,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_is_updated_in_place_once_nobody_has_to_select_machines() {
+    fn updates_hash_after_all_machines_are_selected() {
         let plan = |hash: Option<&str>| {
             let in_place_hash = hash.map(|hash| InPlaceHash(hash.to_owned()));
             let pool = PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: Value::Null, in_place_hash };
@@ -626,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_of_one_worker_comes_to_the_same_as_the_one_that_is_merged() {
+    fn uid_patch_equals_merge_patch() {
         let failed = json!({"lastOperation": {"state": "Error"}, "lastError": {"description": "no quota"}});
         let bounds = MachineDeploymentStatus { name: "d".to_owned(), minimum: 1, maximum: 2, priority: None };
         let published = Published { machine_deployments: vec![bounds], renew_time: true, ..Published::default() };
@@ -646,7 +646,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_merged_into_a_status_is_in_no_patch_of_one_worker() {
+    fn no_uid_patch_for_merged_fields() {
         let report = |provider_status: ProviderStatus, outcome: &ReconcileOutcome| {
             let published = Published { provider_status, ..Published::default() };
             let findings = Findings { published: Some(&published), ..Findings::of(Operation::Reconcile, outcome) };
@@ -660,13 +660,13 @@ mod tests {
     }
 
     #[test]
-    fn a_description_begins_with_a_capital() {
+    fn description_starts_with_capital() {
         assert_eq!(sentence("waiting until äpfel ripen"), "Waiting until äpfel ripen");
         assert_eq!((sentence("über"), sentence("")), ("Über".to_owned(), String::new()));
     }
 
     #[test]
-    fn progress_is_between_beginning_and_end() {
+    fn clamps_progress() {
         let progress = |percent| {
             operation_state(Operation::Reconcile, &ReconcileOutcome::Waiting("a".to_owned(), percent)).progress
         };
@@ -677,7 +677,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_first_report_of_a_new_worker_keeps_it_processing() {
+    fn new_worker_keeps_processing() {
         let (now, operation) = (NOW.parse().unwrap(), Operation::Reconcile);
         let is_told = |report: StatusReport| report.patch(TextSize::Full).is_some();
         let (new, old) = (worker(json!({})), worker(succeeded()));
@@ -688,7 +688,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_fails_since_the_error_in_its_status() {
+    fn reads_failing_since_from_status() {
         let since = |state: &str| {
             let last = json!({"type": "Reconcile", "state": state, "lastUpdateTime": "2026-11-21T09:00:00Z"});
             failing_since(&worker(json!({ "lastOperation": last })))

@@ -11,7 +11,7 @@ use crate::worker::machines::progress::{DeploymentProgress, Progress, failed_del
 use crate::worker::plan::Plan;
 use crate::worker::status::published::deadline_from;
 use crate::worker::status::reconcile_outcome::{Failure, ReconcileOutcome};
-use crate::worker::status::status_text::MOST_OF_FAILURE;
+use crate::worker::status::status_text::MAX_FAILURE_BYTES;
 use wire::api::bounded_text::{Bound, joined, size};
 
 /// `lastOperation.progress` when all machines are ready and old objects are being deleted.
@@ -111,10 +111,10 @@ const KINDS: usize = 4;
 
 /// All failures: in full if they fit, otherwise each kind in its share, so that each counts its omitted failures.
 fn failures(found: &Found<'_>) -> Option<Failure> {
-    let whole = failures_within(found, MOST_OF_FAILURE);
+    let whole = failures_within(found, MAX_FAILURE_BYTES);
     let bytes: usize = whole.iter().map(|failure| size(&failure.message) + SEPARATOR).sum();
-    let fits = bytes <= MOST_OF_FAILURE;
-    let all = if fits { whole } else { failures_within(found, MOST_OF_FAILURE / KINDS - SEPARATOR) };
+    let fits = bytes <= MAX_FAILURE_BYTES;
+    let all = if fits { whole } else { failures_within(found, MAX_FAILURE_BYTES / KINDS - SEPARATOR) };
     Failure::joined(all)
 }
 
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_that_are_missing_become_an_error_at_the_recorded_deadline() {
+    fn fails_at_recorded_deadline() {
         let left = PendingDeletion::default();
         let waiting = outcome_of(&[], &[Phase::Pending], &left, [FUTURE, NOW]);
         assert!(matches!(waiting, ReconcileOutcome::Waiting(..)), "{waiting:?}");
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_that_waits_for_machines_is_as_far_as_they_are() {
+    fn progress_follows_machines() {
         let far = |updated: i32| {
             let deployment = DeploymentProgress { phase: Phase::Pending, ..DeploymentProgress::ready() };
             let deployment = DeploymentProgress { desired: 4, present: 4, updated, available: updated, ..deployment };
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn every_failure_is_told() {
+    fn reports_every_failure() {
         let failed = Phase::Failed(vec![FailedMachine {
             name: "m".to_owned(),
             description: "no quota".to_owned(),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn old_deployments_have_five_minutes_of_their_own() {
+    fn old_deployments_have_own_deadline() {
         let left = |since: &str, failed_machines: Vec<FailedMachine>| PendingDeletion {
             deployments: vec![PendingDeployment { name: "old-z1".to_owned(), since: time(since), failed_machines }],
             classes: vec![],
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_class_that_stays_in_use_fails_nothing() {
+    fn old_class_in_use_does_not_fail() {
         let left = PendingDeletion { deployments: vec![], classes: vec!["old".to_owned()] };
         let waiting = outcome_of(&[], &[Phase::Ready], &left, [PAST, NOW]);
         assert!(message(&waiting).contains("class old"), "{waiting:?}");
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_written_whole_and_else_each_kind_of_failure_has_its_share() {
+    fn shares_text_among_failure_kinds() {
         let told = |write_errors: &[String], failed: &[FailedMachine]| {
             let left = PendingDeletion {
                 deployments: vec![PendingDeployment {
@@ -354,7 +354,7 @@ mod tests {
             };
             message(&outcome(&found, time(NOW)).0).to_owned()
         };
-        let half = "w".repeat(MOST_OF_FAILURE / 2);
+        let half = "w".repeat(MAX_FAILURE_BYTES / 2);
         assert!(told(std::slice::from_ref(&half), &[]).contains(&half), "it fits");
         let machine = |number: usize| FailedMachine {
             name: format!("m{number}"),
@@ -364,7 +364,7 @@ mod tests {
         let failed: Vec<FailedMachine> = (0..100).map(machine).collect();
         let write_errors: Vec<String> = (0..2000).map(|number| format!("write {number}")).collect();
         let text = told(&write_errors, &failed);
-        assert!(text.len() <= MOST_OF_FAILURE, "{} bytes", text.len());
+        assert!(text.len() <= MAX_FAILURE_BYTES, "{} bytes", text.len());
         let named = text.matches("write ").count();
         assert!(named > 300 && text.contains(&format!("; and {} more; ", 2000 - named)), "{named} writes are named");
         assert!(text.contains("pool \"b\"") && text.contains("machine m0 failed"), "{}", &text[..300]);
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_any_kind_is_pending() {
+    fn is_empty_checks_all_kinds() {
         let deployment = PendingDeployment { name: "old-z1".to_owned(), since: time(NOW), failed_machines: vec![] };
         let is_empty = |deployments: &[PendingDeployment], classes: &[&str]| {
             let classes = classes.iter().map(|class| (*class).to_owned()).collect();

@@ -47,7 +47,7 @@ impl PoolList {
 
     fn text(&self, bytes: usize) -> String {
         let names: Vec<&String> = self.names.iter().collect();
-        let text = named(&names, Bound::bytes(bytes.saturating_sub(REST_OF_POOLS)));
+        let text = named(&names, Bound::bytes(bytes.saturating_sub(OMITTED_COUNT_BYTES)));
         match self.unnamed {
             0 => text,
             unnamed => {
@@ -71,7 +71,7 @@ impl PoolList {
 }
 
 /// Bytes reserved for the number of omitted pools.
-const REST_OF_POOLS: usize = 32;
+const OMITTED_COUNT_BYTES: usize = 32;
 
 /// A name as it appears in a list. Characters that no Kubernetes name contains are replaced, because they would break
 /// parsing.
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_pools_stand_is_read_from_what_was_written() {
+    fn parses_written_readiness() {
         let pools = |names: &[&str]| PoolList::of(names.iter().copied());
         let readiness =
             PoolReadiness { failed: pools(&["a"]), not_deployed: pools(&["b", "c"]), pending: pools(&["d"]) };
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn pools_that_are_only_counted_stand_as_nobody_knows() {
+    fn omitted_pools_are_unknown() {
         let names: Vec<String> = (0..1000).map(|number| format!("pool-{number:03}")).collect();
         let readiness =
             PoolReadiness { failed: PoolList::of(names.iter().map(String::as_str)), ..PoolReadiness::default() };

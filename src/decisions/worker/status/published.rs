@@ -90,7 +90,7 @@ pub fn published_deployments(
     technical_id: &str,
     live: &MachineObjects,
 ) -> Vec<MachineDeploymentStatus> {
-    let wanted = plan.wanted_deployments();
+    let wanted = plan.target_deployments();
     let is_wanted = |name: &str| wanted.iter().any(|wanted| wanted.0 == name);
     let mut published = Vec::new();
     for (pool, result) in worker.spec.pools.iter().zip(&plan.pools) {
@@ -185,7 +185,7 @@ mod tests {
     const NOW: &str = "2026-11-21T10:00:00Z";
 
     #[test]
-    fn what_failed_before_it_was_published_is_published_later() {
+    fn publishes_bounds_after_early_failure() {
         let due = |requested: Option<&str>, status: Value| {
             let document = json!({"metadata": {}, "spec": {"type": "azure"}, "status": status});
             let mut worker: Worker = serde_json::from_str(&document.to_string()).unwrap();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_that_do_not_fit_are_an_error_and_never_shortened() {
+    fn rejects_bounds_that_do_not_fit() {
         let bound = |number: usize| MachineDeploymentStatus {
             name: format!("shoot--project--name-pool-{number}"),
             minimum: 1,
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_that_can_not_be_planned_keeps_the_bounds_that_were_published() {
+    fn unplanned_pool_keeps_published_bounds() {
         let bound = |name: &str| json!({"name": name, "minimum": 1, "maximum": 2});
         let pool =
             |name: &str| json!({"name": name, "machineType": "t", "machineImage": {"name": "i", "version": "1"}});
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_that_another_pool_has_taken_over_are_published_once() {
+    fn publishes_each_bound_once() {
         let bound = |name: &str, maximum: i32| json!({"name": name, "minimum": 2, "maximum": maximum});
         let worker: Worker = serde_json::from_value(json!({
             "metadata": {}, "spec": {"type": "azure", "pools": [{"name": "a"}, {"name": "a-z1"}]},
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_have_five_minutes_from_the_publication_of_their_bounds() {
+    fn deadline_is_five_minutes_after_publication() {
         let deadline = |status: Value| {
             let document = json!({"metadata": {}, "spec": {"type": "azure"}, "status": status});
             deadline(&serde_json::from_str(&document.to_string()).unwrap()).map(|deadline| deadline.to_string())

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::worker::status::status_text::MOST_OF_FAILURE;
+use crate::worker::status::status_text::MAX_FAILURE_BYTES;
 use wire::api::bounded_text::listed;
 use wire::api::gardener::ErrorCode;
 
@@ -46,7 +46,7 @@ impl Failure {
     /// any.
     #[must_use]
     pub fn joined(failures: Vec<Self>) -> Option<Self> {
-        Self::joined_within(failures, MOST_OF_FAILURE)
+        Self::joined_within(failures, MAX_FAILURE_BYTES)
     }
 
     /// Like [`joined`](Self::joined), with a message of at most `bytes`.

@@ -15,7 +15,7 @@ pub enum TextSize {
 }
 
 /// Maximum length of a failure in bytes. It leaves room for a prefix within a full text, so it is not shortened again.
-pub const MOST_OF_FAILURE: usize = 15 * 1024;
+pub const MAX_FAILURE_BYTES: usize = 15 * 1024;
 
 impl TextSize {
     /// From the longest to the shortest.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use jiff::Timestamp;
 
-use super::versions::{validate_life, validate_one_supported};
+use super::versions::{validate_lifecycle, validate_one_supported};
 use super::{FeatureGates, name};
 use wire::api::gardener::{CapabilityDefinition, ImageContainerRuntime, ProfileImage, ProfileImageVersion};
 use wire::api::gotext::field::{FieldErrors, FieldPath};
@@ -97,7 +97,7 @@ pub(in crate::cloud_profile) fn validate_image_version(
     path: FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
-    validate_life(Life::from(version), rules.gates, path, errors);
+    validate_lifecycle(Life::from(version), rules.gates, path, errors);
     if version.version.is_empty() {
         errors.required(path.child("version"), "must provide a version");
     }

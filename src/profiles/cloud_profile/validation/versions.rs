@@ -40,7 +40,7 @@ pub(super) fn validate_kubernetes(
         } else if versions.iter().take(index).any(|earlier| earlier.version == version.version) {
             errors.duplicate(path.child("version"), &version.version);
         }
-        validate_life(Life::from(version), gates, path, errors);
+        validate_lifecycle(Life::from(version), gates, path, errors);
     }
     let lives = versions.iter().map(|version| (version.version.as_str(), Life::from(version)));
     validate_one_supported(lives, now, path, errors);
@@ -79,7 +79,7 @@ fn is_release(version: &str) -> bool {
 }
 
 /// Validates classification, expiration and lifecycle of a version.
-pub(super) fn validate_life(life: Life<'_>, gates: FeatureGates, path: FieldPath<'_>, errors: &mut FieldErrors) {
+pub(super) fn validate_lifecycle(life: Life<'_>, gates: FeatureGates, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let lifecycle = path.child("lifecycle");
     if !life.stages.is_empty() && !gates.lifecycle {
         let gate = "lifecycles are not allowed with disabled VersionClassificationLifecycle feature gate";
@@ -166,13 +166,13 @@ pub(super) fn validate_one_supported<'a>(
     path: FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
-    let says_supported = |life: &Life<'_>| {
+    let is_marked_supported = |life: &Life<'_>| {
         life.classification == Some("supported") || life.stages.iter().any(|stage| stage.classification == "supported")
     };
     let minor = |version: &str| Version::parse(version).ok().map(|version| (version.major, version.minor));
     let supported: Vec<_> = (0..)
         .zip(versions)
-        .filter(|(_, (_, life))| says_supported(life))
+        .filter(|(_, (_, life))| is_marked_supported(life))
         .filter_map(|(index, (version, life)): (usize, _)| Some((index, version, life, minor(version)?)))
         .collect();
     let mut of_minor: HashMap<(u64, u64), usize> = HashMap::new();

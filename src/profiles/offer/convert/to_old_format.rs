@@ -87,7 +87,7 @@ impl ToOldFormat<'_> {
         if let Some(spec) = document.get_mut("spec").and_then(Value::as_object_mut) {
             spec.remove("machineCapabilities");
         }
-        self.report_what_is_lost();
+        self.report_lost_capabilities();
         document
     }
 
@@ -108,7 +108,7 @@ impl ToOldFormat<'_> {
             let Some((kept, others)) = of_architecture.split_first() else { continue };
             let entry = (architecture.clone(), kept.flavor.clone());
             // In formats with one image per version, another architecture's image needs its own version.
-            let shares = self.before.profile.format.tells_architectures()
+            let shares = self.before.profile.format.distinguishes_architectures()
                 || own.iter().all(|(_, known)| without_capabilities(known) == without_capabilities(&kept.flavor));
             let prefix = if shares { String::new() } else { format!("{architecture}-") };
             if shares {
@@ -145,13 +145,13 @@ impl ToOldFormat<'_> {
                 None => variants.push(Variant { architecture: group.architecture.to_owned(), flavor, types }),
             }
         }
-        self.add_architectures_of_nobody(version.offered, &mut variants);
+        self.add_unused_architectures(version.offered, &mut variants);
         variants
     }
 
     /// Adds the images of architectures without machine types, as one flavor per architecture with the first image in
     /// each region. Otherwise a version, an image or a region could be left without images, which Gardener rejects.
-    fn add_architectures_of_nobody(&self, version: &OfferedVersion, variants: &mut Vec<Variant>) {
+    fn add_unused_architectures(&self, version: &OfferedVersion, variants: &mut Vec<Variant>) {
         let had: BTreeSet<String> = variants.iter().map(|variant| variant.architecture.clone()).collect();
         for mut flavor in self.documents_of(version) {
             let architecture = architecture_of(&flavor);
@@ -206,7 +206,7 @@ impl ToOldFormat<'_> {
         }
         let format = self.before.profile.format;
         let mut flavors = format.flavors_of_old_format(members, &version.architectures).into_iter();
-        if !format.tells_architectures() {
+        if !format.distinguishes_architectures() {
             return flavors.next();
         }
         let architecture = offered.capabilities.values(ARCHITECTURE);
@@ -345,7 +345,7 @@ impl ToOldFormat<'_> {
     }
 
     /// Reports capabilities of machine types that the old format can't express.
-    fn report_what_is_lost(&mut self) {
+    fn report_lost_capabilities(&mut self) {
         let offer = &self.before.offer;
         let names = offer.definitions.iter().map(|definition| &definition.name);
         let lost = names.filter(|name| *name != ARCHITECTURE && !offer.effects.contains(name));

@@ -51,7 +51,7 @@ impl Lint<'_> {
         let listed = flavors_with_defaults(&core.capability_flavors, declared);
         let architectures = self.architectures(core);
         let is_listed = |flavor: &&ListedFlavor<'_>| {
-            if declared.is_empty() && !self.profile.format.tells_architectures() {
+            if declared.is_empty() && !self.profile.format.distinguishes_architectures() {
                 return true;
             }
             if declared.is_empty() || version.old_format {

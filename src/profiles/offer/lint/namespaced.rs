@@ -8,7 +8,7 @@ use super::reading::{is_below_one_of, of_misfit, opened};
 use super::refusals::{Named, refused_by_gardener, refused_by_provider};
 use super::{Report, Settings, lint, unreadable};
 use crate::cloud_profile::architecture_fields::apply_defaults;
-use crate::cloud_profile::members::take_out_misfits;
+use crate::cloud_profile::members::remove_invalid_fields;
 use crate::cloud_profile::namespaced::merge;
 use crate::cloud_profile::namespaced_rules::{Refusals, leave_out_inactive, validate_namespaced};
 use crate::offer::merged::merged_document;
@@ -39,7 +39,8 @@ pub fn lint_namespaced(
         .profile_format(&parent.provider_type)
         .ok_or_else(|| ProfileError::Type { provider_type: parent.provider_type.clone() })?;
     let mut readable = document.clone();
-    let mut unreadable_members: Vec<Finding> = take_out_misfits(&mut readable).into_iter().map(of_misfit).collect();
+    let mut unreadable_members: Vec<Finding> =
+        remove_invalid_fields(&mut readable).into_iter().map(of_misfit).collect();
     let Some(config) = opened(format, &mut readable, &mut unreadable_members) else {
         return Ok(Report::of(document, unreadable_members));
     };

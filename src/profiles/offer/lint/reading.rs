@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::finding::{Finding, Rule};
 use crate::cloud_profile::architecture_fields::apply_defaults;
-use crate::cloud_profile::members::{Misfit, Problem, take_out_misfits};
+use crate::cloud_profile::members::{InvalidField, Problem, remove_invalid_fields};
 use crate::offer::profile::{Profile, ProfileError, spec_of};
 use decisions::provider::Providers;
 use decisions::provider::document::DocumentError;
@@ -16,7 +16,7 @@ use wire::api::gardener::ProfileSpec;
 use wire::api::gotext::json::{DecodeError, to_go_json};
 
 /// Maximum number of repairs in the provider's half. A document with more errors probably belongs to another provider.
-const MOST_REPAIRS: usize = 200;
+const MAX_REPAIRS: usize = 200;
 const CONFIG: &str = "spec.providerConfig";
 
 /// The readable part of a profile, and findings about the rest.
@@ -36,7 +36,7 @@ impl Reading {
     /// If core's half can't be decoded, although every field has the right type.
     pub(super) fn of(document: &Value, providers: Providers) -> Result<Self, ProfileError> {
         let mut readable = document.clone();
-        let mut findings: Vec<Finding> = take_out_misfits(&mut readable).into_iter().map(of_misfit).collect();
+        let mut findings: Vec<Finding> = remove_invalid_fields(&mut readable).into_iter().map(of_misfit).collect();
         let format = match readable.pointer("/spec/type").and_then(Value::as_str) {
             None | Some("") => None,
             Some(provider_type) => {
@@ -71,7 +71,7 @@ pub(super) fn opened(
         return format.open(None).ok();
     };
     let mut reported: Vec<String> = Vec::new();
-    for _ in 0..MOST_REPAIRS {
+    for _ in 0..MAX_REPAIRS {
         let raw = RawValue::from_string(to_go_json(config)).ok()?;
         let error = match format.open(Some(&raw)) {
             Ok(config) => return Some(config),
@@ -129,8 +129,8 @@ fn split_last(path: &str) -> Option<(&str, &str)> {
     (!path.is_empty()).then_some((around, last.trim_start_matches(['.', '[']).trim_end_matches(']')))
 }
 
-pub(super) fn of_misfit(misfit: Misfit) -> Finding {
-    let Misfit { path, problem } = misfit;
+pub(super) fn of_misfit(misfit: InvalidField) -> Finding {
+    let InvalidField { path, problem } = misfit;
     let (rule, reason, advice) = match problem {
         Problem::Unknown { nearest, known } => {
             let reason = "Gardener has no such member here. kubectl and other clients that ask for strict validation get an \

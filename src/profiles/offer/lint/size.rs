@@ -12,9 +12,9 @@ use wire::api::gotext::json::to_go_json;
 /// Etcd's default for the largest request; larger objects can't be stored.
 const LIMIT: usize = 1_572_864;
 /// Percentage of the limit from which the size is reported.
-const WORTH_A_WORD: usize = 75;
+const REPORTED_PERCENT: usize = 75;
 /// If fewer versions than this fit, the size is reported.
-const FEW_VERSIONS: usize = 20;
+const MIN_REMAINING_VERSIONS: usize = 20;
 
 /// The size of a profile.
 ///
@@ -93,8 +93,8 @@ impl Lint<'_> {
         let average = bytes.checked_div(versions).unwrap_or_default();
         size.room_for_versions = LIMIT.saturating_sub(size.bytes).checked_div(average);
         size.prunable = self.prunable();
-        let is_tight = size.room_for_versions.is_some_and(|room| room < FEW_VERSIONS);
-        if size.percent >= WORTH_A_WORD || is_tight {
+        let is_tight = size.room_for_versions.is_some_and(|room| room < MIN_REMAINING_VERSIONS);
+        if size.percent >= REPORTED_PERCENT || is_tight {
             self.large(&size, average);
         }
         size

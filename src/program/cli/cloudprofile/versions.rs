@@ -8,7 +8,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::cli::evidence::{Answer, NotGiven};
+use crate::cli::evidence::{Answer, MissingInput};
 use crate::cli::exit::{self, Exit, wrong_usage};
 use crate::cli::forecast::garden_files::{ProfileKey, complete};
 use crate::cli::forecast::moment;
@@ -129,10 +129,10 @@ pub(super) fn run(arguments: &VersionsArguments) -> anyhow::Result<Answer> {
     let (has_users, lacks_workers) = (landscape.has_users(), landscape.lacks_workers());
     let mut evidence = landscape.files.evidence;
     if !has_users {
-        evidence.not_given(NotGiven { what: "Shoots", flag: "--shoots", unknown: "which versions can be removed" });
+        evidence.not_given(MissingInput { what: "Shoots", flag: "--shoots", unknown: "which versions can be removed" });
     }
     if lacks_workers {
-        evidence.not_given(NotGiven {
+        evidence.not_given(MissingInput {
             what: "Workers",
             flag: "--shoots",
             unknown: "which image versions are in use by machines that have not rolled yet",

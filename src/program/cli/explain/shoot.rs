@@ -15,7 +15,7 @@ use decisions::provider::Providers;
 use decisions::worker::machines::machine_objects::MachineObjects;
 use decisions::worker::plan::desired::{CloudView, DesiredState};
 use explanations::explain::{DecidingMember, HashEffect, ShootPoolExplanation, explain, explain_shoot};
-use explanations::preview::{CloudProfiles, Failure, Inputs, Presumption, worker_context};
+use explanations::preview::{Assumption, CloudProfiles, Failure, Inputs, worker_context};
 use runtime::reader::files::files;
 
 /// A Shoot with the inputs that determine its nodes.
@@ -99,7 +99,7 @@ fn explain_inputs(written: &Inputs, only: Option<&str>) -> Result<ExplainedShoot
     Ok(ExplainedShoot {
         shoot: String::new(),
         provider: explanation.provider.clone(),
-        presumed: Presumption::of_written(written).into_iter().map(Presumption::text).collect(),
+        presumed: Assumption::of_written(written).into_iter().map(Assumption::text).collect(),
         pools: pools.collect(),
     })
 }

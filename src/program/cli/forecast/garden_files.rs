@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::cli::evidence::Evidence;
 use profiles::cloud_profile::architecture_fields::apply_defaults;
-use profiles::cloud_profile::members::{Misfit, Problem, take_out_misfits};
+use profiles::cloud_profile::members::{InvalidField, Problem, remove_invalid_fields};
 use profiles::cloud_profile::namespaced::merge;
 use profiles::versions::maintenance::MaintainedShoot;
 use profiles::versions::shoot_defaults::{
@@ -34,14 +34,14 @@ pub(in crate::cli) struct ProfileKey {
 }
 
 /// A Shoot read from a file.
-pub(in crate::cli) struct GivenShoot {
+pub(in crate::cli) struct ShootInput {
     pub(in crate::cli) source: String,
     pub(in crate::cli) state: MaintainedShoot,
     /// The copy of the profile, if the Shoot comes from a Cluster.
     copy: Option<u64>,
 }
 
-impl GivenShoot {
+impl ShootInput {
     /// The profile for this Shoot: the profile itself, else the copy in its Cluster, else the copy in another Cluster.
     pub(in crate::cli) fn profile<'p, T>(
         &self,
@@ -57,7 +57,7 @@ impl GivenShoot {
 /// The objects of all files.
 pub(in crate::cli) struct GardenFiles {
     pub(in crate::cli) evidence: Evidence,
-    shoots: Vec<GivenShoot>,
+    shoots: Vec<ShootInput>,
     profiles: BTreeMap<String, ProfileSpec>,
     /// Copies of profiles in Clusters.
     copies: BTreeMap<ProfileKey, ProfileSpec>,
@@ -111,10 +111,10 @@ impl GardenFiles {
     }
 
     /// All Shoots. A Shoot given directly takes precedence over its copy in a Cluster.
-    pub(in crate::cli) fn shoots(&self) -> Vec<&GivenShoot> {
+    pub(in crate::cli) fn shoots(&self) -> Vec<&ShootInput> {
         let of_garden = self.shoots.iter().filter(|shoot| shoot.copy.is_none());
         let of_garden: BTreeSet<String> = of_garden.map(|shoot| shoot.state.shoot.title()).collect();
-        let counts = |shoot: &&GivenShoot| shoot.copy.is_none() || !of_garden.contains(&shoot.state.shoot.title());
+        let counts = |shoot: &&ShootInput| shoot.copy.is_none() || !of_garden.contains(&shoot.state.shoot.title());
         self.shoots.iter().filter(counts).collect()
     }
 
@@ -123,7 +123,7 @@ impl GardenFiles {
         let source = path.display();
         let result = match object["kind"].as_str() {
             Some("Shoot") => read_shoot(object)
-                .map(|state| self.shoots.push(GivenShoot { source: source.to_string(), state, copy: None })),
+                .map(|state| self.shoots.push(ShootInput { source: source.to_string(), state, copy: None })),
             Some("CloudProfile") => profile(object).map(|ProfileObject { metadata, spec }| {
                 self.profiles.insert(metadata.name.unwrap_or_default(), with_defaults(spec));
             }),
@@ -175,7 +175,7 @@ impl GardenFiles {
             self.copies.entry(key).or_insert_with(|| with_defaults(spec));
         }
         if let Some(state) = shoot.transpose()? {
-            self.shoots.push(GivenShoot { source: source.to_owned(), state, copy: Some(copy) });
+            self.shoots.push(ShootInput { source: source.to_owned(), state, copy: Some(copy) });
         }
         Ok(())
     }
@@ -251,10 +251,11 @@ fn reference_of(child: &NamespacedCloudProfile) -> Reference {
 
 /// Decodes a profile. An invalid date is an error, because the version would otherwise seem to never expire.
 fn profile<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
-    let is_time = |misfit: &&Misfit| ["expirationDate", "startTime"].iter().any(|time| misfit.path.ends_with(time));
-    let misfits = take_out_misfits(&mut object.clone());
+    let is_time =
+        |misfit: &&InvalidField| ["expirationDate", "startTime"].iter().any(|time| misfit.path.ends_with(time));
+    let misfits = remove_invalid_fields(&mut object.clone());
     match misfits.iter().find(is_time) {
-        Some(Misfit { path, problem: Problem::Type { wanted, found } }) => {
+        Some(InvalidField { path, problem: Problem::Type { wanted, found } }) => {
             Err(format!("{path}: {wanted} is expected, not {found}"))
         }
         _ => decode_lenient(&to_go_json(object)).map_err(|error| error.to_string()),

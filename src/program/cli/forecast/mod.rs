@@ -13,7 +13,7 @@ use super::exit::{self, Exit};
 use super::in_parallel::in_parallel;
 use super::progress::Progress;
 use super::terminal::{OutputFormat, json, one_of, print, width};
-use garden_files::{GardenFiles, GivenShoot, ProfileKey, Reference, complete, reference};
+use garden_files::{GardenFiles, ProfileKey, Reference, ShootInput, complete, reference};
 use profiles::versions::catalog::VersionCatalog;
 use profiles::versions::forecast::{Forecast, forecast};
 use profiles::versions::garden::{Garden, Validation};
@@ -202,7 +202,7 @@ fn report(files: &GardenFiles, changed: &GardenFiles, span: [Timestamp; 2], argu
     report.evidence.join(changed.evidence.clone());
     let progress = Progress::new("shoots", shoots.len());
     let forecasts = in_parallel(&shoots, |given| {
-        let GivenShoot { source, state, .. } = given;
+        let ShootInput { source, state, .. } = given;
         let profile = reference(&state.shoot);
         let of = |catalogs: &BTreeMap<ProfileKey, VersionCatalog<'_>>| {
             let (_, catalog) =
@@ -236,7 +236,7 @@ fn catalogs(profiles: &BTreeMap<ProfileKey, ProfileSpec>) -> BTreeMap<ProfileKey
     profiles.iter().map(|(key, spec)| (key.clone(), VersionCatalog::new(&key.reference, spec))).collect()
 }
 
-fn lives(catalogs: &BTreeMap<ProfileKey, VersionCatalog<'_>>, shoots: &[&GivenShoot]) -> Vec<VersionLife> {
+fn lives(catalogs: &BTreeMap<ProfileKey, VersionCatalog<'_>>, shoots: &[&ShootInput]) -> Vec<VersionLife> {
     let used: BTreeSet<&ProfileKey> =
         shoots.iter().filter_map(|shoot| shoot.profile(catalogs)).map(|(key, _)| key).collect();
     let mut lives = Vec::new();

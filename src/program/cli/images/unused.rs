@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::input::{CatalogueArguments, lock, profiles};
-use crate::cli::evidence::{Answer, NotGiven};
+use crate::cli::evidence::{Answer, MissingInput};
 use crate::cli::exit::{self, Exit, wrong_usage};
 use crate::cli::landscape::Landscape;
 use crate::cli::preview::words::counted;
@@ -71,7 +71,7 @@ pub(super) fn run(arguments: &UnusedArguments, providers: Providers) -> anyhow::
     let mut found = unused(&profile, &landscape.objects, &planned, &known.catalogue, lock.as_ref(), now)?;
     if landscape.lacks_workers() {
         withhold(&mut found);
-        evidence.not_given(NotGiven {
+        evidence.not_given(MissingInput {
             what: "Workers",
             flag: "--users",
             unknown: "which versions and images are in use by machines that have not rolled yet",
@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &UnusedArguments, providers: Providers) -> anyhow::
     evidence.join(landscape.files.evidence);
     evidence.evaluated(landscape.objects.len());
     if arguments.catalogue.is_empty() {
-        evidence.not_given(NotGiven {
+        evidence.not_given(MissingInput {
             what: "listings of images",
             flag: "--source",
             unknown: "unused images at the cloud",

@@ -14,7 +14,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::replacement::Replaced;
-use crate::cli::whole_file::write_whole_by;
+use crate::cli::whole_file::write_atomically_with;
 use explanations::preview::{NamedProfiles, SharedCloudProfile, WorkerChange};
 use wire::api::gotext::json::to_go_json;
 
@@ -26,7 +26,7 @@ const MOST_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// Cached result for one file, or for one pair of old and new files.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct KeptAnswer {
+pub(super) struct CachedResult {
     pub(super) workers: Vec<WorkerChange>,
     pub(super) warnings: Vec<String>,
     /// Namespaces and names.
@@ -105,7 +105,7 @@ impl Cache {
         hex::encode(hash.finalize())
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<KeptAnswer> {
+    pub(super) fn get(&self, key: &str) -> Option<CachedResult> {
         let line = self.earlier.get(key)?;
         // Recompute a result that cannot be decoded.
         let answer = serde_json::from_str(line).ok()?;
@@ -113,7 +113,7 @@ impl Cache {
         Some(answer)
     }
 
-    pub(super) fn put(&self, key: &str, answer: &KeptAnswer) {
+    pub(super) fn put(&self, key: &str, answer: &CachedResult) {
         if let Ok(line) = serde_json::to_string(answer) {
             self.keep(key, line);
         }
@@ -132,7 +132,7 @@ impl Cache {
         }
         let folder = self.file.parent().context("the cache has no folder")?;
         fs::create_dir_all(folder)?;
-        write_whole_by(&self.file, |file| {
+        write_atomically_with(&self.file, |file| {
             writeln!(file, "{FORM} {}", self.surroundings)?;
             current.iter().try_for_each(|(key, line)| writeln!(file, "{key} {line}"))
         })

@@ -136,8 +136,8 @@ pub(in crate::cli) async fn observe_workers(
         let worker = serde_json::to_value(worker)?;
         match load_live(client, &key.0, worker.clone(), cluster, profiles).await {
             Ok(loaded) => Ok((key, Ok(loaded))),
-            Err(Trouble::Content(reason)) => Ok((key.clone(), Err(Unreadable { key, worker, reason }))),
-            Err(Trouble::Api(error)) => Err(error.into()),
+            Err(LoadError::Content(reason)) => Ok((key.clone(), Err(Unreadable { key, worker, reason }))),
+            Err(LoadError::Api(error)) => Err(error.into()),
         }
     };
     let progress = Progress::new("Workers read", chosen.len());
@@ -154,14 +154,14 @@ pub(in crate::cli) async fn observe_workers(
 }
 
 /// Why a Worker was not loaded.
-enum Trouble {
+enum LoadError {
     /// Part of it cannot be decoded.
     Content(String),
     /// The API server returned an error or did not respond.
     Api(ReadError),
 }
 
-impl From<ReadError> for Trouble {
+impl From<ReadError> for LoadError {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Api { .. } => Self::Api(error),
@@ -176,12 +176,13 @@ async fn load_live(
     worker: Value,
     cluster: Option<DynamicObject>,
     profiles: &CloudProfiles,
-) -> Result<Loaded, Trouble> {
-    let typed: Worker = decode_lenient(&to_go_json(&worker)).map_err(|error| Trouble::Content(error.to_string()))?;
+) -> Result<Loaded, LoadError> {
+    let typed: Worker = decode_lenient(&to_go_json(&worker)).map_err(|error| LoadError::Content(error.to_string()))?;
     let secrets = SecretCache::default().read(client, &typed).await?;
     let live = machine_reads::machine_objects(client, namespace).await?;
-    let cluster = cluster.map(serde_json::to_value).transpose().map_err(|error| Trouble::Content(error.to_string()))?;
+    let cluster =
+        cluster.map(serde_json::to_value).transpose().map_err(|error| LoadError::Content(error.to_string()))?;
     let inputs = Inputs::new(worker, cluster, secrets, profiles)
-        .map_err(|error| Trouble::Content(format!("Cluster {namespace:?}: {}", error.within("spec.cloudProfile"))))?;
+        .map_err(|error| LoadError::Content(format!("Cluster {namespace:?}: {}", error.within("spec.cloudProfile"))))?;
     Ok(Loaded { inputs, live })
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use super::cache::{Cache, Deciding, KeptAnswer};
+use super::cache::{Cache, CachedResult, Deciding};
 use super::shoots::ShootReader;
 use super::{Comparison, NewSide};
 use crate::cli::evidence::Evidence;
@@ -38,7 +38,7 @@ pub(super) struct Unit {
 /// The result of one unit.
 #[derive(Default)]
 struct Part {
-    answer: KeptAnswer,
+    answer: CachedResult,
     errors: Vec<String>,
     only_old: BTreeMap<Key, Loaded>,
     only_new: BTreeMap<Key, Loaded>,

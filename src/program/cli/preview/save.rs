@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::Comparison;
 use super::words::counted;
 use crate::cli::terminal::{complain, json};
-use crate::cli::whole_file::write_whole;
+use crate::cli::whole_file::write_atomically;
 use decisions::worker::plan::class_inputs::ChangedInputs;
 use decisions::worker::plan::planned_rolls::PlannedRolls;
 use explanations::preview::WorkerChange;
@@ -52,7 +52,7 @@ pub(super) fn save(path: &Path, comparison: &Comparison) -> anyhow::Result<()> {
         }
     }
     let saved_workers = counted(workers.len() as u64, "Worker");
-    write_whole(path, &json(&Document { schema: SCHEMA, saved, workers })?)?;
+    write_atomically(path, &json(&Document { schema: SCHEMA, saved, workers })?)?;
     complain(&format!("{}: rolls of {saved_workers} saved", path.display()));
     Ok(())
 }

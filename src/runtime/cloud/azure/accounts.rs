@@ -26,7 +26,7 @@ use super::retry_listener::RetryNotifier;
 use super::transport::transport;
 use crate::cloud::WriteCheck;
 use decisions::provider::azure::cloud::AzureCloud;
-use decisions::provider::azure::credentials::{Credentials, Proof};
+use decisions::provider::azure::credentials::{ClientAuthentication, Credentials};
 use wire::api::secret::Sensitive;
 
 /// Unused accounts are dropped after this time. Tokens of workload identities change all the time, and each of them
@@ -39,7 +39,7 @@ struct Identity {
     cloud: AzureCloud,
     tenant: String,
     client: String,
-    proof: Proof,
+    proof: ClientAuthentication,
 }
 
 /// All accounts in use.
@@ -117,11 +117,11 @@ impl Accounts {
         let (tenant, client, client_options) =
             (&identity.tenant, identity.client.clone(), self.options(identity.cloud));
         Ok(match &identity.proof {
-            Proof::ClientSecret(secret) => {
+            ClientAuthentication::ClientSecret(secret) => {
                 let options = ClientSecretCredentialOptions { client_options };
                 ClientSecretCredential::new(tenant, client, Secret::new(secret.expose().to_owned()), Some(options))?
             }
-            Proof::Assertion(token) => {
+            ClientAuthentication::Assertion(token) => {
                 let options = ClientAssertionCredentialOptions { client_options };
                 ClientAssertionCredential::new(tenant.clone(), client, Held(token.clone()), Some(options))?
             }

@@ -30,7 +30,7 @@ pub(super) enum RetryCause {
         retry_after: Option<String>,
     },
     /// No response.
-    NoAnswer,
+    ResponseTimeout,
 }
 
 /// A policy that reports every failed try to the listener of a request.
@@ -51,7 +51,7 @@ impl Policy for RetryNotifier {
                     status: response.status().into(),
                     retry_after: response.headers().get_optional_str(&RETRY_AFTER).map(str::to_owned),
                 }),
-                Err(_) => listener.delayed(RetryCause::NoAnswer),
+                Err(_) => listener.delayed(RetryCause::ResponseTimeout),
             }
         }
         result
@@ -66,7 +66,7 @@ impl<T: Send + Sync + 'static> RetryListener for Report<T> {
                 (format!("Azure limits the rate of requests{wait}"), Some(ErrorCode::InfraRateLimitsExceeded))
             }
             RetryCause::Answer { status, .. } => (format!("Azure answers with status {status}"), None),
-            RetryCause::NoAnswer => ("Azure or its login authority can't be reached".to_owned(), None),
+            RetryCause::ResponseTimeout => ("Azure or its login authority can't be reached".to_owned(), None),
         };
         Report::delayed(self, text, code);
     }

@@ -166,7 +166,7 @@ impl<T: Kept> State<T> {
         match entries.get_mut(&name) {
             Some(known) if known.uid == uid && known.version == version && !goes_back => {
                 // The watch may report a version before the response to its write arrives.
-                if T::WRITTEN_DIFFERS && !matches!(source, Source::Write(_)) {
+                if T::OWN_WRITES_DIFFER && !matches!(source, Source::Write(_)) {
                     known.object = Arc::new(read());
                 }
                 (known.shown, known.own, known.heard) = (shown, own, heard);

@@ -232,7 +232,7 @@ impl Shoot {
     /// Whether machine-controller-manager should be stopped once the shoot is hibernated. When a shoot is deleted, even
     /// a hibernated one, gardenlet starts it to delete the remaining machines.
     #[must_use]
-    pub fn stops_machine_controller(&self) -> bool {
+    pub fn is_hibernation_requested(&self) -> bool {
         self.is_hibernation_wanted() && self.metadata.deletion_timestamp.is_none()
     }
 
@@ -251,9 +251,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn machine_controller_manager_stays_for_a_shoot_that_is_deleted() {
+    fn keeps_machine_controller_manager_for_deletion() {
         let stops =
-            |shoot: Value| serde_json::from_str::<Shoot>(&shoot.to_string()).unwrap().stops_machine_controller();
+            |shoot: Value| serde_json::from_str::<Shoot>(&shoot.to_string()).unwrap().is_hibernation_requested();
         let [asleep, awake] = [true, false].map(|enabled| json!({"hibernation": {"enabled": enabled}}));
         assert!(stops(json!({"spec": asleep})));
         assert!(!stops(json!({"spec": awake})) && !stops(json!({})));

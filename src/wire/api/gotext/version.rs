@@ -203,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back_the_same(text in "v?[0-9]{1,3}(\\.[0-9]{1,3}){0,2}(-[0-9a-z.-]{1,9})?(\\+[0-9a-z-]{1,9})?") {
+        fn printed_version_parses_back(text in "v?[0-9]{1,3}(\\.[0-9]{1,3}){0,2}(-[0-9a-z.-]{1,9})?(\\+[0-9a-z-]{1,9})?") {
             if let Ok(version) = Version::parse(&text) {
                 prop_assert_eq!(Version::parse(&version.to_string()).unwrap().to_string(), version.to_string());
             }

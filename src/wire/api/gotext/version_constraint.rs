@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_constraint_is_refused() {
+    fn rejects_invalid_constraints() {
         for text in ["", "bad constraint", ">", ">= 1.2.3.4", "1.2,", ">>1", "1.2 ||", "=1.2=3", "ä", ", 1.2"] {
             assert!(VersionConstraint::parse(text).is_err(), "{text:?}");
         }

@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_the_place_and_not_the_content() {
+    fn reports_position_without_content() {
         assert_eq!(problem("a:\n  b: 1\n  b: hunter2\n"), (3, 3, Problem::DuplicateKey));
         assert_eq!(problem("{\"a\": 1, \"a\": 2}").2, Problem::DuplicateKey);
         assert_eq!(problem("1: a\n'1': b\n").2, Problem::DuplicateKey);

@@ -47,7 +47,7 @@ impl Faker {
         Self::start_with(client, namespace, after, true)
     }
 
-    fn start_with(client: Client, namespace: Option<&str>, after: Duration, makes_machines: bool) -> Self {
+    fn start_with(client: Client, namespace: Option<&str>, after: Duration, creates_machines: bool) -> Self {
         let [deployments, sets] = ["MachineDeployment", "MachineSet"].map(resource);
         let api = |resource: &ApiResource| -> Api<DynamicObject> {
             match namespace {
@@ -64,13 +64,13 @@ impl Faker {
             .trigger_backoff(Soon)
             .owns_with(api(&sets), sets.clone(), watcher::Config::default());
         let scaled_down = Arc::<ScaledDown>::default();
-        let controller = if makes_machines { follow_scaling(controller, scaled, &scaled_down) } else { controller };
+        let controller = if creates_machines { follow_scaling(controller, scaled, &scaled_down) } else { controller };
         let context = Context {
             client: client.clone(),
             deployments,
             sets,
             after,
-            makes_machines,
+            creates_machines,
             scaled_down,
             seen: Mutex::default(),
         };
@@ -111,7 +111,7 @@ struct Context {
     deployments: ApiResource,
     sets: ApiResource,
     after: Duration,
-    makes_machines: bool,
+    creates_machines: bool,
     scaled_down: Arc<ScaledDown>,
     /// When the current class of a MachineDeployment (by UID) was first observed.
     seen: Mutex<HashMap<String, (Value, Instant)>>,
@@ -131,7 +131,7 @@ impl Context {
 
     /// Creates and deletes Machines until a set has this number, unless Machines are disabled.
     async fn machines(&self, set: &DynamicObject, count: i64) -> kube::Result<()> {
-        if !self.makes_machines {
+        if !self.creates_machines {
             return Ok(());
         }
         let namespace = set.namespace().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! `CloudProfileConfig`: the provider config of an Azure CloudProfile. Strict.
 
-use super::image_reference::names_an_image;
+use super::image_reference::image_references;
 use crate::provider::document::{Document, documents, kinds};
 use crate::provider::profile::ImageVersions;
 use wire::api::gardener::Capabilities;
@@ -103,5 +103,5 @@ impl Document for ConfiguredCloud {
     const STRICT: bool = false;
 }
 
-names_an_image!(ImageVersion);
-names_an_image!(ImageFlavor);
+image_references!(ImageVersion);
+image_references!(ImageFlavor);

@@ -37,7 +37,7 @@ impl<'a> ImageReferences<'a> {
 }
 
 /// Adds a method that collects the references of a type with the four members.
-macro_rules! names_an_image {
+macro_rules! image_references {
     ($type:ty) => {
         impl $type {
             /// The references to the image.
@@ -53,4 +53,4 @@ macro_rules! names_an_image {
         }
     };
 }
-pub(super) use names_an_image;
+pub(super) use image_references;

@@ -1,6 +1,6 @@
 //! `WorkerConfig`: the provider config of a pool on Azure. Strict.
 
-use super::image_reference::names_an_image;
+use super::image_reference::image_references;
 use crate::provider::document::{documents, kinds};
 use crate::provider::node_template::StrictNodeTemplate;
 
@@ -68,4 +68,4 @@ documents! { strict
 
 kinds! { WorkerConfig of super::API_VERSION: strict true; }
 
-names_an_image!(DataVolumeImage);
+image_references!(DataVolumeImage);

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::image_reference::names_an_image;
+use super::image_reference::image_references;
 use crate::provider::DependencyRecord;
 use crate::provider::document::{documents, kinds};
 use wire::api::gardener::Capabilities;
@@ -59,4 +59,4 @@ documents! { strict
 
 kinds! { WorkerStatus of super::API_VERSION: strict true; }
 
-names_an_image!(StatusImage);
+image_references!(StatusImage);

@@ -1,6 +1,6 @@
 //! State of one deployment, from the deployment, its machine sets and its machines only.
 
-use crate::provider::WantedDeployment;
+use crate::provider::TargetDeployment;
 use crate::worker::machines::live_machine::{LiveMachine, LiveMachineSet};
 use crate::worker::machines::machine_objects::LiveDeployment;
 use crate::worker::machines::progress::DeploymentProgress;
@@ -9,7 +9,7 @@ use crate::worker::machines::progress::Phase;
 use wire::api::machine::MachineDeployment;
 
 /// Finalizer of machine-controller-manager on deployments that it manages.
-const TAKEN: &str = "machine.sapcloud.io/machine-controller-manager";
+const MCM_FINALIZER: &str = "machine.sapcloud.io/machine-controller-manager";
 
 /// Objects that belong to a deployment.
 pub(super) struct Owned<'a> {
@@ -28,7 +28,7 @@ struct ByHand {
 
 /// Computes progress; `Unobserved` if the MachineDeployment does not exist yet.
 pub(super) fn judge(
-    wanted: &WantedDeployment,
+    wanted: &TargetDeployment,
     live: Option<&LiveDeployment>,
     owned: &Owned<'_>,
     hibernation: Hibernation,
@@ -64,7 +64,7 @@ pub(super) fn judge(
 }
 
 fn phase(
-    wanted: &WantedDeployment,
+    wanted: &TargetDeployment,
     deployment: &LiveDeployment,
     owned: &Owned<'_>,
     by_hand: ByHand,
@@ -100,24 +100,24 @@ fn phase(
     if is_complete && fault(live).is_none() { Phase::Ready } else { Phase::Pending }
 }
 
-fn is_of_class(set: &LiveMachineSet, wanted: &WantedDeployment) -> bool {
+fn is_of_class(set: &LiveMachineSet, wanted: &TargetDeployment) -> bool {
     *set.member.class == *wanted.class_name.0
 }
 
-fn has_wanted_set(wanted: &WantedDeployment, owned: &Owned<'_>) -> bool {
+fn has_wanted_set(wanted: &TargetDeployment, owned: &Owned<'_>) -> bool {
     owned.sets.iter().any(|set| is_of_class(set, wanted))
 }
 
 /// Whether machine-controller-manager should have created a machine set and has not. It ignores paused and frozen
 /// deployments, and a deployment without its finalizer may not be visible to it yet.
-fn is_untaken(wanted: &WantedDeployment, live: &MachineDeployment, owned: &Owned<'_>) -> bool {
-    let is_taken = live.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == TAKEN);
+fn is_untaken(wanted: &TargetDeployment, live: &MachineDeployment, owned: &Owned<'_>) -> bool {
+    let is_taken = live.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == MCM_FINALIZER);
     let is_frozen = condition(live, "Frozen").is_some_and(|status| status == "True");
     is_taken && !live.spec.paused && !is_frozen && !has_wanted_set(wanted, owned)
 }
 
 /// Only pools with manual in-place updates may keep old machines.
-fn by_hand(wanted: &WantedDeployment, owned: &Owned<'_>) -> ByHand {
+fn by_hand(wanted: &TargetDeployment, owned: &Owned<'_>) -> ByHand {
     if !wanted.strategy.is_manual_in_place() {
         return ByHand::default();
     }
@@ -182,7 +182,7 @@ mod tests {
 
     use super::*;
     use crate::pool::strategy::deployment_strategy;
-    use crate::provider::test_support::wanted_deployment;
+    use crate::provider::test_support::target_deployment;
     use wire::api::gardener::UpdateStrategy;
 
     fn healthy() -> Value {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     fn judged(
-        wanted: &WantedDeployment,
+        wanted: &TargetDeployment,
         document: &Value,
         sets: &[LiveMachineSet],
         machines: &[LiveMachine],
@@ -239,12 +239,12 @@ mod tests {
     }
 
     fn phase_of(document: &Value) -> Phase {
-        let wanted = wanted_deployment();
+        let wanted = target_deployment();
         judged(&wanted, document, &[set("new", &wanted.class_name.0, 2)], &[], Hibernation::NotWanted).phase
     }
 
     #[test]
-    fn ready_needs_every_machine_new_and_available() {
+    fn ready_requires_updated_available_machines() {
         assert_eq!(phase_of(&healthy()), Phase::Ready);
         for (document, expected) in [
             (with([("/metadata/generation", json!(3))]), Phase::Unobserved),
@@ -269,15 +269,15 @@ mod tests {
             assert_eq!(phase_of(&document), expected, "{document}");
         }
         let of_another_class = [set("old", "another-class", 2)];
-        let without = judged(&wanted_deployment(), &healthy(), &of_another_class, &[], Hibernation::NotWanted);
+        let without = judged(&target_deployment(), &healthy(), &of_another_class, &[], Hibernation::NotWanted);
         assert_eq!(without.phase, Phase::WithoutMachineSet);
     }
 
     #[test]
-    fn a_sleeping_shoot_is_ready_without_machines() {
+    fn hibernated_shoot_is_ready_without_machines() {
         let hibernated = Hibernation::InProgress;
         let progress = |document: &Value, machines: &[LiveMachine], hibernation: Hibernation| {
-            judged(&wanted_deployment(), document, &[set("old", "old-class", 0)], machines, hibernation)
+            judged(&target_deployment(), document, &[set("old", "old-class", 0)], machines, hibernation)
         };
         let phase = |document: &Value, machines: &[LiveMachine], hibernation: Hibernation| {
             progress(document, machines, hibernation).phase
@@ -296,8 +296,8 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_that_is_updated_by_hand_waits_only_for_selected_machines() {
-        let mut wanted = wanted_deployment();
+    fn manual_pool_waits_for_selected_machines() {
+        let mut wanted = target_deployment();
         let sets = [set("old", "old-class", 1), set("new", &wanted.class_name.0, 1)];
         let partly = with([("/status/updatedReplicas", json!(1))]);
         let mut phase = |strategy: Option<UpdateStrategy>, reason: Option<&str>| {
@@ -319,10 +319,10 @@ mod tests {
     }
 
     #[test]
-    fn only_a_change_that_should_have_been_taken_up_is_untaken() {
+    fn detects_stuck_change() {
         let recorded = r#"{"v":1,"d":0,"g":[{"c":"shoot--p--s-a-4f8a0-z1","t":"2026-11-21T10:00:00Z","i":{"a":"1"}},{"c":"old","t":"2026-11-01T10:00:00Z","p":{"a":"2"}}]}"#;
         let document = |change: fn(&mut Value)| {
-            let mut document = with([("/metadata/finalizers", json!([TAKEN]))]);
+            let mut document = with([("/metadata/finalizers", json!([MCM_FINALIZER]))]);
             document["metadata"]["annotations"] = json!({"gardener-extension-worker/class-inputs": recorded});
             document["metadata"]["creationTimestamp"] = json!("2020-01-01T00:00:00Z");
             document["spec"]["template"] = json!({"spec": {"class": {"name": "shoot--p--s-a-4f8a0-z1"}}});
@@ -331,7 +331,7 @@ mod tests {
         };
         let old = [set("old", "old-class", 2)];
         let judged = |document: &Value, sets: &[LiveMachineSet], hibernation: Hibernation| {
-            judged(&wanted_deployment(), document, sets, &[], hibernation).untaken_since.map(|since| since.to_string())
+            judged(&target_deployment(), document, sets, &[], hibernation).untaken_since.map(|since| since.to_string())
         };
         let plain = document(|_| {});
         let since = Some("2026-11-21T10:00:00Z".to_owned());
@@ -356,8 +356,8 @@ mod tests {
     }
 
     #[test]
-    fn a_deployment_rolls_while_anything_of_another_class_is_known() {
-        let wanted = wanted_deployment();
+    fn rolls_while_another_class_is_known() {
+        let wanted = target_deployment();
         let rolls = |classes: &[&str], of_history: &[&str]| {
             let classes_before: Vec<Value> =
                 of_history.iter().map(|class| json!({"c": class, "t": "2026-11-21T10:00:00Z"})).collect();
@@ -375,8 +375,8 @@ mod tests {
     }
 
     #[test]
-    fn machines_count_as_updated_once_the_change_is_observed() {
-        let wanted = wanted_deployment();
+    fn counts_updated_machines_after_observation() {
+        let wanted = target_deployment();
         let sets = [set("new", &wanted.class_name.0, 2)];
         let updated = |generation: i64| {
             let document = with([("/metadata/generation", json!(generation))]);
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_in_the_words_of_machine_controller_manager() {
+    fn quotes_fault_of_machine_controller_manager() {
         let fault_with = |updated: i32, orchestration: Option<&str>, conditions: &[(&str, &str)]| {
             let of = |(name, status): &(&str, &str)| {
                 let message = format!("{name} is so.");

@@ -91,18 +91,18 @@ impl Progress {
 }
 
 /// Machines with the same failure.
-struct SameFailure<'a> {
+struct FailureGroup<'a> {
     description: &'a str,
     names: Vec<&'a str>,
 }
 
 /// Groups failures by description, in the order of their first machines.
-fn by_description<'a>(machines: impl Iterator<Item = &'a FailedMachine>) -> Vec<SameFailure<'a>> {
-    let mut failures: Vec<SameFailure<'a>> = Vec::new();
+fn by_description<'a>(machines: impl Iterator<Item = &'a FailedMachine>) -> Vec<FailureGroup<'a>> {
+    let mut failures: Vec<FailureGroup<'a>> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
     for FailedMachine { name, description, .. } in machines {
         let position = *known.entry(description).or_insert_with(|| {
-            failures.push(SameFailure { description, names: Vec::new() });
+            failures.push(FailureGroup { description, names: Vec::new() });
             failures.len() - 1
         });
         failures[position].names.push(name);
@@ -111,12 +111,12 @@ fn by_description<'a>(machines: impl Iterator<Item = &'a FailedMachine>) -> Vec<
 }
 
 /// Number of omitted failures and machines.
-fn rest_of(separator: &str, rest: &[SameFailure<'_>]) -> String {
+fn rest_of(separator: &str, rest: &[FailureGroup<'_>]) -> String {
     let machines: usize = rest.iter().map(|failure| failure.names.len()).sum();
     format!("{separator}and {} more errors of {machines} machines", rest.len())
 }
 
-impl SameFailure<'_> {
+impl FailureGroup<'_> {
     /// Names and description in at most `bytes`, with at most half of them for names.
     fn text(&self, names: &[String], between: &str, bytes: usize) -> String {
         let names = named(names, Bound { items: MOST_NAMES, bytes: bytes / 2 });
@@ -133,7 +133,7 @@ pub fn failed_machines_text(machines: &[FailedMachine], bytes: usize) -> String 
         1 => ("machine(s) failed: 1 error occurred: ".to_owned(), ""),
         number => (format!("machine(s) failed: {number} errors occurred: ["), "]"),
     };
-    let text_of = |failure: &SameFailure<'_>, bytes: usize| {
+    let text_of = |failure: &FailureGroup<'_>, bytes: usize| {
         let names: Vec<String> = failure.names.iter().map(|name| format!("{name:?}")).collect();
         failure.text(&names, ": ", bytes)
     };
@@ -145,7 +145,7 @@ pub fn failed_machines_text(machines: &[FailedMachine], bytes: usize) -> String 
 /// attempted action.
 #[must_use]
 pub fn failed_deletions_text(what: &str, machines: &[&FailedMachine], bytes: usize) -> String {
-    let text_of = |failure: &SameFailure<'_>, bytes: usize| {
+    let text_of = |failure: &FailureGroup<'_>, bytes: usize| {
         let begin = format!("{what}: machine{} ", if failure.names.len() == 1 { "" } else { "s" });
         let names: Vec<String> = failure.names.iter().map(|name| shortened(name, MOST_OF_NAME)).collect();
         format!("{begin}{}", failure.text(&names, " failed: ", bytes.saturating_sub(size(&begin))))
@@ -164,7 +164,7 @@ impl DeploymentProgress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::status::status_text::MOST_OF_FAILURE;
+    use crate::worker::status::status_text::MAX_FAILURE_BYTES;
 
     fn deployment(pool: &str, phase: Phase) -> DeploymentProgress {
         DeploymentProgress {
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_waited_for_hides_behind_something_else() {
+    fn message_lists_everything_waited_for() {
         let text = text(vec![
             DeploymentProgress { present: 3, rolls: true, ..deployment("old", Phase::Pending) },
             DeploymentProgress { updated: 1, selected: 1, ..deployment("hand", Phase::Pending) },
@@ -210,13 +210,13 @@ mod tests {
     }
 
     #[test]
-    fn preserved_machines_are_told_where_there_are_some() {
+    fn mentions_preserved_machines() {
         let preserved = DeploymentProgress { preserved: 1, unavailable: 2, ..deployment("a", Phase::Pending) };
         assert!(text(vec![preserved]).contains("2 machine(s) pending, 1 preserved failed machine(s), 1/1 machined"));
     }
 
     #[test]
-    fn failures_are_told_once_with_all_their_machines() {
+    fn groups_machines_by_failure() {
         let failed = |machine: usize, description: &str| FailedMachine {
             name: format!("m{machine}"),
             description: description.to_owned(),
@@ -224,20 +224,20 @@ mod tests {
         };
         let one = [failed(1, "no quota"), failed(2, "no quota")];
         assert_eq!(
-            failed_machines_text(&one, MOST_OF_FAILURE),
+            failed_machines_text(&one, MAX_FAILURE_BYTES),
             r#"machine(s) failed: 1 error occurred: "m1", "m2": no quota"#
         );
         let two = [failed(1, "no quota"), failed(2, "no room"), failed(3, "no quota")];
         assert_eq!(
-            failed_machines_text(&two, MOST_OF_FAILURE),
+            failed_machines_text(&two, MAX_FAILURE_BYTES),
             r#"machine(s) failed: 2 errors occurred: ["m1", "m3": no quota, "m2": no room]"#
         );
         let many: Vec<_> = (0..1000).map(|machine| failed(machine, &"x".repeat(100_000))).collect();
-        let text = failed_machines_text(&many, MOST_OF_FAILURE);
+        let text = failed_machines_text(&many, MAX_FAILURE_BYTES);
         assert!(text.len() < 3000 && text.contains("\"m19\" and 980 more: xxx"), "{}", &text[..300]);
         let numbered: Vec<_> =
             (0..1200).map(|machine| failed(machine, &format!("{machine} {}", "x".repeat(2000)))).collect();
-        let text = failed_machines_text(&numbered, MOST_OF_FAILURE);
+        let text = failed_machines_text(&numbered, MAX_FAILURE_BYTES);
         assert!(text.starts_with("machine(s) failed: 1200 errors occurred: [\"m0\": 0 xxx"), "{}", &text[..300]);
         assert!(text.ends_with(", and 1186 more errors of 1186 machines]"), "{}", &text[text.len() - 300..]);
         let event = failed_machines_text(&numbered, 800);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_percentage_counts_machines_that_are_new_and_there() {
+    fn percentage_counts_updated_available_machines() {
         let of = |desired, present, updated, available| DeploymentProgress {
             desired,
             present,
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn old_machines_are_drained_only_once_all_wanted_ones_are_available() {
+    fn mentions_drain_once_machines_are_available() {
         let old = |available: i32, unavailable: i32| {
             let pending = deployment("a", Phase::Pending);
             text(vec![DeploymentProgress { present: 3, available, unavailable, ..pending }])
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn old_machines_are_waited_for_only_where_they_are_known() {
+    fn ignores_old_machines_until_observed() {
         let pending = deployment("a", Phase::Pending);
         let missing = DeploymentProgress { present: 1, updated: 1, available: 1, unavailable: 1, ..pending.clone() };
         let unselected = DeploymentProgress { updated: 1, unselected: 1, ..pending.clone() };
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn names_leave_room_for_what_is_wrong() {
+    fn names_leave_room_for_description() {
         let failed = |number: usize, length: usize| FailedMachine {
             name: format!("{number:02}{}", "m".repeat(length)),
             description: "no quota".to_owned(),
@@ -300,12 +300,12 @@ mod tests {
         assert!(text.ends_with(" more: no quota"), "{text}");
         let deletions: Vec<FailedMachine> = (0..20).map(|number| failed(number, 200)).collect();
         let deletions: Vec<&FailedMachine> = deletions.iter().collect();
-        let text = failed_deletions_text("deleting", &deletions, MOST_OF_FAILURE);
+        let text = failed_deletions_text("deleting", &deletions, MAX_FAILURE_BYTES);
         assert!(text.contains("19mmm") && text.ends_with(" failed: no quota"), "{text}");
     }
 
     #[test]
-    fn a_text_of_failed_machines_is_never_longer_than_its_bound() {
+    fn bounds_failed_machines_text() {
         let failed = |number: usize| FailedMachine {
             name: format!("m{number}"),
             description: format!("{number} {}", "x".repeat(1500)),

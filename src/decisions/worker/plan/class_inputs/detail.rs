@@ -1,6 +1,6 @@
 //! Granularity of recorded inputs, limited by the size of the annotation.
 
-use crate::worker::plan::class_inputs::BEHIND;
+use crate::worker::plan::class_inputs::INDIRECT_PREFIX;
 use crate::worker::plan::class_inputs::Inputs;
 use crate::worker::plan::class_inputs::digest;
 
@@ -82,7 +82,7 @@ fn list_of(name: &str) -> &str {
 }
 
 fn root_of(name: &str) -> &str {
-    let path = name.strip_prefix(BEHIND).unwrap_or(name);
+    let path = name.strip_prefix(INDIRECT_PREFIX).unwrap_or(name);
     let marker = name.len() - path.len();
     let end = path.find(['.', '[']).unwrap_or(path.len());
     &name[..marker + end]
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_named_by_what_their_members_share() {
+    fn groups_inputs_by_prefix() {
         assert_eq!(list_of("dataVolumes[a].size"), "dataVolumes");
         assert_eq!(list_of("networks.subnets[].name"), "networks.subnets[].name");
         assert_eq!(list_of("providerConfig.nodeTemplate.capacity[a[].b]"), "providerConfig.nodeTemplate.capacity");
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_to_a_coarser_record_does_not_matter() {
+    fn coarser_record_is_independent_of_path() {
         let fine = inputs(&["a", "b[x].y", "b[z].y", "c.d.e", "c.f", "~b[x]"]);
         let lists = Detail::Lists.of(&fine);
         assert_eq!(lists.keys().collect::<Vec<_>>(), ["a", "b", "c.d.e", "c.f", "~b"]);

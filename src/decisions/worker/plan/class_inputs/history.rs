@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::worker::plan::class_inputs::BEHIND;
 use crate::worker::plan::class_inputs::Detail;
+use crate::worker::plan::class_inputs::INDIRECT_PREFIX;
 use crate::worker::plan::class_inputs::Inputs;
 
 /// Number of classes to keep.
-pub(super) const REMEMBERED: usize = 3;
+pub(super) const MAX_GENERATIONS: usize = 3;
 
 /// The last classes of a machine deployment, the current one first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ pub(super) fn record(
 impl History {
     fn push(&mut self, generation: Generation) {
         self.generations.insert(0, generation);
-        self.generations.truncate(REMEMBERED);
+        self.generations.truncate(MAX_GENERATIONS);
     }
 
     /// The changes, latest first.
@@ -129,11 +129,13 @@ impl History {
 fn difference(from: &Generation, to: &Generation) -> Difference {
     let (Some(before), Some(after)) = (&from.inputs, &to.inputs) else { return Difference::Unknown };
     let changes = differing(before, after);
-    let (behind, hashed): (Vec<_>, Vec<_>) = changes.into_iter().partition(|(name, _)| name.starts_with(BEHIND));
+    let (behind, hashed): (Vec<_>, Vec<_>) =
+        changes.into_iter().partition(|(name, _)| name.starts_with(INDIRECT_PREFIX));
     if hashed.is_empty() {
         return Difference::Order;
     }
-    let behind: Vec<String> = behind.iter().map(|(name, _)| name.trim_start_matches(BEHIND).to_owned()).collect();
+    let behind: Vec<String> =
+        behind.iter().map(|(name, _)| name.trim_start_matches(INDIRECT_PREFIX).to_owned()).collect();
     let changes = hashed.into_iter().map(|(name, how)| {
         let change = InputChange { input: name.to_owned(), how, because: Vec::new() };
         if change.is_opaque() { InputChange { because: behind.clone(), ..change } } else { change }
@@ -146,7 +148,7 @@ fn difference(from: &Generation, to: &Generation) -> Difference {
 #[must_use]
 pub fn changed_inputs(before: &Inputs, after: &Inputs) -> ChangedInputs {
     let names = differing(before, after);
-    let is_explained = names.iter().any(|(name, _)| name.starts_with(BEHIND));
+    let is_explained = names.iter().any(|(name, _)| name.starts_with(INDIRECT_PREFIX));
     let names = names.into_iter().map(|(name, _)| name).filter(|name| !(is_explained && is_opaque(name)));
     names.map(|name| (name.to_owned(), after.get(name).cloned())).collect()
 }
@@ -191,7 +193,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn an_annotation_of_any_names_has_its_size(
+        fn annotation_stays_within_size(
             steps in prop::collection::vec((".{0,600}", prop::collection::btree_map(".{1,300}", "[0-9a-f]{8}", 0..20)), 1..5),
         ) {
             let annotation = recorded(&steps);
@@ -201,7 +203,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_recorded_is_small_and_recorded_once(
+        fn record_is_bounded_and_idempotent(
             steps in prop::collection::vec(("shoot--[a-z]{1,20}--[a-z]{1,20}-[a-z]{1,15}-[0-9a-f]{5}-z[1-3]", any_inputs()), 1..5),
         ) {
             let annotation = recorded(&steps).unwrap();
@@ -214,7 +216,7 @@ mod tests {
         }
 
         #[test]
-        fn exactly_the_inputs_that_differ_are_named(
+        fn names_exactly_changed_inputs(
             before in prop::collection::btree_map("[a-m]{1,8}(\\.[a-m]{1,8}){0,2}", "[0-9a-f]{8}", 2..10),
             mutations in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 1..3),
         ) {
@@ -235,13 +237,13 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_reading_panic(text in "\\{?[\\[\\]{}\",:vdgctip0-9a-z]{0,60}") {
+        fn reading_never_panics(text in "\\{?[\\[\\]{}\",:vdgctip0-9a-z]{0,60}") {
             let _ = History::read(&text);
         }
     }
 
     #[test]
-    fn a_class_that_comes_back_is_another_generation() {
+    fn returning_class_is_new_generation() {
         let inputs = |value: &str| Inputs::from([("a".to_owned(), value.to_owned())]);
         let steps = [("x", "1"), ("y", "2"), ("x", "1")].map(|(class, value)| (class.to_owned(), inputs(value)));
         let history = History::read(&recorded(&steps).unwrap()).unwrap();
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_behind_an_opaque_input_is_named_with_it_alone() {
+    fn names_indirect_inputs_with_opaque_input() {
         let inputs = |value: &str| {
             let names = ["machineType", "nodeAgentSecretName", "~kubernetesVersion", "~volume.size"];
             Inputs::from(names.map(|name| (name.to_owned(), value.to_owned())))

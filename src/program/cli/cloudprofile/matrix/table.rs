@@ -17,7 +17,7 @@ const INDENT: usize = 2;
 /// Maximum number of machine types listed per group; JSON lists all.
 const NAMED: usize = 6;
 /// Maximum number of problem rows printed.
-const MOST_PROBLEMS: usize = 10;
+const MAX_PROBLEMS: usize = 10;
 
 pub(super) fn text(matrix: &Matrix<'_>, selection: &Selection, width: usize) -> String {
     if matrix.images.is_empty() {
@@ -69,12 +69,12 @@ fn problems(matrix: &Matrix<'_>, width: usize) -> String {
     let line = format!("{} admitted and without an image", counted(total as u64, "combination"));
     let mut text = paragraph(&line, BAD, 0, width);
     let mut table = Table::new(["IMAGE", "VERSIONS", "MACHINE TYPES", "WHY THERE IS NO IMAGE"]);
-    for Problem { image, reason, versions, machine_types } in problems.iter().take(MOST_PROBLEMS) {
+    for Problem { image, reason, versions, machine_types } in problems.iter().take(MAX_PROBLEMS) {
         let types: Vec<&str> = machine_types.iter().copied().collect();
         table.row([(*image).into(), some(versions, NAMED).into(), some(&types, NAMED).into(), reason.as_str().into()]);
     }
     text.push_str(&table.render(INDENT, width));
-    if let Some(more) = problems.len().checked_sub(MOST_PROBLEMS).filter(|more| *more > 0) {
+    if let Some(more) = problems.len().checked_sub(MAX_PROBLEMS).filter(|more| *more > 0) {
         let more = format!("and {} (-o json or -o html has all)", counted(more as u64, "more row"));
         text.push_str(&paragraph(&more, ASIDE, INDENT, width));
     }

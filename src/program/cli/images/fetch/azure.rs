@@ -8,7 +8,7 @@ use clap::Args;
 use super::{Question, Target, fetch, help};
 use crate::cli::evidence::Answer;
 use crate::cli::exit::wrong_usage;
-use decisions::provider::azure::credentials::{Credentials, Proof};
+use decisions::provider::azure::credentials::{ClientAuthentication, Credentials};
 use profiles::images::query::ImageQuery;
 use runtime::cloud::azure::{Addresses, Galleries, GalleryKind, Origin};
 use runtime::process::threads::block_on;
@@ -81,11 +81,11 @@ pub(super) fn run(arguments: &AzureArguments) -> anyhow::Result<Answer> {
 
 fn credentials(arguments: &AzureArguments) -> anyhow::Result<Credentials> {
     let proof = match &arguments.token_file {
-        Some(file) => Proof::Assertion(Sensitive::from(text_of_file(file)?.trim())),
+        Some(file) => ClientAuthentication::Assertion(Sensitive::from(text_of_file(file)?.trim())),
         None => {
             let secret = std::env::var(CLIENT_SECRET).ok().filter(|secret| !secret.is_empty());
             let secret = secret.with_context(|| format!("{CLIENT_SECRET} is not set, and neither is --token-file"))?;
-            Proof::ClientSecret(Sensitive::from(secret.as_str()))
+            ClientAuthentication::ClientSecret(Sensitive::from(secret.as_str()))
         }
     };
     Ok(Credentials {

@@ -9,7 +9,7 @@ use crate::cli::evidence::{Answer, Evidence};
 use crate::cli::exit::{self, Exit};
 use crate::cli::preview::words::counted;
 use crate::cli::terminal::{complain, print};
-use crate::cli::whole_file::write_whole;
+use crate::cli::whole_file::write_atomically;
 use profiles::images::catalogue::Catalogue;
 use profiles::images::query::ImageQuery;
 use profiles::images::sources::ImageList;
@@ -78,7 +78,7 @@ async fn fetch(questions: &[Question], target: &Target) -> anyhow::Result<Answer
     let count = counted(catalogue.images().len() as u64, "image");
     match &target.to {
         Some(path) => {
-            write_whole(path, &text)?;
+            write_atomically(path, &text)?;
             complain(&format!("{}: {count} written.", path.display()));
         }
         None => print(&text)?,
