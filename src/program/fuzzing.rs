@@ -43,7 +43,9 @@ pub fn review(body: &[u8]) -> Option<Vec<Vec<u8>>> {
 }
 
 fn verdicts(resource: &str, subject: Subject<'_>, profile: &ProfileSpec) -> Vec<Result<Verdict, Verdict>> {
-    let (what, providers, now) = ("fuzz", Providers::SHIPPED, Timestamp::UNIX_EPOCH);
+    let what = "fuzz";
+    let providers = Providers::SHIPPED;
+    let now = Timestamp::UNIX_EPOCH;
     match resource {
         "cloudprofiles" => vec![
             cloud_profile::validate(subject, what, providers, now),

@@ -153,7 +153,8 @@ impl Seed {
     /// Creates the machines of the machine deployments, as machine-controller-manager does.
     pub(crate) fn machines_come(&self) {
         for (name, deployment) in self.all("machinedeployments/") {
-            let (replicas, class) = (&deployment["spec"]["replicas"], &deployment["spec"]["template"]["spec"]["class"]);
+            let replicas = &deployment["spec"]["replicas"];
+            let class = &deployment["spec"]["template"]["spec"]["class"];
             let plain = deployment["metadata"]["name"].as_str().unwrap();
             let api_version = "machine.sapcloud.io/v1alpha1";
             let owner =

@@ -80,11 +80,15 @@ pub(crate) fn controller_over(
     shard: Option<Shard>,
     answer: impl Fn(&Question, &SeedCache) -> (u16, Value) + Clone + Send + 'static,
 ) -> (Arc<ControllerContext>, Asked) {
-    let (asked, metrics) = (Asked::default(), Arc::<Metrics>::default());
+    let asked = Asked::default();
+    let metrics = Arc::<Metrics>::default();
     let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
-    let (seen, known) = (Arc::clone(&asked), Arc::clone(&cache));
+    let seen = Arc::clone(&asked);
+    let known = Arc::clone(&cache);
     let service = service_fn(move |request: Request<Body>| {
-        let (seen, known, answer) = (Arc::clone(&seen), Arc::clone(&known), answer.clone());
+        let seen = Arc::clone(&seen);
+        let known = Arc::clone(&known);
+        let answer = answer.clone();
         async move {
             let [path, query] = [request.uri().path(), request.uri().query().unwrap_or_default()].map(str::to_owned);
             let method = request.method().to_string();
@@ -126,7 +130,8 @@ pub(crate) fn reconcile_of<'a>(
     provider: &'static dyn Provider,
     operation: Operation,
 ) -> ReconcileContext<'a> {
-    let (identity, state) = (Identity::of(worker).unwrap(), ReconcileState::Continued(operation));
+    let identity = Identity::of(worker).unwrap();
+    let state = ReconcileState::Continued(operation);
     ReconcileContext::new(controller, identity, provider, operation, state)
 }
 

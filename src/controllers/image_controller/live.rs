@@ -48,7 +48,8 @@ impl Live {
         lookups: impl Fn() -> Option<Vec<Arc<ImageLookup>>>,
         changed: &Notify,
     ) -> Infallible {
-        let (mut under_way, mut names) = (FuturesUnordered::new(), BTreeSet::new());
+        let mut under_way = FuturesUnordered::new();
+        let mut names = BTreeSet::new();
         loop {
             for lookup in self.due(lookups(), interval) {
                 if names.len() < PARALLEL && names.insert(lookup.name_any()) {

@@ -86,7 +86,8 @@ mod tests {
 
     #[test]
     fn series_of_a_lookup_go_with_it() {
-        let (metrics, mut registry) = (ImageMetrics::default(), Registry::default());
+        let metrics = ImageMetrics::default();
+        let mut registry = Registry::default();
         metrics.register(&mut registry);
         let series = |name: &str| {
             let mut text = String::new();

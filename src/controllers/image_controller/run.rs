@@ -47,7 +47,9 @@ pub(crate) async fn run(
         leadership.wait().await;
     }
     info!(templates = arguments.image_machine_templates, "following images");
-    let (stores, live, changed) = (Stores::new(arguments.image_machine_templates), Live::default(), Notify::new());
+    let stores = Stores::new(arguments.image_machine_templates);
+    let live = Live::default();
+    let changed = Notify::new();
     let interval = Duration::from_secs(arguments.image_interval_seconds.into());
     tokio::join!(
         stores.follow(client, &changed),
@@ -67,7 +69,8 @@ async fn work(
     let interval = Duration::from_secs(arguments.image_interval_seconds.into());
     let mut read = Listed::read(arguments, None).await;
     let mut read_again = Instant::now() + interval;
-    let (mut failures, mut reported) = (0, Vec::new());
+    let mut failures = 0;
+    let mut reported = Vec::new();
     loop {
         if read_again <= Instant::now() {
             read = Listed::read(arguments, Some(read)).await;
@@ -146,7 +149,7 @@ impl Listed {
             Err(_) => {}
         }
         // A file that failed, possibly because it was being written, is read again.
-        Self::of(versions.filter(|_| content.is_ok()), content)
+        Self::of(if content.is_ok() { versions } else { None }, content)
     }
 
     fn of(versions: Option<Versions>, content: Result<Catalogue, String>) -> Self {

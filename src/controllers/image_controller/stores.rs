@@ -38,8 +38,13 @@ pub(super) struct Stores {
 impl Stores {
     pub(super) fn new(with_templates: bool) -> Self {
         let templates = with_templates.then(Kind::default);
-        let (images, lookups, selections, shared) = Default::default();
-        Self { images, lookups, selections, templates, shared }
+        Self {
+            images: Arc::default(),
+            lookups: Kind::default(),
+            selections: Kind::default(),
+            templates,
+            shared: Arc::default(),
+        }
     }
 
     /// Fills the stores indefinitely. Notifies `changed` of changes by other clients.

@@ -78,7 +78,9 @@ pub(super) async fn write(
             let patch = json!({"metadata": {"resourceVersion": version, "labels": labels}});
             let api: Api<AwsMachineTemplate> =
                 Api::namespaced(client.clone(), &template.namespace().unwrap_or_default());
-            let (name, parameters, patch) = (template.name_any(), PatchParams::default(), Patch::Merge(patch));
+            let name = template.name_any();
+            let parameters = PatchParams::default();
+            let patch = Patch::Merge(patch);
             if let Some(templates) = &stores.templates {
                 keep(templates, api.patch(&name, &parameters, &patch)).await?;
             }
@@ -100,7 +102,8 @@ fn selections(selection: &ImageSelection, client: &Client) -> Api<ImageSelection
 }
 
 async fn delete(image: &MachineImage, client: &Client, stores: &Stores) -> Result<(), WriteError> {
-    let (name, uid) = (image.name_any(), image.uid());
+    let name = image.name_any();
+    let uid = image.uid();
     info!(image = name, "no source has the image any more, and nobody uses it");
     let preconditions = Preconditions { uid: uid.clone(), resource_version: image.resource_version() };
     let parameters = DeleteParams::default().preconditions(preconditions);

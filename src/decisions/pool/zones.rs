@@ -28,7 +28,8 @@ pub struct NotAPercentage(pub String);
 /// The share of the zone in `total` machines.
 #[must_use]
 pub fn distribute(total: i32, zone: ZonePosition) -> i32 {
-    let (total, count) = (i64::from(total), i64::from(zone.count.max(1)));
+    let total = i64::from(total);
+    let count = i64::from(zone.count.max(1));
     let remainder = total % count;
     let share = total / count + i64::from(i64::from(zone.index) < remainder);
     // A share exceeds the total at most by the one machine of a remainder.

@@ -53,8 +53,7 @@ impl<Scope, Wanted> Needs<Scope, Wanted> {
     /// Needs of a Worker with these records whose pools need no dependency.
     #[must_use]
     pub fn of_records(scope: Scope, records: Vec<DependencyRecord>) -> Self {
-        let (pools, known_pools, refused) = Default::default();
-        Self { scope, pools, known_pools, records, refused }
+        Self { scope, pools: Vec::new(), known_pools: BTreeSet::new(), records, refused: BTreeMap::new() }
     }
 
     /// Adds the need of a pool, or the reason why the pool can't have it.

@@ -91,7 +91,8 @@ struct TypeMeta {
 pub fn decode_document<T: Document>(raw: &RawValue) -> Result<T, DocumentError> {
     let text = raw.get();
     let meta: TypeMeta = decode_lenient(text)?;
-    let (kind, version) = (meta.kind.unwrap_or_default(), meta.api_version.unwrap_or_default());
+    let kind = meta.kind.unwrap_or_default();
+    let version = meta.api_version.unwrap_or_default();
     let is_kind = kind.is_empty() || kind == T::KIND;
     if is_kind && version.is_empty() && has_no_member_but_kind(text)? {
         return Ok(T::default());

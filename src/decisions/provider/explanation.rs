@@ -249,7 +249,8 @@ impl PlacementPlan {
         class: Option<(ClassName, HashItems)>,
     ) -> Self {
         let Bounds { minimum, maximum, max_surge, max_unavailable } = bounds;
-        let (max_surge, max_unavailable) = (Some(max_surge), Some(max_unavailable));
+        let max_surge = Some(max_surge);
+        let max_unavailable = Some(max_unavailable);
         Self { zone: zone.map(str::to_owned), deployment, minimum, maximum, max_surge, max_unavailable, class }
     }
 }

@@ -117,7 +117,8 @@ impl<'a> Facts<'a> {
         let mut malformed = Vec::new();
         for object in surroundings.objects {
             let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-            let (kind, name) = (text("/kind"), text("/metadata/name"));
+            let kind = text("/kind");
+            let name = text("/metadata/name");
             facts.names.insert((kind, text("/metadata/namespace"), name));
             if is_held(object) {
                 facts.held.push(format!("{kind} {name}"));

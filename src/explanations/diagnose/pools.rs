@@ -73,7 +73,8 @@ impl PoolState {
 
 /// The rows, and the findings about MachineDeployments.
 pub(super) fn rows(facts: &Facts<'_>) -> (Vec<PoolRow>, Vec<Finding>) {
-    let (mut rows, mut findings) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
+    let mut findings = Vec::new();
     for (name, live) in &facts.deployments {
         let row = row(facts, name, live);
         findings.extend(finding(facts, &row, live));

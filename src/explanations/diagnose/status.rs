@@ -52,7 +52,8 @@ fn unfinished(description: String, updated: Option<Timestamp>, now: Timestamp) -
 }
 
 fn not_taken_up(facts: &Facts<'_>) -> Option<Finding> {
-    let (worker, now) = (&facts.worker, facts.now);
+    let worker = &facts.worker;
+    let now = facts.now;
     let annotation = |name: &str| worker.metadata.annotations.as_ref().and_then(|annotations| annotations.get(name));
     if worker.status.last_operation.is_none() || is_reconcile_requested(worker) || is_unanswered(worker, now) {
         let since = requested_at(worker).or_else(|| moment(worker.metadata.creation_timestamp.as_ref()));
@@ -62,7 +63,8 @@ fn not_taken_up(facts: &Facts<'_>) -> Option<Finding> {
         let is_late = since.is_none_or(|since| now.duration_since(since) > TAKEN_UP_WITHIN);
         return Some(if is_late { found } else { Finding { severity: Severity::Waiting, ..found } });
     }
-    let (seen, generation) = (worker.status.observed_generation, worker.metadata.generation);
+    let seen = worker.status.observed_generation;
+    let generation = worker.metadata.generation;
     let is_done = worker.status.last_operation.as_ref().is_some_and(|last| last.state == "Succeeded");
     (is_done && seen.zip(generation).is_some_and(|(seen, generation)| seen < generation)).then(|| {
         let message = "its specification has changed since the last reconcile, and gardenlet has not asked for another";

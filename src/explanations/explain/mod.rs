@@ -96,7 +96,8 @@ fn is_meant(pool: &WorkerPool, only: Option<&str>) -> bool {
 }
 
 fn explanation(context: WorkerContext<'_>, pools: impl Iterator<Item = PoolExplanation>) -> Explanation {
-    let (metadata, spec) = (&context.worker.metadata, &context.worker.spec);
+    let metadata = &context.worker.metadata;
+    let spec = &context.worker.spec;
     let name = |name: &Option<String>| name.clone().unwrap_or_default();
     Explanation {
         worker: format!("{}/{}", name(&metadata.namespace), name(&metadata.name)),

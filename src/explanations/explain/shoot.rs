@@ -70,7 +70,7 @@ pub fn explain_shoot(
         let of_pool = items_of_pool(provider, pool);
         let member = |input: &HashInput| {
             let presumed = !of_pool.contains(input);
-            let value = input.value.clone().filter(|_| !presumed);
+            let value = if !presumed { input.value.clone() } else { None };
             DecidingMember { member: member_in_shoot(&input.input, document), value, presumed }
         };
         let of_key = |input: &HashInput| DecidingMember {
@@ -85,7 +85,11 @@ pub fn explain_shoot(
         let classes = explained.hashes.iter().map(|hash| {
             let members: Vec<_> = hash.inputs.iter().filter(|input| !is_key(input)).map(member).collect();
             let is_presumed = members.iter().any(|member| member.presumed);
-            ZoneClasses { zones: hash.zones.clone(), hash: Some(hash.hash.clone()).filter(|_| !is_presumed), members }
+            ZoneClasses {
+                zones: hash.zones.clone(),
+                hash: if !is_presumed { Some(hash.hash.clone()) } else { None },
+                members,
+            }
         });
         Some(ShootPoolExplanation {
             pool: explained.pool.clone(),

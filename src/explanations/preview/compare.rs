@@ -103,7 +103,8 @@ pub fn compare(
         Ok(sides) => sides,
         Err((kind, failure)) => return WorkerChange::not_made(namespace, name, kind, failure),
     };
-    let (old, new) = (old.as_ref(), new.as_ref());
+    let old = old.as_ref();
+    let new = new.as_ref();
     let cloud = cloud_before(old, new);
     let cloud = cloud.as_ref();
     let planned = old.map(|old| render_pools(old, live, cloud));
@@ -232,7 +233,8 @@ fn placement_change(
     let Effect { verdict, new_nodes_differ } = effect(old, new);
     let tells_differences = new_nodes_differ || (baseline == Baseline::Live && verdict.is_roll());
     let replicas = |placement: Option<&Placement>| placement.map(Placement::replicas).unwrap_or_default();
-    let (before, after) = (replicas(old), replicas(new));
+    let before = replicas(old);
+    let after = replicas(new);
     let affected = match verdict {
         Verdict::Roll | Verdict::InPlace | Verdict::Delete => before,
         Verdict::Create => after,

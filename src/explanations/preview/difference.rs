@@ -196,7 +196,8 @@ impl Finder<'_> {
         let kept = |names: &[Name], others: &[Name]| -> Vec<Name> {
             names.iter().filter(|name| others.contains(name)).cloned().collect()
         };
-        let (old_order, new_order) = (kept(&old_names, &new_names), kept(&new_names, &old_names));
+        let old_order = kept(&old_names, &new_names);
+        let new_order = kept(&new_names, &old_names);
         if old_order != new_order {
             self.push(path.clone(), Some(&texts(&old_order)), Some(&texts(&new_names)), ChangeKind::Order);
         }
@@ -351,7 +352,8 @@ mod tests {
     use super::*;
 
     fn paths(old: &Value, new: &Value) -> Vec<String> {
-        let (old, new) = (json!({"spec": old}), json!({"spec": new}));
+        let old = json!({"spec": old});
+        let new = json!({"spec": new});
         let changes = difference(&ChangedObject::Worker, &old, &new, &["spec"]);
         assert_eq!(apply(&old, &changes), new, "all changes together lead to the new document");
         changes.iter().map(|change| change.path.to_string()).collect()

@@ -152,7 +152,8 @@ fn of_placement(
     match (&change.deployment, live.deployments.get(name)) {
         (Some(write), None) => differences.push(new(MachineObjectKind::MachineDeployment, name, of(write))),
         (Some(write), Some(live)) => {
-            let (before, after) = (without_our_annotations(&live.document), without_our_annotations(write.after()));
+            let before = without_our_annotations(&live.document);
+            let after = without_our_annotations(write.after());
             if merge_patch(&before, &after).is_some() {
                 let replaces = replaces_machines(&before["spec"]["template"], &after["spec"]["template"]);
                 let roll = rolls.get(name);

@@ -169,7 +169,8 @@ pub(super) fn findings_of_placement(
 /// old maximum allows.
 fn nodes_above_maximum(change: &PlacementChange, old: &Placement, new: &Placement) -> Option<String> {
     let after = new.bounds?;
-    let (maximum, there_are) = (i64::from(after.maximum), old.replicas());
+    let maximum = i64::from(after.maximum);
+    let there_are = old.replicas();
     if maximum < there_are {
         return Some(format!("the maximum becomes {maximum}, below the {there_are} machines there are"));
     }

@@ -60,7 +60,8 @@ pub fn after_next_window(inputs: &Inputs, now: Timestamp) -> Result<Maintained, 
     let catalog = VersionCatalog::new(profile.name(), spec);
     let garden = Garden { validation: Validation::WithProfile, ..Garden::default() };
     let (forecast, after) = next_window(&state, &catalog, &garden, now);
-    let (mut new_shoot, mut worker) = (shoot.value.clone(), inputs.worker.value.clone());
+    let mut new_shoot = shoot.value.clone();
+    let mut worker = inputs.worker.value.clone();
     for step in &forecast.steps {
         after.write(state.settings.as_ref(), &mut new_shoot);
         write_versions(step, &state, &mut worker);

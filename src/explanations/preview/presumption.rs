@@ -77,7 +77,8 @@ impl Assumption {
     /// Both sides under the alternative; `None` if it can't affect an edit.
     fn alternative(self, old: &Inputs, new: &Inputs) -> Option<[Inputs; 2]> {
         let [old_shoot, new_shoot] = [old, new].map(|side| side.shoot.as_ref().map(|shoot| &shoot.value));
-        let (old_shoot, new_shoot) = (old_shoot?, new_shoot?);
+        let old_shoot = old_shoot?;
+        let new_shoot = new_shoot?;
         let with_source = |change: fn(&mut ShootSource)| {
             let of = |side: &Inputs| {
                 let mut source = (**side.made_from_shoot.as_ref()?).clone();
@@ -133,10 +134,10 @@ pub(super) fn presumptions_that_decide(
     made: (&Inputs, &Inputs),
     placements: &[PlacementChange],
 ) -> Vec<Finding> {
-    let Some(shoot) = old.shoot.as_ref().filter(|_| old.made_from_shoot.is_some() && new.made_from_shoot.is_some())
-    else {
+    if old.made_from_shoot.is_none() || new.made_from_shoot.is_none() {
         return Vec::new();
-    };
+    }
+    let Some(shoot) = old.shoot.as_ref() else { return Vec::new() };
     let stays = pools_that_stay(made.0, made.1);
     let mut findings = Vec::new();
     let mut find = |presumption: Assumption, pool: &str, then: &str| {

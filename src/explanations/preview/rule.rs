@@ -149,7 +149,8 @@ pub(super) fn replaces_machines(old: &Value, new: &Value) -> bool {
 fn have_same_labels(old: &Value, new: &Value) -> bool {
     let none = Map::new();
     let labels = |template: &'_ Value| template.pointer("/metadata/labels").and_then(Value::as_object).cloned();
-    let (old, new) = (labels(old).unwrap_or_else(|| none.clone()), labels(new).unwrap_or(none));
+    let old = labels(old).unwrap_or_else(|| none.clone());
+    let new = labels(new).unwrap_or(none);
     let (shorter, longer) = if old.len() > new.len() { (new, old) } else { (old, new) };
     let text = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
     longer

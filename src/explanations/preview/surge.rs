@@ -59,7 +59,8 @@ pub(super) fn surge_plan(deployment: &Value, replicas: i64) -> Option<SurgePlan>
     let bounds = &strategy[kind];
     let in_place = strategy["type"] == "InPlaceUpdate";
     let manual = in_place && bounds["orchestrationType"] == "Manual";
-    let (surge, unavailable) = (&bounds["maxSurge"], &bounds["maxUnavailable"]);
+    let surge = &bounds["maxSurge"];
+    let unavailable = &bounds["maxUnavailable"];
     let RollBounds { above, missing, both_zero } = roll_bounds(surge, unavailable, manual, replicas)?;
     let pace = || pace(deployment, replicas, (above, missing), in_place);
     Some(SurgePlan {

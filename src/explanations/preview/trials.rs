@@ -143,7 +143,8 @@ impl<'a> Trials<'a> {
     /// Everything that decides which part of a CloudProfile a pool uses, and the effect on its placement.
     fn cache_key(&self, target: &str) -> Option<String> {
         let everything: Vec<usize> = (0..self.changes.len()).collect();
-        let (old, new) = (self.rendered(&[]), self.rendered(&everything));
+        let old = self.rendered(&[]);
+        let new = self.rendered(&everything);
         let placement = |rendered: &Result<RenderedPools, Failure>| {
             let placement = rendered.as_ref().ok()?.placements.get(target)?;
             Some(placement.pool.clone())
@@ -184,14 +185,16 @@ impl<'a> Trials<'a> {
 
     /// The effect on the old inputs, used if the new inputs without the change can't be planned.
     fn effect_alone(&self, index: usize, name: &str) -> Effect {
-        let (old, trial) = (self.rendered(&[]), self.rendered(&[index]));
+        let old = self.rendered(&[]);
+        let trial = self.rendered(&[index]);
         let alone = effect_of(&old, &trial, name).flatten().filter(|effect| !effect.is_none());
         alone.unwrap_or_else(|| self.whole_effect(name))
     }
 
     fn whole_effect(&self, name: &str) -> Effect {
         let everything: Vec<usize> = (0..self.changes.len()).collect();
-        let (old, new) = (self.rendered(&[]), self.rendered(&everything));
+        let old = self.rendered(&[]);
+        let new = self.rendered(&everything);
         effect_of(&old, &new, name).flatten().unwrap_or(Effect::NONE)
     }
 
@@ -203,7 +206,8 @@ impl<'a> Trials<'a> {
                 (everything.clone().filter(|index| !range.contains(index)).collect(), everything.collect())
             }
         };
-        let (from, to) = (self.rendered(&from), self.rendered(&to));
+        let from = self.rendered(&from);
+        let to = self.rendered(&to);
         let affected: BTreeMap<String, Option<Effect>> = targets
             .iter()
             .filter_map(|name| Some((name.clone(), effect_of(&from, &to, name)?)))
@@ -292,7 +296,8 @@ fn effect_of(
         (Err(_), Err(_)) => return None,
         _ => return Some(None),
     };
-    let (old, new) = (from.placements.get(name), to.placements.get(name));
+    let old = from.placements.get(name);
+    let new = to.placements.get(name);
     let pool = old.or(new).map(|placement| placement.pool.as_str())?;
     match (from.failed_pools.contains_key(pool), to.failed_pools.contains_key(pool)) {
         (false, false) => Some(Some(effect(old, new))),

@@ -38,7 +38,8 @@ impl Catalogue {
     /// # Errors
     /// If there are too many images.
     pub fn new(listings: Vec<Listing>) -> Result<Self, TooManyImages> {
-        let (mut images, mut shared) = (Images::default(), Shared::default());
+        let mut images = Images::default();
+        let mut shared = Shared::default();
         let mut galleries: HashMap<String, Vec<(&'static str, String)>> = HashMap::new();
         for listing in listings {
             galleries.extend(listing.galleries.into_iter().map(|image| (image.path, image.facts)));

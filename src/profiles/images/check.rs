@@ -158,7 +158,9 @@ pub fn check(profile: &Profile, catalogue: &Catalogue, lock: Option<&Lock>, poli
         checker.overlaps(version);
         for flavor in &version.flavors {
             let claims = checker.claims(version, flavor);
-            let (image, of_image, path) = (&version.image, &version.version, &flavor.path);
+            let image = &version.image;
+            let of_image = &version.version;
+            let path = &flavor.path;
             let at = |region| Listed { image, version: of_image, region, path, claims: &claims };
             if let Some(name) = &flavor.anywhere {
                 checker.image(&at(None), name);
@@ -245,7 +247,8 @@ impl Checker<'_> {
             let shared = capabilities_text(&intersection(&ours, &theirs));
             let reason =
                 format!("machines with {shared} fit flavor {first} as well; the order of capabilities decides");
-            let (image, version) = (version.image.as_str(), version.version.as_str());
+            let image = version.image.as_str();
+            let version = version.version.as_str();
             let listed = Listed { image, version, region: None, path: &flavor.path, claims: &flavor.capabilities };
             self.find(ImageRule::Overlap, &listed, "", reason);
         }

@@ -98,7 +98,8 @@ pub fn fill(document: &Value, lock: &Lock, settings: &FillSettings, providers: P
         members.remove("status");
     }
     let before = filled.clone();
-    let (mut missing, mut left_out) = (Vec::new(), Vec::new());
+    let mut missing = Vec::new();
+    let mut left_out = Vec::new();
     let is_meant = |key: &FlavorKey| {
         key.provider == profile.spec.provider_type
             && key.realm == realm

@@ -94,7 +94,8 @@ impl Template {
     /// If it is too long.
     pub fn pattern(&self, values: &BTreeMap<String, String>) -> Result<Pattern, TemplateError> {
         let (mut prefix, mut is_prefix, mut expression) = (String::new(), true, String::from(r"\A(?s:"));
-        let (mut before_version, mut after_version) = (String::new(), None);
+        let mut before_version = String::new();
+        let mut after_version = None;
         for piece in &self.0 {
             let literal = match piece {
                 Piece::Literal(text) => Some(text),

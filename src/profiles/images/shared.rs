@@ -64,7 +64,8 @@ mod tests {
     #[test]
     fn equal_values_are_one_and_those_that_nobody_uses_go() {
         let mut values = Values::default();
-        let (mut first, mut second) = (Arc::new("a".to_owned()), Arc::new("a".to_owned()));
+        let mut first = Arc::new("a".to_owned());
+        let mut second = Arc::new("a".to_owned());
         values.share(&mut first);
         values.share(&mut second);
         assert!(Arc::ptr_eq(&first, &second));

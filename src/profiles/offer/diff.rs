@@ -181,9 +181,11 @@ impl ProfileDiff {
 /// If one of the profiles can't be read.
 pub fn diff(old: &Value, new: &Value, settings: Settings, providers: Providers) -> Result<ProfileDiff, ProfileError> {
     let refused = refused(old, new, settings, providers)?;
-    let (old, new) = (Profile::read(old.clone(), providers)?, Profile::read(new.clone(), providers)?);
+    let old = Profile::read(old.clone(), providers)?;
+    let new = Profile::read(new.clone(), providers)?;
     let [before, after] = [&old, &new].map(|profile| profile.offer(settings.now));
-    let (old, new) = (&old.spec, &new.spec);
+    let old = &old.spec;
+    let new = &new.spec;
     let check = compare(&Resolution::of(&before), &Resolution::of(&after));
     Ok(ProfileDiff {
         schema: SCHEMA,
@@ -227,7 +229,8 @@ fn kubernetes(old: &ProfileSpec, new: &ProfileSpec, now: Timestamp) -> Vec<Kuber
     let mut known = BTreeSet::new();
     let versions = before.iter().chain(&after).map(|listed| listed.text).filter(|version| known.insert(*version));
     let change = |version: &str| {
-        let (before, after) = (stage(&before, version), stage(&after, version));
+        let before = stage(&before, version);
+        let after = stage(&after, version);
         (before != after).then(|| KubernetesChange { version: version.to_owned(), before, after })
     };
     versions.filter_map(change).collect()
@@ -244,7 +247,8 @@ fn zones(old: &ProfileSpec, new: &ProfileSpec) -> NamesDiff {
 
 /// The names that only one side has.
 fn names<T>(before: &T, after: &T, names: impl Fn(&T) -> BTreeSet<String>) -> NamesDiff {
-    let (before, after) = (names(before), names(after));
+    let before = names(before);
+    let after = names(after);
     NamesDiff {
         added: after.difference(&before).cloned().collect(),
         removed: before.difference(&after).cloned().collect(),
@@ -261,7 +265,8 @@ fn versions(before: &Offer, after: &Offer) -> Vec<VersionChange> {
     let titles = after.images.iter().chain(&before.images);
     let titles = titles.map(|version| (version.image.clone(), version.version.clone()));
     let change = |title: (String, String)| {
-        let (was, is) = (stage(before, &title), stage(after, &title));
+        let was = stage(before, &title);
+        let is = stage(after, &title);
         (was != is).then_some(VersionChange { image: title.0, version: title.1, before: was, after: is })
     };
     titles.filter(|title| known.insert(title.clone())).filter_map(change).collect()

@@ -135,15 +135,18 @@ struct Part<'a> {
 }
 
 fn questions<'a>(before: &'a Resolution<'a>, after: &'a Resolution<'a>) -> Vec<Question<'a>> {
-    let (of_before, of_after) = (by_title(before), by_title(after));
+    let of_before = by_title(before);
+    let of_after = by_title(after);
     let regions = regions(before.offer(), after.offer());
     let mut known: HashSet<(&str, &str)> = HashSet::new();
     let titles = before.versions().iter().chain(after.versions()).map(title).filter(|title| known.insert(*title));
     let question = |title| {
-        let (was, is) = (of_before.get(&title).copied(), of_after.get(&title).copied());
+        let was = of_before.get(&title).copied();
+        let is = of_after.get(&title).copied();
         let mut parts: Vec<Part<'a>> = Vec::new();
         for region in &regions {
-            let (before, after) = (available(was, *region), available(is, *region));
+            let before = available(was, *region);
+            let after = available(is, *region);
             match parts.iter_mut().find(|part| part.before == before && part.after == after) {
                 Some(part) => part.regions.push(*region),
                 None => parts.push(Part { before, after, regions: vec![*region] }),
@@ -246,8 +249,8 @@ impl<'a> Side<'a> {
         let offer = self.resolution.offer();
         let mut machine = self.machine_type.capabilities.clone();
         machine.0.extend(self.machine_type.of_old_format.0.clone());
-        let (machine, flavor) =
-            (with_defaults(&machine, &offer.definitions), with_defaults(flavor, &offer.definitions));
+        let machine = with_defaults(&machine, &offer.definitions);
+        let flavor = with_defaults(flavor, &offer.definitions);
         let effects = offer.definitions.iter().filter(|definition| offer.effects.contains(&definition.name));
         let common = |definition: &CapabilityDefinition| {
             let [machine, flavor] = [&machine, &flavor].map(|side| side.values(&definition.name).unwrap_or_default());

@@ -405,7 +405,8 @@ fn each_flavor(document: &mut Value, change: &mut impl FnMut(&mut Vec<Members>))
     titles(PROVIDER_IMAGES).for_each(|(title, _)| *entries.entry(title).or_default() += 1);
     let mut changed: BTreeMap<(String, String), Vec<Capabilities>> = BTreeMap::new();
     each_version_mut(document, PROVIDER_IMAGES, |image, version| {
-        let (title, mut flavors) = (title(image, version), flavors(version));
+        let title = title(image, version);
+        let mut flavors = flavors(version);
         let capabilities: Vec<Capabilities> = flavors.iter().map(capabilities_of).collect();
         let is_listed_so =
             of_core.get(&title).is_some_and(|listed| listed.as_ref().is_none_or(|listed| same(listed, &capabilities)));

@@ -237,7 +237,8 @@ impl Profile {
                     *place == flavor.place && known.capabilities == *flavor.capabilities
                 };
                 let position = found.iter().position(same).unwrap_or_else(|| {
-                    let (path, defect) = (config_path(flavor.place), self.defect(&flavor));
+                    let path = config_path(flavor.place);
+                    let defect = self.defect(&flavor);
                     let capabilities = flavor.capabilities.clone().into_owned();
                     found
                         .push((flavor.place, OfferedFlavor { path, capabilities, defect, ..OfferedFlavor::default() }));

@@ -135,7 +135,8 @@ fn unfit_machine(
     if !architectures_of_version(version.entry, definitions).contains(&architecture) {
         return Some(Unfit::Architecture(architecture.to_owned()));
     }
-    let (capabilities, flavors) = (&machine_type.capabilities, &version.entry.capability_flavors);
+    let capabilities = &machine_type.capabilities;
+    let flavors = &version.entry.capability_flavors;
     if !definitions.is_empty() && !is_supported_by_image(capabilities, flavors, definitions) {
         return Some(Unfit::Capabilities(machine_type.name.clone()));
     }

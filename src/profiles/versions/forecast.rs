@@ -112,7 +112,8 @@ impl Forecast {
         let maintenance = spec.maintenance.as_ref();
         let is_window_presumed = maintenance.is_none_or(|maintenance| maintenance.time_window.is_none());
         let steps = history.steps.iter().filter_map(|step| step_of(step, &window, spec)).collect();
-        let (stuck, findings) = (stuck(from, history, catalog), oddities(history, catalog));
+        let stuck = stuck(from, history, catalog);
+        let findings = oddities(history, catalog);
         Self { from, window, is_window_presumed, steps, stuck, findings }
     }
 }
@@ -192,7 +193,8 @@ fn behind_begin(from: Timestamp, window: &EffectiveWindow) -> Timestamp {
 /// the remaining steps of one of them and the time from which the result depends on the minute of the wake-up.
 fn of_either(early: Vec<ForecastStep>, late: Vec<ForecastStep>) -> (Vec<ForecastStep>, Option<Timestamp>) {
     let mut steps = Vec::new();
-    let (mut early, mut late) = (early.into_iter(), late.into_iter());
+    let mut early = early.into_iter();
+    let mut late = late.into_iter();
     loop {
         match (early.next(), late.next()) {
             (None, None) => return (steps, None),
@@ -265,7 +267,8 @@ fn step_of(step: &Step, window: &EffectiveWindow, spec: &VersionedShootSpec) -> 
     });
     let nodes = nodes.collect();
     let time = window.latest_start(step.time);
-    let (operations, operation) = (run.operations.clone(), run.operation.clone());
+    let operations = run.operations.clone();
+    let operation = run.operation.clone();
     Some(ForecastStep { time, latest: time, moves, operations, operation, nodes })
 }
 
@@ -359,7 +362,8 @@ fn stuck(from: Timestamp, history: &History<'_>, catalog: &VersionCatalog<'_>) -
     for (pool, update) in last.run.updates() {
         let Err(error) = &update.to else { continue };
         let is_same = |step: &Step| step.run.updates().any(|other| other == (pool, update));
-        let (since, why) = (since(&is_same), cause_of(pool, update, history, catalog));
+        let since = since(&is_same);
+        let why = cause_of(pool, update, history, catalog);
         stuck.push(Stuck {
             pool: pool.map(str::to_owned),
             image: update.image.as_ref().map(|image| image.name.clone()),

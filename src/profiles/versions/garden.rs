@@ -73,7 +73,8 @@ impl Garden {
 }
 
 fn has_same_secret(new: &Value, old: &Value) -> bool {
-    let (new, old) = (&new["credentialsRef"], &old["secretRef"]);
+    let new = &new["credentialsRef"];
+    let old = &old["secretRef"];
     new["kind"] == "Secret"
         && new["apiVersion"] == "v1"
         && ["name", "namespace"].iter().all(|part| new[part] == old[part])

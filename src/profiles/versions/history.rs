@@ -73,7 +73,8 @@ impl<'c> History<'c> {
         offset: SignedDuration,
         now: Timestamp,
     ) -> Self {
-        let (pools, window) = (fitting(&state, catalog), window(&state));
+        let pools = fitting(&state, catalog);
+        let window = window(&state);
         let is_deleted = state.shoot.metadata.deletion_timestamp.is_some();
         let mut history = Self {
             state,

@@ -244,7 +244,8 @@ fn judged_image<'a, 's>(
     let current = pool.machine.image.as_ref()?;
     let in_place_from = pool.is_updated_in_place().then_some(current.version.as_str());
     let list = move || fitting.at(kubelet, in_place_from).map(|version| &version.listed);
-    let (name, strategy) = (current.name.as_str(), fitting.image.strategy());
+    let name = current.name.as_str();
+    let strategy = fitting.image.strategy();
     let mut listed = list().filter(|listed| fitting.image.image.name == name && listed.text == current.version);
     let listed = listed.next();
     let cause = cause(listed.map(|listed| listed.at(now)), auto.machine_image_version == Some(true));

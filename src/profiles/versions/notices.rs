@@ -195,10 +195,12 @@ pub fn notices_of_profile(
     let catalog = VersionCatalog::new("", profile);
     let kubernetes = (None, Subject::Kubernetes, catalog.kubernetes.iter().collect());
     let images = catalog.images.iter().map(|image| {
-        let (name, versions) = (image.image.name.as_str(), image.versions.iter().map(|version| &version.listed));
+        let name = image.image.name.as_str();
+        let versions = image.versions.iter().map(|version| &version.listed);
         (Some(name), Subject::Image { name, strategy: image.strategy() }, versions.collect())
     });
-    let (mut notices, mut more) = (Vec::new(), 0);
+    let mut notices = Vec::new();
+    let mut more = 0;
     for (image, subject, versions) in std::iter::once(kubernetes).chain(images) {
         let versions: Vec<&ListedVersion<'_>> = versions;
         for listed in &versions {
@@ -423,7 +425,8 @@ mod tests {
             let old = old.map(Expirations::from);
             notices_of_profile(new, old.as_ref(), now, 9).0.iter().map(ToString::to_string).collect()
         };
-        let (old, mut new) = (profile(), profile());
+        let old = profile();
+        let mut new = profile();
         assert_eq!(of_change(&new, Some(&old)), [""; 0]);
         assert_eq!(of_change(&new, None).len(), 4);
         new.machine_images[0].versions[0].expiration_date = Some("2026-03-01T00:00:00Z".to_owned());

@@ -57,11 +57,13 @@ pub(super) fn image_failed(update: &Update, error: &NoTarget, pool: &str) -> Str
 
 /// The status after a run whose Shoot the API server accepts.
 pub(super) fn last_maintenance(run: &Run) -> LastMaintenance {
-    let (mut parts, mut failure_reasons) = (Vec::new(), Vec::new());
+    let mut parts = Vec::new();
+    let mut failure_reasons = Vec::new();
     let reported = || run.updates().filter(|(_, update)| !(run.is_silent && update.image.is_some()));
     for (pool, update) in reported() {
         let whose = pool.map_or("Control Plane".to_owned(), |pool| format!("Worker pool \"{pool}\""));
-        let (description, reason) = (update.description(), update.reason());
+        let description = update.description();
+        let reason = update.reason();
         if update.to.is_ok() {
             parts.push(format!("{whose}: {description}. Reason: {reason}"));
             continue;
@@ -129,7 +131,8 @@ impl Run {
                     None => ("KubernetesVersionMaintenance", "Kubernetes"),
                     Some(_) => ("MachineImageVersionMaintenance", "Machine image"),
                 };
-                let (description, reason) = (update.description(), update.reason());
+                let description = update.description();
+                let reason = update.reason();
                 match update.to {
                     Ok(_) => format!("Normal {event} {whose}: {description}. Reason: {reason}."),
                     Err(_) => format!(

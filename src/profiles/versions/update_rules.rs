@@ -80,7 +80,8 @@ fn changed_in_place(before: &VersionedShoot, after: &VersionedShoot) -> Vec<Stri
     let is_pending = |pool: &VersionedPool| {
         pool.update_strategy == "ManualInPlaceUpdate" && pending.manual_in_place_update.contains(&pool.name)
     };
-    let (old, new) = (&before.spec, &after.spec);
+    let old = &before.spec;
+    let new = &after.spec;
     let pools = new.provider.workers.iter().zip(&old.provider.workers).enumerate();
     let changed = pools.filter(|(_, (pool, old_pool))| {
         is_pending(pool)
@@ -146,7 +147,8 @@ pub(super) fn misfit(
     listed: Option<&ListedImageVersion<'_>>,
     catalog: &VersionCatalog<'_>,
 ) -> Option<String> {
-    let (listed, spec) = (listed?, catalog.spec);
+    let listed = listed?;
+    let spec = catalog.spec;
     let title = format!("{}:{}", pool.machine.image.as_ref()?.name, listed.listed.text);
     let machine_type = catalog.machine_type(&pool.machine.machine_type);
     let definitions = &spec.machine_capabilities;

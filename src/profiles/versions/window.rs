@@ -97,7 +97,10 @@ fn time_of_day(text: &str) -> Option<(i64, Offset)> {
         b'-' => -1,
         _ => return None,
     };
-    let (hour, minute, second, zone) = (number(0)?, number(2)?, number(4)?, number(7)? * 3600 + number(9)? * 60);
+    let hour = number(0)?;
+    let minute = number(2)?;
+    let second = number(4)?;
+    let zone = number(7)? * 3600 + number(9)? * 60;
     if text.len() != 11 || hour > 23 || minute > 59 || second > 59 || number(9)? > 59 {
         return None;
     }

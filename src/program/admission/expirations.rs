@@ -152,7 +152,8 @@ mod tests {
         });
         let new = profile(versions.collect());
         let spec: ProfileSpec = serde_json::from_str(&new.to_string()).unwrap();
-        let (object, old) = (json!({"spec": new}).to_string(), json!({"spec": profile(json!([]))}).to_string());
+        let object = json!({"spec": new}).to_string();
+        let old = json!({"spec": profile(json!([]))}).to_string();
         let told = |old| {
             let subject = Subject { object: &object, old: Some(old), stop: None };
             warnings(warn_of_profile(Verdict::ALLOWED, subject, &spec, now()))

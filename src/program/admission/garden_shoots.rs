@@ -51,7 +51,8 @@ impl GardenShoots {
 }
 
 async fn read(client: &Client) -> anyhow::Result<Vec<UsedPool>> {
-    let (mut parents, mut pools) = (Parents::default(), Vec::new());
+    let mut parents = Parents::default();
+    let mut pools = Vec::new();
     GardenKind::NamespacedCloudProfile.list(client, None, |profile| parents.add(&profile)).await?;
     GardenKind::Shoot.list(client, None, |shoot| pools.extend(UsedPool::of_shoot(&shoot, &parents))).await?;
     Ok(pools)

@@ -127,7 +127,8 @@ impl Offer<'_> {
         if self.format.bypasses_profile(encrypted).is_some() {
             return;
         }
-        let (machine, declared) = (self.machine(machine_type, pool), &self.profile.machine_capabilities);
+        let machine = self.machine(machine_type, pool);
+        let declared = &self.profile.machine_capabilities;
         let flavors = self.config.flavors([&image.name, &image.version], Some(self.region), declared);
         let machine_path = path.child("machine");
         let image_path = machine_path.child("image");
@@ -136,7 +137,8 @@ impl Offer<'_> {
             let detail = format!("{problem}. {}", self.suggest_versions(image, &machine, &machine_type.name));
             errors.invalid(version_path, &image.version, detail);
         };
-        let (name, version) = (&image.name, &image.version);
+        let name = &image.name;
+        let version = &image.version;
         if flavors.is_empty() {
             let elsewhere = self.config.flavors([name, version], None, declared);
             if elsewhere.is_empty() {

@@ -57,7 +57,8 @@ impl UsedPool {
     /// The pools of a stored Shoot. With a NamespacedCloudProfile, its parent also affects them.
     pub(super) fn of_shoot(shoot: &Value, parents: &Parents) -> Vec<Self> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let (spec, metadata) = (&shoot["spec"], &shoot["metadata"]);
+        let spec = &shoot["spec"];
+        let metadata = &shoot["metadata"];
         let profile = NamedProfiles::name_for(shoot);
         let named = format!("{}/{}", text(&metadata["namespace"]), text(&metadata["name"]));
         let pools = spec["provider"]["workers"].as_array().into_iter().flatten();
@@ -132,7 +133,8 @@ fn pool_warnings(
         };
         Profile::read(document, providers).ok()
     };
-    let (old, new) = (read(old)?, read(new)?);
+    let old = read(old)?;
+    let new = read(new)?;
     let [before, after] = [&old, &new].map(|profile| profile.offer(now));
     let differences = compare(&Resolution::of(&before), &Resolution::of(&after)).differences;
     let warnings = differences.iter().filter_map(|difference| warning(difference, &own));
@@ -211,7 +213,8 @@ mod tests {
 
     #[test]
     fn an_edit_is_answered_with_the_pools_that_it_reaches() {
-        let (old, none) = (profile(2, "a:b:c:1"), [""; 0]);
+        let old = profile(2, "a:b:c:1");
+        let none = [""; 0];
         let shoot = "garden-p/s\\u{1b}[2J";
         assert_eq!(
             warnings_of(&old, &profile(2, "a:b:c:2"), &pools(1, "p")),
@@ -261,7 +264,8 @@ mod tests {
         let warnings = |profile: &str| {
             let pools = pools_by(2, &json!({"kind": "NamespacedCloudProfile", "name": profile}), &Parents::default());
             let now = "2026-10-01T00:00:00Z".parse().unwrap();
-            let (old, new) = (own(&["1.1.0"]), own(&[]));
+            let old = own(&["1.1.0"]);
+            let new = own(&[]);
             pool_warnings(&old, &new, Some(&parent), &pools, Providers::SHIPPED, now).unwrap_or_default()
         };
         let shoot = "garden-p/s\\u{1b}[2J";

@@ -32,7 +32,9 @@ pub(super) fn verdict(what: &str, errors: &FieldErrors, warnings: Vec<String>) -
 }
 
 fn denial(what: &str, errors: &FieldErrors) -> Denial {
-    let (number, errors, what) = (errors.count(), &errors.0, shortened(what, MOST_OF_NAME));
+    let number = errors.count();
+    let errors = &errors.0;
+    let what = shortened(what, MOST_OF_NAME);
     let bound = Bound { items: LISTED, bytes: MOST_BYTES };
     let rest = |rest: &[FieldError]| format!("\n* and {} more", rest.len() + number - errors.len());
     let list = joined(errors, "\n* ", bound, problem, rest);
@@ -56,7 +58,8 @@ fn problem(error: &FieldError, bytes: usize) -> String {
 }
 
 fn cause(error: &FieldError, bytes: usize) -> DenialCause {
-    let (message, field) = (one_line(&error.body(), bytes), shortened(&error.field, MOST_OF_NAME));
+    let message = one_line(&error.body(), bytes);
+    let field = shortened(&error.field, MOST_OF_NAME);
     DenialCause { reason: error.error_type.reason(), message, field }
 }
 

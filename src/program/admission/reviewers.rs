@@ -83,7 +83,8 @@ impl GardenReviewer {
             (Validating, (NAMESPACED_CLOUD_PROFILES, "")) => {
                 let parent = on_thread(request, |subject, what| namespaced::parent(subject, what, false)).await?;
                 let parent = Arc::new(self.parent(request, &parent).await?);
-                let (now, spec) = (Timestamp::now(), Arc::clone(&parent));
+                let now = Timestamp::now();
+                let spec = Arc::clone(&parent);
                 let validate =
                     move |subject: Subject<'_>, what: &str| namespaced::validate(subject, &spec, what, providers, now);
                 let verdict = on_thread(request, validate).await?;

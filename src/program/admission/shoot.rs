@@ -97,7 +97,8 @@ mod tests {
             let provider = json!({"type": provider, "workers": [pool]});
             json!({"spec": {"region": "r", "cloudProfileName": "p", "provider": provider}}).to_string()
         };
-        let (object, old) = (shoot(new), shoot(old));
+        let object = shoot(new);
+        let old = shoot(old);
         let left = validate(Subject { object: &object, old: Some(&old), stop: None }, "Shoot a/b", Providers::SHIPPED);
         let error = ProfileError::Other(anyhow::anyhow!("silence"));
         left.ok().map(|left| left.not_compared(&error))

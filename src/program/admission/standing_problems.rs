@@ -137,7 +137,8 @@ mod tests {
 
     /// Errors and warnings for an edit of a Shoot.
     fn reviewed(old: &Value, new: &Value) -> [Vec<String>; 2] {
-        let (object, old) = (new.to_string(), old.to_string());
+        let object = new.to_string();
+        let old = old.to_string();
         match validate(Subject { object: &object, old: Some(&old), stop: None }, "Shoot a/b", Providers::SHIPPED) {
             Ok(PendingComparison { errors, warnings, .. }) => {
                 [errors.0.iter().map(ToString::to_string).collect(), warnings]

@@ -51,7 +51,8 @@ impl<'a> Subject<'a> {
     /// Whether the spec is unchanged.
     pub(super) fn is_spec_unchanged(self) -> bool {
         let spec = |object| serde_json::from_str::<Outline<'_>>(object).ok().map(|outline| outline.spec);
-        let (object, old) = (spec(self.object), self.old.and_then(spec));
+        let object = spec(self.object);
+        let old = self.old.and_then(spec);
         object.zip(old).is_some_and(|(object, old)| same(old, object))
     }
 

@@ -38,7 +38,8 @@ impl Progress {
         // Progress is not worth a panic of its own after another thread panicked.
         let Ok(mut state) = self.state.lock() else { return };
         state.done += 1;
-        let (now, watched) = (Instant::now(), is_watched());
+        let now = Instant::now();
+        let watched = is_watched();
         if now >= state.next {
             progress(&text(state.done, self.total, self.noun, watched.then_some(WIDTH), now - state.begin));
             state.next = now + if watched { BAR } else { LINE };

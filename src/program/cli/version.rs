@@ -19,7 +19,8 @@ pub(super) struct VersionArguments {
 }
 
 pub(super) fn run(arguments: &VersionArguments, providers: Providers) -> anyhow::Result<Answer> {
-    let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+    let name = env!("CARGO_PKG_NAME");
+    let version = env!("CARGO_PKG_VERSION");
     let types: Vec<&str> = providers.worker_types().collect();
     print(&match arguments.output {
         OutputFormat::Json => {

@@ -125,7 +125,8 @@ fn class_text(generation: &Generation) -> String {
 
 /// Formats a change with its time, both classes and the inputs that differ.
 fn change_row(change: &ClassChange<'_>, table: &mut Table) {
-    let (from, to) = (change.from, change.to);
+    let from = change.from;
+    let to = change.to;
     let recorded = if from.found { "found" } else { "recorded" };
     let before = format!("{}, {recorded} {}", class_text(from), from.since);
     table.row([to.since.to_string().into(), "to".into(), class_text(to).into()]);

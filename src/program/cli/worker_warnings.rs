@@ -63,7 +63,8 @@ fn numbers(pool: &Value) -> Vec<String> {
     let is_negative = |member: &&str| number(member) < 0;
     let negative = ["minimum", "maximum"].into_iter().filter(is_negative);
     let mut mistakes: Vec<String> = negative.map(|member| format!("{member}: {} is below 0", number(member))).collect();
-    let (minimum, maximum) = (number("minimum"), number("maximum"));
+    let minimum = number("minimum");
+    let maximum = number("maximum");
     if minimum > maximum {
         mistakes.push(format!("minimum: {minimum} is above the maximum {maximum}"));
     }

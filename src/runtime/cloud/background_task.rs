@@ -105,7 +105,8 @@ pub(in crate::cloud) fn due(since: Instant, tries: u32) -> Option<Duration> {
 /// Returns the callback for the end of a task. It requeues the Worker, unless the reconcile that started the task was
 /// still waiting for it.
 pub(in crate::cloud) fn ended(worker: &Worker, task_ended: &TaskEnded) -> impl FnOnce() + Send + use<> {
-    let (task_ended, begun) = (Arc::clone(task_ended), Instant::now());
+    let task_ended = Arc::clone(task_ended);
+    let begun = Instant::now();
     let name = WorkerName {
         namespace: worker.metadata.namespace.clone().unwrap_or_default(),
         name: worker.metadata.name.clone().unwrap_or_default(),

@@ -44,7 +44,8 @@ mod tests {
 
     #[test]
     fn counts_unresponsive_time_from_last_response() {
-        let (answers, start) = (Answers::default(), Instant::now());
+        let answers = Answers::default();
+        let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(answers.missing_for(at(100)), None, "nobody has asked");
         answers.unanswered(at(1));

@@ -29,10 +29,14 @@ pub struct SeedCache {
 impl SeedCache {
     /// Creates an empty cache. `version_forecast` also keeps the fields of Clusters that version forecasts need.
     pub fn new(providers: Providers, version_forecast: bool) -> Self {
-        let (workers, clusters, secrets): (_, ClusterCache, _) = Default::default();
-        let clusters = if version_forecast { clusters.with_versions() } else { clusters };
-        let machine_objects = MachineObjectCache::new(providers);
-        Self { workers, machine_objects, clusters, secrets, writes: Semaphore::new(PARALLEL_REQUESTS) }
+        let clusters = ClusterCache::default();
+        Self {
+            workers: WorkerStore::default(),
+            machine_objects: MachineObjectCache::new(providers),
+            clusters: if version_forecast { clusters.with_versions() } else { clusters },
+            secrets: SecretCache::default(),
+            writes: Semaphore::new(PARALLEL_REQUESTS),
+        }
     }
 }
 

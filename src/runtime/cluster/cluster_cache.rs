@@ -90,7 +90,7 @@ impl ClusterCache {
     /// # Errors
     /// When it can't be read or decoded.
     pub(crate) async fn read_if_newer(&self, client: &Client, name: &str) -> Result<Option<Arc<Cluster>>, ReadError> {
-        let shown = self.versions.version("", name).filter(|_| self.versions.is_fresh());
+        let shown = if self.versions.is_fresh() { self.versions.version("", name) } else { None };
         if let Some(shown) = shown {
             let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(read) = read.get(name).filter(|read| shown <= read.version) {
@@ -247,7 +247,8 @@ mod tests {
     #[tokio::test]
     async fn rereads_cluster_only_after_change() {
         let version = Arc::new(AtomicU64::new(5));
-        let (server, cache) = (serving(&version, (404, "NotFound")), ClusterCache::default());
+        let server = serving(&version, (404, "NotFound"));
+        let cache = ClusterCache::default();
         let shown = |version| {
             let identity = Identity { namespace: String::new(), name: "c".to_owned(), uid: "u".to_owned(), version };
             cache.versions.event(identity, || ());
@@ -256,7 +257,8 @@ mod tests {
             let cluster = cache.read_if_newer(&server.client, "c").await.unwrap().unwrap();
             (cluster.metadata.resource_version.clone().unwrap(), server.lines())
         };
-        let (asked, nothing) = (vec!["GET /apis/extensions.gardener.cloud/v1alpha1/clusters/c".to_owned()], vec![]);
+        let asked = vec!["GET /apis/extensions.gardener.cloud/v1alpha1/clusters/c".to_owned()];
+        let nothing = vec![];
         let in_version = |version: &str, lines: &Vec<String>| (version.to_owned(), lines.clone());
         shown(5);
         assert_eq!(read().await, in_version("5", &asked), "nobody has read it yet");

@@ -163,7 +163,8 @@ mod tests {
             let object = Identity { name, version, ..worker() };
             event::<Worker>(&object, &note("no image"), 100, Timestamp::UNIX_EPOCH).metadata.name.unwrap()
         };
-        let (short, long) = ("w".repeat(200), "w".repeat(MAX_NAME_LENGTH));
+        let short = "w".repeat(200);
+        let long = "w".repeat(MAX_NAME_LENGTH);
         assert!(name_of(short.clone(), 7).starts_with(&format!("{short}.")));
         let name = name_of(long, 7);
         assert!(name.len() == MAX_NAME_LENGTH && name.starts_with(&short), "{name}");

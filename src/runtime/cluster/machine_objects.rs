@@ -60,8 +60,14 @@ pub trait Cached: Sized + Send + Sync + 'static {
 
 impl MachineObjectCache {
     pub(crate) fn new(providers: Providers) -> Self {
-        let (deployments, classes, class_secrets, machine_sets, machines) = Default::default();
-        Self { providers, deployments, classes, class_secrets, machine_sets, machines }
+        Self {
+            providers,
+            deployments: Store::default(),
+            classes: Store::default(),
+            class_secrets: Store::default(),
+            machine_sets: Store::default(),
+            machines: Store::default(),
+        }
     }
 
     /// Decodes the text of an object.

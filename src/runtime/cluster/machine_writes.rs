@@ -214,7 +214,8 @@ mod tests {
 
     /// Access to a namespace in an API server that gives these responses.
     fn namespace(answer: Answer) -> (ApiServer, Arc<SeedCache>, MachineObjectWriter) {
-        let (server, cache) = (ApiServer::new(answer), Arc::new(SeedCache::new(Providers::SHIPPED, false)));
+        let server = ApiServer::new(answer);
+        let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
         let apis = MachineObjectWriter::new(server.client.clone(), "ns".to_owned(), Arc::clone(&cache), &Azure);
         (server, cache, apis)
     }

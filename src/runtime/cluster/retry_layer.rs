@@ -102,7 +102,8 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let (inner, layer) = (Arc::clone(&self.inner), self.layer.clone());
+        let inner = Arc::clone(&self.inner);
+        let layer = self.layer.clone();
         let attempt = async move |request| layer.attempt(&inner, request).await;
         async move {
             for number in 1..MAX_ATTEMPTS {
@@ -126,7 +127,8 @@ impl RetryLayer {
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        let (began, expected) = (Instant::now(), Expected::of(&request));
+        let began = Instant::now();
+        let expected = Expected::of(&request);
         let answer = timeout(self.deadline, answer(inner, request, expected)).await;
         let answer = answer.unwrap_or_else(|_| Err(ResponseTimeout(self.deadline).into()));
         match &answer {

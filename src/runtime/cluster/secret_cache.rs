@@ -273,7 +273,9 @@ mod tests {
     #[tokio::test]
     async fn lists_versions_instead_of_reading_all_secrets() {
         const VERSIONS: &str = "GET /api/v1/namespaces/ns/secrets";
-        let (a, b, credentials) = (one("ns", "a"), one("ns", "b"), one("ns", CREDENTIALS));
+        let a = one("ns", "a");
+        let b = one("ns", "b");
+        let credentials = one("ns", CREDENTIALS);
         for (what, worker, at_first, expected) in [
             ("few", worker("ns", &["a"]), &["a", "b", CREDENTIALS][..], vec![&a, &credentials]),
             ("all known", worker("ns", &["a", "b"]), &["a", "b", CREDENTIALS], vec![&VERSIONS.to_owned(), &b]),
@@ -303,7 +305,8 @@ mod tests {
 
     #[tokio::test]
     async fn rereads_secrets_if_versions_are_unavailable() {
-        let (worker, cache) = (worker("ns", &["a", "b"]), SecretCache::default());
+        let worker = worker("ns", &["a", "b"]);
+        let cache = SecretCache::default();
         let (there, server) = api_server(&["a", "b", CREDENTIALS]);
         cache.read(&server.client, &worker).await.unwrap();
         there.lock().unwrap().insert("b".to_owned(), 2);
@@ -315,7 +318,8 @@ mod tests {
 
     #[tokio::test]
     async fn rereads_secrets_after_cancelled_version_request() {
-        let (worker, cache) = (worker("ns", &["a", "b"]), SecretCache::default());
+        let worker = worker("ns", &["a", "b"]);
+        let cache = SecretCache::default();
         let (there, server) = api_server(&["a", "b", CREDENTIALS]);
         cache.read(&server.client, &worker).await.unwrap();
         there.lock().unwrap().insert("b".to_owned(), 2);
@@ -327,7 +331,8 @@ mod tests {
     #[tokio::test]
     async fn caches_secrets_until_forgotten() {
         let (_, server) = api_server(&["a", CREDENTIALS]);
-        let (cache, worker) = (SecretCache::default(), worker("ns", &["a"]));
+        let cache = SecretCache::default();
+        let worker = worker("ns", &["a"]);
         let read = async || {
             let secrets = cache.read_unknown(&server.client, &worker).await.unwrap();
             assert_eq!(version(&secrets, "a").as_deref(), Some("1"));
@@ -367,7 +372,8 @@ mod tests {
     #[tokio::test]
     async fn always_reads_current_credentials() {
         let (there, server) = api_server(&["a", CREDENTIALS]);
-        let (cache, worker) = (SecretCache::default(), worker("ns", &["a"]));
+        let cache = SecretCache::default();
+        let worker = worker("ns", &["a"]);
         cache.read(&server.client, &worker).await.unwrap();
         server.asked();
         there.lock().unwrap().insert(CREDENTIALS.to_owned(), 2);

@@ -288,7 +288,8 @@ mod tests {
 
     #[tokio::test]
     async fn sends_no_request_while_store_is_fresh() {
-        let (server, cache) = (ApiServer::new(|_| list(&[])), Arc::new(SeedCache::new(Providers::SHIPPED, false)));
+        let server = ApiServer::new(|_| list(&[]));
+        let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
         let shoot = ShootNamespace::new(server.client.clone(), Arc::clone(&cache), "shoot--p--s", &Azure);
         let requests = async |shoot: &ShootNamespace| {
             shoot.machine_objects().await.unwrap();

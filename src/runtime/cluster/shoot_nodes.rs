@@ -109,7 +109,8 @@ enum Include {
 }
 
 async fn counted(client: &Client, include: Include) -> Result<NodeCount, NodesError> {
-    let (mut count, mut token) = (NodeCount::default(), String::new());
+    let mut count = NodeCount::default();
+    let mut token = String::new();
     for _ in 0..MAX_PAGES {
         let table = page(client, include, &token).await?;
         let status = table.status_column()?;

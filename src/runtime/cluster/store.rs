@@ -100,7 +100,8 @@ impl<T: Kept> Store<T> {
     /// Begins a relist of the watch.
     pub(crate) fn begin_relist(&self) {
         let mut state = self.state();
-        let (began, undone) = (state.time, Vec::new());
+        let began = state.time;
+        let undone = Vec::new();
         state.list = Some(List { began, seen: HashMap::new(), own_deletions_seen: HashSet::new(), undone });
     }
 
@@ -126,9 +127,12 @@ impl<T: Kept> Store<T> {
         let List { began, seen, own_deletions_seen, mut undone } = list;
         undone.append(&mut state.undone);
         state.shows_anew(began);
-        let (mut reduced, mut gone, mut unlisted) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let mut reduced = Vec::new();
+        let mut gone = Vec::new();
+        let mut unlisted = BTreeMap::new();
         state.namespaces.retain(|namespace, entries| {
-            let (before, listed) = (gone.len(), seen.get(namespace));
+            let before = gone.len();
+            let listed = seen.get(namespace);
             entries.retain(|name, entry| {
                 let is_listed = listed.is_some_and(|names| names.contains(name));
                 let stays = is_listed || entry.heard > began;
@@ -414,7 +418,8 @@ mod tests {
     fn list_does_not_restore_deleted_object() {
         let store = Store::default();
         store.event(object("a", "u", 5), || 5);
-        let (first, second) = (store.read(), store.read());
+        let first = store.read();
+        let second = store.read();
         store.event_deleted(&object("a", "u", 7));
         first.of_namespace("ns", 6, vec![(object("a", "u", 5), || 5)]);
         assert_eq!(names(&store), []);
@@ -629,8 +634,10 @@ mod tests {
             store.event(object("a", "v", 8), || 8);
             assert!(!store.is_unconfirmed(late), "it was made anew");
         }
-        let (store, now) = (Store::default(), Instant::now());
-        let (first, second) = (store.read(), store.read());
+        let store = Store::default();
+        let now = Instant::now();
+        let first = store.read();
+        let second = store.read();
         store.begin_relist();
         first.of_write(object("a", "u", 6), || 6);
         store.end_relist(now);
@@ -646,7 +653,8 @@ mod tests {
 
     #[test]
     fn unconfirmed_deletion_requires_relist() {
-        let (store, start) = (Store::default(), Instant::now());
+        let store = Store::default();
+        let start = Instant::now();
         store.event(object("a", "u", 5), || 5);
         store.own_deletion("ns", "a", "u", start);
         assert!(!store.is_unconfirmed(start) && store.is_unconfirmed(start + CONFIRMATION_TIMEOUT));

@@ -40,10 +40,12 @@ pub(super) struct ApiServer {
 
 impl ApiServer {
     pub(super) fn new(answer: impl Fn(&Asked) -> Response<AnswerBody> + Send + Sync + 'static) -> Self {
-        let (asked, answer) = (Arc::<Mutex<Vec<Asked>>>::default(), Arc::new(answer));
+        let asked = Arc::<Mutex<Vec<Asked>>>::default();
+        let answer = Arc::new(answer);
         let seen = Arc::clone(&asked);
         let service = service_fn(move |request: Request<Body>| {
-            let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
+            let seen = Arc::clone(&seen);
+            let answer = Arc::clone(&answer);
             async move {
                 let (head, body) = request.into_parts();
                 let body = body.collect_bytes().await?;

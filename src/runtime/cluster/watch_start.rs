@@ -32,7 +32,8 @@ pub(crate) fn telling(client: &Client, begun: impl Fn() + Clone + Send + 'static
     let namespace = client.default_namespace().to_owned();
     let client = client.clone();
     let service = service_fn(move |mut request: Request<Body>| {
-        let (client, begun) = (client.clone(), begun.clone());
+        let client = client.clone();
+        let begun = begun.clone();
         async move {
             let is_watch = ApiRequest::of(request.method(), request.uri()).is_some_and(|asked| asked.verb == "watch");
             let newest = is_watch.then(|| newest_list(request.uri())).flatten();
@@ -64,7 +65,8 @@ fn newest_list(uri: &Uri) -> Option<Uri> {
 }
 
 fn failing_if_ended_at_once(answer: Response<AnswerBody>) -> Response<AnswerBody> {
-    let (began, mut is_empty) = (Instant::now(), true);
+    let began = Instant::now();
+    let mut is_empty = true;
     answer.map(|body| {
         let pieces = body.into_data_stream().map(Some).chain(stream::once(future::ready(None)));
         AnswerBody::from_stream(pieces.filter_map(move |piece| {

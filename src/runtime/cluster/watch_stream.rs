@@ -46,7 +46,8 @@ where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
     let api = Api::<K>::all_with(telling(client, resumed), kind);
-    let (kind, mut refused) = (K::kind(kind).into_owned(), None);
+    let kind = K::kind(kind).into_owned();
+    let mut refused = None;
     let events = relist_when_needed(watching(api, config), is_unconfirmed).backoff(Pause::default());
     events.inspect(move |event| log_failure(&kind, event, &mut refused)).boxed()
 }
@@ -281,7 +282,8 @@ mod tests {
         let queries = Arc::clone(&asked);
         let service = service_fn(move |request: Request<Body>| {
             let query = request.uri().query().unwrap_or_default().to_owned();
-            let (is_watch, begins_with_list) = (query.contains("watch=true"), query.contains("sendInitialEvents=true"));
+            let is_watch = query.contains("watch=true");
+            let begins_with_list = query.contains("sendInitialEvents=true");
             queries.lock().unwrap().push(query);
             let object = json!({"metadata": {"name": "a", "namespace": "ns", "uid": "u", "resourceVersion": "3"}});
             let (status, text) = match (is_watch, begins_with_list && streams) {

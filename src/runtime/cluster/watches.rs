@@ -71,8 +71,14 @@ impl Watches {
     /// Starts all watches. They fill the cache; of Workers, only those of this shard.
     pub fn start(client: &Client, cache: &Arc<SeedCache>, shard: Option<&Shard>) -> Self {
         let (changes, receiver) = mpsc::unbounded_channel();
-        let (filled, missing, tasks) = Default::default();
-        let mut start = Start { client, cache, changes: Changes(changes), filled, missing, tasks };
+        let mut start = Start {
+            client,
+            cache,
+            changes: Changes(changes),
+            filled: Vec::default(),
+            missing: Missing::default(),
+            tasks: JoinSet::default(),
+        };
         start.workers(shard);
         start.clusters();
         start.credentials();
@@ -97,7 +103,8 @@ pub async fn follow_all<K, T>(
     K: Resource<DynamicType = ()>,
     T: Kept + Send + Sync + 'static,
 {
-    let (resumed, doubted) = (Arc::clone(&store), Arc::clone(&store));
+    let resumed = Arc::clone(&store);
+    let doubted = Arc::clone(&store);
     let kind = ApiResource::erase::<K>(&());
     let is_unconfirmed = move || doubted.is_unconfirmed(Instant::now());
     let config = watcher::Config::default();
@@ -172,7 +179,8 @@ impl Start<'_> {
     /// Watches Workers. A Worker that moves to another shard no longer matches the selector, so the watch reports it as
     /// deleted.
     fn workers(&mut self, shard: Option<&Shard>) {
-        let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
+        let cache = Arc::clone(self.cache);
+        let changes = self.changes.clone();
         let config = watcher::Config { label_selector: shard.map(Shard::selector), ..watcher::Config::default() };
         let events = self.events::<LazyObject<Worker>, _>(&(), config, |cache| &cache.workers.0);
         self.follow("Worker", events, move |event| {
@@ -188,7 +196,8 @@ impl Start<'_> {
     }
 
     fn clusters(&mut self) {
-        let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
+        let cache = Arc::clone(self.cache);
+        let changes = self.changes.clone();
         let config = watcher::Config::default();
         let events = self.events::<PartialObjectMeta<Cluster>, _>(&(), config, |cache| &cache.clusters.versions);
         self.follow("Cluster", events, move |event| {
@@ -213,14 +222,16 @@ impl Start<'_> {
 
     fn machine_objects<T: Cached + Clone>(&mut self) {
         let config = watcher::Config { label_selector: T::SELECTOR.map(str::to_owned), ..Default::default() };
-        let (cache, changes) = (Arc::clone(self.cache), self.changes.clone());
+        let cache = Arc::clone(self.cache);
+        let changes = self.changes.clone();
         let kind = ApiResource::erase::<T::Kind>(&());
         let events = self.events::<UndecodedObject, _>(&kind, config, |cache| T::store(&cache.machine_objects));
         self.follow(<T::Kind as k8s_openapi::Resource>::KIND, events, move |event| {
             let objects = &cache.machine_objects;
             let identify = |UndecodedObject { identity, text, .. }| Some((identity, move || objects.kept(text.get())));
             let change = |identity: &Identity| {
-                let (namespace, version) = (identity.namespace.clone(), identity.version);
+                let namespace = identity.namespace.clone();
+                let version = identity.version;
                 changes.send(match T::IS_PLANNED {
                     true => Change::PlannedObject { namespace, version },
                     false => Change::Namespace(namespace),
@@ -243,7 +254,8 @@ impl Start<'_> {
         K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
         T: Kept + Send + Sync + 'static,
     {
-        let (resumed, doubted) = (Arc::clone(self.cache), Arc::clone(self.cache));
+        let resumed = Arc::clone(self.cache);
+        let doubted = Arc::clone(self.cache);
         let is_unconfirmed = move || store(&doubted).is_unconfirmed(Instant::now());
         watch_forever(self.client, kind, config, move || store(&resumed).mark_resumed(), is_unconfirmed)
     }
@@ -363,7 +375,8 @@ mod tests {
         const GARDENER: &str = "/apis/extensions.gardener.cloud/v1alpha1";
         let shard = Shard::new("r", "a").unwrap();
         for (shard, selector) in [(None, ""), (Some(&shard), " labelSelector=shard.alpha.sharding.timebertt.dev/r=a")] {
-            let (server, cache) = (one_of_each(), Arc::new(SeedCache::new(Providers::SHIPPED, false)));
+            let server = one_of_each();
+            let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
             let mut watches = Watches::start(&server.client, &cache, shard);
             tokio::time::timeout(LONG, watches.filled.clone()).await.unwrap();
             assert_eq!(watches.missing.to_string(), "");
@@ -403,7 +416,8 @@ mod tests {
     #[tokio::test]
     async fn follow_all_stores_selected_objects() {
         let server = ApiServer::new(|_| streamed(&[object("a"), object("left-out")]));
-        let (store, changes) = (Arc::<Store<()>>::default(), Mutex::new(Vec::new()));
+        let store = Arc::<Store<()>>::default();
+        let changes = Mutex::new(Vec::new());
         let (complete, kept) =
             (tokio::sync::Notify::new(), |object: &Identity, _: &str| (object.name == "a").then_some(()));
         let changed = || {

@@ -251,7 +251,8 @@ impl LeaseClaim {
 
 /// A name unique to this process: the host (in a cluster, the pod), the process ID and the start time.
 fn process(now: Timestamp) -> String {
-    let (host, started) = (host(), now.as_nanosecond());
+    let host = host();
+    let started = now.as_nanosecond();
     format!("{}_{}_{started:x}", host.as_deref().unwrap_or("unknown"), std::process::id())
 }
 

@@ -87,7 +87,8 @@ pub(crate) enum Decision {
 
 /// Tracks when the record last changed.
 pub(crate) fn observe(before: Option<Observed>, lease: &Lease, now: Instant) -> Observed {
-    let (record, process) = (lease.spec.clone().unwrap_or_default(), process_of(&lease.metadata));
+    let record = lease.spec.clone().unwrap_or_default();
+    let process = process_of(&lease.metadata);
     match before {
         Some(before) if before.record == record && before.process == process => Observed { seen: now, ..before },
         before => Observed { record, process, since: now, seen: now, written_after: before.map(|before| before.seen) },
@@ -305,7 +306,8 @@ mod tests {
     /// writing.
     #[test]
     fn shards_renew_the_lease_of_leaders_before_it_is_too_old_for_their_renew_deadline() {
-        let (start, clock) = (Instant::now(), Timestamp::UNIX_EPOCH);
+        let start = Instant::now();
+        let clock = Timestamp::UNIX_EPOCH;
         let decide =
             |observed: &Observed, after: u64| ring("b").decide(observed, start + Duration::from_secs(after), clock);
         let first = observe(None, &lease(&ring("a")), start);
@@ -322,7 +324,8 @@ mod tests {
 
     #[test]
     fn two_processes_of_one_name_are_never_the_shard_together() {
-        let (old, new) = (lease(&shard("old")), shard("new"));
+        let old = lease(&shard("old"));
+        let new = shard("new");
         assert!(!new.holds(&old));
         let wait = Decision::Wait { holder: "a".to_owned() };
         assert_eq!(decision(&new, &old, 13), wait, "until after its renew deadline, not what the record says");

@@ -114,7 +114,8 @@ fn line_of_log(text: &str) -> String {
 
 /// Replaces deceptive characters with JSON escapes, so that JSON output stays valid.
 fn escaped(text: &str) -> Cow<'_, str> {
-    let (mut escaped, mut rest) = (String::new(), text);
+    let mut escaped = String::new();
+    let mut rest = text;
     while let Some(start) = rest.find(is_deceptive) {
         let (before, after) = rest.split_at(start);
         escaped.push_str(before);

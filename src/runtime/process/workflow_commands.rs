@@ -65,7 +65,8 @@ pub fn has_any(text: &str) -> bool {
 
 /// The text with each command's prefix replaced.
 fn replaced<'a>(text: &'a str, mark: &str) -> Cow<'a, str> {
-    let (mut replaced, mut rest) = (String::new(), text);
+    let mut replaced = String::new();
+    let mut rest = text;
     while let Some(at) = rest.find(ANYWHERE) {
         let (before, from) = rest.split_at(at);
         let behind = from.strip_prefix(ANYWHERE).unwrap_or_default();

@@ -252,7 +252,8 @@ mod tests {
 
     #[test]
     fn follows_links_that_lead_elsewhere() {
-        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folder = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
         write(folder.path(), &["v1/a.yaml"]);
         write(elsewhere.path(), &["b.yaml"]);
         symlink("v1", folder.path().join("latest")).unwrap();

@@ -100,7 +100,8 @@ impl WebhookArguments {
             }
             Mode::Service => {
                 let namespace = self.namespace().context("--webhook-config-namespace is needed with mode service")?;
-                let (namespace, name) = (namespace.to_owned(), name.to_owned());
+                let namespace = namespace.to_owned();
+                let name = name.to_owned();
                 Address::Service { namespace, name, port: self.webhook_config_service_port }
             }
         })
@@ -113,7 +114,8 @@ impl WebhookArguments {
 
     /// Provided certificate files, if any.
     pub(crate) fn certificate_files(&self) -> Option<CertificateFiles> {
-        let (certificate, key) = (self.tls_cert_file.clone()?, self.tls_private_key_file.clone()?);
+        let certificate = self.tls_cert_file.clone()?;
+        let key = self.tls_private_key_file.clone()?;
         Some(CertificateFiles { certificate, key })
     }
 

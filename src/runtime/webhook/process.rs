@@ -97,7 +97,8 @@ async fn until_stopped(
     // Without an address nothing is registered, and no name is expected.
     let server_name = arguments.address(name).ok().and_then(|address| address.names().into_iter().next());
     let server_name = server_name.unwrap_or_default();
-    let (live_of_upkeep, metrics_of_upkeep) = (live.clone(), metrics.clone());
+    let live_of_upkeep = live.clone();
+    let metrics_of_upkeep = metrics.clone();
     let upkeep =
         Maintenance { registration, asking, live: live_of_upkeep, readiness, metrics: metrics_of_upkeep, server_name };
     let mut upkeep = pin!(maintain(arguments, name, upkeep, cluster)?);

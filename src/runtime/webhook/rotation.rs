@@ -210,7 +210,8 @@ mod tests {
 
     #[test]
     fn writes_only_the_first_certificate_without_an_answer() {
-        let (names, clocks) = (["a".to_owned()], Clocks { own: at(40), server: ServerClock::Unreachable });
+        let names = ["a".to_owned()];
+        let clocks = Clocks { own: at(40), server: ServerClock::Unreachable };
         assert_eq!(due(None, &names, LIFETIMES, HOUR, clocks), Due::Everything);
         assert_eq!(due(Some(&times(0, None, None)), &names, LIFETIMES, HOUR, clocks), Due::Nothing);
     }

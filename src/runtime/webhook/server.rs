@@ -69,7 +69,9 @@ pub async fn serve(
     let reviewed = Arc::new(Semaphore::new(REVIEWED_BYTES));
     let mut router = Router::new();
     for (path, reviewer) in routes {
-        let (observer, bodies, reviewed) = (Arc::clone(&observer), Arc::clone(&bodies), Arc::clone(&reviewed));
+        let observer = Arc::clone(&observer);
+        let bodies = Arc::clone(&bodies);
+        let reviewed = Arc::clone(&reviewed);
         let endpoint = Endpoint { path: path.as_str().into(), reviewer, observer, bodies, reviewed };
         router = router.route(&path, post(answer).with_state(endpoint));
     }
@@ -99,7 +101,8 @@ async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response 
     left = limit.saturating_sub(began.elapsed());
     // A separate task, so that a panic results in a response instead of a broken connection.
     let reviewed = tokio::spawn({
-        let (reviewer, review) = (Arc::clone(&endpoint.reviewer), Arc::clone(&review));
+        let reviewer = Arc::clone(&endpoint.reviewer);
+        let review = Arc::clone(&review);
         async move { reviewer.review(review).await }
     });
     let running = reviewed.abort_handle();

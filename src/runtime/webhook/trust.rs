@@ -72,7 +72,8 @@ fn authorities(bundle: &CaBundle) -> Vec<CertificateDer<'static>> {
 fn invalid_at(certificate: &CertificateDer<'_>, at: Timestamp) -> Option<String> {
     let (_, parsed) = parse_x509_certificate(certificate).ok()?;
     let time = |seconds: i64| Timestamp::from_second(seconds).ok();
-    let (from, until) = (parsed.validity().not_before.timestamp(), parsed.validity().not_after.timestamp());
+    let from = parsed.validity().not_before.timestamp();
+    let until = parsed.validity().not_after.timestamp();
     if at.as_second() < from {
         return Some(format!("is not valid before {}", time(from).unwrap_or(Timestamp::MAX)));
     }

@@ -110,7 +110,8 @@ pub fn shortened(text: &str, bytes: usize) -> String {
     let at_the_end = left / 4;
     let head = text.len() - behind(text.chars(), left - at_the_end, text.len());
     let tail = behind(text.chars().rev(), at_the_end, text.len());
-    let (head, tail) = (text.get(..head), text.get(tail..));
+    let head = text.get(..head);
+    let tail = text.get(tail..);
     let short = format!("{}{LEFT_OUT}{}", head.unwrap_or_default(), tail.unwrap_or_default());
     // If not even the ellipsis fits, the result is empty.
     if size(&short) <= bytes { short } else { String::new() }
@@ -160,7 +161,8 @@ fn joined_within<T>(
     share: usize,
     text_of: impl Fn(&T, usize) -> String,
 ) -> (String, usize) {
-    let (mut text, mut taken) = (String::new(), 0);
+    let mut text = String::new();
+    let mut taken = 0;
     for (index, item) in items.iter().enumerate() {
         let separator = if index == 0 { "" } else { separator };
         let next = shortened(&text_of(item, share), share);

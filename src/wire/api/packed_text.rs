@@ -35,7 +35,7 @@ impl PackedText {
     pub fn unpack(&self) -> Option<String> {
         let mut text = Vec::with_capacity(self.unpacked_length);
         let end = Decompress::new(false).decompress_vec(&self.packed, &mut text, FlushDecompress::Finish).ok()?;
-        String::from_utf8(text).ok().filter(|_| end == Status::StreamEnd)
+        if end == Status::StreamEnd { String::from_utf8(text).ok() } else { None }
     }
 
     /// Compressed size in bytes.

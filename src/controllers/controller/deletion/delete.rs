@@ -246,7 +246,8 @@ mod tests {
     fn shoot(lies: Arc<Mutex<bool>>) -> (ShootNamespace, Arc<Mutex<Vec<String>>>) {
         let asked = Arc::<Mutex<Vec<String>>>::default();
         let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
-        let (seen, known) = (Arc::clone(&asked), Arc::clone(&cache));
+        let seen = Arc::clone(&asked);
+        let known = Arc::clone(&cache);
         let service = service_fn(move |request: Request<Body>| {
             let plural = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
             if *lies.lock().unwrap() && plural == "machines" {
@@ -287,7 +288,8 @@ mod tests {
 
     #[test]
     fn a_deletion_is_late_five_minutes_after_it_was_asked_for_last() {
-        let (now, deleted) = ("2026-11-21T10:00:00Z", "2026-11-21T09:00:00Z");
+        let now = "2026-11-21T10:00:00Z";
+        let deleted = "2026-11-21T09:00:00Z";
         let late_at = |deleted: Option<&str>, requested: Option<&str>| {
             let annotations = requested.map(|time| json!({"gardener.cloud/timestamp": time}));
             let metadata = json!({"deletionTimestamp": deleted, "annotations": annotations});

@@ -85,7 +85,8 @@ mod tests {
 
     #[test]
     fn delays_double_up_to_five_minutes() {
-        let (mut backoff, mut now) = (Backoff::default(), Instant::now());
+        let mut backoff = Backoff::default();
+        let mut now = Instant::now();
         let mut delays = Vec::new();
         for _ in 0..10 {
             let retry = backoff.failed(false, now);
@@ -100,7 +101,8 @@ mod tests {
 
     #[test]
     fn a_failure_in_between_changes_nothing() {
-        let (mut backoff, start) = (Backoff::default(), Instant::now());
+        let mut backoff = Backoff::default();
+        let start = Instant::now();
         backoff.failed(false, start);
         for _ in 0..10 {
             let retry = backoff.failed(false, start + FIRST / 4);
@@ -111,7 +113,8 @@ mod tests {
 
     #[test]
     fn a_reconcile_that_wrote_something_is_repeated_soon() {
-        let (mut backoff, start) = (Backoff::default(), Instant::now());
+        let mut backoff = Backoff::default();
+        let start = Instant::now();
         backoff.failed(false, start);
         backoff.failed(false, start + FIRST);
         assert_eq!(backoff.failed(true, start + FIRST * 2), Retry { delay: FIRST, was_due: true });
@@ -120,7 +123,8 @@ mod tests {
 
     #[test]
     fn an_outage_is_no_failure_of_a_worker() {
-        let (mut backoff, start) = (Backoff::default(), Instant::now());
+        let mut backoff = Backoff::default();
+        let start = Instant::now();
         let delays: Vec<Duration> = (0..100).map(|_| backoff.unreachable()).collect();
         assert!(delays[0] < FIRST * 2, "{:?}", delays[0]);
         assert!(delays.iter().all(|delay| *delay < Duration::from_secs(5)), "{delays:?}");

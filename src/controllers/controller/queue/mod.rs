@@ -51,7 +51,9 @@ pub(crate) async fn run<F>(
 ) where
     F: Future<Output = Requeue> + Send + 'static,
 {
-    let (mut schedule, mut running, mut stopped) = (Schedule::new(slots), JoinSet::new(), pin!(stopped));
+    let mut schedule = Schedule::new(slots);
+    let mut running = JoinSet::new();
+    let mut stopped = pin!(stopped);
     loop {
         while let Some((worker, slot)) = schedule.start(Instant::now(), weight.clone()) {
             let reconciled = AssertUnwindSafe(slot.reconcile(reconcile(worker.clone()))).catch_unwind();
@@ -191,7 +193,8 @@ mod tests {
 
     #[test]
     fn a_worker_is_reconciled_by_one_slot_at_a_time_and_again_after_an_event() {
-        let (mut schedule, now) = (Schedule::new(2), Instant::now());
+        let mut schedule = Schedule::new(2);
+        let now = Instant::now();
         schedule.add(worker("a"), now);
         schedule.add(worker("a"), now);
         assert_eq!(started(&mut schedule, now, 1), Some(worker("a")));
@@ -207,7 +210,8 @@ mod tests {
 
     #[test]
     fn the_earliest_time_counts_and_slots_are_bounded() {
-        let (mut schedule, now) = (Schedule::new(1), Instant::now());
+        let mut schedule = Schedule::new(1);
+        let now = Instant::now();
         schedule.add(worker("later"), now + seconds(10));
         schedule.add(worker("later"), now + seconds(20));
         schedule.add(worker("a"), now + seconds(30));
@@ -229,7 +233,8 @@ mod tests {
 
     #[test]
     fn a_reconcile_that_waits_for_answers_occupies_no_slot() {
-        let (mut schedule, now) = (Schedule::new(2), Instant::now());
+        let mut schedule = Schedule::new(2);
+        let now = Instant::now();
         let heavy = MAX_WAITING_WEIGHT / 8;
         (0..100).for_each(|number| schedule.add(worker(&format!("{number:02}")), now));
         let started = |schedule: &mut Schedule, now| {
@@ -249,7 +254,8 @@ mod tests {
 
     #[test]
     fn how_many_machines_a_worker_has_is_asked_only_where_it_counts() {
-        let (mut schedule, now) = (Schedule::new(2), Instant::now());
+        let mut schedule = Schedule::new(2);
+        let now = Instant::now();
         let asked = Arc::new(AtomicUsize::new(0));
         let start = |schedule: &mut Schedule, name: &str, now| {
             schedule.add(worker(name), now);
@@ -267,7 +273,8 @@ mod tests {
 
     #[test]
     fn a_reconcile_that_is_answered_keeps_its_slot() {
-        let (mut schedule, start) = (Schedule::new(1), Instant::now());
+        let mut schedule = Schedule::new(1);
+        let start = Instant::now();
         ["a", "b"].into_iter().for_each(|name| schedule.add(worker(name), start));
         let slot = schedule.start(start, |_| 1).map(|(_, slot)| slot).unwrap();
         let answers: Vec<Instant> = (1..100).map(|tenths| start + SLOT_TIMEOUT / 5 * tenths).collect();

@@ -59,7 +59,8 @@ mod tests {
 
     #[test]
     fn the_first_reconcile_is_at_once_and_the_next_after_a_pause() {
-        let (mut limit, start) = (RateLimit::default(), Instant::now());
+        let mut limit = RateLimit::default();
+        let start = Instant::now();
         assert_eq!(limit.until_reconcile(start), None);
         limit.reconciled(start);
         let wait = limit.until_reconcile(start + RECONCILE_INTERVAL / 4);
@@ -69,7 +70,8 @@ mod tests {
 
     #[test]
     fn a_text_that_stays_for_a_while_is_written() {
-        let (mut limit, start) = (RateLimit::default(), Instant::now());
+        let mut limit = RateLimit::default();
+        let start = Instant::now();
         assert_eq!(limit.until_text(start), Some(TEXT_DELAY));
         assert_eq!(
             limit.until_text(start + RECONCILE_INTERVAL),
@@ -87,7 +89,8 @@ mod tests {
 
     #[test]
     fn the_time_since_the_last_reconcile_is_known_once_there_was_one() {
-        let (mut limit, start) = (RateLimit::default(), Instant::now());
+        let mut limit = RateLimit::default();
+        let start = Instant::now();
         assert_eq!(limit.since_reconcile(start), None);
         limit.reconciled(start);
         assert_eq!(limit.since_reconcile(start + TEXT_DELAY), Some(TEXT_DELAY));

@@ -87,7 +87,8 @@ pub(crate) async fn apply_to_live<'a>(
     now: Timestamp,
 ) -> Result<(Applied, Vec<Roll>), ReconcileError> {
     let shoot = &context.shoot;
-    let (apis, moved_replicas) = (shoot.apis(), live.moved_replicas.clone());
+    let apis = shoot.apis();
+    let moved_replicas = live.moved_replicas.clone();
     let first = first.unwrap_or_else(|| desired.drift(&live, now)).changes;
     let infrastructure_inputs = context.provider.infrastructure_inputs();
     let mut begun = rolls(&first, &live, infrastructure_inputs);
@@ -98,7 +99,8 @@ pub(crate) async fn apply_to_live<'a>(
         }
         let live = MachineObjects { moved_replicas: moved_replicas.clone(), ..shoot.read_machine_objects().await? };
         context.ensure_still_current().await?;
-        let (writes, changes) = (applied.writes, desired.drift(&live, now).changes);
+        let writes = applied.writes;
+        let changes = desired.drift(&live, now).changes;
         for roll in rolls(&changes, &live, infrastructure_inputs) {
             if !begun.contains(&roll) {
                 begun.push(roll);
@@ -271,7 +273,8 @@ mod tests {
             "status": {"replicas": 2}});
         let known = LiveDeployment::read_without_codes(old.clone()).unwrap();
         for is_known in [true, false] {
-            let (old, tries) = (old.clone(), Arc::<AtomicUsize>::default());
+            let old = old.clone();
+            let tries = Arc::<AtomicUsize>::default();
             let (controller, _) = controller(None, move |line, _| match line {
                 "GET machinedeployments" => {
                     (200, json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": [old.clone()]}))

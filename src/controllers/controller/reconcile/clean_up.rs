@@ -135,7 +135,8 @@ mod tests {
         shown(&mut live);
         let empty = PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None };
         let plan = Plan { pools: vec![Ok(empty)], provider_status: json!({}) };
-        let (mut progress, now) = (Progress::default(), Timestamp::UNIX_EPOCH);
+        let mut progress = Progress::default();
+        let now = Timestamp::UNIX_EPOCH;
         let pending = clean_up(&context, &plan, &mut progress, &mut live, Hibernation::NotWanted, now).await.unwrap();
         let asked = asked.lock().unwrap().clone();
         (asked, pending)

@@ -202,7 +202,8 @@ mod tests {
         let (context, used) = dependent(&seed, false, || CleanUp::Done(None));
         let worker = seed.worker();
         let shoot = context.shoot_namespace(NAMESPACE, &Gcp);
-        let (cluster, secrets) = (shoot.cluster(true).await.unwrap(), shoot.secrets(&worker, true).await.unwrap());
+        let cluster = shoot.cluster(true).await.unwrap();
+        let secrets = shoot.secrets(&worker, true).await.unwrap();
         let inputs = context_of(&worker, cluster.as_deref(), &secrets).unwrap();
         let mut reconcile = reconcile_of(&context, &worker, &Gcp, Operation::Reconcile);
         let mut published = Published::default();

@@ -74,7 +74,8 @@ pub(crate) async fn deploy(
 ) -> Result<ReconcileResult, ReconcileError> {
     let mut steps = StepTimer::start();
     let missing = || WorkerError::ClusterMissing(context.shoot.name().to_owned());
-    let (cluster, secrets) = (inputs.cluster?.ok_or_else(missing)?, inputs.secrets?);
+    let cluster = inputs.cluster?.ok_or_else(missing)?;
+    let secrets = inputs.secrets?;
     let has_moved = context.operation == Operation::Restore;
     // The live objects decide what a restore brings back, so they are reread.
     let shoot = &context.shoot;
@@ -199,7 +200,8 @@ impl Deploy<'_> {
         if self.dependencies.records_changed {
             record_dependencies(context, self.worker, &self.desired.provider_status()).await?;
         }
-        let (shoot, garden) = (&context.shoot, &context.controller.garden);
+        let shoot = &context.shoot;
+        let garden = &context.controller.garden;
         let is_to_write = self.is_to_write(&live, drift.as_ref());
         if self.has_moved && is_to_write {
             context.ensure_still_current().await?;
@@ -278,9 +280,10 @@ impl Deploy<'_> {
 
     /// Inputs of the outcome.
     fn found<'s>(&'s self, write_errors: &'s [String], followed: &'s ObservedProgress) -> Found<'s> {
-        let (worker, now) = (self.worker, self.now);
+        let worker = self.worker;
+        let now = self.now;
         let begun = if self.republishes { Some(now) } else { published_at(worker).max(requested_at(worker)) };
-        let recorded_deadline = deadline(worker).filter(|_| !self.republishes);
+        let recorded_deadline = if !self.republishes { deadline(worker) } else { None };
         Found {
             plan: &self.desired.plan,
             write_errors,

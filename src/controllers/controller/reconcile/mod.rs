@@ -110,7 +110,8 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
         // This run observes every change made so far.
         memory.must_start_operation = false;
     });
-    let (span, perform_began) = (traces::of_perform(), SystemTime::now());
+    let span = traces::of_perform();
+    let perform_began = SystemTime::now();
     let secrets = inputs.secrets.as_ref().ok().cloned();
     let performed = perform(&mut context, worker, inputs).instrument(span.clone()).await;
     context.memory(|memory| memory.rate_limit.reconciled(Instant::now()));
@@ -330,7 +331,8 @@ mod tests {
 
     #[test]
     fn machine_objects_are_read_anew_where_they_are_doubtful_and_after_a_long_time() {
-        let (soon, late) = (Some(Duration::from_secs(1)), Some(RESYNC_PERIOD));
+        let soon = Some(Duration::from_secs(1));
+        let late = Some(RESYNC_PERIOD);
         assert!(bypasses_store(true, false, None) && bypasses_store(true, false, soon));
         for (is_store_unconfirmed, has_read) in [(true, true), (false, true), (false, false)] {
             assert!(

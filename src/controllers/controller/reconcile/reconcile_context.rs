@@ -75,7 +75,8 @@ impl<'a> ReconcileContext<'a> {
         members: Value,
     ) -> Result<(), ReconcileError> {
         let written = self.writer().provider_status(members).await?;
-        let (before, now) = (&self.marked.as_deref().unwrap_or(worker).metadata, &written.metadata);
+        let before = &self.marked.as_deref().unwrap_or(worker).metadata;
+        let now = &written.metadata;
         let is_as_before = before.generation == now.generation
             && before.annotations == now.annotations
             && before.deletion_timestamp == now.deletion_timestamp;

@@ -49,7 +49,8 @@ pub(crate) async fn repair_classes(
             .map_err(|error| Failure { message: error.to_string(), codes: error.code().into_iter().collect() }),
         Err(error) => Err(Failure::new(error.to_string())),
     };
-    let (mut writes, mut errors) = (0, Vec::new());
+    let mut writes = 0;
+    let mut errors = Vec::new();
     if let Ok(plan) = &planned
         && !repairs(plan, namespace, &live).is_empty()
     {

@@ -101,7 +101,8 @@ fn classes_before(
     namespace: &str,
 ) -> Result<(Vec<Value>, Vec<Value>), RestoreError> {
     let wanted = plan.target_classes();
-    let (mut secrets, mut classes) = (Vec::new(), Vec::new());
+    let mut secrets = Vec::new();
+    let mut classes = Vec::new();
     for (machine, state) in kept {
         let mut names = state.classes(&machine.deployment.name.0);
         names.retain(|name| !wanted.iter().any(|wanted| wanted.0 == *name));
@@ -121,7 +122,8 @@ async fn machine_state(garden: &Garden, context: &WorkerContext<'_>) -> Result<M
         return Ok(MachineState::read(document.get())?);
     }
     let of_shoot = |text: &Option<String>| text.clone().unwrap_or_default();
-    let (namespace, name) = (of_shoot(&context.shoot.metadata.namespace), of_shoot(&context.shoot.metadata.name));
+    let namespace = of_shoot(&context.shoot.metadata.namespace);
+    let name = of_shoot(&context.shoot.metadata.name);
     let shoot_state = garden.shoot_state(&namespace, &name).await?;
     Ok(shoot_state.machine_state().map(|document| MachineState::read(document.get())).transpose()?.unwrap_or_default())
 }

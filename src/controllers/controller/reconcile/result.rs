@@ -63,7 +63,8 @@ impl ReconcileResult {
         // No deployment is expected for a Worker that is being deleted or migrated.
         let deploys = matches!(operation, Operation::Create | Operation::Reconcile | Operation::Restore);
         let condition = deploys.then(|| nothing_deployed(&failure.message, failure.codes.clone()));
-        let (conditions, is_outdated) = (condition.into_iter().collect(), error.is_outdated());
+        let conditions = condition.into_iter().collect();
+        let is_outdated = error.is_outdated();
         Self { conditions, is_outdated, ..Self::of(ReconcileOutcome::Failed(failure)) }
     }
 

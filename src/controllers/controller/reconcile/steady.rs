@@ -61,7 +61,8 @@ pub(crate) async fn follow(
     if !questions.is_followed {
         return Ok(Steady::Lasts(Requeue::OnEvent));
     }
-    let (uid, memory) = (identity.uid.as_str(), &controller.memory);
+    let uid = identity.uid.as_str();
+    let memory = &controller.memory;
     if memory.of(uid, |memory| mem::take(&mut memory.must_start_operation)) {
         return Ok(Steady::Ends);
     }
@@ -72,7 +73,7 @@ pub(crate) async fn follow(
     }
     if !shoot.store_is_fresh() {
         // Changes of the Cluster would still have to be detected.
-        let steady = Some(identity.version).filter(|_| !controller.ignores_operation_annotation);
+        let steady = if !controller.ignores_operation_annotation { Some(identity.version) } else { None };
         memory.of(uid, |memory| memory.steady_until_watched = steady);
         return Ok(Steady::Lasts(Requeue::After(WATCH_POLL_PERIOD)));
     }
@@ -118,7 +119,8 @@ async fn judge(
         Ok(deployments) if !is_hibernated => nodes(identity, deployments, shoot, controller).await?,
         _ => None,
     };
-    let (health_check, now) = (controller.health_check, controller.clock.now());
+    let health_check = controller.health_check;
+    let now = controller.clock.now();
     let (known, counted_again) = match &nodes {
         None => (KnownNodes::NotCounted, None),
         Some((None, again)) => (KnownNodes::Awaited, Some(*again)),

@@ -59,7 +59,8 @@ pub(crate) async fn report_undecodable(
     if let Some(identity) = Identity::of(guarded) {
         controller.events.publish::<Worker>(&identity, events::undecodable(reason)).await;
     }
-    let (api, parameters) = (untyped(guarded, controller), PatchParams::default());
+    let api = untyped(guarded, controller);
+    let parameters = PatchParams::default();
     let written = api.patch_status(&guarded.name_any(), &parameters, &Patch::Merge(patch)).await;
     written.map_err(ReconcileError::of_worker)?;
     fails();

@@ -66,7 +66,8 @@ mod tests {
 
     #[test]
     fn a_metric_without_series_is_not_there() {
-        let (gauges, mut registry) = (Gauges::<Vec<(String, String)>>::default(), Registry::default());
+        let gauges = Gauges::<Vec<(String, String)>>::default();
+        let mut registry = Registry::default();
         registry.register("pools", "Pools", gauges.clone());
         let text = || {
             let mut text = String::new();

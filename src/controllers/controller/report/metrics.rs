@@ -480,7 +480,8 @@ mod tests {
         {
             assert!(text.contains(&format!("{series} {number}\n")), "{series} {number}: {text}");
         }
-        let (kind, would_be) = (different.0.as_str(), different.1.as_str());
+        let kind = different.0.as_str();
+        let would_be = different.1.as_str();
         assert!(text.contains(&format!(r#"kind="{kind}",would_be="{would_be}"}} 2"#)), "{text}");
         metrics.shadow(ShadowNumbers::default());
         assert!(metrics.text().contains(r#"{standing="differs"} 0"#), "what is over is not told any more");

@@ -44,7 +44,8 @@ pub(crate) async fn report(
     result: ReconcileResult,
     took: Duration,
 ) -> Result<Requeue, ReconcileError> {
-    let (operation, now) = (context.operation, context.controller.clock.now());
+    let operation = context.operation;
+    let now = context.controller.clock.now();
     if let (Some(secrets), false) = (secrets, operation == Operation::Delete || result.has_planned_everything()) {
         // One of the Secrets may be missing or wrong, so all are read again.
         context.shoot.forget_secrets(secrets);

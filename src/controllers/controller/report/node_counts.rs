@@ -160,8 +160,10 @@ mod tests {
 
     #[tokio::test]
     async fn nodes_are_counted_once_at_a_time_and_not_as_long_as_the_count_lasts() {
-        let (asked, ended) = (Arc::<AtomicUsize>::default(), Arc::new(Notify::new()));
-        let (seen, told) = (Arc::clone(&asked), Arc::clone(&ended));
+        let asked = Arc::<AtomicUsize>::default();
+        let ended = Arc::new(Notify::new());
+        let seen = Arc::clone(&asked);
+        let told = Arc::clone(&ended);
         let service = service_fn(move |_: Request<Body>| {
             seen.fetch_add(1, Ordering::Relaxed);
             let (code, status) = refusal(404, "NotFound");

@@ -96,7 +96,8 @@ fn waited_for(operation: Operation, progress: Option<&Progress>) -> &'static str
 
 /// A pool has the state of its worst deployment.
 fn pool_numbers(reconciled: &Reconciled) -> Option<PoolNumbers> {
-    let (plan, progress) = (reconciled.plan.as_ref()?, reconciled.progress.as_ref()?);
+    let plan = reconciled.plan.as_ref()?;
+    let progress = reconciled.progress.as_ref()?;
     let mut pools: BTreeMap<&str, (bool, bool)> = BTreeMap::new();
     for deployment in &progress.deployments {
         let (waits, fails) = pools.entry(&deployment.pool).or_default();
@@ -200,7 +201,8 @@ mod tests {
     #[test]
     fn a_pool_counts_once_as_its_worst_zone() {
         let waited_for = DependencyFailure::without_code("its scale set");
-        let (failed, awaited) = (PoolProblem::VolumeMissing, PoolProblem::DependencyPending(waited_for));
+        let failed = PoolProblem::VolumeMissing;
+        let awaited = PoolProblem::DependencyPending(waited_for);
         let pools = vec![Err(failed.of_pool("invalid")), Err(awaited.clone().of_pool("b")), Err(awaited.of_pool("c"))];
         let deployments = vec![
             of(Phase::Ready, "well"),

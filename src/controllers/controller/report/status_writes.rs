@@ -110,14 +110,16 @@ impl<'a> WorkerWriter<'a> {
             Write::Unchanged => Some(self.worker.version.to_string()),
             Write::Written(worker) => worker.metadata.resource_version.clone(),
         };
-        let (asked, patch) = (self.asked(), Patch::Merge(of_version(patch, version)));
+        let asked = self.asked();
+        let patch = Patch::Merge(of_version(patch, version));
         let answer = self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await;
         self.result(asked, answer).map_err(ReconcileError::of_worker)
     }
 
     /// Removes the operation annotation. Returns false if it holds another request.
     async fn remove_request(&self, removal: json_patch::Patch) -> Result<bool, ReconcileError> {
-        let (asked, patch) = (self.asked(), Patch::<()>::Json(removal));
+        let asked = self.asked();
+        let patch = Patch::<()>::Json(removal);
         match self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await {
             // A `test` operation of the patch has failed.
             Err(kube::Error::Api(status)) if status.code == 422 => Ok(false),
@@ -133,7 +135,8 @@ impl<'a> WorkerWriter<'a> {
         let Some(patch) = report.patch_of_one(&self.worker.uid) else {
             return self.status(report, VersionCheck::Any).await;
         };
-        let (asked, patch) = (self.asked(), Patch::<()>::Json(patch));
+        let asked = self.asked();
+        let patch = Patch::<()>::Json(patch);
         match self.api.patch_status(&self.worker.name, &PatchParams::default(), &patch).await {
             // The Worker was recreated, the texts are too long, or the content is invalid. A regular write finds out
             // which.
@@ -180,7 +183,8 @@ impl<'a> WorkerWriter<'a> {
         let mut version = Some(self.worker.version.to_string());
         for _ in 0..MAX_TRIES {
             patch = of_version(patch, version);
-            let (asked, merge) = (self.asked(), Patch::Merge(&patch));
+            let asked = self.asked();
+            let merge = Patch::Merge(&patch);
             let answer = self.api.patch_status(&self.worker.name, &PatchParams::default(), &merge).await;
             let written = self.result(asked, answer)?;
             if of == VersionCheck::Read || !matches!(written, Write::Outdated) {
@@ -197,7 +201,8 @@ impl<'a> WorkerWriter<'a> {
     /// Removes the finalizer of a deleted or migrated Worker, and the operation annotation if it was kept until the
     /// end. `worker` is the Worker after the last write.
     pub(crate) async fn remove_finalizer(&self, worker: &Worker, operation: Operation) -> Result<(), ReconcileError> {
-        let (name, mut patch) = (&self.worker.name, completion_patch(worker, operation));
+        let name = &self.worker.name;
+        let mut patch = completion_patch(worker, operation);
         while let Some(end) = patch {
             let asked = self.asked();
             match self.api.patch(name, &PatchParams::default(), &Patch::Merge(end)).await {
@@ -348,7 +353,8 @@ mod tests {
         let identity = Identity::of(&worker).unwrap();
         let status = StatusReport::keep_processing(&worker, Operation::Reconcile, jiff::Timestamp::UNIX_EPOCH);
         for (version, too_large) in [(VersionCheck::Read, 0), (VersionCheck::Any, 2), (VersionCheck::Any, 3)] {
-            let (document, tries) = (document.clone(), Arc::<AtomicUsize>::default());
+            let document = document.clone();
+            let tries = Arc::<AtomicUsize>::default();
             let (context, asked) = controller(None, move |line, _| match line {
                 "PATCH status" if tries.fetch_add(1, Ordering::Relaxed) < too_large => {
                     refusal(413, "RequestEntityTooLarge")
@@ -408,7 +414,8 @@ mod tests {
         });
         assert_eq!(written_for_another((seed, context)).await, json!({}));
         let (seed, context) = Seed::settled().await;
-        let (worker, before) = (seed.worker(), seed.get(WORKER).unwrap());
+        let worker = seed.worker();
+        let before = seed.get(WORKER).unwrap();
         seed.merge(WORKER, json!({"metadata": {"uid": "another"}}));
         let identity = Identity::of(&worker).unwrap();
         let written = WorkerWriter::new(&context, &identity).provider_status(json!({"serverGroups": []})).await;
@@ -448,7 +455,8 @@ mod tests {
         held["metadata"]["finalizers"] = json!([FINALIZER]);
         written["metadata"]["finalizers"] = json!(others);
         written["metadata"]["resourceVersion"] = json!("8");
-        let (now, first) = (held.clone(), Arc::new(Mutex::new(first)));
+        let now = held.clone();
+        let first = Arc::new(Mutex::new(first));
         let (context, asked) = controller(None, move |line, _| match (line, first.lock().unwrap().take()) {
             ("PATCH w", Some((code, reason))) => refusal(code, reason),
             ("GET w", _) => (200, now.clone()),

@@ -22,7 +22,8 @@ pub(crate) fn add_forecast(
     if !deploys || !result.outcome.is_end() {
         return;
     }
-    let (controller, namespace) = (context.controller, context.identity.namespace.as_str());
+    let controller = context.controller;
+    let namespace = context.identity.namespace.as_str();
     let Some(read) = controller.cache.clusters.shoot_versions(namespace) else {
         result.conditions.extend(versions_forecast_disabled(&worker.status.conditions));
         return;

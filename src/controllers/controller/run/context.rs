@@ -78,7 +78,8 @@ impl ControllerContext {
 
     /// Drops everything kept for a Worker that was deleted or now belongs to another shard.
     pub(crate) fn forget(&self, worker: &LazyObject<Worker>) {
-        let (namespace, uid) = (worker.namespace(), worker.uid());
+        let namespace = worker.namespace();
+        let uid = worker.uid();
         self.memory.forget(uid);
         if let Some(counts) = &self.node_counts {
             counts.forget(uid);

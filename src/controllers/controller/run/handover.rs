@@ -80,7 +80,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_leader_without_answers_is_not_ready_after_half_a_minute_and_gives_up_after_a_minute() {
-        let (access, start, leadership) = (unreachable(), Instant::now(), Leadership::default());
+        let access = unreachable();
+        let start = Instant::now();
+        let leadership = Leadership::default();
         leadership.extend(start + GIVE_UP_TIMEOUT * 10);
         let readiness = Readiness::waiting_for([]);
         let until_unreachable = || until_unreachable(&access, &readiness, Some(&leadership));
@@ -100,7 +102,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_does_not_lead_gives_nothing_up() {
-        let (access, leadership) = (unreachable(), Leadership::default());
+        let access = unreachable();
+        let leadership = Leadership::default();
         let readiness = Readiness::waiting_for([]);
         for leadership in [None, Some(&leadership)] {
             assert!(timeout(GIVE_UP_TIMEOUT * 3, until_unreachable(&access, &readiness, leadership)).await.is_err());

@@ -123,7 +123,8 @@ mod tests {
 
     #[test]
     fn only_lasting_unreadiness_is_reported() {
-        let (memory, start) = (Memory::default(), Instant::now());
+        let memory = Memory::default();
+        let start = Instant::now();
         let wait = |uid: &str, now: Instant| memory.of(uid, |worker| worker.until_unready_is_reported(LASTING, now));
         assert_eq!(wait("w", start), Some(LASTING));
         assert_eq!(wait("w", start + LASTING / 2), Some(LASTING / 2), "counted from the first time");
@@ -179,7 +180,8 @@ mod tests {
 
     #[test]
     fn only_what_differs_in_another_way_is_news() {
-        let (mut memory, invalid) = (WorkerMemory::default(), Comparison::Unplanned("no image".to_owned()));
+        let mut memory = WorkerMemory::default();
+        let invalid = Comparison::Unplanned("no image".to_owned());
         assert!(memory.comparison_changed(&Comparison::Same));
         assert!(!memory.comparison_changed(&Comparison::Same));
         assert!(memory.comparison_changed(&invalid) && !memory.comparison_changed(&invalid));

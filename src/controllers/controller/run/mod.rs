@@ -518,7 +518,8 @@ mod tests {
             }
             requeue
         };
-        let (refused, unreachable) = (tenth(403), tenth(503));
+        let refused = tenth(403);
+        let unreachable = tenth(503);
         assert!(is_after(refused, 0..2), "{refused:?}");
         assert!(is_after(unreachable, 3..5), "{unreachable:?}");
     }

@@ -38,7 +38,8 @@ impl Served {
 
     /// The provider of a Worker that this process serves.
     pub(crate) fn provider_of(&self, worker: &Worker) -> Option<&'static dyn Provider> {
-        let (worker_type, class) = (&worker.spec.worker_type, worker.spec.class.as_deref());
+        let worker_type = &worker.spec.worker_type;
+        let class = worker.spec.class.as_deref();
         self.includes(worker_type, class).then(|| self.providers.for_worker_type(worker_type).ok()).flatten()
     }
 

@@ -29,7 +29,9 @@ const CONFLICT_DELAY: Duration = Duration::from_millis(500);
 pub(crate) fn assignment(worker: &LazyObject<Worker>, shard: &Shard, context: &Arc<ControllerContext>) -> Assignment {
     let token = context.memory.of(worker.uid(), |memory| Arc::downgrade(&memory.assignment));
     let name = (worker.namespace().to_owned(), worker.name().to_owned());
-    let (shard, context, uid) = (shard.clone(), Arc::downgrade(context), worker.uid().to_owned());
+    let shard = shard.clone();
+    let context = Arc::downgrade(context);
+    let uid = worker.uid().to_owned();
     Arc::new(move || {
         let worker = Weak::upgrade(&context).and_then(|context| context.cache.workers.get(&name.0, &name.1));
         token.strong_count() > 0

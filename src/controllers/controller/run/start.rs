@@ -146,7 +146,8 @@ async fn serve(parts: &Parts<'_>, logs: LogSwitch, traces: Option<Traces>) -> an
     let operations = Operations { readiness: readiness.clone(), metrics: metrics.clone(), logs };
     let servers = endpoints::serve(arguments.health_port, arguments.metrics_port, operations);
     let mut servers = pin!(servers?);
-    let (files, config) = (arguments.seed.files(), arguments.seed.config().await?);
+    let files = arguments.seed.files();
+    let config = arguments.seed.config().await?;
     let ended = async {
         tokio::select! {
             error = files.until_changed() => Err(error),

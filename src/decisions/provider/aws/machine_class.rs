@@ -12,7 +12,8 @@ use crate::provider::zonal::PoolInputs;
 
 impl AwsWorker<'_> {
     pub(super) fn provider_spec(&self, inputs: &PoolInputs<'_, Self>, zone: &str) -> Result<Value, PoolProblem> {
-        let (pool, shoot) = (inputs.pool, self.context.shoot);
+        let pool = inputs.pool;
+        let shoot = self.context.shoot;
         // Lists every member of the provider config, so that a new one can't be forgotten.
         let WorkerConfig {
             _api_version: _,

@@ -111,8 +111,8 @@ pub fn credentials(worker: &Worker, secrets: &Secrets) -> Result<Credentials, Wo
 /// The Secret's `namespace/name` and its content.
 fn secret<'a>(worker: &Worker, secrets: &'a Secrets) -> Result<(String, &'a SecretContent), WorkerError> {
     let reference = &worker.spec.secret_ref;
-    let (namespace, name) =
-        (reference.namespace.as_deref().unwrap_or_default(), reference.name.as_deref().unwrap_or_default());
+    let namespace = reference.namespace.as_deref().unwrap_or_default();
+    let name = reference.name.as_deref().unwrap_or_default();
     let secret = format!("{namespace}/{name}");
     match secrets.get(namespace, name) {
         Some(content) => Ok((secret, content)),

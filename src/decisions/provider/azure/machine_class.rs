@@ -17,7 +17,9 @@ impl AzureWorker<'_> {
         inputs: &PoolInputs<'_>,
         placement: &Placement<'_>,
     ) -> Result<Value, PoolProblem> {
-        let (pool, worker, infrastructure) = (inputs.pool, self.context.worker, &self.infrastructure);
+        let pool = inputs.pool;
+        let worker = self.context.worker;
+        let infrastructure = &self.infrastructure;
         // Lists every member of the provider config, so that a new one can't be forgotten.
         let WorkerConfig {
             _api_version: _,

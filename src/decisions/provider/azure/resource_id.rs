@@ -42,7 +42,8 @@ impl<'a> ResourceId<'a> {
         if parts.len() < 2 || !(is(first, "subscriptions") || is(first, "providers")) {
             return None;
         }
-        let (mut found, mut rest) = (Self::default(), parts);
+        let mut found = Self::default();
+        let mut rest = parts;
         loop {
             match rest {
                 [] => return Some(found),

@@ -71,7 +71,8 @@ fn disk(
 ) -> Value {
     let is_one_of = |types: &[&str]| volume_type.is_some_and(|volume_type| types.contains(&volume_type));
     let volume = config.volume.as_ref();
-    let interface = volume.and_then(|volume| volume.interface.as_ref()).filter(|_| volume_type == Some(SCRATCH));
+    let interface =
+        if volume_type == Some(SCRATCH) { volume.and_then(|volume| volume.interface.as_ref()) } else { None };
     let encryption = volume.and_then(|volume| volume.encryption.as_ref());
     json!({
         "autoDelete": true,

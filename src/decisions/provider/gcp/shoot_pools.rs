@@ -128,7 +128,8 @@ fn validate_volume_config(
 fn validate_account(account: &ServiceAccount, path: FieldPath<'_>, errors: &mut FieldErrors) {
     let ServiceAccount { email, scopes } = account;
     validate_address(email, path.child("email"), errors);
-    let (path, scopes) = (path.child("scopes"), scopes.as_deref().unwrap_or_default());
+    let path = path.child("scopes");
+    let scopes = scopes.as_deref().unwrap_or_default();
     if scopes.is_empty() {
         errors.required(path, "must have at least one scope");
     }

@@ -54,14 +54,16 @@ impl FallbackImages {
     /// Images in `status.providerStatus` of the Worker.
     #[must_use]
     pub fn of_worker(images: Vec<KeptImage>) -> Self {
-        let (origin, path) = (Origin::ProviderStatus, "status.providerStatus");
+        let origin = Origin::ProviderStatus;
+        let path = "status.providerStatus";
         Self { origin, path, compared_with: ComparedWith::MachineType, images }
     }
 
     /// Images in `spec.infrastructureProviderStatus` of the Worker.
     #[must_use]
     pub fn of_infrastructure(images: Vec<KeptImage>) -> Self {
-        let (origin, path) = (Origin::InfrastructureStatus, "spec.infrastructureProviderStatus");
+        let origin = Origin::InfrastructureStatus;
+        let path = "spec.infrastructureProviderStatus";
         Self { origin, path, compared_with: ComparedWith::MachineType, images }
     }
 }

@@ -510,7 +510,8 @@ mod tests {
         let mut wrong = Vec::new();
         for (provider, text) in TABLES {
             for row in table(text).refusals {
-                let (found, wanted) = (refused(provider, &row), row.errors.unwrap());
+                let found = refused(provider, &row);
+                let wanted = row.errors.unwrap();
                 let same = found.len() == wanted.len()
                     && found.iter().zip(&wanted).all(|(found, wanted)| found.contains(wanted.as_str()));
                 if !same {

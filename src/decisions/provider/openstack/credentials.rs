@@ -61,8 +61,8 @@ pub enum Identity {
 /// If the credentials are missing, incomplete or contradictory.
 pub(super) fn credentials(worker: &Worker, secrets: &Secrets) -> Result<Credentials, WorkerError> {
     let reference = &worker.spec.secret_ref;
-    let (namespace, name) =
-        (reference.namespace.as_deref().unwrap_or_default(), reference.name.as_deref().unwrap_or_default());
+    let namespace = reference.namespace.as_deref().unwrap_or_default();
+    let name = reference.name.as_deref().unwrap_or_default();
     let secret = format!("{namespace}/{name}");
     let content = secrets.get(namespace, name).ok_or_else(|| WorkerError::CredentialsMissing(secret.clone()))?;
     Keys { secret, content }.credentials()
@@ -94,14 +94,16 @@ impl Keys<'_> {
 
     /// Checks the keys in the same order as the Go extension.
     fn identity(&self) -> Result<Identity, WorkerError> {
-        let (domain, project) = (self.required("domainName")?, self.required("tenantName")?);
+        let domain = self.required("domainName")?;
+        let project = self.required("tenantName")?;
         let secret = self.text("applicationCredentialSecret")?.map(|secret| Sensitive::from(secret.as_str()));
         let id = self.text("applicationCredentialID")?;
         if let Some(password) = self.text("password")? {
             if secret.is_some() && !self.content.is_unread() {
                 return Err(self.contradiction("has both \"password\" and \"applicationCredentialSecret\""));
             }
-            let (user, password) = (self.required("username")?, Sensitive::from(password.as_str()));
+            let user = self.required("username")?;
+            let password = Sensitive::from(password.as_str());
             if id.is_some() && !self.content.is_unread() {
                 return Err(self.contradiction("has \"applicationCredentialID\" beside \"password\""));
             }

@@ -75,7 +75,8 @@ impl DescribedOpenStack {
     fn create(&mut self, need: &PoolNeed) -> Result<ServerGroup, DependencyFailure> {
         self.answer("create").map_err(|(_, failure)| failure)?;
         self.created += 1;
-        let (name, policies) = (need.wanted.name.clone(), vec![need.wanted.policy.clone()]);
+        let name = need.wanted.name.clone();
+        let policies = vec![need.wanted.policy.clone()];
         let id = if self.assumed { name.clone() } else { format!("00000000-0000-4000-8000-{:012}", self.created) };
         let group = ServerGroup { id, name, policies };
         self.server_groups.push(group.clone());

@@ -103,7 +103,8 @@ fn report_unneeded<Document: ImageDocument>(
         let versions = image_path.child("versions");
         for (position, entry) in image.versions.iter().enumerate() {
             if parent.version(&image.name, entry.version()).is_some() {
-                let (name, version) = (&image.name, entry.version());
+                let name = &image.name;
+                let version = entry.version();
                 let detail =
                     format!("machine image version {name}@{version} is already defined in the parent CloudProfile");
                 errors.forbidden(versions.index(position), detail);

@@ -65,7 +65,8 @@ pub(super) fn repeated_flavors<'a, Version: VersionEntry>(
                 let place = Place { image, version, flavor: flavor.position };
                 let same = earlier.entry(owned(&meanings.of(&flavor.capabilities))).or_default();
                 if let Some(first) = same.first_beside(&flavor) {
-                    let (image, version) = (listed.name.as_str(), entry.version());
+                    let image = listed.name.as_str();
+                    let version = entry.version();
                     repeated.push(RepeatedFlavor { image, version, first, second: place });
                 }
                 same.add((version, number), place, &flavor.references);

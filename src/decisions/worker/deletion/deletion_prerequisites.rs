@@ -231,7 +231,8 @@ mod tests {
     }
 
     fn missing(plan: Result<&Plan, &Failure>, live: &MachineObjects) -> Option<Failure> {
-        let (worker, refused) = (worker(), BTreeMap::new());
+        let worker = worker();
+        let refused = BTreeMap::new();
         DeletionPrerequisites {
             worker: &worker,
             technical_id: NAMESPACE,
@@ -314,7 +315,8 @@ mod tests {
 
     #[test]
     fn reports_rejections_and_missing_credentials() {
-        let (worker, plan) = (worker(), plan());
+        let worker = worker();
+        let plan = plan();
         let refused = [(CLASS.to_owned(), "Secret is immutable".to_owned())].into();
         let prerequisites = DeletionPrerequisites {
             worker: &worker,
@@ -335,7 +337,8 @@ mod tests {
 
     #[test]
     fn names_three_and_counts_rest() {
-        let (worker, plan) = (worker(), plan());
+        let worker = worker();
+        let plan = plan();
         let [class, secret, both] = ["lost-class", "lost-secret", "lost-both"];
         let three = with_secret(machines_of(&[class, secret, both]), class, &machine_plan());
         let three = with_class(three, secret, json!({"metadata": {"name": secret}}));
@@ -349,7 +352,8 @@ mod tests {
             with_secret(with_class(three, CLASS, json!({"metadata": {"name": CLASS}})), CLASS, &machine_plan());
         four.machines.extend(machines_of(&[CLASS]).machines);
         let refused = [(CLASS.to_owned(), "Secret is immutable".to_owned())].into();
-        let (technical_id, without_credentials) = (NAMESPACE, false);
+        let technical_id = NAMESPACE;
+        let without_credentials = false;
         let prerequisites = DeletionPrerequisites {
             worker: &worker,
             technical_id,

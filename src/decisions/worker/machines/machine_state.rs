@@ -189,7 +189,8 @@ impl SavedObject {
     /// Omits owners: their UIDs are from another seed, so the garbage collector would delete the object.
     /// machine-controller-manager matches objects by labels and sets new owners.
     fn document<T: Resource>(kept: &RawValue, namespace: &str) -> KeptDocument {
-        let (kind, bytes) = (T::KIND, kept.get().len());
+        let kind = T::KIND;
+        let bytes = kept.get().len();
         if bytes > MOST_BYTES_OF_OBJECT {
             return Err(MachineStateError::TooLarge { kind, bytes });
         }

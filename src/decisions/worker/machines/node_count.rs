@@ -179,7 +179,8 @@ mod tests {
             let condition = mismatch.unwrap();
             (condition.status, condition.reason)
         };
-        let (progressing, failed) = ((ConditionStatus::Progressing, PROGRESSING), (ConditionStatus::False, UNHEALTHY));
+        let progressing = (ConditionStatus::Progressing, PROGRESSING);
+        let failed = (ConditionStatus::False, UNHEALTHY);
         assert_eq!(result(&[], 2), progressing);
         assert_eq!(result(&recorded("True", 600), 2), progressing);
         assert_eq!(result(&recorded("Progressing", 2), 2), progressing);

@@ -182,7 +182,8 @@ pub fn class_document(machine: &MachinePlan) -> Value {
 /// needs a class to manage and delete a machine, but it need not be the one that the machine was created from.
 #[must_use]
 pub fn class_of_name(machine: &MachinePlan, namespace: &str, name: &str) -> (Secret, Value) {
-    let (mut secret, mut class) = (class_secret(machine, namespace), class_document(machine));
+    let mut secret = class_secret(machine, namespace);
+    let mut class = class_document(machine);
     secret.metadata.name = Some(name.to_owned());
     class["metadata"]["name"] = json!(name);
     class["secretRef"]["name"] = json!(name);

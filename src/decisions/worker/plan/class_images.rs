@@ -65,7 +65,8 @@ impl ClassImages {
         let mut drifts = BTreeMap::new();
         for machine in plan.machines_mut() {
             let wanted = image_of(provider, &machine.class.provider_spec);
-            let (name, class) = (&machine.deployment.name.0, &machine.deployment.class_name.0);
+            let name = &machine.deployment.name.0;
+            let class = &machine.deployment.class_name.0;
             let recorded = live.deployments.get(name).and_then(LiveDeployment::class_image);
             match recorded.filter(|recorded| recorded.class == *class) {
                 None => images.record(name, class, wanted),

@@ -427,8 +427,8 @@ mod tests {
     #[test]
     fn prefers_own_dependencies_over_context() {
         let Objects(worker, cloud_profile, shoot, secrets) = &Objects::new(&json!({}));
-        let (before, found) =
-            (Dependencies::default(), Dependencies { records: json!({"a": 1}), ..Dependencies::default() });
+        let before = Dependencies::default();
+        let found = Dependencies { records: json!({"a": 1}), ..Dependencies::default() };
         let dependencies = Some(&before);
         let context = WorkerContext { worker, cloud_profile, shoot, secrets, dependencies };
         assert_eq!(with_dependencies(context, Some(&found)).dependencies, Some(&found));

@@ -69,7 +69,8 @@ pub fn rolls_as_planned(
     };
     let mut pools: BTreeMap<&str, Compared> = BTreeMap::new();
     for machine in plan.machines() {
-        let (name, pool) = (&machine.deployment.name.0, machine.deployment.pool_name.as_str());
+        let name = &machine.deployment.name.0;
+        let pool = machine.deployment.pool_name.as_str();
         let Some(deployment) = live.deployments.get(name) else { continue };
         let history = deployment.history();
         let is_written = rolls.iter().any(|roll| roll.deployment == *name);
@@ -355,8 +356,11 @@ mod tests {
     #[test]
     fn evaluates_roll_while_old_machines_exist() {
         let nothing = planned(&[]);
-        let (earlier, saved, later) = ("2026-11-22T09:59:59Z", "2026-11-22T10:00:00Z", "2026-11-22T10:00:01Z");
-        let (this, other) = (&["shoot--p--s-a-z1"][..], &["shoot--p--s-b-z1"][..]);
+        let earlier = "2026-11-22T09:59:59Z";
+        let saved = "2026-11-22T10:00:00Z";
+        let later = "2026-11-22T10:00:01Z";
+        let this = &["shoot--p--s-a-z1"][..];
+        let other = &["shoot--p--s-b-z1"][..];
         for (since, found, rolls, updated, reason, why) in [
             (earlier, false, this, 2, UNPLANNED, "it has just been written"),
             (earlier, false, other, 2, NONE, "another one has"),
@@ -372,7 +376,8 @@ mod tests {
 
     #[test]
     fn compares_current_class_inputs() {
-        let (this, before) = (&["shoot--p--s-a-z1"][..], before("2026-11-22T11:00:00Z", false));
+        let this = &["shoot--p--s-a-z1"][..];
+        let before = before("2026-11-22T11:00:00Z", false);
         let saved = |value: &str| planned(&[("a", &[("machineType", &digest("machineType", &[value]))])]);
         assert_eq!(reason_after(&saved("b"), &before, this, 0), Some(PLANNED));
         assert_eq!(reason_after(&saved("c"), &before, this, 0), Some(UNPLANNED), "to another machine type");

@@ -390,7 +390,8 @@ mod tests {
             let worker = worker(metadata, json!({ "lastOperation": last }));
             (decide(&worker, NOW), answered_at(&worker, NOW).to_string())
         };
-        let (before, now) = ("2025-12-31T23:59:50Z", "2026-01-01T00:00:00Z");
+        let before = "2025-12-31T23:59:50Z";
+        let now = "2026-01-01T00:00:00Z";
         for (requested, answered, state, decision, answer) in [
             ("2025-12-31T23:59:58.9Z", before, "Succeeded", Decision::Continue(Operation::Reconcile), now),
             ("2025-12-31T23:59:58.9Z", before, "Error", Decision::Continue(Operation::Create), now),
@@ -457,8 +458,8 @@ mod tests {
     #[test]
     fn patches_follow_contract() {
         let held = json!(["foreign", FINALIZER]);
-        let (removed, let_go) =
-            (json!({"annotations": {OPERATION_ANNOTATION: null}}), json!({"finalizers": ["foreign"]}));
+        let removed = json!({"annotations": {OPERATION_ANNOTATION: null}});
+        let let_go = json!({"finalizers": ["foreign"]});
         let both = json!({"annotations": {OPERATION_ANNOTATION: null}, "finalizers": ["foreign"]});
         for (operation, request, begins, ends) in [
             (Operation::Reconcile, "reconcile", Some(&removed), None),

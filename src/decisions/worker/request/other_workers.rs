@@ -184,7 +184,8 @@ mod tests {
         let planned = |pool: &str| {
             let mut machine = machine_plan();
             machine.deployment.name.0 = format!("{NAMESPACE}-{pool}");
-            let (pool, machines) = (pool.to_owned(), vec![machine]);
+            let pool = pool.to_owned();
+            let machines = vec![machine];
             Ok(PoolPlan { pool, machines, status_image: json!({}), in_place_hash: None })
         };
         let mut plan = Plan { pools: vec![planned("a"), planned("b")], provider_status: json!({}) };

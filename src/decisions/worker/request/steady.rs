@@ -234,7 +234,8 @@ mod tests {
         let machines = LiveMachines { staying: 2, deleting: 0 };
         let counted = |ready| KnownNodes::Counted(Ok(NodeCount { registered: ready, ready }), machines);
         let next_status = |status: &str, nodes, is_hibernated| {
-            let (worker, now) = (worker(&recorded(status, "Not enough ready")), Timestamp::UNIX_EPOCH);
+            let worker = worker(&recorded(status, "Not enough ready"));
+            let now = Timestamp::UNIX_EPOCH;
             written(evaluate_steady(&worker, Ok(&deployments), None, nodes, is_hibernated, HealthCheck::Ours, now))
         };
         assert_eq!(next_status("True", counted(1), false), Some("Progressing".into()));
@@ -251,7 +252,8 @@ mod tests {
 
     #[test]
     fn ignores_message_of_true_condition() {
-        let (none, ours) = (BTreeMap::new(), "Machine \"m\" failed: no room");
+        let none = BTreeMap::new();
+        let ours = "Machine \"m\" failed: no room";
         assert_eq!(written(judged(&recorded("False", ours), Ok(&none))), Some("True".into()));
         assert_eq!(written(judged(&recorded("True", "The shoot is hibernated."), Ok(&none))), None);
         let finding = judged(&recorded("True", "The shoot is hibernated."), Err("unreadable"));

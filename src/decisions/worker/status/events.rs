@@ -141,7 +141,8 @@ mod tests {
 
     /// The events of consecutive reconciles.
     fn events_of(reconciles: Vec<[Phase; 2]>) -> Vec<Vec<String>> {
-        let (plan, mut conditions) = (plan(), Vec::<Value>::new());
+        let plan = plan();
+        let mut conditions = Vec::<Value>::new();
         let mut published = Vec::new();
         for phases in reconciles {
             let document = json!({"metadata": {}, "spec": {}, "status": {"conditions": conditions}});

@@ -421,7 +421,8 @@ mod tests {
             let patch = StatusReport::of(&worker, findings, NOW.parse().unwrap()).patch(TextSize::Full);
             patch.map(|patch| patch["status"]["lastOperation"]["lastUpdateTime"].clone())
         };
-        let (answered, before) = ("2026-11-21T09:00:00Z", "2026-01-01T00:00:00Z");
+        let answered = "2026-11-21T09:00:00Z";
+        let before = "2026-01-01T00:00:00Z";
         assert_eq!(answered_at(before, None), None, "it was answered long ago");
         assert_eq!(answered_at(answered, None), None, "in that very second");
         assert_eq!(answered_at(answered, Some("reconcile")), Some(json!(NOW)), "the request still stands");
@@ -615,7 +616,8 @@ mod tests {
             assert_eq!(member, "inPlaceUpdates");
             Some(document["workerPoolToHashMap"].clone())
         };
-        let (old, new) = (json!({"a": "old"}), json!({"a": "new"}));
+        let old = json!({"a": "old"});
+        let new = json!({"a": "new"});
         assert_eq!(written(old.clone(), Some("new"), 0), Some(new.clone()));
         assert_eq!(written(new, Some("new"), 0), None, "it is recorded");
         assert_eq!(written(old.clone(), Some("new"), 1), None, "an old machine is left");
@@ -678,9 +680,11 @@ mod tests {
 
     #[test]
     fn new_worker_keeps_processing() {
-        let (now, operation) = (NOW.parse().unwrap(), Operation::Reconcile);
+        let now = NOW.parse().unwrap();
+        let operation = Operation::Reconcile;
         let is_told = |report: StatusReport| report.patch(TextSize::Full).is_some();
-        let (new, old) = (worker(json!({})), worker(succeeded()));
+        let new = worker(json!({}));
+        let old = worker(succeeded());
         assert!(is_told(StatusReport::keep_processing(&new, operation, now)));
         assert!(!is_told(StatusReport::keep_processing(&old, operation, now)));
         assert!(is_told(StatusReport::beginning(&old, operation, now)));

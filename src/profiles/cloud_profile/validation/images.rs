@@ -34,7 +34,8 @@ pub fn validate_images(images: &[ProfileImage], rules: &ImageRules<'_>, path: Fi
         errors.required(path, "must provide at least one machine image");
     }
     validate_latest(images, path, errors);
-    let (mut names, mut versions) = (HashSet::new(), HashSet::new());
+    let mut names = HashSet::new();
+    let mut versions = HashSet::new();
     for (index, image) in images.iter().enumerate() {
         let path = path.index(index);
         if !names.insert(image.name.as_str()) {

@@ -146,7 +146,8 @@ pub fn discover(
     let answered = answers.values().map(|(answer, _)| Sources::from(&**answer));
     let catalogues: Vec<&Catalogue> = [files].into_iter().chain(answered).filter_map(Sources::catalogue).collect();
     let mut writes = Vec::new();
-    let (mut wanted, mut shared) = (BTreeMap::new(), Shared::default());
+    let mut wanted = BTreeMap::new();
+    let mut shared = Shared::default();
     let mut unreadable = BTreeSet::new();
     for image in images {
         // An unreadable object stays unchanged until a user repairs it.
@@ -352,7 +353,7 @@ fn status(lookup: &ImageLookup, found: &Found<'_>, now: Timestamp) -> Option<Wri
         last_run: before.last_run.clone(),
         found: i64::try_from(found.images.values().filter(|image| image.is_usable).count()).unwrap_or(i64::MAX),
         errors: found.errors.clone(),
-        failing_since: before.failing_since.clone().filter(|_| !found.errors.is_empty()),
+        failing_since: if !found.errors.is_empty() { before.failing_since.clone() } else { None },
     };
     if !found.errors.is_empty() && after.failing_since.is_none() {
         after.failing_since = Some(now.to_string());

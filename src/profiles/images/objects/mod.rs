@@ -69,7 +69,8 @@ impl Objects {
     #[must_use]
     pub fn selections_to_write(&self, now: Timestamp) -> (Vec<Write>, Vec<String>) {
         let images = KnownImages::new(&self.images);
-        let (mut writes, mut problems) = (BTreeMap::new(), self.unreadable_images());
+        let mut writes = BTreeMap::new();
+        let mut problems = self.unreadable_images();
         for selection in self.selections.iter().filter(|selection| selection.metadata.deletion_timestamp.is_none()) {
             let write = select(selection, &images, now);
             writes.insert((&selection.metadata.namespace, &selection.metadata.name), write);

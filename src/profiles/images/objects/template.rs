@@ -82,7 +82,7 @@ fn labels_to_write<'a>(
 #[must_use]
 pub fn lookup_of(template: &AwsMachineTemplate) -> Option<&str> {
     let is_open = template.spec.template.spec.ami.id.is_empty() && template.metadata.deletion_timestamp.is_none();
-    label(template, LOOKUP_LABEL).filter(|_| is_open)
+    if is_open { label(template, LOOKUP_LABEL) } else { None }
 }
 
 /// Versions and image names in the labels of a template.
@@ -153,7 +153,7 @@ fn owners(spec: &ImageLookupSpec, wanted: &str) -> Result<Vec<String>, String> {
 
 /// If the image has a name of its own, the operating system becomes a filter.
 fn filters(spec: &ImageLookupSpec, system: Option<String>) -> Vec<ImageFilter> {
-    let system = system.filter(|_| spec.image.is_some() && spec.os.len() > 1);
+    let system = if spec.image.is_some() && spec.os.len() > 1 { system } else { None };
     let of_system = system.map(|system| ImageFilter { name: fact::OPERATING_SYSTEM.to_owned(), values: vec![system] });
     spec.filters.iter().cloned().chain(of_system).collect()
 }

@@ -108,7 +108,7 @@ fn parsed(entry: &Entry) -> Result<Parsed, SourceError> {
     }
     let profile = &entry.publishing_profile;
     // The owner's listing has the target regions. Listings of others are requested for one region.
-    let asked = entry.location.as_deref().filter(|_| *of_kind != "id");
+    let asked = if *of_kind != "id" { entry.location.as_deref() } else { None };
     let regions = profile.target_regions.iter().map(|region| region.name.as_str()).chain(asked);
     let record = record.with_regions(regions.clone().map(region_name));
     // Each of Azure's clouds has regions of its own.

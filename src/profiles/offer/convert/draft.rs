@@ -68,7 +68,8 @@ fn draft_member_of(half: &Value, path: &str) -> Option<String> {
 
 /// The document with today's names, and where they come from.
 fn renamed(document: &Value) -> Result<(Value, Origins), ConvertError> {
-    let (mut document, mut origins) = (document.clone(), Origins::default());
+    let mut document = document.clone();
+    let mut origins = Origins::default();
     let Some(spec) = document.get_mut("spec").and_then(Value::as_object_mut) else { return Ok((document, origins)) };
     if let Some(Value::Object(capabilities)) = spec.remove("capabilities") {
         origins.add("spec.machineCapabilities", "spec.capabilities");
@@ -165,7 +166,8 @@ fn flavors(version: &mut Value, half: Half, path: &str) -> Result<Option<Vec<Fla
             sets.into_iter().enumerate().map(flavor).collect::<Result<_, ConvertError>>()?
         }
         (_, Some(capabilities)) if half == Half::Core => {
-            let (today, origin) = (lists(capabilities), format!("{path}.capabilities"));
+            let today = lists(capabilities);
+            let origin = format!("{path}.capabilities");
             vec![Flavor { today, origin, regions: Vec::new() }]
         }
         (_, capabilities) if has_regions => {

@@ -170,8 +170,10 @@ impl Before {
     /// Checks that `lint` finds no new errors in the result.
     fn check_refusals(&self, converted: &Value, providers: Providers) -> Result<(), ConvertError> {
         let lint = |document: &Value| lint(document, SETTINGS, providers).map(|report| report.findings);
-        let (known, found) = (lint(&self.profile.document)?, lint(converted)?);
-        let (before, after) = (errors_by_rule(&known), errors_by_rule(&found));
+        let known = lint(&self.profile.document)?;
+        let found = lint(converted)?;
+        let before = errors_by_rule(&known);
+        let after = errors_by_rule(&found);
         let known = KnownFindings::of(&known);
         let is_new = |error: &&Finding| {
             error.severity == Severity::Error && after.get(&error.rule) > before.get(&error.rule) && !known.has(error)

@@ -94,7 +94,8 @@ impl ToOldFormat<'_> {
     /// The versions that a version is converted to: itself, and one with a suffix for each additional image of an
     /// architecture.
     fn versions(&mut self, resolved: &ResolvedVersion<'_>) -> Vec<Written> {
-        let (version, variants) = (resolved.offered, self.variants(resolved));
+        let version = resolved.offered;
+        let variants = self.variants(resolved);
         let mut own: Vec<(String, Members)> = Vec::new();
         let mut further: BTreeMap<String, Vec<(String, Members)>> = BTreeMap::new();
         let architectures: BTreeSet<String> = variants.iter().map(|variant| variant.architecture.clone()).collect();

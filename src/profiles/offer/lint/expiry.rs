@@ -145,7 +145,8 @@ impl<'a> Lint<'a> {
             let moment = self.moment_of(expires);
             let Ok(Some(update)) = forced_kubernetes(listed.text, catalog, moment) else { continue };
             let to = update.to.ok();
-            let (path, subject) = (kubernetes_path(index), kubernetes_title(listed));
+            let path = kubernetes_path(index);
+            let subject = kubernetes_title(listed);
             self.kubernetes_ends(&path, &subject, (has_expired, expires), to.as_deref());
             // Gardener itself rejects an expiration date of the newest version.
             let is_newest = catalog.kubernetes.iter().all(|other| is_at_most(other, listed));

@@ -31,7 +31,8 @@ impl Lint<'_> {
     /// Reports versions that no machine type can use, ties, equal flavors, and flavors that no machine type gets.
     pub(super) fn flavors(&mut self) {
         for resolved in self.resolution.versions().iter().filter(|version| !version.offered.is_expired()) {
-            let (version, uses) = (resolved.offered, self.flavor_use(resolved));
+            let version = resolved.offered;
+            let uses = self.flavor_use(resolved);
             if uses.is_empty() {
                 self.unused(version);
                 continue;

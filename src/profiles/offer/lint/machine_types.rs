@@ -52,7 +52,8 @@ impl<'a> Lint<'a> {
                 format!("None of the {} that can be selected fits it{why}.", count(active.len(), "image version"));
             for machine_type in &group.types {
                 let advice = "Add a flavor for it, correct its capabilities, or take it out (usable: false hides it).";
-                let (path, name) = (&machine_type.path, &machine_type.name);
+                let path = &machine_type.path;
+                let name = &machine_type.name;
                 self.find(Rule::MachineTypeWithoutImage, path, name, reason.clone(), advice);
             }
         }
@@ -113,7 +114,8 @@ impl<'a> Lint<'a> {
                 why.unwrap_or_default()
             );
             let advice = "Give spec.machineImages and spec.providerConfig the same capabilities for this version.";
-            let (path, title) = (&version.path, version.title());
+            let path = &version.path;
+            let title = version.title();
             self.find(Rule::AdmittedWithoutImage, path, title, reason, advice);
         }
     }

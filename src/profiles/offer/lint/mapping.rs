@@ -100,7 +100,8 @@ impl Lint<'_> {
             let reason =
                 format!("It is listed {}, at {}. {who_counts}", count(entries.len(), "time"), enumerated(&positions));
             let advice = "Keep one entry with all flavors.";
-            let (path, title) = (config_path(last.place), format!("{image} {version}"));
+            let path = config_path(last.place);
+            let title = format!("{image} {version}");
             self.find(Rule::ListedTwice, path, title, reason, advice);
         }
     }

@@ -152,7 +152,10 @@ impl<'a> Lint<'a> {
         reason: impl Into<String>,
         advice: impl Into<String>,
     ) {
-        let (path, subject, reason, advice) = (path.into(), subject.into(), reason.into(), advice.into());
+        let path = path.into();
+        let subject = subject.into();
+        let reason = reason.into();
+        let advice = advice.into();
         self.findings.push(Finding { severity, rule, path, subject, reason, advice, refusal: None });
     }
 

@@ -64,7 +64,8 @@ impl Lint<'_> {
 
     /// Reports versions that Gardener admits in regions for which the provider's half has no image.
     fn regions_without_images(&mut self, version: &ResolvedVersion<'_>) {
-        let (offered, declared) = (version.offered, &self.profile.spec.machine_capabilities);
+        let offered = version.offered;
+        let declared = &self.profile.spec.machine_capabilities;
         let none = version.availability.iter().find(|available| available.flavors.is_empty());
         let (reason, advice) = if offered.flavors.is_empty() {
             // A version that the provider's half does not list is reported by the rule for missing mappings.
@@ -98,7 +99,8 @@ impl Lint<'_> {
     fn unknown_regions(&mut self) {
         let known: BTreeSet<&str> = self.offer().regions.iter().map(String::as_str).collect();
         let mut unknown: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();
-        let (listed, declared) = (self.profile.config.images(), &self.profile.spec.machine_capabilities);
+        let listed = self.profile.config.images();
+        let declared = &self.profile.spec.machine_capabilities;
         for version in &listed {
             for flavor in self.profile.config.flavors([version.image, version.version], None, declared) {
                 let regions = flavor.references.iter().filter_map(|reference| reference.region);

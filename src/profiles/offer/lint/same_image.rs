@@ -78,7 +78,8 @@ impl<'a> Lint<'a> {
     }
 
     fn same_image(&mut self, Shared { first, other, values }: &Shared<'_>) {
-        let (version, value) = (first.version, first.value);
+        let version = first.version;
+        let value = first.value;
         let more = match values.len() {
             1 => String::new(),
             several => format!(" and {} more", several - 1),

@@ -103,7 +103,8 @@ fn add<'a, 'c>(
     let pool = VersionedPool { machine, ..VersionedPool::default() };
     let Ok(fitting) = FittingVersions::new(catalog, &pool) else { return };
     let has_same = |kind: &&mut PoolKind<'_, '_>| {
-        let (known, new) = (kind.fitting.versions(), fitting.versions());
+        let known = kind.fitting.versions();
+        let new = fitting.versions();
         kind.pool.machine.architecture == pool.machine.architecture
             && known.len() == new.len()
             && known.iter().zip(new).all(|(known, new)| std::ptr::eq(*known, *new))
@@ -168,8 +169,10 @@ impl<'a> Lint<'a> {
     /// Ends a sentence with the effect of the expiration on pools: `; pools with it are moved to 2.0.0`.
     pub(super) fn way_text(&self, ways: &[Way<'_>]) -> String {
         let of = |nodes: NodeUpdate| ways.iter().filter(|way| way.nodes == nodes).collect::<Vec<_>>();
-        let (rolling, in_place) = (of(NodeUpdate::Rolling), of(NodeUpdate::InPlace));
-        let (rolling, in_place) = (self.ends_text(&rolling), self.ends_text(&in_place));
+        let rolling = of(NodeUpdate::Rolling);
+        let in_place = of(NodeUpdate::InPlace);
+        let rolling = self.ends_text(&rolling);
+        let in_place = self.ends_text(&in_place);
         match (rolling, in_place) {
             (None, None) => String::new(),
             (Some(text), None) => format!("; pools with it {text}"),

@@ -149,7 +149,8 @@ impl GardenSource {
     /// Reads the profiles with these names, or every CloudProfile.
     fn read(&self, names: &[PathBuf]) -> anyhow::Result<Vec<Found>> {
         block_on(async {
-            let (client, mut objects) = (self.garden.client().await?, Vec::new());
+            let client = self.garden.client().await?;
+            let mut objects = Vec::new();
             for name in names.iter().map(|name| name.to_string_lossy()) {
                 let (kind, namespace, own) = match name.split_once('/') {
                     Some((namespace, own)) => (GardenKind::NamespacedCloudProfile, Some(namespace), own),
@@ -252,7 +253,8 @@ fn items(mut document: Value) -> Vec<(String, Value)> {
 
 /// Checks that a NamespacedCloudProfile extends this parent.
 fn is_parent(parent: &Value, namespaced: &Value) -> anyhow::Result<()> {
-    let (named, given) = (&namespaced["spec"]["parent"]["name"], &parent["metadata"]["name"]);
+    let named = &namespaced["spec"]["parent"]["name"];
+    let given = &parent["metadata"]["name"];
     if named.as_str().is_some_and(|named| !named.is_empty()) && named != given {
         let name = &namespaced["metadata"]["name"];
         bail!("NamespacedCloudProfile {name} extends CloudProfile {named}, and --parent is {given}");

@@ -126,7 +126,8 @@ pub(super) fn run(arguments: &VersionsArguments) -> anyhow::Result<Answer> {
     for key in &selected {
         listed.extend(versions(key, &profiles, &mut landscape, now)?);
     }
-    let (has_users, lacks_workers) = (landscape.has_users(), landscape.lacks_workers());
+    let has_users = landscape.has_users();
+    let lacks_workers = landscape.lacks_workers();
     let mut evidence = landscape.files.evidence;
     if !has_users {
         evidence.not_given(MissingInput { what: "Shoots", flag: "--shoots", unknown: "which versions can be removed" });

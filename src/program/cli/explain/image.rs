@@ -79,7 +79,8 @@ fn verdict_cells(image: &ImageExplanation, candidate: &ImageCandidate) -> (Cell,
 }
 
 pub(in crate::cli) fn mismatch_text(mismatch: &Mismatch) -> String {
-    let (wanted, offered) = (mismatch.wanted.join(", "), mismatch.offered.join(", "));
+    let wanted = mismatch.wanted.join(", ");
+    let offered = mismatch.offered.join(", ");
     format!("{} (machine {{{wanted}}}, image {{{offered}}})", mismatch.capability)
 }
 
@@ -102,7 +103,8 @@ fn nearest_text(image: &ImageExplanation, nearest: usize, width: usize) -> Strin
         return String::new();
     };
     let reasons = mismatches.iter().map(mismatch_text).collect::<Vec<_>>().join("; ");
-    let (missed, all) = (mismatches.len(), image.machine.0.len());
+    let missed = mismatches.len();
+    let all = image.machine.0.len();
     paragraph(
         &format!("Nearest miss: #{nearest} fails on {missed} of {all} capabilities: {reasons}"),
         BAD,

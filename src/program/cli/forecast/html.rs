@@ -61,7 +61,8 @@ impl Calendar {
 }
 
 fn document(report: &Report) -> Value {
-    let (mut texts, calendar) = (Texts::default(), Calendar { first: report.from.as_second().div_euclid(DAY) });
+    let mut texts = Texts::default();
+    let calendar = Calendar { first: report.from.as_second().div_euclid(DAY) };
     let shoots = report.shoots.iter().take(MOST_SHOOTS).map(|of| shoot(of, report.is_strict, &calendar, &mut texts));
     let shoots: Vec<Value> = shoots.collect();
     let versions = report.versions.iter().take(MOST_VERSIONS).map(|life| version(life, &calendar, &mut texts));

@@ -214,7 +214,8 @@ fn report(files: &GardenFiles, changed: &GardenFiles, span: [Timestamp; 2], argu
             false => Ok(Some((old, None))),
         });
         progress.step();
-        let (source, shoot) = (source.clone(), state.shoot.title());
+        let source = source.clone();
+        let shoot = state.shoot.title();
         match forecast {
             Ok(found) => Ok(found.map(|(forecast, before)| ShootForecast { source, shoot, profile, forecast, before })),
             Err(error) => Err(format!("{source}: Shoot {shoot}: {error}")),

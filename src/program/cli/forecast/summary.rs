@@ -62,7 +62,8 @@ impl Summary {
         let mut moves: BTreeMap<[&str; 3], SharedMove> = BTreeMap::new();
         let mut summary = Self { shoots: report.evidence.count(), ..Self::default() };
         for shoot in &report.shoots {
-            let (forecast, before) = (&shoot.forecast, shoot.before.as_ref());
+            let forecast = &shoot.forecast;
+            let before = shoot.before.as_ref();
             // When comparing profiles, count only what the change adds.
             let steps = forecast.steps.iter().filter(|step| before.is_none_or(|before| !before.steps.contains(step)));
             let steps: Vec<_> = steps.collect();
@@ -109,7 +110,8 @@ impl Summary {
     pub(super) fn line(&self, is_comparison: bool) -> String {
         let of = |count: usize| if count == 1 { format!("{count} shoot") } else { format!("{count} shoots") };
         let verb = |count: usize, one: &'static str, several: &'static str| if count == 1 { one } else { several };
-        let (moves, is) = (verb(self.moving, "moves", "move"), verb(self.stuck, "is", "are"));
+        let moves = verb(self.moving, "moves", "move");
+        let is = verb(self.stuck, "is", "are");
         let [otherwise, newly] = if is_comparison { [" otherwise than before", " newly"] } else { [""; 2] };
         let mut line =
             format!("{} of {} {moves}{otherwise}, {} {is}{newly} stuck", self.moving, of(self.shoots), self.stuck);

@@ -106,7 +106,8 @@ fn rows(step: &ForecastStep, forecast: &Forecast, table: &mut Table) {
 /// The day of a maintenance window in the Shoot's time zone.
 pub(super) fn day(step: &ForecastStep, forecast: &Forecast) -> String {
     let date = |time: jiff::Timestamp| time.to_zoned(forecast.window.time_zone()).date();
-    let (day, latest) = (date(step.time), date(step.latest));
+    let day = date(step.time);
+    let latest = date(step.latest);
     if day == latest { day.to_string() } else { format!("{day} or {latest}") }
 }
 

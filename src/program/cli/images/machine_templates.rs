@@ -17,7 +17,8 @@ const DIGEST: usize = 10;
 
 /// The templates as YAML documents, with the locked image, or the newest if none is locked.
 pub(super) fn machine_templates(resolved: &[Resolved<'_>], lock: &Lock) -> anyhow::Result<String> {
-    let (mut texts, mut taken) = (Vec::new(), BTreeSet::new());
+    let mut texts = Vec::new();
+    let mut taken = BTreeSet::new();
     for resolved in resolved.iter().filter(|resolved| resolved.key.provider == "aws") {
         let key = &resolved.key;
         let locked = lock.images.get(key).map(|locked| locked.reference.value.as_str());

@@ -59,7 +59,9 @@ fn files_of(commit: &str, paths: &[PathBuf]) -> anyhow::Result<Vec<(PathBuf, Str
     let entries = listed.split_terminator('\0').filter_map(|entry| {
         let (about, path) = entry.split_once('\t')?;
         let mut about = about.split(' ');
-        let (mode, _, id) = (about.next()?, about.next()?, about.next()?);
+        let mode = about.next()?;
+        let _ = about.next()?;
+        let id = about.next()?;
         let is_wanted = mode.starts_with("100") && may_hold_objects(Path::new(path));
         is_wanted.then(|| (PathBuf::from(path), id))
     });

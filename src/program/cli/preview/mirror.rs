@@ -20,7 +20,7 @@ pub(super) async fn read(
     shared: &CloudProfiles,
 ) -> anyhow::Result<Stored> {
     let namespaces: BTreeMap<String, Key> = wanted.iter().map(|shoot| (technical_id(shoot), key_of(shoot))).collect();
-    let only = namespaces.keys().next().filter(|_| namespaces.len() == 1);
+    let only = if namespaces.len() == 1 { namespaces.keys().next() } else { None };
     let is_wanted = |key: &Key| namespaces.contains_key(&key.0);
     let observed = observe_workers(client, only.map(String::as_str), is_wanted, shared).await?;
     let mut stored = Stored { shoots: BTreeMap::new(), unreadable: Vec::new(), profiles: NamedProfiles::default() };

@@ -238,7 +238,8 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
             pairs::compare_units(&git::units(base, paths)?, pairs::Missing::Both, false, evidence, &made, &profiles)?
         }
         Sides::Live { new } => {
-            let (seed, namespace) = (&arguments.seed, arguments.namespace.as_deref());
+            let seed = &arguments.seed;
+            let namespace = arguments.namespace.as_deref();
             let mut evidence = Evidence::of("Worker");
             let mut files = new.map(|new| evidence.note_skipped(files(std::slice::from_ref(new))));
             // Standard input can only be read once.

@@ -99,7 +99,8 @@ pub(super) fn compare_units(
     if let Some(Err(error)) = cache.map(|cache| cache.save()) {
         comparison.warnings.push(format!("answers can't be kept: {error:#}"));
     }
-    let (mut only_old, mut only_new) = (BTreeMap::new(), BTreeMap::new());
+    let mut only_old = BTreeMap::new();
+    let mut only_new = BTreeMap::new();
     if comparison.evidence.is_complete() {
         refuse_empty(&parts, missing)?;
     }

@@ -70,7 +70,7 @@ impl Replacement {
             count.other_types += 1;
             return Ok(old.clone());
         }
-        let shoot = old.shoot.as_ref().filter(|_| old.made_from_shoot.is_some());
+        let shoot = if old.made_from_shoot.is_some() { old.shoot.as_ref() } else { None };
         let is_other = shoot.is_some_and(|shoot| NamedProfiles::name_for(&shoot.value) != self.name);
         let profile = match is_other {
             true => self.extended(replaced, shared)?,
@@ -122,7 +122,8 @@ impl Replacement {
         let mut notes = Vec::new();
         let forms = |number: u64, one: &'static str, many: &'static str| if number == 1 { one } else { many };
         if names > 0 {
-            let (verb, workers) = (forms(names, "uses", "use"), counted(names, "Worker"));
+            let verb = forms(names, "uses", "use");
+            let workers = counted(names, "Worker");
             let name = self.profile.name();
             notes.push(format!(
                 "{workers} {verb} a CloudProfile that is not called {name:?}; it is replaced all the same"
@@ -135,7 +136,8 @@ impl Replacement {
             notes.push(format!("{workers} {verb} of another type than the CloudProfile and {keeps}"));
         }
         if kept > 0 {
-            let (verb, keeps) = (forms(kept, "names", "name"), forms(kept, "keeps it", "keep theirs"));
+            let verb = forms(kept, "names", "name");
+            let keeps = forms(kept, "keeps it", "keep theirs");
             notes.push(format!("{} {verb} another CloudProfile and {keeps}", counted(kept, "Shoot")));
         }
         (!notes.is_empty()).then(|| format!("note: {}", notes.join("; ")))

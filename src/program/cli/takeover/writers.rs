@@ -74,7 +74,8 @@ impl Writers {
     /// Adds an object if it is evidence of a writer for Workers of these types.
     pub(super) fn see(&mut self, object: &Value, worker_types: &[String]) {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+        let namespace = text("/metadata/namespace");
+        let name = text("/metadata/name");
         match object["kind"].as_str() {
             Some("Deployment") if worker_types.iter().any(|of_type| deployment_name(of_type) == name) => {
                 let replicas = object.pointer("/spec/replicas").and_then(Value::as_i64).unwrap_or(1);
@@ -202,8 +203,10 @@ mod tests {
 
     #[test]
     fn both_write_when_we_lead_and_the_go_controller_is_on() {
-        let (on, off) = (deployment(json!([]), 1), deployment(json!(["--disable-controllers=worker"]), 1));
-        let (leads, free) = (lease(LEASE, "a"), lease(LEASE, ""));
+        let on = deployment(json!([]), 1);
+        let off = deployment(json!(["--disable-controllers=worker"]), 1);
+        let leads = lease(LEASE, "a");
+        let free = lease(LEASE, "");
         assert!(seen(&[on.clone(), leads.clone()]).both_write());
         assert!(!seen(&[on.clone(), free]).both_write());
         assert!(!seen(&[off, leads.clone()]).both_write());

@@ -164,7 +164,8 @@ mod tests {
         let (_, policy) = authorized(&[None]);
         let polls = Arc::new(AtomicUsize::new(0));
         for _ in 0..5 {
-            let (policy, polls) = (Arc::clone(&policy), Arc::clone(&polls));
+            let policy = Arc::clone(&policy);
+            let polls = Arc::clone(&polls);
             tokio::spawn(async move {
                 let mut sent = pin!(send(&*policy, "https://azure"));
                 poll_fn(|task| {

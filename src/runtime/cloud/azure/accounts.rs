@@ -114,8 +114,9 @@ impl Accounts {
     }
 
     fn credential(&self, identity: &Identity) -> azure_core::Result<Arc<dyn TokenCredential>> {
-        let (tenant, client, client_options) =
-            (&identity.tenant, identity.client.clone(), self.options(identity.cloud));
+        let tenant = &identity.tenant;
+        let client = identity.client.clone();
+        let client_options = self.options(identity.cloud);
         Ok(match &identity.proof {
             ClientAuthentication::ClientSecret(secret) => {
                 let options = ClientSecretCredentialOptions { client_options };

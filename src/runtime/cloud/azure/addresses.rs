@@ -113,7 +113,7 @@ impl std::str::FromStr for Origin {
         let url = Url::parse(text).map_err(|error| error.to_string())?;
         let is_bare =
             url.path() == "/" && url.query().is_none() && url.fragment().is_none() && url.username().is_empty();
-        let origin = Self::of(&url).filter(|_| is_bare);
+        let origin = if is_bare { Self::of(&url) } else { None };
         origin.ok_or_else(|| "expected scheme, host and port only, such as https://arm.example.com".to_owned())
     }
 }

@@ -84,7 +84,8 @@ impl Provision {
         scale_sets: ScaleSets,
         report: Arc<Report<DependencyRecord>>,
     ) -> Result<DependencyRecord, DependencyFailure> {
-        let (begun, mut pause) = (Instant::now(), PAUSES.0);
+        let begun = Instant::now();
+        let mut pause = PAUSES.0;
         let mut turn = turn.await;
         loop {
             let reason = match in_turn(turn, self.attempt(&scale_sets)).await {

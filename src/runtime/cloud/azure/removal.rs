@@ -65,7 +65,8 @@ async fn gone(
     mut begun: Result<Begun, AzureError>,
     report: &Report<Removed<ScaleSet>>,
 ) -> Result<(), AzureError> {
-    let (since, mut pause) = (Instant::now(), PAUSES.0);
+    let since = Instant::now();
+    let mut pause = PAUSES.0;
     loop {
         let end = match begun {
             Ok(Begun::Done(_)) => Ok(()),

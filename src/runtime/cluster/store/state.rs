@@ -179,7 +179,7 @@ impl<T: Kept> State<T> {
             _ => {
                 // A newer version of an unconfirmed object does not confirm it.
                 let is_new = entries.get(&name).is_none_or(|known| known.uid != uid);
-                let asked = source.asked_before(self.list_asked).filter(|_| is_new);
+                let asked = if is_new { source.asked_before(self.list_asked) } else { None };
                 let unlisted = asked.map(|at| (uid.clone(), at));
                 let entry = Entry { uid, version, object: Arc::new(read()), shown, own, heard };
                 if let Some(before) = entries.insert(name, entry).filter(|_| is_new) {

@@ -116,7 +116,8 @@ impl State {
     fn open(&mut self, now: Instant) -> (u64, oneshot::Receiver<Duration>) {
         let (close, closed) = oneshot::channel();
         let id = self.next();
-        let (quiet_since, requests) = (self.moment(now), BTreeMap::new());
+        let quiet_since = self.moment(now);
+        let requests = BTreeMap::new();
         self.open.insert(id, Connection { quiet_since, has_completed_request: false, requests, close: Some(close) });
         (id, closed)
     }
@@ -179,7 +180,8 @@ impl State {
     }
 
     fn begin_request(&mut self, connection: u64, now: Instant) -> u64 {
-        let (id, since) = (self.next(), self.moment(now));
+        let id = self.next();
+        let since = self.moment(now);
         if let Some(connection) = self.open.get_mut(&connection) {
             connection.requests.insert(id, Request { is_being_answered: false, since });
         }
@@ -423,8 +425,10 @@ mod tests {
     #[test]
     fn every_stage_of_a_client_ends() {
         let mut opened = Opened::new();
-        let (mut opening, mut idle) = (opened.open().1, opened.idle().1);
-        let (mut transferring, mut answering) = (opened.transferring().1, opened.answering().1);
+        let mut opening = opened.open().1;
+        let mut idle = opened.idle().1;
+        let mut transferring = opened.transferring().1;
+        let mut answering = opened.answering().1;
         let mut closed_after = |limit: Duration| {
             opened.state.close_overdue(opened.now + limit);
             [&mut opening, &mut idle, &mut transferring, &mut answering].map(|close| close.try_recv().is_ok())

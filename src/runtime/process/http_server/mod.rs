@@ -246,7 +246,8 @@ mod tests {
 
     #[tokio::test]
     async fn idle_connections_are_closed() {
-        let (short, long) = (Duration::from_millis(100), Duration::from_secs(3600));
+        let short = Duration::from_millis(100);
+        let long = Duration::from_secs(3600);
         for (protocol, request) in [("h2", HTTP2_REQUEST), ("http/1.1", HTTP1_REQUEST)] {
             assert!(is_closed(short, protocol, request, Duration::from_secs(60)).await, "{protocol}");
             assert!(!is_closed(long, protocol, request, Duration::from_secs(2)).await, "{protocol}");

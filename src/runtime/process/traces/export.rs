@@ -83,7 +83,8 @@ impl Traces {
 
     /// Adds consecutive steps as child spans of the span `pass`.
     pub fn steps(pass: &Span, began: SystemTime, steps: &[(&'static str, Duration)]) {
-        let (context, tracer) = (pass.context(), global::tracer(SERVICE));
+        let context = pass.context();
+        let tracer = global::tracer(SERVICE);
         let mut at = began;
         for &(step, took) in steps {
             let mut span = tracer.span_builder(step).with_start_time(at).start_with_context(&tracer, &context);

@@ -371,7 +371,8 @@ impl<'de> Visitor<'de> for Members<'_, 'de> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let Self { walk } = self;
-        let (first, depth) = (walk.names.len(), walk.steps.len());
+        let first = walk.names.len();
+        let depth = walk.steps.len();
         let mut many: HashSet<Cow<'de, str>> = HashSet::new();
         while let Some(Name(name)) = map.next_key()? {
             let met = walk.names.get(first..).unwrap_or_default();

@@ -154,7 +154,7 @@ impl Quantity {
             Amount::Exact { negative, unscaled, places } => {
                 let (whole, fraction) = unscaled.split_at(unscaled.len().saturating_sub(*places));
                 let is_whole = fraction.bytes().all(|digit| digit == b'0');
-                (*negative, whole.parse().ok().filter(|_| is_whole))
+                (*negative, if is_whole { whole.parse().ok() } else { None })
             }
         };
         let Some(magnitude) = magnitude.filter(|magnitude| *magnitude >= 1024) else {

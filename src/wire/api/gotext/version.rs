@@ -64,7 +64,9 @@ impl Version {
             None => Ok(0),
             Some(digits) => number(digits),
         };
-        let (major, minor, patch) = (next(), next(), next());
+        let major = next();
+        let minor = next();
+        let patch = next();
         // The format is checked before the size, so `99999999999999999999.x` is "invalid" as in Go.
         if parts.next().is_some() {
             return Err(VersionError::Invalid);
@@ -73,7 +75,9 @@ impl Version {
             return Err(VersionError::Invalid);
         }
         let prerelease = prerelease.unwrap_or_default();
-        let (major, minor, patch) = (major?, minor?, patch?);
+        let major = major?;
+        let minor = minor?;
+        let patch = patch?;
         if prerelease.split('.').any(|part| part.len() > 1 && part.starts_with('0') && is_digits(part)) {
             return Err(VersionError::LeadingZero);
         }

@@ -79,7 +79,8 @@ impl VersionConstraint {
 fn conditions(text: &str) -> Option<Vec<Condition>> {
     let text = text.trim();
     if let Some((low, high)) = text.split_once(" - ") {
-        let (low, high) = (format!(">={}", low.trim()), format!("<={}", high.trim()));
+        let low = format!(">={}", low.trim());
+        let high = format!("<={}", high.trim());
         return Some(vec![condition(&mut low.as_str())?, condition(&mut high.as_str())?]);
     }
     let mut rest = text;
@@ -135,7 +136,8 @@ fn partial_version(text: &str) -> Option<(Version, Part)> {
 
 impl Condition {
     fn holds(&self, version: &Version) -> bool {
-        let (wanted, open_from) = (&self.version, self.open_from);
+        let wanted = &self.version;
+        let open_from = self.open_from;
         if !version.prerelease.is_empty() && wanted.prerelease.is_empty() {
             return false;
         }

@@ -32,7 +32,8 @@ impl DescribedAzure {
             return described;
         }
         let count = described.and_then(|set| set.platform_fault_domain_count).unwrap_or(need.wanted);
-        let (name, id) = (record.name.clone(), record.id.clone());
+        let name = record.name.clone();
+        let id = record.id.clone();
         Some(ScaleSet { name, id, platform_fault_domain_count: Some(count), ..ScaleSet::default() })
     }
 }

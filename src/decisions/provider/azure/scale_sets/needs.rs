@@ -187,7 +187,9 @@ mod tests {
     #[test]
     fn records_that_cant_be_read_are_an_error_and_not_none() {
         let worker: Worker = serde_json::from_str(r#"{"metadata": {}, "spec": {"type": "azure"}}"#).unwrap();
-        let (cloud_profile, shoot, secrets) = (CloudProfile::default(), Shoot::default(), Secrets::default());
+        let cloud_profile = CloudProfile::default();
+        let shoot = Shoot::default();
+        let secrets = Secrets::default();
         let read = |found: Value| {
             let dependencies = Dependencies { records: found, ..Dependencies::default() };
             let context = WorkerContext {

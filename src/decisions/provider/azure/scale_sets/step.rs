@@ -114,7 +114,8 @@ mod tests {
 
     #[test]
     fn only_what_belongs_to_the_pool_is_adopted() {
-        let (own, longer) = (shown("vmo-a-AbCd1234", "a"), shown("vmo-a2-ZZZZZZZZ", "a2"));
+        let own = shown("vmo-a-AbCd1234", "a");
+        let longer = shown("vmo-a2-ZZZZZZZZ", "a2");
         let misnamed = shown("vmo-a2-YYYYYYYY", "a");
         let foreign = ScaleSet { tags: [(super::super::POOL_TAG.to_owned(), "a".to_owned())].into(), ..own.clone() };
         let all = [longer.clone(), misnamed, foreign, own.clone()];

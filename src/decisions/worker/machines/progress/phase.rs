@@ -141,8 +141,8 @@ fn left(owned: &Owned<'_>, hibernation: Hibernation) -> i32 {
 /// Fault of a deployment reported by machine-controller-manager: generation and conditions, not machines.
 #[must_use]
 pub fn fault(deployment: &MachineDeployment) -> Option<String> {
-    let (seen, generation) =
-        (deployment.status.observed_generation, deployment.metadata.generation.unwrap_or_default());
+    let seen = deployment.status.observed_generation;
+    let generation = deployment.metadata.generation.unwrap_or_default();
     if seen < generation {
         return Some(format!("generation {generation} has not been observed yet, only {seen}"));
     }

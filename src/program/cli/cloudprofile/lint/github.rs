@@ -17,7 +17,8 @@ fn line(linted: &Linted, finding: &Finding) -> String {
     let at = linted.line(&finding.path).map(|line| format!(",line={line}")).unwrap_or_default();
     let subject = if finding.subject.is_empty() { &finding.path } else { &finding.subject };
     let message = format!("{subject}: {} {} ({})", finding.reason, finding.advice, documentation(finding.rule));
-    let (file, title) = (property(&linted.found.source), property(finding.rule.title()));
+    let file = property(&linted.found.source);
+    let title = property(finding.rule.title());
     format!("::{command} file={file}{at},title={title}::{}\n", data(&message))
 }
 

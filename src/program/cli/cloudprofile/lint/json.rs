@@ -23,6 +23,7 @@ fn profile(linted: &Linted) -> Value {
         }
         document
     });
-    let (source, findings) = (&linted.found.source, findings.collect::<Vec<_>>());
+    let source = &linted.found.source;
+    let findings = findings.collect::<Vec<_>>();
     json!({"source": source, "profile": linted.report.profile, "findings": findings, "size": linted.report.size})
 }

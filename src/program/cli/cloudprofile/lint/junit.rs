@@ -14,13 +14,15 @@ pub(super) fn text(linted: &[Linted]) -> String {
 
 fn suite(linted: &Linted) -> String {
     let findings = &linted.report.findings;
-    let (source, profile) = (attribute(&linted.found.source), attribute(&linted.report.profile));
+    let source = attribute(&linted.found.source);
+    let profile = attribute(&linted.report.profile);
     let cases: String = if findings.is_empty() {
         format!("    <testcase classname=\"{profile}\" name=\"nothing found\"/>\n")
     } else {
         findings.iter().map(|finding| case(linted, finding)).collect()
     };
-    let (tests, failures) = (findings.len().max(1), findings.len());
+    let tests = findings.len().max(1);
+    let failures = findings.len();
     format!("  <testsuite name=\"{source}\" tests=\"{tests}\" failures=\"{failures}\">\n{cases}  </testsuite>\n")
 }
 
