@@ -86,12 +86,23 @@ async fn a_takeover_and_the_way_back_never_register_workers_twice() -> Result<()
     apply(&client, &before).await?;
     ensure!(who(&api).await? == [(go.to_owned(), false)], "before: {:?}", who(&api).await?);
 
-    patch(go, "takeover/1-go-worker-controller-off.yaml").await?;
-    ensure!(who(&api).await?.is_empty(), "after the first step: {:?}", who(&api).await?);
+    let shadow = read("takeover/2-shadow.yaml")?.pop().context("an Extension")?;
+    apply(&client, &shadow).await?;
+    ensure!(who(&api).await? == [(go.to_owned(), false)], "with the dry run: {:?}", who(&api).await?);
+    let values = &shadow["spec"]["deployment"]["extension"]["values"];
+    ensure!(!render(Chart::Worker, values, "extension").await?.has("Role"), "the dry run may write leases");
+
+    patch(go, "takeover/3-go-worker-controller-off.yaml").await?;
+    ensure!(who(&api).await?.is_empty(), "after step 3: {:?}", who(&api).await?);
     ensure!(is_off(&api, go).await?, "its controller is on");
+    patch(ours, "takeover/4-this-controller-on.yaml").await?;
+    ensure!(who(&api).await? == [(ours.to_owned(), false)], "after step 4: {:?}", who(&api).await?);
+    let on = api.get(ours).await?;
+    let extension = on.data.pointer("/spec/deployment/extension").context("the Extension has no deployment")?;
+    ensure!(extension["values"]["shadow"] == false && extension["policy"] == "OnDemand", "{extension}");
+    // Without a dry run, or after it, the example is applied as a whole.
     apply(&client, &read("extension.yaml")?.pop().context("an Extension")?).await?;
-    patch(ours, "takeover/2-this-controller-on.yaml").await?;
-    ensure!(who(&api).await? == [(ours.to_owned(), false)], "after the second step: {:?}", who(&api).await?);
+    ensure!(who(&api).await? == [(ours.to_owned(), false)], "after the whole example: {:?}", who(&api).await?);
 
     patch(ours, "takeover/back-1-this-controller-off.yaml").await?;
     ensure!(who(&api).await?.is_empty() && is_off(&api, ours).await?, "on the way back: {:?}", who(&api).await?);
