@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use release::book::{check, with_repository};
+use release::book::{build, check, with_repository};
+use release::source::repository;
 
 fn site(pages: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -45,6 +46,18 @@ fn broken_links_of_the_site_are_found() {
     }
     let error = check(site(&[("index.html", ""), ("lost.html", "")]).path()).unwrap_err().to_string();
     assert!(error.contains("lost.html: no page links to it"), "{error}");
+}
+
+/// Builds the site into target/book with the mdbook that `MDBOOK` names: `.ci/book`.
+#[test]
+#[ignore = "needs mdbook"]
+fn site_has_no_broken_link() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mdbook = std::env::var_os("MDBOOK").expect("MDBOOK names mdbook");
+    let site = root.join("target/book");
+    build(root, Path::new(&mdbook), &site, repository(root).unwrap().as_deref()).unwrap();
+    let pages = check(&site).unwrap();
+    assert!(pages > 40, "only {pages} pages");
 }
 
 #[test]
