@@ -2,7 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// As hexadecimal digits.
-pub(crate) fn digest(content: &[u8]) -> String {
+/// The digest of bytes, as hexadecimal digits.
+#[must_use]
+pub fn digest(content: &[u8]) -> String {
     hex::encode(Sha256::digest(content))
 }

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use anyhow::{Context as _, Result};
 use oci_spec::image::{
-    ANNOTATION_REF_NAME, Descriptor, DescriptorBuilder, ImageConfiguration, ImageIndexBuilder, ImageManifestBuilder,
-    MediaType, OciLayoutBuilder, PlatformBuilder, SCHEMA_VERSION, Sha256Digest,
+    ANNOTATION_REF_NAME, Descriptor, DescriptorBuilder, ImageConfiguration, ImageIndex, ImageIndexBuilder,
+    ImageManifestBuilder, MediaType, OciLayoutBuilder, PlatformBuilder, SCHEMA_VERSION, Sha256Digest,
 };
 use serde::Serialize;
-use tar::{Builder, EntryType};
 
+use crate::archive::{Archive, Mode};
 use crate::digest::digest;
-use crate::layer::{Layer, Mode, append};
+use crate::layer::Layer;
 
 /// The whole name, for containerd; the other annotation has only the tag, as the specification says.
 const CONTAINERD_NAME: &str = "io.containerd.image.name";
@@ -21,10 +21,8 @@ const CONTAINERD_NAME: &str = "io.containerd.image.name";
 pub(crate) struct Layout(BTreeMap<String, Vec<u8>>);
 
 impl Layout {
-    /// Adds an image. A layout has one index, so it is the only one.
-    pub(crate) fn image(mut self, layers: &[Layer], config: &ImageConfiguration, name: &str) -> Result<Self> {
-        let (_, tag) =
-            name.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).context("the name of the image has no tag")?;
+    /// Adds the image of one platform.
+    pub(crate) fn manifest(&mut self, layers: &[Layer], config: &ImageConfiguration) -> Result<Descriptor> {
         let platform =
             PlatformBuilder::default().architecture(config.architecture().clone()).os(config.os().clone()).build()?;
         let of_layers = layers
@@ -38,15 +36,23 @@ impl Layout {
             .layers(of_layers)
             .build()?;
         let mut descriptor = self.blob(MediaType::ImageManifest, json(&manifest)?)?;
+        descriptor.set_platform(Some(platform));
+        Ok(descriptor)
+    }
+
+    /// Adds an index of images for several platforms.
+    pub(crate) fn index(&mut self, manifests: Vec<Descriptor>) -> Result<Descriptor> {
+        let index = index_of(manifests)?;
+        self.blob(MediaType::ImageIndex, json(&index)?)
+    }
+
+    /// Names the only image of the layout.
+    pub(crate) fn named(mut self, mut descriptor: Descriptor, name: &str) -> Result<Self> {
+        let (_, tag) =
+            name.rsplit_once(':').filter(|(_, tag)| !tag.contains('/')).context("the name of the image has no tag")?;
         let names = [(ANNOTATION_REF_NAME, tag), (CONTAINERD_NAME, name)];
         descriptor.set_annotations(Some(HashMap::from(names.map(|(key, name)| (key.to_owned(), name.to_owned())))));
-        descriptor.set_platform(Some(platform));
-        let index = ImageIndexBuilder::default()
-            .schema_version(SCHEMA_VERSION)
-            .media_type(MediaType::ImageIndex)
-            .manifests([descriptor])
-            .build()?;
-        self.0.insert("index.json".to_owned(), json(&index)?);
+        self.0.insert("index.json".to_owned(), json(&index_of(vec![descriptor])?)?);
         let version = OciLayoutBuilder::default().image_layout_version("1.0.0").build()?;
         self.0.insert("oci-layout".to_owned(), json(&version)?);
         Ok(self)
@@ -54,11 +60,11 @@ impl Layout {
 
     /// All files in one.
     pub(crate) fn archive(&self, created: i64) -> Result<Vec<u8>> {
-        let mut builder = Builder::new(Vec::new());
+        let mut archive = Archive::new(created)?;
         for (path, content) in &self.0 {
-            append(&mut builder, path, content, EntryType::Regular, (Mode::Read, created))?;
+            archive.file(path, content, Mode::Read)?;
         }
-        Ok(builder.into_inner()?)
+        archive.finish()
     }
 
     fn blob(&mut self, kind: MediaType, content: Vec<u8>) -> Result<Descriptor> {
@@ -71,6 +77,11 @@ impl Layout {
         self.0.insert(format!("blobs/sha256/{digest}"), content);
         Ok(descriptor)
     }
+}
+
+fn index_of(manifests: Vec<Descriptor>) -> Result<ImageIndex> {
+    let index = ImageIndexBuilder::default().schema_version(SCHEMA_VERSION).media_type(MediaType::ImageIndex);
+    Ok(index.manifests(manifests).build()?)
 }
 
 /// JSON with sorted members: those of the specification's maps come in any order otherwise.

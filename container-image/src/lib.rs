@@ -3,12 +3,14 @@
 //! for the same binary wherever it is written: nothing is read of the machine, and no clock.
 //!
 //! ```text
+//! archive   files as an archive, for layers and releases
 //! digest    what everything is named by
 //! elf       for which processor a binary is, and whether it needs other files
-//! layer     files as a compressed archive
+//! layer     one layer of an image
 //! layout    manifest and index around the layers
 //! ```
 
+pub mod archive;
 mod digest;
 mod elf;
 mod layer;
@@ -16,10 +18,15 @@ mod layout;
 
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
-use oci_spec::image::{Arch, ConfigBuilder, ImageConfiguration, ImageConfigurationBuilder, Os, RootFsBuilder};
+use oci_spec::image::{
+    Arch, ConfigBuilder, Descriptor, ImageConfiguration, ImageConfigurationBuilder, Os, RootFsBuilder,
+};
 use pem::{EncodeConfig, LineEnding, Pem};
 
-use layer::{Layer, Mode};
+pub use digest::digest;
+
+use archive::Mode;
+use layer::Layer;
 use layout::Layout;
 
 /// Where the program is.
@@ -47,6 +54,11 @@ impl Image<'_> {
     ///
     /// If the binary is none that can run in an image without any other file.
     pub fn archive(self) -> Result<Vec<u8>> {
+        Ok(archive(&[self])?.archive)
+    }
+
+    /// Adds the image of the binary to a layout.
+    fn manifest(self, layout: &mut Layout) -> Result<Descriptor> {
         let architecture = elf::architecture_of_static(self.binary)?;
         // What changes least goes first, so that a node has it already.
         let layers = [
@@ -54,7 +66,7 @@ impl Image<'_> {
             Layer::of_file(PROGRAM, self.binary, Mode::Execute, self.created)?,
         ];
         let configuration = self.configuration(architecture, &layers)?;
-        Layout::default().image(&layers, &configuration, self.name)?.archive(self.created)
+        layout.manifest(&layers, &configuration)
     }
 
     fn configuration(self, architecture: Arch, layers: &[Layer]) -> Result<ImageConfiguration> {
@@ -69,6 +81,32 @@ impl Image<'_> {
             .rootfs(RootFsBuilder::default().typ("layers").diff_ids(files).build()?)
             .build()?)
     }
+}
+
+/// An image in an archive.
+pub struct Written {
+    /// The archive with the OCI image layout.
+    pub archive: Vec<u8>,
+    /// The digest by which a registry names the image, `sha256:…`.
+    pub digest: String,
+}
+
+/// The archive of one image for the platforms of several binaries, with the name and time of the first.
+///
+/// # Errors
+///
+/// As [`Image::archive`]; also without any image.
+pub fn archive(images: &[Image<'_>]) -> Result<Written> {
+    let first = images.first().context("no binary was given")?;
+    let mut layout = Layout::default();
+    let mut manifests = images.iter().map(|image| image.manifest(&mut layout)).collect::<Result<Vec<_>>>()?;
+    // One platform needs no index.
+    let descriptor = match manifests.pop() {
+        Some(only) if manifests.is_empty() => only,
+        last => layout.index(manifests.into_iter().chain(last).collect())?,
+    };
+    let digest = descriptor.digest().to_string();
+    Ok(Written { archive: layout.named(descriptor, first.name)?.archive(first.created)?, digest })
 }
 
 /// Mozilla's authorities, in the version that `Cargo.lock` pins.

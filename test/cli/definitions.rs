@@ -10,6 +10,31 @@ fn the_version_and_worker_types_are_printed_as_json() {
     assert_eq!((&shown["schema"], &shown["version"]), (&json!("version/v1"), &json!(env!("CARGO_PKG_VERSION"))));
     assert_eq!(shown["workerTypes"], json!(["azure", "aws", "gcp", "alicloud", "openstack"]));
     assert!(run(&["version"]).succeeded().stdout.contains(env!("CARGO_PKG_VERSION")));
+    // The features of the test build.
+    assert_eq!(shown["features"], json!(["live-images", "otlp"]));
+}
+
+#[test]
+fn version_prints_the_measured_gardener_versions() {
+    let shown = run(&["version", "-o", "json"]).succeeded().json();
+    let measured = shown["measuredWith"].as_array().unwrap();
+    let page = include_str!("../../docs/compatibility.md");
+    let (_, table) = page.split_once("\n## Measured versions\n").unwrap();
+    let rows =
+        table.lines().skip_while(|line| !line.starts_with("|---")).skip(1).take_while(|line| line.starts_with('|'));
+    let rows: Vec<[String; 3]> = rows
+        .map(|row| {
+            let mut cells =
+                row.split('|').skip(1).map(|cell| cell.split(',').next().unwrap_or_default().trim().to_owned());
+            [cells.next().unwrap().to_lowercase(), cells.next().unwrap(), cells.next().unwrap()]
+        })
+        .collect();
+    let of = |member: &Value| member.as_str().unwrap().to_owned();
+    let printed: Vec<[String; 3]> = measured
+        .iter()
+        .map(|measured| [of(&measured["workerType"]), of(&measured["extension"]), of(&measured["gardener"])])
+        .collect();
+    assert_eq!(printed, rows);
 }
 
 #[test]
@@ -26,12 +51,14 @@ fn each_command_has_a_manual_page() {
 #[test]
 fn kubectl_finds_the_program_as_a_plugin() {
     let folder = tempfile::tempdir().unwrap();
-    let plugin = folder.path().join("kubectl-gardener_worker");
     let program = test_support::program::command();
-    std::os::unix::fs::symlink(program.get_program(), &plugin).unwrap();
-    let shown = std::process::Command::new(&plugin).args(["why", "--help"]).output().unwrap();
-    let shown = String::from_utf8(shown.stdout).unwrap();
-    assert!(shown.contains("Usage: kubectl gardener-worker why"), "{shown}");
+    for (file, name) in [("kubectl-worker", "worker"), ("kubectl-gardener_worker", "gardener-worker")] {
+        let plugin = folder.path().join(file);
+        std::os::unix::fs::symlink(program.get_program(), &plugin).unwrap();
+        let shown = std::process::Command::new(&plugin).args(["why", "--help"]).output().unwrap();
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        assert!(shown.contains(&format!("Usage: kubectl {name} why")), "{shown}");
+    }
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::binary::{command, outcome};
 
 /// Flags of other programs that documents speak of.
-const FLAGS_OF_OTHERS: [&str; 3] = ["--sanitizer", "--hasten-deletion", "--target-kubeconfig"];
+const FLAGS_OF_OTHERS: [&str; 5] =
+    ["--amd64", "--downloads", "--hasten-deletion", "--sanitizer", "--target-kubeconfig"];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -34,7 +35,7 @@ fn collect(folder: &Path, deeply: bool, documents: &mut BTreeMap<PathBuf, String
     }
 }
 
-/// Lines outside of code blocks, and those of blocks of a shell or of no language.
+/// Lines outside of code blocks, and those of blocks of a shell or of no language. Tests run the blocks of `sh` on some pages; `bash` needs a cluster.
 fn lines_of(text: &str) -> (Vec<&str>, Vec<&str>) {
     let (mut prose, mut shell, mut block) = (Vec::new(), Vec::new(), None);
     for line in text.lines() {
@@ -42,7 +43,7 @@ fn lines_of(text: &str) -> (Vec<&str>, Vec<&str>) {
             (Some(language), None) => block = Some(language.trim()),
             (Some(_), Some(_)) => block = None,
             (None, None) => prose.push(line),
-            (None, Some("sh" | "")) => shell.push(line),
+            (None, Some("sh" | "bash" | "")) => shell.push(line),
             (None, Some(_)) => {}
         }
     }
@@ -116,7 +117,7 @@ fn commands(lines: &[&str]) -> Vec<Vec<String>> {
 
 #[test]
 fn commands_can_be_typed() {
-    let manifests = ["", "example/local/", "example/tiny/", "test/support/"];
+    let manifests = ["", "example/local/", "example/tiny/", "release/", "test/support/"];
     let manifests = manifests.map(|of| std::fs::read_to_string(root().join(of).join("Cargo.toml")).unwrap()).concat();
     let mut wrong = Vec::new();
     let mut own = 0;

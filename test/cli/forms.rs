@@ -25,7 +25,7 @@ const VERSIONS: &str = "example/versions/cloudprofile.yaml";
 const AT: &str = "--at=2026-02-01";
 
 /// Each command with the objects that it reads.
-const READERS: [Reader; 22] = [
+const READERS: [Reader; 23] = [
     Reader { arguments: &["render", "OBJECTS"], objects: &["test/cli/azure.yaml"] },
     Reader { arguments: &["explain", "OBJECTS"], objects: &["test/cli/azure.yaml"] },
     Reader { arguments: &["explain", "--shoot", "OBJECTS"], objects: &["example/versions/shoots.yaml", VERSIONS] },
@@ -33,6 +33,10 @@ const READERS: [Reader; 22] = [
     Reader { arguments: &["diagnose", "shoot--garden--prod", "OBJECTS", AT], objects: &["test/cli/azure.yaml"] },
     Reader { arguments: &["why", "OBJECTS"], objects: &["test/cli/azure.yaml"] },
     Reader { arguments: &["takeover", "check", "OBJECTS"], objects: &["test/cli/azure.yaml"] },
+    Reader {
+        arguments: &["takeover", "plan", "example/azure.yaml", "--registrations", "OBJECTS", "--chart=x", PLAN],
+        objects: &["example/how-to/extensions.yaml"],
+    },
     Reader { arguments: &["forecast", "OBJECTS", AT], objects: &["example/versions/shoots.yaml", VERSIONS] },
     Reader { arguments: &["cloudprofile", "lint", "OBJECTS", AT], objects: &[AZURE] },
     Reader { arguments: &["cloudprofile", "matrix", "OBJECTS", AT], objects: &[AZURE] },
@@ -64,6 +68,8 @@ const READERS: [Reader; 22] = [
 
 const SOURCE: &str = "--source=example/images/release-2002.1";
 const LOOKUPS: &str = "example/images/lookups.yaml";
+/// A folder that git ignores.
+const PLAN: &str = "--to=target/tmp/takeover-plan";
 const LOCK: &str = "--lock=example/images/images.lock";
 
 /// Commands that read no objects, or those of a cluster only.

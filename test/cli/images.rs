@@ -22,7 +22,7 @@ fn folder() -> TempDir {
     folder
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap().flatten() {
         let to = to.join(entry.file_name());
@@ -35,7 +35,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// What a script prints, on stdout and stderr.
-fn shell(folder: &TempDir, script: &str) -> String {
+pub(crate) fn shell(folder: &TempDir, script: &str) -> String {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{{ {script}\n}} 2>&1")]).current_dir(folder.path());
     let path = format!("{}/bin:{}", folder.path().display(), std::env::var("PATH").unwrap());

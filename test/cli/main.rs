@@ -14,6 +14,7 @@ mod exit_codes;
 mod explain;
 mod forms;
 mod golden;
+mod how_to;
 mod images;
 mod json;
 mod large_documents;

@@ -227,3 +227,114 @@ fn undecodable_input_is_reported_with_its_field_and_stops_no_other() {
     let shown = run(&["preview", file.to_str().unwrap(), file.to_str().unwrap()]);
     assert!(shown.code == 3 && shown.stderr.contains("c.json: MachineDeployment"), "{shown:?}");
 }
+
+/// The Go extension as gardener-operator registers it, with a value that a plan must not print.
+fn extension_of_azure() -> Value {
+    json!({
+        "apiVersion": "operator.gardener.cloud/v1alpha1", "kind": "Extension", "metadata": {"name": "provider-azure"},
+        "spec": {
+            "resources": [{"kind": "ControlPlane", "type": "azure"}, {"kind": "Worker", "type": "azure"}],
+            "deployment": {"extension": {"values": {"disableControllers": ["bastion"], "token": "hidden-value"}}},
+        },
+    })
+}
+
+const CHART: &str = "registry.example.org/charts/gardener-extension-worker:0.1.0";
+
+/// Plans from a measured case and registrations. Returns the outcome and the written files.
+fn plan(bundle: &Value, registrations: &Value, options: &[&str]) -> (Outcome, BTreeMap<String, Value>) {
+    let files = Files::new(&[("bundle.json", bundle)]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("registrations.json"), registrations.to_string()).unwrap();
+    let (registered, to) = (path("registrations.json"), path("plan"));
+    let bundle = files.path();
+    let arguments = ["takeover", "plan", bundle.to_str().unwrap(), "--registrations", &registered, "--to", &to];
+    let mut outcome = run(&[&arguments[..], options].concat());
+    outcome.stdout = outcome.stdout.replace(&to, "plan");
+    let mut written = BTreeMap::new();
+    for entry in std::fs::read_dir(&to).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let document = gardener_extension_worker::api::gotext::yaml::documents(&text).unwrap().pop().unwrap();
+        written.insert(path.file_name().unwrap().to_str().unwrap().to_owned(), document);
+    }
+    (outcome, written)
+}
+
+#[test]
+fn plan_has_patches_for_the_landscape() {
+    let bundle = left_by_go(find(CASE).unwrap()).unwrap();
+    let (shown, written) = plan(&bundle, &extension_of_azure(), &["--chart", CHART]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{shown:?}");
+    assert_same("test/cli/golden/takeover-plan.txt", &shown.stdout);
+    let off = &written["3-go-off.yaml"]["spec"];
+    assert_eq!(off["resources"], json!([{"kind": "ControlPlane", "type": "azure"}]));
+    assert_eq!(off["deployment"]["extension"]["values"], json!({"disableControllers": ["bastion", "worker"]}));
+    let undo = &written["3-go-off-undo.yaml"]["spec"];
+    assert_eq!(undo["resources"], extension_of_azure()["spec"]["resources"]);
+    assert_eq!(undo["deployment"]["extension"]["values"], json!({"disableControllers": ["bastion"]}));
+    let on = &written["4-on.yaml"]["spec"];
+    assert_eq!(on["resources"], json!([{"kind": "Worker", "type": "azure"}]));
+    let texts = written.values().map(Value::to_string).collect::<String>();
+    assert!(!texts.contains("hidden-value") && !shown.stdout.contains("hidden-value"), "{texts}");
+    for name in written.keys() {
+        assert!(shown.stdout.contains(&format!("plan/{name}\n")), "no command for {name}:\n{}", shown.stdout);
+    }
+}
+
+#[test]
+fn plan_without_gardener_operator_patches_both_objects() {
+    let bundle = left_by_go(find(CASE).unwrap()).unwrap();
+    let worker = json!({"kind": "Worker", "type": "azure"});
+    let registration = json!({
+        "apiVersion": "core.gardener.cloud/v1beta1", "kind": "ControllerRegistration", "metadata": {"name": "provider-azure"},
+        "spec": {"resources": [worker], "deployment": {"deploymentRefs": [{"name": "azure-chart"}]}},
+    });
+    let deployment = json!({
+        "apiVersion": "core.gardener.cloud/v1", "kind": "ControllerDeployment", "metadata": {"name": "azure-chart"},
+        "helm": {"values": {"replicaCount": 1}},
+    });
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": [registration, deployment]});
+    let (shown, written) = plan(&bundle, &list, &["--chart", CHART]);
+    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{shown:?}");
+    assert!(
+        shown.stdout.contains("kubectl patch controllerdeployments.v1.core.gardener.cloud azure-chart --type merge")
+    );
+    assert_eq!(written["3-go-off-1.yaml"], json!({"helm": {"values": {"disableControllers": ["worker"]}}}));
+    assert_eq!(written["3-go-off-2.yaml"], json!({"spec": {"resources": []}}));
+    assert_eq!(written["3-go-off-undo-1.yaml"], json!({"helm": {"values": {"disableControllers": null}}}));
+    assert_eq!(written["2-dry-run-1.yaml"]["kind"], "ControllerDeployment");
+    assert_eq!(written["2-dry-run-2.yaml"]["spec"]["deployment"]["policy"], "Always");
+}
+
+#[test]
+fn plan_is_refused_with_the_reason() {
+    let bundle = left_by_go(find(CASE).unwrap()).unwrap();
+    let mut rolls = bundle.clone();
+    rolls["worker"]["spec"]["pools"][0]["volume"]["size"] = json!("99Gi");
+    let mut nothing = bundle.clone();
+    nothing["worker"] = Value::Null;
+    let mut free = extension_of_azure();
+    free["spec"]["resources"] = json!([]);
+    let mut ours = extension_of_azure();
+    ours["metadata"]["name"] = json!("gardener-extension-worker");
+    let mut hostile = extension_of_azure();
+    hostile["metadata"]["name"] = json!("a; rm -rf x");
+    let twice = json!({"apiVersion": "v1", "kind": "List", "items": [extension_of_azure(), ours.clone()]});
+    let with_chart: &[&str] = &["--chart", CHART];
+    let cases = [
+        (&rolls, extension_of_azure(), with_chart, 5, "no plan is written"),
+        (&nothing, extension_of_azure(), with_chart, 3, "no Worker"),
+        (&bundle, free, with_chart, 3, "0 registrations have Workers of azure"),
+        (&bundle, twice, with_chart, 3, "2 registrations have Workers of azure"),
+        (&bundle, ours, with_chart, 3, "already taken over"),
+        (&bundle, hostile, with_chart, 3, "has an invalid name"),
+        (&bundle, extension_of_azure(), &[], 3, "--chart"),
+    ];
+    for (bundle, registrations, options, code, reason) in cases {
+        let (shown, written) = plan(bundle, &registrations, options);
+        assert_eq!(shown.code, code, "{reason}: {shown:?}");
+        assert!(shown.stderr.contains(reason) && written.is_empty(), "{reason}: {shown:?} {:?}", written.keys());
+    }
+}

@@ -1,5 +1,6 @@
 //! How a command ends: with the exit of its answer, or of its error.
 
+use super::documentation::linked_error;
 use super::evidence::Answer;
 use super::exit::{Exit, WrongUsage};
 use super::terminal::{complain, is_broken_pipe};
@@ -9,13 +10,13 @@ use runtime::process::failure_reason::reason;
 pub(super) fn conclude(result: anyhow::Result<Answer>) -> Exit {
     match result {
         Ok(answer) => {
-            answer.evidence().problems().for_each(|problem| complain(problem));
+            answer.evidence().problems().for_each(|problem| complain(&linked_error(problem)));
             answer.exit()
         }
         // A reader such as `head` closes the pipe early, which is not a failure.
         Err(error) if is_broken_pipe(&error) => Exit::Done,
         Err(error) => {
-            complain(&reason(error.as_ref()));
+            complain(&linked_error(&reason(error.as_ref())));
             if error.is::<WrongUsage>() { Exit::Usage } else { Exit::Failed }
         }
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use super::documentation::linked;
 use super::terminal::complain;
 
 /// The outcome of a command. If several apply, the greatest in this order determines the exit code.
@@ -61,7 +62,7 @@ impl From<Exit> for ExitCode {
 /// Text after the options in `--help`: `text`, then the command's exit codes. `special` lists the codes that not every
 /// command has. An empty meaning falls back to the common table.
 pub(super) fn help(text: &str, special: &[(Exit, &'static str)]) -> String {
-    let mut help = format!("{text}\n\nExit codes:");
+    let mut help = format!("{}\n\nExit codes:", linked(text));
     for exit in Exit::ALL {
         let of_command = special.iter().find(|(other, _)| *other == exit);
         let of_command = of_command.map(|(_, meaning)| if meaning.is_empty() { exit.meaning() } else { meaning });

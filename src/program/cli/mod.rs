@@ -14,6 +14,7 @@ mod completions;
 mod conclude;
 pub(crate) mod configuration_file;
 mod diagnose;
+mod documentation;
 mod evidence;
 mod exit;
 mod explain;

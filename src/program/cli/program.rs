@@ -13,8 +13,9 @@ use super::{Arguments, configuration_file};
 use decisions::provider::Providers;
 use runtime::cloud::{CloudArguments, CloudFactory, azure, openstack};
 
-/// The displayed name if the executable is `kubectl-gardener_worker`.
-const PLUGIN: &str = "kubectl gardener-worker";
+/// Names of the executable as a plugin of kubectl, with the displayed name.
+const PLUGINS: [(&str, &str); 2] =
+    [("kubectl-worker", "kubectl worker"), ("kubectl-gardener_worker", "kubectl gardener-worker")];
 /// Error texts of the number parser, with replacements for users.
 const NUMBER_ERRORS: [(&str, &str); 2] = [
     ("invalid digit found in string", "a whole number is expected"),
@@ -98,6 +99,10 @@ impl Program {
     fn called(self, arguments: &[OsString]) -> clap::Command {
         let name = arguments.first().and_then(|program| Path::new(program).file_stem());
         let command = self.command();
-        if name.is_some_and(|name| name == "kubectl-gardener_worker") { command.bin_name(PLUGIN) } else { command }
+        let plugin = PLUGINS.iter().find(|(executable, _)| name.is_some_and(|name| name == *executable));
+        match plugin {
+            Some((_, displayed)) => command.bin_name(*displayed),
+            None => command,
+        }
     }
 }

@@ -5,6 +5,7 @@ mod alerts;
 mod examples;
 mod images;
 mod policies;
+mod releases;
 mod rendered;
 mod runs;
 mod values;

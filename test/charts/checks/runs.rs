@@ -207,7 +207,7 @@ async fn a_shadow_may_only_read() -> Result<()> {
     Ok(())
 }
 
-async fn install_others(client: &kube::Client) -> Result<()> {
+pub(super) async fn install_others(client: &kube::Client) -> Result<()> {
     install_files(client, &["seed-crds/10-crd-autoscaling.k8s.io_verticalpodautoscalers.yaml"]).await?;
     let monitoring = ["prometheusrules", "servicemonitors"];
     let files = monitoring.map(|plural| format!("seed-crds/10-crd-monitoring.coreos.com_{plural}.yaml"));
@@ -215,7 +215,7 @@ async fn install_others(client: &kube::Client) -> Result<()> {
 }
 
 /// A shoot in a namespace that is labelled as gardenlet does: the policies of the chart let the controller write there only.
-async fn shoot_of(control_plane: &ControlPlane, prefix: &str) -> Result<Shoot> {
+pub(super) async fn shoot_of(control_plane: &ControlPlane, prefix: &str) -> Result<Shoot> {
     let shoot = Shoot::new(control_plane, prefix).await?;
     let labels = json!({"gardener.cloud/role": "shoot"});
     let metadata = json!({"name": shoot.namespace, "labels": labels});

@@ -59,3 +59,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- toYaml $arguments -}}
 {{- end -}}
+
+{{/* The runbooks of alerts: the page that the values name, else that of the published documentation. */}}
+{{- define "admission.alerts" -}}
+{{- $rules := .root.Files.Get .file -}}
+{{- $url := .root.Values.metrics.prometheusRule.runbookUrl -}}
+{{- if and (not $url) .root.Chart.Home -}}
+{{- $url = printf "%s/runbooks.html" (trimSuffix "/" .root.Chart.Home) -}}
+{{- end -}}
+{{- if $url -}}
+{{ $rules | replace "RUNBOOKS" $url }}
+{{- else -}}
+{{ regexReplaceAll "(?m)^ *runbook_url: RUNBOOKS.*\n" $rules "" }}
+{{- end -}}
+{{- end -}}

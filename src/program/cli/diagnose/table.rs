@@ -3,6 +3,7 @@
 use anstyle::Style;
 use jiff::Timestamp;
 
+use crate::cli::documentation::linked;
 use crate::cli::table::{Cell, Table, paragraph, printable};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
 use explanations::diagnose::{Diagnosis, Finding, ObjectKind, PoolState, Severity};
@@ -89,7 +90,7 @@ fn finding_text(number: usize, finding: &Finding, now: Timestamp, width: usize) 
         let code = finding.driver_code.as_ref().map(|code| format!("{code}: ")).unwrap_or_default();
         more(format!("“{code}{}”", shortened(words.trim(), LONGEST_TEXT)), Style::new());
     }
-    more(format!("→ {}", finding.next_step), Style::new());
+    more(format!("→ {}", linked(&finding.next_step)), Style::new());
     text
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::input::{CatalogueArguments, lock, profiles};
 use crate::cli::cloudprofile::source::Place;
+use crate::cli::documentation::linked;
 use crate::cli::evidence::Answer;
 use crate::cli::exit::{self, Exit, wrong_usage};
 use crate::cli::preview::words::counted;
@@ -103,7 +104,7 @@ fn sarif_text(checked: &[Checked]) -> anyhow::Result<String> {
     let rule = |rule: ImageRule| SarifRule {
         id: rule.id(),
         title: rule.title(),
-        help: "docs/images.md#what-check-finds lists the rules.".to_owned(),
+        help: linked("docs/images.md#what-check-finds lists the rules."),
         url: None,
     };
     let findings =

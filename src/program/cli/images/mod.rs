@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 
+use crate::cli::documentation::linked;
 use crate::cli::evidence::Answer;
 use decisions::provider::Providers;
 
@@ -18,13 +19,13 @@ mod unused;
 mod written;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(after_help = linked("\
 Examples:
   gardener-extension-worker images list --source example/images/release-2002.1
   gardener-extension-worker images update --lock images.lock --source example/images/release-2002.1
   gardener-extension-worker images fill --lock images.lock example/images/profiles/aws.yaml > aws.yaml
 
-docs/images.md describes the rollout of a release within 48 hours.")]
+docs/images.md describes the rollout of a release within 48 hours."))]
 pub(super) struct ImagesArguments {
     #[command(subcommand)]
     command: ImagesCommand,

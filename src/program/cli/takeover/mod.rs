@@ -1,11 +1,12 @@
-//! `takeover check`: checks whether this program can take over a seed's Workers from the Go extension. It never
-//! writes.
+//! `takeover check`: checks whether this program can take over a seed's Workers from the Go extension. `takeover plan`
+//! writes the patches for it. Neither changes a cluster.
 //!
 //! * [`worker`]: findings about one Worker, in addition to the changes of its pools;
 //! * [`writers`]: other writers, such as the Go extension, leases and field managers;
 //! * [`permissions`]: permissions that the controller needs;
 //! * [`live`], [`survey`]: the same data from a seed or from files;
-//! * [`table`], [`json`]: the outputs.
+//! * [`table`], [`json`]: the outputs;
+//! * [`plan`], [`steps`], [`registration`]: the patches, and how extensions are registered.
 //!
 //! [`preview`](explanations::preview) determines the changes of the pools, by comparing the existing objects with those that
 //! the controller would write.
@@ -25,6 +26,9 @@ use runtime::cluster::seed::Seed;
 mod json;
 mod live;
 mod permissions;
+mod plan;
+mod registration;
+mod steps;
 mod survey;
 mod table;
 mod worker;
@@ -34,8 +38,9 @@ use survey::Survey;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  gardener-extension-worker takeover check --kubeconfig seed.yaml")]
+Examples:
+  gardener-extension-worker takeover check --kubeconfig seed.yaml
+  gardener-extension-worker takeover plan --kubeconfig seed.yaml --registrations extensions.yaml --to plan")]
 pub(super) struct TakeoverArguments {
     #[command(subcommand)]
     command: TakeoverCommand,
@@ -45,6 +50,8 @@ pub(super) struct TakeoverArguments {
 enum TakeoverCommand {
     /// Check whether Workers can be taken over from the Go extension without rolling a node. Read-only.
     Check(CheckArguments),
+    /// Write the patches of a takeover for this landscape, each with a command that verifies it and one that undoes it.
+    Plan(plan::PlanArguments),
 }
 
 #[derive(Debug, Args)]
@@ -56,6 +63,20 @@ Examples:
   gardener-extension-worker takeover check landscape/ -o json",
     &[(Exit::Findings, "a permission is missing, or both extensions write"), (Exit::Roll, "nodes would be replaced or updated in place"), (Exit::Delete, "machines would be deleted"), (Exit::Invalid, "")]))]
 struct CheckArguments {
+    #[command(flatten)]
+    selection: Selection,
+    /// Output format.
+    #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
+    output: OutputFormat,
+    /// Show every Worker separately in tables, including unchanged ones. By default, more than ten are grouped by
+    /// cause.
+    #[arg(short, long)]
+    all: bool,
+}
+
+/// Selects the Workers.
+#[derive(Debug, Args)]
+struct Selection {
     /// Files, bundles or folders of objects (Worker, Cluster, Secrets, machine objects, Deployments, Leases), or `-`
     /// for standard input. By default, the seed of the kubeconfig.
     #[arg(value_name = "FILE")]
@@ -74,27 +95,30 @@ struct CheckArguments {
     /// Extension classes to include. A Worker without a class belongs to the class `shoot`.
     #[arg(long, value_name = "CLASS", value_delimiter = ',', default_value = Served::DEFAULT_CLASS)]
     extension_classes: Vec<String>,
-    /// Output format.
-    #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
-    output: OutputFormat,
-    /// Show every Worker separately in tables, including unchanged ones. By default, more than ten are grouped by
-    /// cause.
-    #[arg(short, long)]
-    all: bool,
+}
+
+impl Selection {
+    /// Compares the selected Workers with those that this controller would write.
+    fn survey(&self, providers: Providers) -> anyhow::Result<Survey> {
+        if self.seed.is_named() && !self.files.is_empty() {
+            return Err(wrong_usage("--kubeconfig and --context are for a seed: name no file with it"));
+        }
+        let served = Served::new(providers, &self.worker_types, &self.extension_classes)?;
+        let profiles = CloudProfiles::new(providers);
+        let namespace = self.namespace.as_deref();
+        match self.files.as_slice() {
+            [] => live::survey(&self.seed, self.user.as_deref(), namespace, &served, &profiles),
+            files => survey::of_files(files, namespace, &served, &profiles),
+        }
+    }
 }
 
 pub(super) fn run(arguments: &TakeoverArguments, providers: Providers) -> anyhow::Result<Answer> {
-    let TakeoverCommand::Check(arguments) = &arguments.command;
-    if arguments.seed.is_named() && !arguments.files.is_empty() {
-        return Err(wrong_usage("--kubeconfig and --context are for a seed: name no file with it"));
-    }
-    let served = Served::new(providers, &arguments.worker_types, &arguments.extension_classes)?;
-    let profiles = CloudProfiles::new(providers);
-    let namespace = arguments.namespace.as_deref();
-    let survey = match arguments.files.as_slice() {
-        [] => live::survey(&arguments.seed, arguments.user.as_deref(), namespace, &served, &profiles)?,
-        files => survey::of_files(files, namespace, &served, &profiles)?,
+    let arguments = match &arguments.command {
+        TakeoverCommand::Check(arguments) => arguments,
+        TakeoverCommand::Plan(arguments) => return plan::run(arguments, providers),
     };
+    let survey = arguments.selection.survey(providers)?;
     let exit = exit_of(&survey);
     print(&match arguments.output {
         OutputFormat::Json => json::text(&survey, exit.code())?,

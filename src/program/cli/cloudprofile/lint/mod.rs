@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::source::{Found, Sources};
+use crate::cli::documentation::linked;
 use crate::cli::evidence::Answer;
 use crate::cli::exit::{self, Exit};
 use crate::cli::forecast::moment;
@@ -49,7 +50,7 @@ pub(super) struct LintArguments {
     #[arg(short, long, value_parser = one_of(&["table", "json", "sarif", "github", "junit"]), default_value = "table")]
     output: OutputFormat,
     /// Published URL of docs/cloudprofiles.md, such as https://docs.example.org/cloudprofiles. SARIF output links each
-    /// rule to it.
+    /// rule to it. Defaults to the page in the published documentation, if there is one.
     #[arg(long, value_name = "URL", value_parser = absolute)]
     docs_url: Option<String>,
     /// Show every finding separately in tables. By default, tables group similar findings and list the ten most severe.
@@ -134,5 +135,5 @@ impl Linted {
 
 /// URL that explains a rule.
 fn documentation(rule: profiles::offer::lint::Rule) -> String {
-    format!("docs/cloudprofiles.md#{rule}")
+    linked(&format!("docs/cloudprofiles.md#{rule}"))
 }

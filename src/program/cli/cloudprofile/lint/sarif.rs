@@ -1,16 +1,18 @@
 //! Findings as SARIF for code scanning.
 
 use super::{Linted, documentation};
+use crate::cli::documentation::url;
 use crate::cli::sarif::{self, SarifResult, SarifRule};
 use profiles::offer::lint::{Finding, Rule};
 
-/// `docs_url` is the published address of `docs/cloudprofiles.md`.
+/// `docs_url` is the published address of `docs/cloudprofiles.md`, unless that is set for the program.
 pub(super) fn text(linted: &[Linted], docs_url: Option<&str>) -> anyhow::Result<String> {
+    let page = docs_url.map(str::to_owned).or_else(|| url("cloudprofiles"));
     let rule = |rule: &Rule| SarifRule {
         id: rule.id(),
         title: rule.title(),
         help: format!("{} explains the rule with an example.", documentation(*rule)),
-        url: docs_url.map(|url| format!("{}#{rule}", url.trim_end_matches('#'))),
+        url: page.as_deref().map(|url| format!("{}#{rule}", url.trim_end_matches('#'))),
     };
     let rules: Vec<SarifRule<'_>> = Rule::ALL.iter().map(rule).collect();
     let results = linted.iter().flat_map(|linted| linted.report.findings.iter().map(|finding| result(linted, finding)));

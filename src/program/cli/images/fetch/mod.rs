@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 
+use crate::cli::documentation::linked;
 use crate::cli::evidence::{Answer, Evidence};
 use crate::cli::exit::{self, Exit};
 use crate::cli::preview::words::counted;
@@ -20,12 +21,7 @@ mod azure;
 mod ec2;
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  gardener-extension-worker images fetch ec2 --region eu-central-1 --owner self --to images/aws.yaml
-  gardener-extension-worker images fetch azure --location westeurope --community-gallery NAME --to images/azure.yaml
-
-docs/images.md describes the required permissions and credentials.")]
+#[command(after_help = examples())]
 pub(super) struct FetchArguments {
     #[command(subcommand)]
     cloud: FetchCommand,
@@ -38,6 +34,18 @@ enum FetchCommand {
     Ec2(ec2::Ec2Arguments),
     /// Fetch the images of community and shared galleries from Azure's resource manager.
     Azure(azure::AzureArguments),
+}
+
+/// Text after the options in `--help`, with the clouds of this build.
+fn examples() -> String {
+    let ec2 = "\n  gardener-extension-worker images fetch ec2 --region eu-central-1 --owner self --to images/aws.yaml";
+    let ec2 = if cfg!(feature = "live-images") { ec2 } else { "" };
+    linked(&format!(
+        "Examples:{ec2}
+  gardener-extension-worker images fetch azure --location westeurope --community-gallery NAME --to images/azure.yaml
+
+docs/images.md describes the required permissions and credentials."
+    ))
 }
 
 /// Arguments that select the output.
