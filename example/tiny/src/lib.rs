@@ -1,6 +1,4 @@
-//! Every provider that comes with `gardener-extension-worker`, and the made-up cloud Pebble.
-
-pub mod pebble;
+//! Every provider that comes with `gardener-extension-worker`, and the made-up cloud [Pebble](pebble).
 
 use gardener_extension_worker::cli::Program;
 use gardener_extension_worker::provider::Providers;

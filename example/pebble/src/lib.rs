@@ -3,20 +3,18 @@
 //! A machine there has a kind, a private network, an image with another id in each region and, if the pool wants one, a
 //! scratch disk. Nothing at the cloud is needed before machines can be made.
 
-use gardener_extension_worker::api::gardener::{ErrorCode, WorkerPool};
-use gardener_extension_worker::pool::bounds::Bounds;
-use gardener_extension_worker::pool::hash::{HashItems, ProviderItems, pool_hash};
-use gardener_extension_worker::pool::names::deployment_name;
-use gardener_extension_worker::pool::zones::positions;
-use gardener_extension_worker::provider::document::Document;
-use gardener_extension_worker::provider::explanation::{EffectiveInput, ImageName, Origin};
-use gardener_extension_worker::provider::image::{
-    FallbackImages, ImageProvider, ImagesDocument, ImagesDocumentKind, WorkerImages,
-};
-use gardener_extension_worker::provider::profile::{
+use decisions::api::gardener::{ErrorCode, WorkerPool};
+use decisions::pool::bounds::Bounds;
+use decisions::pool::hash::{HashItems, ProviderItems, pool_hash};
+use decisions::pool::names::deployment_name;
+use decisions::pool::zones::positions;
+use decisions::provider::document::Document;
+use decisions::provider::explanation::{EffectiveInput, ImageName, Origin};
+use decisions::provider::image::{FallbackImages, ImageProvider, ImagesDocument, ImagesDocumentKind, WorkerImages};
+use decisions::provider::profile::{
     ConfigType, ImagesOnly, ProfileFormat, RegionImage, RegionalVersion, Repeated, SameVersion,
 };
-use gardener_extension_worker::provider::{
+use decisions::provider::{
     ClassContent, KnownErrors, MachinePlan, PoolError, PoolPlan, PoolPlanner, PoolProblem, Provider,
     ProviderExplanation, TargetDeployment, WorkerContext, WorkerError, machine_class, node_template,
     operating_system_labels, pool_config, user_data,
@@ -28,7 +26,7 @@ use serde_json::{Value, json};
 const API_VERSION: &str = "pebble.provider.extensions.example.org/v1alpha1";
 
 /// The provider of CloudProfiles and Workers of type `pebble`.
-pub(crate) struct Pebble;
+pub struct Pebble;
 
 /// The image of one region.
 #[derive(Clone, Debug, Default, Deserialize)]
