@@ -32,3 +32,23 @@ fn zones_share_preserved_machines_on_azure() {
     assert_eq!(shares("autoPreserveFailedMachineMax: 0", 2), [None, None, None]);
     assert_eq!(shares("", 2), [None, None, None]);
 }
+
+#[test]
+fn preview_warns_of_rolls_that_preserve_failed_machines() {
+    let folder = tempfile::tempdir().unwrap();
+    let findings = |settings: &str| {
+        let old = WORKER.replacen("maxSurge: 2\n", &format!("maxSurge: 2\n{settings}"), 1);
+        let new = old.replace("kubernetesVersion: 1.35.1", "kubernetesVersion: 1.34.1");
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        std::fs::write(path("old.yaml"), old).unwrap();
+        std::fs::write(path("new.yaml"), new).unwrap();
+        let shown = outcome(command(&["preview", &path("old.yaml"), &path("new.yaml"), "-o", "json"]), "");
+        let document: Value = serde_json::from_str(&shown.stdout).unwrap();
+        let findings = document["workers"][0]["findings"].as_array().unwrap().clone();
+        let is_meant = |finding: &&Value| finding["kind"] == "preserves-failed-machines";
+        findings.iter().filter(is_meant).map(|finding| finding["zone"].clone()).collect::<Vec<_>>()
+    };
+    let two = "      machineControllerManager: {autoPreserveFailedMachineMax: 2}\n";
+    assert_eq!(findings(two), ["1", "2"]);
+    assert!(findings("").is_empty());
+}
