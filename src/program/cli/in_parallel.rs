@@ -6,6 +6,9 @@ use std::sync::{Mutex, PoisonError};
 /// Uses one thread per processor. Results keep the order of the items.
 pub(super) fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    if threads <= 1 {
+        return items.iter().map(work).collect();
+    }
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::with_capacity(items.len()));
     std::thread::scope(|scope| {
