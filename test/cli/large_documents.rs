@@ -33,6 +33,22 @@ fn a_file_of_many_workers_equals_their_folder() {
 }
 
 #[test]
+fn workers_of_one_namespace_have_their_own_secrets() {
+    let worker = fs::read_to_string(test_support::repository().join("test/cli/azure.yaml")).unwrap();
+    // Each has a boot script of its own, which is in the Secret of its class.
+    let of = |name: &str| {
+        let worker = worker.replace("name: prod\n", &format!("name: {name}\n"));
+        worker.replace("gardener-node-agent-workers", &format!("gardener-node-agent-{name}"))
+    };
+    let shown = outcome(command(&["render", "-o", "result", "-"]), &format!("{}\n---\n{}", of("one"), of("two")));
+    let lines = shown.succeeded().stdout;
+    assert_eq!(lines.lines().count(), 2, "{lines}");
+    let missing = of("one").replace("{name: gardener-node-agent-one, namespace", "{name: another, namespace");
+    let shown = outcome(command(&["render", "-o", "result", "-"]), &missing);
+    assert!(shown.stdout.contains("gardener-node-agent-one"), "{}", shown.stdout);
+}
+
+#[test]
 fn empty_machine_types_are_all_refused() {
     let shown = lint(&format!("{PROFILE}  machineTypes:\n{}", "  - {}\n".repeat(20_000)));
     assert_eq!(shown.code, 1, "{}", shown.stderr);

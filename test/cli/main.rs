@@ -12,6 +12,7 @@ mod documents;
 mod evidence;
 mod exit_codes;
 mod explain;
+mod failed_machines;
 mod forms;
 mod golden;
 mod how_to;

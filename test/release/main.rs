@@ -259,7 +259,10 @@ fn materials_are_crates_of_the_lock() {
         components.iter().map(|component| component["bom-ref"].as_str().unwrap()).collect();
     assert_eq!(references.len(), components.len());
     for component in components {
-        assert_eq!(component["hashes"][0]["content"].as_str().map(str::len), Some(64), "{component}");
+        // Our own crates are part of the release and have no archive with a checksum.
+        let is_own = component["name"].as_str().is_some_and(|name| name.starts_with("gardener-extension-worker-"));
+        let checksum = component["hashes"][0]["content"].as_str().map(str::len);
+        assert_eq!(checksum, if is_own { None } else { Some(64) }, "{component}");
         assert!(component["licenses"][0]["expression"].is_string(), "{component}");
     }
     for dependency in materials["dependencies"].as_array().unwrap() {

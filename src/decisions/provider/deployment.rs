@@ -7,6 +7,7 @@ use crate::pool::bounds::Bounds;
 use crate::pool::names::{ClassName, DeploymentName};
 use crate::pool::settings::{cluster_autoscaler_annotations, machine_settings};
 use crate::pool::strategy::deployment_strategy;
+use crate::pool::zones::{ZonePosition, distribute};
 use wire::api::gardener::WorkerPool;
 
 impl TargetDeployment {
@@ -35,5 +36,13 @@ impl TargetDeployment {
             cluster_autoscaler_annotations: cluster_autoscaler_annotations(pool.cluster_autoscaler.as_ref()),
             auto_preserve_failed_machine_max: None,
         }
+    }
+
+    /// Lets machine-controller-manager preserve failed machines: all that the pool allows, or the share of a zone.
+    pub(in crate::provider) fn preserve_failed_machines(&mut self, pool: &WorkerPool, zone: Option<ZonePosition>) {
+        let settings = pool.machine_controller_manager.as_ref();
+        let maximum = settings.and_then(|settings| settings.auto_preserve_failed_machine_max).unwrap_or_default();
+        let share = zone.map_or(maximum, |zone| distribute(maximum, zone));
+        self.auto_preserve_failed_machine_max = Some(share);
     }
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::pool::bounds::Bounds;
 use crate::pool::hash::{HashedPool, ProviderItems, pool_hash};
 use crate::pool::names::{DeploymentName, deployment_name};
-use crate::pool::zones::{ZonePosition, distribute, positions};
+use crate::pool::zones::{ZonePosition, positions};
 use wire::api::gardener::WorkerPool;
 
 /// The provider-specific part of planning a Worker.
@@ -137,9 +137,7 @@ impl<Worker: ZonalProvider> ZonalPlanner<'_, Worker> {
         let mut deployment =
             TargetDeployment::of_pool(pool, name, &class_name, Bounds::in_zone(pool, position)?, labels);
         if Worker::PRESERVES_MACHINES {
-            let settings = pool.machine_controller_manager.as_ref();
-            let preserved = settings.and_then(|settings| settings.auto_preserve_failed_machine_max).unwrap_or_default();
-            deployment.auto_preserve_failed_machine_max = Some(distribute(preserved, position));
+            deployment.preserve_failed_machines(pool, Some(position));
         } else {
             deployment.machine_configuration.machine_preserve_timeout = None;
         }

@@ -73,6 +73,8 @@ kinds! {
     ImageNotResolved = Error "Run explain for the pool, and cloudprofile lint for its CloudProfile.",
     /// A class that machines use, or its Secret, is missing.
     ClassMissing = Error "docs/status.md says how classes come back: what can be planned is made again by the next reconcile.",
+    /// Failed machines are preserved, so nothing replaces them.
+    Preserved = Error "Release each machine when you have seen enough: kubectl annotate machine NAME --overwrite node.machine.sapcloud.io/preserve=false",
     /// Machines can't be created.
     CreationFailed = Error "Read the driver's words, then the logs of machine-controller-manager.",
     /// A machine can't be drained.

@@ -105,8 +105,9 @@ fn add(
 
 fn message(kind: FindingKind, count: usize) -> String {
     let machines = if count == 1 { "1 machine".to_owned() } else { format!("{count} machines") };
-    let (has, is) = if count == 1 { ("has", "is") } else { ("have", "are") };
+    let (has, is, them) = if count == 1 { ("has", "is", "it") } else { ("have", "are", "them") };
     match kind {
+        FindingKind::Preserved => format!("{machines} failed and {is} preserved, so nothing replaces {them}"),
         FindingKind::CreationFailed => format!("{machines} can't be created"),
         FindingKind::DeletionFailed => format!("{machines} can't be deleted"),
         FindingKind::DrainBlocked => format!("{machines} can't be drained"),

@@ -42,8 +42,11 @@ pub(super) struct MachineStatus {
 
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct CurrentStatus {
     phase: String,
+    /// Until when machine-controller-manager preserves the machine, if it does.
+    preserve_expiry_time: Option<String>,
 }
 
 /// The last operation of machine-controller-manager.
@@ -91,6 +94,7 @@ impl MachineDocument {
         }
         match self.status.current_status.phase.as_str() {
             "Unknown" => Some(FindingKind::Unhealthy),
+            "Failed" if self.status.current_status.preserve_expiry_time.is_some() => Some(FindingKind::Preserved),
             "Failed" | "CrashLoopBackOff" => Some(last.failure()),
             "Pending" | "" if failed => Some(last.failure()),
             "Pending" | "" => Some(FindingKind::NotJoined),
@@ -137,4 +141,27 @@ impl LastOperation {
 /// A time in an object's metadata.
 pub(super) fn moment(time: Option<&Time>) -> Option<Timestamp> {
     time.map(|time| time.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn preserved_machines_wait_for_their_release() {
+        let waits_for = |status: Value, operation: &str| {
+            let last = json!({"type": operation, "state": "Failed"});
+            let machine = json!({"status": {"currentStatus": status, "lastOperation": last}});
+            serde_json::from_value::<MachineDocument>(machine).unwrap().waits_for()
+        };
+        let failed = json!({"phase": "Failed"});
+        let preserved = json!({"phase": "Failed", "preserveExpiryTime": "2026-11-28T10:00:00Z"});
+        let running = json!({"phase": "Running", "preserveExpiryTime": "2026-11-28T10:00:00Z"});
+        assert_eq!(waits_for(failed, "Create"), Some(FindingKind::CreationFailed));
+        assert_eq!(waits_for(preserved.clone(), "Create"), Some(FindingKind::Preserved));
+        assert_eq!(waits_for(preserved, "Delete"), Some(FindingKind::DeletionFailed));
+        assert_eq!(waits_for(running, "HealthCheck"), None);
+    }
 }

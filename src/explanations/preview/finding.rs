@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::difference::{Change, ChangedObject, Step};
 use super::placement::{Placement, is_paused};
@@ -48,6 +49,8 @@ pub enum FindingKind {
     ManualUpdate,
     /// The deployment is paused: nothing rolls until it is resumed.
     Paused,
+    /// A new machine that fails is preserved, and nothing replaces it until it is released.
+    PreservesFailedMachines,
     /// A field changed for which gardenlet would choose another node agent Secret, so the real change rolls nodes.
     NodeAgentSecretUnchanged,
     /// The effect on nodes depends on an assumption about a value that the Shoot omits.
@@ -152,6 +155,10 @@ pub(super) fn findings_of_placement(
             find(FindingKind::Paused, "the MachineDeployment is paused; nothing rolls until it isn't".to_owned());
         }
     }
+    let preserved = new.map_or(0, |new| preserved_machines(&new.deployment));
+    if preserved > 0 && change.nodes.affected > 0 && [Verdict::Roll, Verdict::InPlace].contains(&change.verdict) {
+        find(FindingKind::PreservesFailedMachines, preserves(preserved));
+    }
     if let Some(surge) = change.surge.as_ref().filter(|_| change.nodes.affected > 0) {
         if surge.manual {
             find(FindingKind::ManualUpdate, "a person selects the machines that are updated".to_owned());
@@ -163,6 +170,18 @@ pub(super) fn findings_of_placement(
         }
     }
     findings
+}
+
+/// How many failed machines a MachineDeployment may preserve.
+fn preserved_machines(deployment: &Value) -> i64 {
+    deployment.pointer("/spec/autoPreserveFailedMachineMax").and_then(Value::as_i64).unwrap_or_default()
+}
+
+fn preserves(maximum: i64) -> String {
+    format!(
+        "autoPreserveFailedMachineMax is {maximum}: machine-controller-manager preserves a new machine that fails and does not \
+         replace it, so the update stops until the annotation node.machine.sapcloud.io/preserve=false releases the machine"
+    )
 }
 
 /// Nodes that machine-controller-manager removes because the maximum falls. Without live objects, the zone may have as many as its
@@ -279,7 +298,7 @@ pub(super) fn unchanged_node_agent_secret(pool: &str, changes: &[Change]) -> Opt
     })
 }
 
-fn minor(version: Option<&serde_json::Value>) -> Option<String> {
+fn minor(version: Option<&Value>) -> Option<String> {
     let mut parts = version?.as_str()?.trim_start_matches('v').split('.');
     Some(format!("{}.{}", parts.next()?, parts.next()?))
 }

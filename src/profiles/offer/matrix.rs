@@ -10,7 +10,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
 
 use super::offered::{Defect, Offer, OfferedFlavor, OfferedVersion};
-use super::resolution::{Availability, Decision, FlavorChoice, Resolution, TypeGroup};
+use super::resolution::{Availability, Decision, FlavorChoice, Resolution, ResolvedVersion, TypeGroup};
 use super::selection::Selection;
 use decisions::provider::explanation::ImageName;
 use wire::api::gardener::{Capabilities, CapabilityDefinition};
@@ -176,7 +176,7 @@ pub fn matrix<'a>(resolution: &'a Resolution<'a>, selection: &Selection) -> Matr
         let mut choices = Vec::new();
         for available in &resolved.availability {
             let Some(regions) = Regions::of(offer, selection, available) else { continue };
-            let asked = Asked { resolution, selection, version, available, regions };
+            let asked = Asked { resolution, selection, resolved, available, regions };
             choices.extend(groups.iter().enumerate().filter_map(|(number, (group, _))| {
                 asked.choice(group, &mut decisions).map(|choice| Choice { group: number, ..choice })
             }));
@@ -260,7 +260,7 @@ impl<'a> Regions<'a> {
 struct Asked<'a, 's> {
     resolution: &'a Resolution<'a>,
     selection: &'s Selection,
-    version: &'a OfferedVersion,
+    resolved: &'a ResolvedVersion<'a>,
     available: &'a Availability<'a>,
     regions: Regions<'a>,
 }
@@ -268,14 +268,15 @@ struct Asked<'a, 's> {
 impl<'a> Asked<'a, '_> {
     /// The choice for a group, if it is selected.
     fn choice(&self, group: &TypeGroup<'_>, decisions: &mut Decisions) -> Option<Choice<'a>> {
-        let Self { resolution, selection, version, available, regions } = self;
+        let Self { resolution, selection, resolved, available, regions } = self;
+        let version = resolved.offered;
         let choice = resolution.choice(group, available);
         let flavor = if let FlavorChoice::Chosen(flavor) = choice { Some(flavor) } else { None };
         let chosen = flavor.and_then(|flavor| version.flavors.get(flavor));
         if !selection.wants_flavor(chosen, &regions.names, &resolution.offer().definitions) {
             return None;
         }
-        let admitted = resolution.admits(version, group);
+        let admitted = resolution.admits(resolved, group);
         let is_problem = admitted && flavor.is_none() && !version.is_expired();
         if selection.only_problems && !is_problem {
             return None;

@@ -38,6 +38,8 @@ pub struct ResolvedVersion<'a> {
     pub offered: &'a OfferedVersion,
     /// Its regions, grouped by their flavors.
     pub availability: Vec<Availability<'a>>,
+    /// Number of what Gardener admits it by, shared by versions with the same architectures and flavors.
+    admission: usize,
 }
 
 /// The flavors of a version in some regions.
@@ -88,6 +90,8 @@ pub struct Resolution<'a> {
     lists: Vec<Vec<Capabilities>>,
     /// The best flavors by list, then by group.
     ranked: Vec<Vec<Ranked>>,
+    /// Whether Gardener admits a group, by the number of the version's admission, then by group.
+    admitted: Vec<Vec<bool>>,
 }
 
 /// The best position in a list, or the positions that tie; an empty error means that no flavor fits.
@@ -99,14 +103,20 @@ impl<'a> Resolution<'a> {
     pub fn of(offer: &'a Offer) -> Self {
         let (groups, group_of_type) = groups(offer);
         let mut lists = Interned::default();
-        let resolved = |offered| ResolvedVersion { offered, availability: availability(offer, offered, &mut lists) };
+        let mut admissions = Admissions::default();
+        let resolved = |offered| ResolvedVersion {
+            offered,
+            availability: availability(offer, offered, &mut lists),
+            admission: admissions.number(offered, offer, &groups),
+        };
         let versions = offer.images.iter().map(resolved).collect();
+        let admitted = admissions.in_order;
         let lists = lists.in_order;
         let rank = |list: &Vec<Capabilities>| -> Vec<Ranked> {
             groups.iter().map(|group| ranked(&group.capabilities, &offer.definitions, list)).collect()
         };
         let ranked = lists.iter().map(rank).collect();
-        Self { offer, groups, group_of_type, versions, lists, ranked }
+        Self { offer, groups, group_of_type, versions, lists, ranked, admitted }
     }
 
     /// The resolved offer.
@@ -161,8 +171,9 @@ impl<'a> Resolution<'a> {
 
     /// Whether Gardener admits machine types of a group with a version.
     #[must_use]
-    pub fn admits(&self, version: &OfferedVersion, group: &TypeGroup<'_>) -> bool {
-        group.types.iter().any(|machine_type| version.admits(machine_type, &self.offer.definitions))
+    pub fn admits(&self, version: &ResolvedVersion<'_>, group: &TypeGroup<'_>) -> bool {
+        let groups = self.admitted.get(version.admission);
+        groups.and_then(|groups| groups.get(group.number)).copied().unwrap_or_default()
     }
 
     /// The reasons for a choice.
@@ -210,6 +221,26 @@ fn groups(offer: &Offer) -> (Vec<TypeGroup<'_>>, Vec<usize>) {
         group_of_type.push(number);
     }
     (groups, group_of_type)
+}
+
+/// Which groups Gardener admits; equal ones are computed once.
+#[derive(Default)]
+struct Admissions {
+    known: HashMap<String, usize>,
+    in_order: Vec<Vec<bool>>,
+}
+
+impl Admissions {
+    fn number(&mut self, version: &OfferedVersion, offer: &Offer, groups: &[TypeGroup<'_>]) -> usize {
+        let key = format!("{:?} {:?}", version.architectures, version.admitted);
+        *self.known.entry(key).or_insert_with(|| {
+            let is_admitted = |group: &TypeGroup<'_>| {
+                group.types.iter().any(|machine_type| version.admits(machine_type, &offer.definitions))
+            };
+            self.in_order.push(groups.iter().map(is_admitted).collect());
+            self.in_order.len() - 1
+        })
+    }
 }
 
 /// Lists of capabilities; equal lists are stored once.

@@ -54,8 +54,20 @@ impl<'c> FittingVersions<'c> {
         let name = machine.image.as_ref().map_or("", |image| image.name.as_str());
         let unknown_image = || UnknownPool::Image { image: name.to_owned(), profile: catalog.name.to_owned() };
         let image = catalog.image(name).ok_or_else(unknown_image)?;
-        let fits = |version: &&ListedImageVersion<'_>| unfit_machine(catalog, machine_type, pool, version).is_none();
-        Ok(Self { image, versions: image.versions.iter().filter(fits).collect() })
+        // Profiles have few kinds of versions, and comparing capabilities takes long.
+        let mut known: Vec<Option<bool>> = vec![None; image.versions.len()];
+        let mut versions = Vec::new();
+        for version in &image.versions {
+            let fits = || unfit_machine(catalog, machine_type, pool, version).is_none();
+            let is_fitting = match known.get_mut(version.kind) {
+                Some(known) => *known.get_or_insert_with(fits),
+                None => fits(),
+            };
+            if is_fitting {
+                versions.push(version);
+            }
+        }
+        Ok(Self { image, versions })
     }
 
     /// Those that support a kubelet version and, for a pool with in-place updates, an in-place update of its nodes.

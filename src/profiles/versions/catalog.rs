@@ -38,6 +38,9 @@ pub struct ListedImageVersion<'a> {
     pub entry: &'a ProfileImageVersion,
     /// The kubelet versions that it supports; `Some(None)` is an invalid constraint, which allows none.
     pub kubelet: Option<Option<VersionConstraint>>,
+    /// The position of the first version of the image with the same architectures, capabilities and container runtimes.
+    /// Versions with an equal kind fit the same pools.
+    pub kind: usize,
 }
 
 /// All versions of a profile, and the times at which they enter another stage.
@@ -104,10 +107,16 @@ impl<'a> From<&'a ProfileImageVersion> for ListedVersion<'a> {
 
 impl<'a> From<&'a ProfileImage> for ListedImage<'a> {
     fn from(image: &'a ProfileImage) -> Self {
-        let versions = image.versions.iter().map(|entry| ListedImageVersion {
+        // `Debug` escapes the separators in values, so the text is unique.
+        let fit = |entry: &ProfileImageVersion| {
+            format!("{:?} {:?} {:?}", entry.architectures, entry.capability_flavors, entry.cri)
+        };
+        let mut kinds: HashMap<String, usize> = HashMap::new();
+        let versions = image.versions.iter().enumerate().map(|(position, entry)| ListedImageVersion {
             listed: ListedVersion::from(entry),
             entry,
             kubelet: entry.kubelet_version_constraint.as_deref().map(|text| VersionConstraint::parse(text).ok()),
+            kind: *kinds.entry(fit(entry)).or_insert(position),
         });
         Self { image, versions: versions.collect() }
     }

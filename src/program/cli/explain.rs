@@ -1,26 +1,26 @@
 //! `explain`: the inputs that determine the machines of a pool.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::bail;
 use clap::Args;
 use k8s_openapi::jiff::Timestamp;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::diagnose::live::namespace;
 use super::evidence::{Answer, Evidence, no_match};
 use super::exit::{self, Exit, wrong_usage};
 use super::input::{self, WorkerInput};
 use super::preview::shoots::Presume;
-use super::terminal::{OutputFormat, complain, json, one_of, print, width};
+use super::terminal::{OutputFormat, complain, one_of, print, print_json_with_items, width};
 use decisions::provider::{Providers, WorkerError};
 use decisions::worker::plan::desired::{CloudView, DesiredState};
 use decisions::worker::request::decode;
 use explanations::explain::{Explanation, explain};
 use runtime::cluster::seed::Seed;
 use runtime::process::threads::block_on;
-use runtime::reader::files::files;
 use wire::api::gardener::ErrorCode;
 use wire::api::secret::{SecretContent, Secrets};
 
@@ -97,66 +97,105 @@ pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow:
         }
         return shoot::run(arguments, providers);
     }
-    let mut explained = Vec::new();
-    let mut unexplained = Vec::new();
-    let mut known: Vec<String> = Vec::new();
+    let mut answers = Answers::default();
     let mut evidence = Evidence::of("Worker");
-    for worker in workers(arguments, &mut evidence)? {
-        let input = worker.source.to_string();
-        known.extend(worker.worker.spec.pools.iter().map(|pool| pool.name.clone()));
-        let cloud = if arguments.live { CloudView::Settled } else { worker.cloud_view() };
-        match explain_worker(&worker, cloud, arguments.pool.as_deref(), providers) {
-            Ok(explanation) => {
-                evidence.evaluated(1);
-                explained.push(Explained { input, explanation });
-            }
-            Err(error) => unexplained.push(Unexplained { input, code: error.code(), message: error.to_string() }),
-        }
+    for_each_worker(arguments, &mut evidence, |worker, evidence| answers.add(arguments, providers, &worker, evidence))?;
+    if let Some(pool) = &arguments.pool
+        && !answers.has_pool
+        && answers.unexplained.is_empty()
+    {
+        return Err(no_match("pool", pool, answers.pools.iter().map(String::as_str)));
     }
-    if let Some(pool) = &arguments.pool {
-        let found = explained.iter().any(|worker| !worker.explanation.pools.is_empty());
-        if !found && unexplained.is_empty() {
-            return Err(no_match("pool", pool, known.iter().map(String::as_str)));
-        }
-    }
-    let failed = explained.iter().flat_map(|worker| &worker.explanation.pools).any(|pool| pool.error.is_some());
-    match arguments.output {
-        OutputFormat::Json => {
-            print(&json(&json!({
-                "schema": "explain/v1", "evidence": evidence.document(), "workers": explained, "errors": unexplained,
-            }))?)?;
-        }
-        _ => {
-            for error in &unexplained {
-                complain(&format!("{}: {}", error.input, error.message));
-            }
-            let width = width();
-            let texts = explained.iter().map(|worker| pool::worker_text(&worker.explanation, width));
-            print(&texts.collect::<Vec<_>>().join("\n"))?;
-        }
-    }
-    let exit = if failed || !unexplained.is_empty() { Exit::Invalid } else { Exit::Done };
+    answers.print(arguments.output, &evidence)?;
+    let exit = if answers.failed || !answers.unexplained.is_empty() { Exit::Invalid } else { Exit::Done };
     Ok(Answer::new(evidence, exit))
 }
 
-/// The Workers of the file, or of the shoot namespace in the seed. Only reads the names of Secrets in a seed.
-fn workers(arguments: &ExplainArguments, evidence: &mut Evidence) -> anyhow::Result<Vec<WorkerInput>> {
-    if !arguments.live {
-        if arguments.seed.is_named() {
-            return Err(wrong_usage("--kubeconfig and --context are for --live"));
-        }
-        let mut workers = Vec::new();
-        for file in evidence.note_skipped(files(std::slice::from_ref(&arguments.file))) {
-            match input::workers_of_file(&file) {
-                Ok(of_file) => workers.extend(of_file),
-                Err(error) => evidence.unread(&error),
+/// Explanations of Workers as text, because the text is smaller than what it is made of.
+#[derive(Default)]
+struct Answers {
+    /// Tables, or JSON documents.
+    explained: Vec<String>,
+    unexplained: Vec<Unexplained>,
+    /// Names of all pools.
+    pools: BTreeSet<String>,
+    /// Whether a pool is explained.
+    has_pool: bool,
+    /// Whether a pool is invalid.
+    failed: bool,
+}
+
+impl Answers {
+    fn add(
+        &mut self,
+        arguments: &ExplainArguments,
+        providers: Providers,
+        worker: &WorkerInput,
+        evidence: &mut Evidence,
+    ) -> anyhow::Result<()> {
+        let input = worker.source.to_string();
+        self.pools.extend(worker.worker.spec.pools.iter().map(|pool| pool.name.clone()));
+        let cloud = if arguments.live { CloudView::Settled } else { worker.cloud_view() };
+        let explanation = match explain_worker(worker, cloud, arguments.pool.as_deref(), providers) {
+            Ok(explanation) => explanation,
+            Err(error) => {
+                self.unexplained.push(Unexplained { input, code: error.code(), message: error.to_string() });
+                return Ok(());
             }
-        }
-        if workers.is_empty() && evidence.is_complete() {
-            bail!("{}: no Worker in it", arguments.file.display());
-        }
-        return Ok(workers);
+        };
+        evidence.evaluated(1);
+        self.has_pool |= !explanation.pools.is_empty();
+        self.failed |= explanation.pools.iter().any(|pool| pool.error.is_some());
+        self.explained.push(match arguments.output {
+            OutputFormat::Json => serde_json::to_string(&Explained { input, explanation })?,
+            _ => pool::worker_text(&explanation, width()),
+        });
+        Ok(())
     }
+
+    fn print(&self, output: OutputFormat, evidence: &Evidence) -> anyhow::Result<()> {
+        if output == OutputFormat::Json {
+            let document = json!({
+                "schema": "explain/v1", "evidence": evidence.document(), "workers": [], "errors": self.unexplained,
+            });
+            let explained = self.explained.iter().map(|text| Ok(serde_json::from_str::<Value>(text)?));
+            return print_json_with_items(&document, "workers", explained);
+        }
+        for error in &self.unexplained {
+            complain(&format!("{}: {}", error.input, error.message));
+        }
+        for (place, text) in self.explained.iter().enumerate() {
+            let separator = if place > 0 { "\n" } else { "" };
+            print(&format!("{separator}{text}"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Passes on the Workers of the file, or of the shoot namespace in the seed. Only reads the names of Secrets in a seed.
+fn for_each_worker(
+    arguments: &ExplainArguments,
+    evidence: &mut Evidence,
+    mut take: impl FnMut(WorkerInput, &mut Evidence) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    if arguments.live {
+        return workers_of_seed(arguments, evidence)?.into_iter().try_for_each(|worker| take(worker, evidence));
+    }
+    if arguments.seed.is_named() {
+        return Err(wrong_usage("--kubeconfig and --context are for --live"));
+    }
+    let mut is_empty = true;
+    input::for_each_worker(std::slice::from_ref(&arguments.file), evidence, |worker, evidence| {
+        is_empty = false;
+        take(worker, evidence)
+    })?;
+    if is_empty && evidence.is_complete() {
+        bail!("{}: no Worker in it", arguments.file.display());
+    }
+    Ok(())
+}
+
+fn workers_of_seed(arguments: &ExplainArguments, evidence: &mut Evidence) -> anyhow::Result<Vec<WorkerInput>> {
     let name = arguments.file.to_str().ok_or_else(|| wrong_usage("the namespace is no text"))?;
     let namespace = block_on(namespace(&arguments.seed, name))?;
     namespace.unread.iter().for_each(|unread| evidence.unread_text(unread.clone()));

@@ -3,14 +3,20 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use super::thread_cache;
+
 /// Uses one thread per processor. Results keep the order of the items.
 pub(super) fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    if threads <= 1 {
+        return items.iter().map(work).collect();
+    }
     let next = AtomicUsize::new(0);
     let results = Mutex::new(Vec::with_capacity(items.len()));
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
+                thread_cache::enable();
                 let mut own = Vec::new();
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);

@@ -12,11 +12,10 @@ use serde_json::Value;
 
 use super::evidence::Evidence;
 use super::worker_warnings::warnings;
-use decisions::worker::machines::machine_objects::{DigestedObject, LiveDeployment, MachineObjects, PURPOSE_LABEL};
+use decisions::worker::machines::machine_objects::{DigestedObject, LiveDeployment, MachineObjects};
 use decisions::worker::plan::desired::CloudView;
 use runtime::reader::files::{NamedFile, files, name_of};
-use runtime::reader::index::ObjectIndex;
-use runtime::reader::objects::{ROLES, flattened, objects};
+use runtime::reader::index::{IndexedWorker, ObjectIndex};
 use wire::api::gardener::{Cluster, ProfileImage, Worker};
 use wire::api::gotext::json::{decode_lenient, decode_value, to_go_json};
 use wire::api::secret::{SecretContent, Secrets};
@@ -65,17 +64,80 @@ impl fmt::Display for Source {
     }
 }
 
-/// Reads the Workers of a file. Only a file named by the user must contain one; a file found in a folder need not.
+/// The Workers of a file, which are decoded one by one, so that their objects need not fit in memory at the same time.
+pub struct FileWorkers {
+    path: PathBuf,
+    objects: ObjectIndex,
+}
+
+impl FileWorkers {
+    /// Reads a file. Only a file named by the user must contain Workers; a file found in a folder need not.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn of_file(file: &NamedFile) -> anyhow::Result<Self> {
+        let objects = ObjectIndex::of_text(&file.text()?).with_context(|| file.name())?;
+        if objects.workers().is_empty() && file.explicit {
+            bail!("{}: no Worker in it", file.name());
+        }
+        Ok(Self { path: file.path.clone(), objects })
+    }
+
+    /// Decodes each Worker with the objects of its namespace. The error of one does not affect the others.
+    pub fn decoded(&self) -> impl Iterator<Item = anyhow::Result<WorkerInput>> {
+        let decode = |worker: &IndexedWorker| self.worker(worker).with_context(|| self.path.display().to_string());
+        self.objects.workers().iter().map(decode)
+    }
+
+    fn worker(&self, worker: &IndexedWorker) -> anyhow::Result<WorkerInput> {
+        let document = self.objects.worker(worker)?;
+        let namespace = namespace_of(&document);
+        let cluster = self.objects.cluster(namespace)?;
+        let (secrets, live) = surroundings(&document, &self.objects)?;
+        let name = (self.objects.workers().len() > 1).then(|| format!("{namespace}/{}", name_in(&document)));
+        Ok(WorkerInput {
+            source: Source { path: self.path.clone(), worker: name },
+            worker: decode(&document, "Worker")?,
+            listed_images: cluster.as_ref().map(listed_images).unwrap_or_default(),
+            cluster: cluster.map(|cluster| decode(&cluster, "Cluster")).transpose()?,
+            secrets,
+            live,
+            cloud: self.objects.cloud().cloned(),
+            warnings: warnings(&document),
+        })
+    }
+}
+
+/// Passes on the Workers of files and folders one by one. What cannot be read is recorded, and affects no other Worker.
+pub(super) fn for_each_worker(
+    paths: &[PathBuf],
+    evidence: &mut Evidence,
+    mut take: impl FnMut(WorkerInput, &mut Evidence) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    for file in evidence.note_skipped(files(paths)) {
+        let workers = match FileWorkers::of_file(&file) {
+            Ok(workers) => workers,
+            Err(error) => {
+                evidence.unread(&error);
+                continue;
+            }
+        };
+        for worker in workers.decoded() {
+            match worker {
+                Ok(worker) => take(worker, evidence)?,
+                Err(error) => evidence.unread(&error),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads all Workers of a file.
 ///
 /// # Errors
 /// If the file cannot be read or a document does not match its kind.
 pub fn workers_of_file(file: &NamedFile) -> anyhow::Result<Vec<WorkerInput>> {
-    let documents = file.documents()?;
-    let workers = workers_of_documents(&file.path, documents).with_context(|| file.name())?;
-    if workers.is_empty() && file.explicit {
-        bail!("{}: no Worker in it", file.name());
-    }
-    Ok(workers)
+    FileWorkers::of_file(file)?.decoded().collect()
 }
 
 /// Reads the MachineDeployments of a file or folder and ignores other objects.
@@ -103,16 +165,12 @@ pub(super) struct WorkerDocuments {
     pub(super) surroundings: anyhow::Result<(Secrets, MachineObjects)>,
 }
 
-pub(super) fn worker_documents(text: &str) -> anyhow::Result<Vec<WorkerDocuments>> {
-    let objects = objects(text)?;
-    let index = ObjectIndex::new(&objects);
-    let workers = objects.iter().filter(|object| object["kind"] == "Worker");
-    let documents = workers.map(|worker| WorkerDocuments {
-        cluster: index.cluster(namespace_of(worker)).cloned(),
-        surroundings: surroundings(worker, &index),
-        worker: worker.clone(),
-    });
-    Ok(documents.collect())
+impl WorkerDocuments {
+    pub(super) fn new(worker: &IndexedWorker, objects: &ObjectIndex) -> anyhow::Result<Self> {
+        let worker = objects.worker(worker)?;
+        let cluster = objects.cluster(namespace_of(&worker))?;
+        Ok(Self { cluster, surroundings: surroundings(&worker, objects), worker })
+    }
 }
 
 /// Extracts the Workers from the documents of one file; `path` is that file.
@@ -120,29 +178,8 @@ pub(super) fn worker_documents(text: &str) -> anyhow::Result<Vec<WorkerDocuments
 /// # Errors
 /// If a document does not match its kind.
 pub fn workers_of_documents(path: &Path, documents: Vec<Value>) -> anyhow::Result<Vec<WorkerInput>> {
-    let cloud = documents.iter().find_map(described_cloud);
-    let objects = flattened(documents);
-    let index = ObjectIndex::new(&objects);
-    let workers: Vec<&Value> = objects.iter().filter(|object| object["kind"] == "Worker").collect();
-    let has_several = workers.len() > 1;
-    let mut inputs = Vec::with_capacity(workers.len());
-    for document in workers {
-        let namespace = namespace_of(document);
-        let name = name_in(document);
-        let cluster = index.cluster(namespace);
-        let (secrets, live) = surroundings(document, &index)?;
-        inputs.push(WorkerInput {
-            source: Source { path: path.to_owned(), worker: has_several.then(|| format!("{namespace}/{name}")) },
-            worker: decode(document, "Worker")?,
-            cluster: cluster.map(|cluster| decode(cluster, "Cluster")).transpose()?,
-            listed_images: cluster.map(listed_images).unwrap_or_default(),
-            secrets,
-            live,
-            cloud: cloud.clone(),
-            warnings: warnings(document),
-        });
-    }
-    Ok(inputs)
+    let file = FileWorkers { path: path.to_owned(), objects: ObjectIndex::of_documents(documents) };
+    file.objects.workers().iter().map(|worker| file.worker(worker)).collect()
 }
 
 fn namespace_of(object: &Value) -> &str {
@@ -158,49 +195,30 @@ fn listed_images(cluster: &Value) -> Vec<ProfileImage> {
     images.and_then(|images| decode_lenient(&to_go_json(images)).ok()).unwrap_or_default()
 }
 
-/// The cloud state in a bundle: every member that is not an object role. The provider interprets it.
-fn described_cloud(document: &Value) -> Option<Value> {
-    let members = document.as_object()?;
-    if !members.contains_key("worker") {
-        return None;
-    }
-    let is_role = |name: &str| ROLES.iter().any(|(role, _)| *role == name);
-    let others = members.iter().filter(|(name, _)| !is_role(name));
-    Some(others.map(|(name, value)| (name.clone(), value.clone())).collect())
-}
-
 /// Decodes from the JSON that an API server would send, because hashes depend on its exact bytes.
 fn decode<T: DeserializeOwned>(object: &Value, kind: &str) -> anyhow::Result<T> {
     decode_lenient(&to_go_json(object)).with_context(|| format!("{kind} {:?}", name_in(object)))
 }
 
-/// The Secrets that a Worker may read, and the machine objects in its namespace.
-fn surroundings<'a>(worker: &'a Value, index: &ObjectIndex<'a>) -> anyhow::Result<(Secrets, MachineObjects)> {
+/// The Secrets that a Worker refers to, and the machine objects in its namespace.
+fn surroundings(worker: &Value, index: &ObjectIndex) -> anyhow::Result<(Secrets, MachineObjects)> {
     let namespace = namespace_of(worker);
-    let mut secrets = Secrets::default();
     let mut live = machine_objects(namespace, index)?;
-    let user_data = worker["spec"]["pools"].as_array().into_iter().flatten();
-    let user_data: BTreeSet<&str> =
-        user_data.filter_map(|pool| pool.pointer("/userDataSecretRef/name")?.as_str()).collect();
-    for document in index.of(namespace, "Secret") {
-        let name = name_in(document);
-        let secret = secret(document)?;
-        if is_class_secret(&secret) {
-            // Secrets of machine classes are large and rarely used as user data.
-            if user_data.contains(name) {
-                secrets.insert(namespace, name, SecretContent::from(secret.clone()));
-            }
-            live.class_secrets.insert(name.to_owned(), DigestedObject::secret(secret));
-        } else {
-            secrets.insert(namespace, name, SecretContent::from(secret));
-        }
+    for document in index.class_secrets(namespace) {
+        let document = document?;
+        live.class_secrets.insert(name_in(&document).to_owned(), DigestedObject::secret(secret(&document)?));
     }
-    let reference = &worker["spec"]["secretRef"];
-    let reference = [&reference["namespace"], &reference["name"]].map(|part| part.as_str().unwrap_or_default());
-    if secrets.get(reference[0], reference[1]).is_none()
-        && let Some(credentials) = index.secret(reference[0], reference[1])
-    {
-        secrets.insert(reference[0], reference[1], SecretContent::from(secret(credentials)?));
+    let pools = worker["spec"]["pools"].as_array().into_iter().flatten();
+    let user_data = pools.filter_map(|pool| Some((namespace, pool.pointer("/userDataSecretRef/name")?.as_str()?)));
+    let mut references: BTreeSet<(&str, &str)> = user_data.collect();
+    let credentials = &worker["spec"]["secretRef"];
+    let text = |member: &str| credentials[member].as_str().unwrap_or_default();
+    references.insert((text("namespace"), text("name")));
+    let mut secrets = Secrets::default();
+    for (namespace, name) in references {
+        if let Some(document) = index.secret(namespace, name)? {
+            secrets.insert(namespace, name, SecretContent::from(secret(&document)?));
+        }
     }
     Ok((secrets, live))
 }
@@ -216,27 +234,28 @@ fn secret(document: &Value) -> anyhow::Result<Secret> {
     Ok(secret)
 }
 
-fn is_class_secret(secret: &Secret) -> bool {
-    let purpose = secret.metadata.labels.as_ref().and_then(|labels| labels.get(PURPOSE_LABEL.0));
-    purpose.is_some_and(|purpose| purpose == PURPOSE_LABEL.1)
-}
-
 /// The machine objects of a namespace, without class Secrets.
-fn machine_objects<'a>(namespace: &'a str, index: &ObjectIndex<'a>) -> anyhow::Result<MachineObjects> {
+fn machine_objects(namespace: &str, index: &ObjectIndex) -> anyhow::Result<MachineObjects> {
     let mut live = MachineObjects::default();
     for object in index.of(namespace, "MachineDeployment") {
-        let deployment = LiveDeployment::read_without_codes((*object).clone());
-        live.deployments.insert(name_in(object).to_owned(), deployment.with_context(|| malformed(object))?);
+        let object = object?;
+        let name = name_in(&object).to_owned();
+        let malformed = malformed(&object);
+        live.deployments.insert(name, LiveDeployment::read_without_codes(object).context(malformed)?);
     }
     for object in index.of(namespace, "MachineClass") {
-        let class = DigestedObject::class((*object).clone());
-        live.classes.insert(name_in(object).to_owned(), class.with_context(|| malformed(object))?);
+        let object = object?;
+        let name = name_in(&object).to_owned();
+        let malformed = malformed(&object);
+        live.classes.insert(name, DigestedObject::class(object).context(malformed)?);
     }
     for object in index.of(namespace, "MachineSet") {
-        live.machine_sets.push(decode_value(object).with_context(|| malformed(object))?);
+        let object = object?;
+        live.machine_sets.push(decode_value(&object).with_context(|| malformed(&object))?);
     }
     for object in index.of(namespace, "Machine") {
-        live.machines.push(decode_value(object).with_context(|| malformed(object))?);
+        let object = object?;
+        live.machines.push(decode_value(&object).with_context(|| malformed(&object))?);
     }
     Ok(live)
 }

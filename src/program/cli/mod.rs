@@ -36,6 +36,7 @@ mod schema;
 mod table;
 mod takeover;
 mod terminal;
+mod thread_cache;
 mod version;
 mod whole_file;
 mod why;
@@ -88,10 +89,20 @@ enum Command {
     Version(version::VersionArguments),
 }
 
+impl Command {
+    /// Whether the command runs until it is stopped.
+    fn is_server(&self) -> bool {
+        matches!(self, Self::Controller(_) | Self::Admission(_) | Self::Sidecar(_))
+    }
+}
+
 impl Call {
     /// Runs the command.
     #[must_use]
     pub fn run(self) -> ExitCode {
+        if !self.arguments.command.is_server() {
+            thread_cache::enable();
+        }
         let Self { program, arguments, clouds } = self;
         let providers = program.providers;
         let result = match arguments.command {

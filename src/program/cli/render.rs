@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::evidence::{Answer, Evidence};
 use super::exit::{self, Exit};
-use super::input::{self, WorkerInput};
+use super::input::{WorkerInput, for_each_worker};
 use super::terminal::{self, OutputFormat, complain, one_of, print, yaml};
 use decisions::provider::{Dependencies, Providers, TargetDeployment, WorkerError};
 use decisions::worker::machines::machine_objects::{DigestedObject, LiveDeployment, MachineObjects};
@@ -21,7 +21,6 @@ use decisions::worker::plan::class_inputs::without_own_annotations;
 use decisions::worker::plan::desired::DesiredState;
 use decisions::worker::plan::orphans::{MachineControllerManagerState, orphans};
 use decisions::worker::request::decode;
-use runtime::reader::files::files;
 use wire::api::gardener::{ErrorCode, InPlaceUpdates, MachineDeploymentStatus};
 use wire::api::gotext::json::{DecodeError, to_go_json};
 
@@ -97,35 +96,25 @@ pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> anyhow::
     let mut exit = Exit::Done;
     let mut evidence = Evidence::of("Worker");
     let mut names = BTreeSet::new();
-    for file in evidence.note_skipped(files(&arguments.inputs)) {
-        let inputs = match input::workers_of_file(&file) {
-            Ok(inputs) => inputs,
-            // An unreadable file does not affect the other files.
-            Err(error) => {
-                evidence.unread(&error);
-                continue;
-            }
-        };
-        for worker in inputs {
-            evidence.evaluated(1);
-            let name = (worker.worker.metadata.namespace.clone(), worker.worker.metadata.name.clone());
-            let warnings = worker.warnings.iter().map(String::as_str);
-            for warning in warnings.chain((!names.insert(name)).then_some("several Workers have this name")) {
-                complain(&format!("warning: {}: {warning}", worker.source));
-            }
-            let rendered = match arguments.output {
-                OutputFormat::Result => render(worker, providers),
-                _ => render_at(worker, providers, now),
-            };
-            if !rendered.errors.is_empty() {
-                exit = exit.max(Exit::Invalid);
-            }
-            if arguments.output != OutputFormat::Result {
-                rendered.errors.iter().for_each(|error| complain(&format!("{}: {}", rendered.input, error.message)));
-            }
-            print(&text(&rendered, arguments.output)?)?;
+    for_each_worker(&arguments.inputs, &mut evidence, |worker, evidence| {
+        evidence.evaluated(1);
+        let name = (worker.worker.metadata.namespace.clone(), worker.worker.metadata.name.clone());
+        let warnings = worker.warnings.iter().map(String::as_str);
+        for warning in warnings.chain((!names.insert(name)).then_some("several Workers have this name")) {
+            complain(&format!("warning: {}: {warning}", worker.source));
         }
-    }
+        let rendered = match arguments.output {
+            OutputFormat::Result => render(worker, providers),
+            _ => render_at(worker, providers, now),
+        };
+        if !rendered.errors.is_empty() {
+            exit = exit.max(Exit::Invalid);
+        }
+        if arguments.output != OutputFormat::Result {
+            rendered.errors.iter().for_each(|error| complain(&format!("{}: {}", rendered.input, error.message)));
+        }
+        Ok(print(&text(&rendered, arguments.output)?)?)
+    })?;
     if names.is_empty() && evidence.is_complete() {
         let inputs = arguments.inputs.iter().map(|input| input.display().to_string());
         bail!("{}: no Worker in it", inputs.collect::<Vec<_>>().join(", "));

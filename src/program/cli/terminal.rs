@@ -58,6 +58,37 @@ pub(super) fn json(document: &impl Serialize) -> anyhow::Result<String> {
     Ok(format!("{}\n", workflow_commands::escaped_in_json(&text)))
 }
 
+/// Number of list items formatted at a time.
+const AT_ONCE: usize = 100;
+
+/// Prints a JSON document whose member `list` is an empty list, with these items in it. They are formatted in parts, so
+/// that a large list need not fit in memory as text.
+pub(super) fn print_json_with_items<T: Serialize>(
+    document: &impl Serialize,
+    list: &str,
+    items: impl Iterator<Item = anyhow::Result<T>>,
+) -> anyhow::Result<()> {
+    let text = json(document)?;
+    let member = format!("\n  \"{list}\": [");
+    let place = text.find(&format!("{member}]")).context("the document has no empty list")? + member.len();
+    let (head, end) = text.split_at(place);
+    let mut part = head.to_owned();
+    let mut count = 0;
+    for item in items {
+        let separator = if count > 0 { "," } else { "" };
+        part.push_str(&format!("{separator}\n    {}", json(&item?)?.trim_end().replace('\n', "\n    ")));
+        count += 1;
+        if count % AT_ONCE == 0 {
+            print(&part)?;
+            part.clear();
+        }
+    }
+    if count > 0 {
+        part.push_str("\n  ");
+    }
+    Ok(print(&format!("{part}{end}"))?)
+}
+
 /// Formats a document as YAML for `print`. Falls back to JSON, a subset of YAML, to escape deceptive characters.
 pub(super) fn yaml(document: &Value) -> anyhow::Result<String> {
     let text = serde_saphyr::to_string(document).context("the result can't be written as YAML")?;

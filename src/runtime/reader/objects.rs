@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use wire::api::gotext::yaml::{self, YamlError};
+use wire::api::gotext::yaml::{self, Part, YamlError};
 
 /// An unusable text. The message never quotes it, because it may contain secrets.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +13,9 @@ pub enum ObjectsError {
     /// Contains only one page of a list.
     #[error("the list is incomplete ({0}): read all of it, for example without --limit, --max-items and --no-paginate")]
     Incomplete(&'static str),
+    /// An object that was packed can't be unpacked.
+    #[error("an object of the text can't be unpacked again")]
+    Unpacked,
 }
 
 /// The members of a bundle, with the kind of objects that may omit theirs.
@@ -40,6 +43,74 @@ pub fn documents(text: &str) -> Result<Vec<Value>, ObjectsError> {
 /// If the text is neither YAML nor JSON, or contains only one page of a list.
 pub fn objects(text: &str) -> Result<Vec<Value>, ObjectsError> {
     Ok(flattened(documents(text)?))
+}
+
+/// Passes on all objects of a text one by one, so that their trees need not fit in memory at the same time. Before the
+/// objects of a document, passes on the document itself, without its items if it is a list.
+///
+/// # Errors
+/// As [`objects`]. Discard all objects of such a text.
+pub fn for_each_object(text: &str, take: &mut dyn FnMut(Entry<'_>)) -> Result<(), ObjectsError> {
+    // The kind of a list follows its items, because kubectl sorts members by name.
+    let mut items: Vec<String> = Vec::new();
+    let mut taken = Ok(());
+    yaml::for_each_part(text, &mut |part| match part {
+        Part::Item(item) => items.push(item.to_string()),
+        Part::Document(document) => {
+            if taken.is_ok() {
+                taken = take_document(document, &mut items, take);
+            }
+        }
+    })?;
+    taken
+}
+
+/// What [`for_each_object`] passes on.
+pub enum Entry<'a> {
+    /// A document, without its items if it is a list.
+    Document(&'a Value),
+    /// An object.
+    Object(Value),
+}
+
+fn take_document(
+    document: Value,
+    items: &mut Vec<String>,
+    take: &mut dyn FnMut(Entry<'_>),
+) -> Result<(), ObjectsError> {
+    ensure_complete(&document)?;
+    take(Entry::Document(&document));
+    for_each_object_of(document, items, &mut |object| take(Entry::Object(object)))
+}
+
+/// Splits a document whose items may be separate.
+fn for_each_object_of(
+    mut document: Value,
+    items: &mut Vec<String>,
+    take: &mut dyn FnMut(Value),
+) -> Result<(), ObjectsError> {
+    let mut objects = Vec::new();
+    let list = document.as_object().and_then(ListKind::of);
+    let Some(list) = list.filter(|_| !items.is_empty()) else {
+        if !items.is_empty() {
+            let items = items.drain(..).map(|item| parsed(&item)).collect::<Result<Vec<_>, _>>()?;
+            document["items"] = Value::Array(items);
+        }
+        flatten(document, None, &mut objects);
+        objects.into_iter().for_each(take);
+        return Ok(());
+    };
+    drop(document);
+    for item in items.drain(..) {
+        flatten(parsed(&item)?, Some(&list), &mut objects);
+        objects.drain(..).for_each(&mut *take);
+    }
+    Ok(())
+}
+
+/// Parses the text of a value that was written by this program.
+pub(super) fn parsed(text: &str) -> Result<Value, ObjectsError> {
+    serde_json::from_str(text).map_err(|_| ObjectsError::Unpacked)
 }
 
 /// Splits documents into objects. A document of unknown form is kept as an object, so that nothing is lost.
@@ -187,6 +258,26 @@ mod tests {
             (format!(r#"{{"worker":{bare},"cluster":{bare},"other":{a}}}"#), vec!["Worker/b", "Cluster/b", "Shoot/a"]),
         ] {
             assert_eq!(names(&text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn passes_on_the_same_objects_one_by_one() {
+        for text in [
+            r#"{"kind":"ShootList","apiVersion":"v1","items":[{"metadata":{"name":"b"}}]}{"kind":"Shoot"}"#,
+            r#"{"kind":"Shoot","items":[{"a":1.0}]}"#,
+            r#"{"items":[{"kind":"List","items":[{"kind":"Shoot"}]}]}"#,
+            r#"{"worker":{"metadata":{}},"zones":[1],"other":{"kind":"Shoot"}}"#,
+            "items:\n- metadata: {name: a}\nkind: WorkerList\n---\nkind: Shoot\n",
+            r#"{"metadata":{"continue":"x"},"items":[{}]}"#,
+        ] {
+            let mut passed = Vec::new();
+            let result = for_each_object(text, &mut |entry| match entry {
+                Entry::Document(_) => {}
+                Entry::Object(object) => passed.push(object),
+            });
+            let passed = result.map(|()| passed).map_err(|error| error.to_string());
+            assert_eq!(passed, objects(text).map_err(|error| error.to_string()), "{text}");
         }
     }
 

@@ -165,7 +165,8 @@ impl AzureWorker<'_> {
             labels.insert("topology.disk.csi.azure.com/zone".to_owned(), self.node_zone(zone));
         }
         let name = deployment_name(technical_id, &pool.name, &suffix);
-        let deployment = TargetDeployment::of_pool(pool, name, &class_name, placement.bounds(pool)?, labels);
+        let mut deployment = TargetDeployment::of_pool(pool, name, &class_name, placement.bounds(pool)?, labels);
+        deployment.preserve_failed_machines(pool, placement.position());
         Ok(MachinePlan {
             zone: placement.zone().map(str::to_owned),
             class: self.machine_class(inputs, placement, &class_name)?,
@@ -211,6 +212,13 @@ impl Placement<'_> {
     pub(super) fn zone(&self) -> Option<&str> {
         match self {
             Self::Zone { zone, .. } => Some(zone),
+            Self::ScaleSet { .. } => None,
+        }
+    }
+
+    fn position(&self) -> Option<ZonePosition> {
+        match self {
+            Self::Zone { position, .. } => Some(*position),
             Self::ScaleSet { .. } => None,
         }
     }

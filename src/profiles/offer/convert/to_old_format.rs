@@ -134,7 +134,7 @@ impl ToOldFormat<'_> {
     fn variants(&self, version: &ResolvedVersion<'_>) -> Vec<Variant> {
         let mut variants: Vec<Variant> = Vec::new();
         let groups = self.resolution.groups().iter();
-        for group in groups.filter(|group| self.resolution.admits(version.offered, group)) {
+        for group in groups.filter(|group| self.resolution.admits(version, group)) {
             let Some(flavor) = self.flavor_of(version, group) else { continue };
             let known = variants.iter_mut().find(|known| {
                 known.architecture == group.architecture

@@ -18,7 +18,7 @@ impl<'a> Lint<'a> {
     /// Whether machines of a group can use a version in at least one region.
     pub(super) fn can_have(&self, group: &TypeGroup<'_>, version: &ResolvedVersion<'_>) -> bool {
         let gets = |available| self.resolution.chosen(group, available).is_some();
-        self.resolution.admits(version.offered, group) && version.availability.iter().any(gets)
+        self.resolution.admits(version, group) && version.availability.iter().any(gets)
     }
 
     /// Groups with a machine type that shoots may use.
@@ -92,7 +92,8 @@ impl<'a> Lint<'a> {
     /// Reports versions that Gardener admits but that have no image. Admission compares the flavors of both halves, but
     /// not with the machine types.
     fn admitted_without_image(&mut self) {
-        for ResolvedVersion { offered: version, availability } in self.resolution.versions() {
+        for resolved in self.resolution.versions() {
+            let (version, availability) = (resolved.offered, &resolved.availability);
             if !version.classification.is_active() || version.flavors.is_empty() {
                 continue;
             }
@@ -102,7 +103,7 @@ impl<'a> Lint<'a> {
                     matches!(choice, FlavorChoice::NoneFits | FlavorChoice::NoFlavors)
                 })
             };
-            let admitted = self.usable_groups().filter(|group| self.resolution.admits(version, group));
+            let admitted = self.usable_groups().filter(|group| self.resolution.admits(resolved, group));
             let lost: Vec<_> = admitted.filter(|group| gets_none(group)).collect();
             let Some(first) = lost.first() else { continue };
             let nearest = self.nearest(&first.capabilities, version);

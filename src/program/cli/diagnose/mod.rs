@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -15,7 +16,8 @@ use decisions::provider::Providers;
 use explanations::diagnose::{Diagnosis, FindingKind, ObjectKind, Surroundings, diagnose};
 use runtime::cluster::seed::Seed;
 use runtime::process::threads::block_on;
-use runtime::reader::files::files;
+use runtime::reader::files::{NamedFile, files};
+use runtime::reader::objects::{Entry, for_each_object};
 
 pub(super) mod live;
 mod table;
@@ -110,22 +112,38 @@ fn of_files(paths: &[PathBuf], name: &str) -> Namespace {
     let mut namespace = Namespace::default();
     let mut evidence = Evidence::of("object");
     for file in evidence.note_skipped(files(paths)) {
-        let objects = match file.objects() {
-            Ok(objects) => objects,
-            Err(error) => {
-                evidence.unread(&error);
-                continue;
+        match of_file(&file, name) {
+            Ok((objects, namespaces)) => {
+                namespace.objects.extend(objects);
+                namespace.namespaces.extend(namespaces);
             }
-        };
-        let workers = objects.iter().filter(|object| object["kind"] == "Worker");
-        let namespaces = workers.filter_map(|worker| worker["metadata"]["namespace"].as_str());
-        namespace.namespaces.extend(namespaces.map(str::to_owned));
-        namespace.objects.extend(objects.into_iter().filter(|object| is_of(object, name)));
+            Err(error) => evidence.unread(&error),
+        }
     }
     namespace.unread.extend(evidence.problems().cloned());
     let kinds: BTreeSet<&str> = namespace.objects.iter().filter_map(|object| object["kind"].as_str()).collect();
     namespace.known = ObjectKind::ALL.iter().filter(|kind| kinds.contains(kind.as_str())).copied().collect();
     namespace
+}
+
+/// The objects of the namespace in a file, and the namespaces of all its Workers.
+fn of_file(file: &NamedFile, name: &str) -> anyhow::Result<(Vec<Value>, BTreeSet<String>)> {
+    let mut objects = Vec::new();
+    let mut namespaces = BTreeSet::new();
+    let text = file.text()?;
+    let read = for_each_object(&text, &mut |entry| {
+        let Entry::Object(object) = entry else { return };
+        if object["kind"] == "Worker"
+            && let Some(namespace) = object["metadata"]["namespace"].as_str()
+        {
+            namespaces.insert(namespace.to_owned());
+        }
+        if is_of(&object, name) {
+            objects.push(object);
+        }
+    });
+    read.with_context(|| file.name())?;
+    Ok((objects, namespaces))
 }
 
 fn is_of(object: &Value, namespace: &str) -> bool {

@@ -4,19 +4,20 @@ use serde_json::{Value, json};
 
 use super::summary::Summary;
 use super::{Report, ShootForecast};
+use crate::cli::terminal::print_json_with_items;
 use profiles::versions::forecast::{Forecast, ForecastStep, Stuck};
 
-pub(super) fn document(report: &Report) -> Value {
-    let shoots: Vec<Value> = report.shoots.iter().map(shoot).collect();
-    json!({
+pub(super) fn print_document(report: &Report) -> anyhow::Result<()> {
+    let document = json!({
         "schema": "forecast/v1",
         "from": report.from,
         "until": report.until,
         "summary": Summary::of(report),
-        "shoots": shoots,
+        "shoots": [],
         "evidence": report.evidence.document(),
         "errors": report.evidence.problems().collect::<Vec<_>>(),
-    })
+    });
+    print_json_with_items(&document, "shoots", report.shoots.iter().map(|forecast| Ok(shoot(forecast))))
 }
 
 fn shoot(of: &ShootForecast) -> Value {

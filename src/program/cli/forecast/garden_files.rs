@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -16,7 +17,8 @@ use profiles::versions::maintenance::MaintainedShoot;
 use profiles::versions::shoot_defaults::{
     PoolWithoutImage, default_architecture, default_image, default_kubernetes_version,
 };
-use runtime::reader::files::{files, name_of};
+use runtime::reader::files::{NamedFile, files, name_of};
+use runtime::reader::objects::{Entry, for_each_object};
 use wire::api::gardener::{
     MachineImage, NamespacedCloudProfile, ProfileObject, ProfileSpec, VersionedPool, VersionedShoot,
 };
@@ -84,12 +86,24 @@ impl GardenFiles {
     pub(in crate::cli) fn read(paths: &[PathBuf]) -> Self {
         let mut found = Self::none();
         for file in found.evidence.note_skipped(files(paths)) {
-            match file.objects() {
-                Ok(objects) => objects.iter().for_each(|object| found.add(&file.path, object)),
+            match Self::of_file(&file) {
+                Ok(of_file) => found.join(of_file),
                 Err(error) => found.evidence.unread(&error),
             }
         }
         found
+    }
+
+    fn of_file(file: &NamedFile) -> anyhow::Result<Self> {
+        let mut found = Self::none();
+        let text = file.text()?;
+        let read = for_each_object(&text, &mut |entry| {
+            if let Entry::Object(object) = entry {
+                found.add(&file.path, &object);
+            }
+        });
+        read.with_context(|| file.name())?;
+        Ok(found)
     }
 
     /// Same as [`Self::read`], but records every path that contains no object of the required kind.

@@ -12,7 +12,7 @@ use super::evidence::{Answer, Evidence};
 use super::exit::{self, Exit};
 use super::in_parallel::in_parallel;
 use super::progress::Progress;
-use super::terminal::{OutputFormat, json, one_of, print, width};
+use super::terminal::{OutputFormat, one_of, print, width};
 use garden_files::{GardenFiles, ProfileKey, Reference, ShootInput, complete, reference};
 use profiles::versions::catalog::VersionCatalog;
 use profiles::versions::forecast::{Forecast, forecast};
@@ -161,7 +161,7 @@ pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Answer> {
     match arguments.output {
         _ if arguments.html => print(&html::page(&report)?)?,
         OutputFormat::Html => print(&html::page(&report)?)?,
-        OutputFormat::Json => print(&json(&document::document(&report))?)?,
+        OutputFormat::Json => document::print_document(&report)?,
         OutputFormat::Markdown => print(&markdown::text(&report))?,
         _ => print(&table::text(&report, width()))?,
     }

@@ -14,7 +14,9 @@ use super::written::change_json;
 use crate::cli::evidence::{Answer, Evidence};
 use crate::cli::exit::{self, Exit};
 use crate::cli::table::{Cell, Table, paragraph};
-use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, json, one_of, print, width};
+use crate::cli::terminal::{
+    ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, one_of, print, print_json_with_items, width,
+};
 use decisions::provider::Providers;
 use profiles::images::lock::Change;
 use profiles::images::resolution::{FlavorKey, Resolved, Verdict};
@@ -68,11 +70,11 @@ pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow:
     let newer = lock.available(&resolved, &known.catalogue, known.policy.now);
     match arguments.output {
         OutputFormat::Json => {
-            let flavors: Vec<Value> = resolved.iter().map(flavor_json).collect();
             let newer: Vec<Value> = newer.iter().map(change_json).collect();
-            print(&json(&json!({
-                "schema": "images-resolve/v1", "evidence": evidence.document(), "flavors": flavors, "newer": newer,
-            }))?)?;
+            let document = json!({
+                "schema": "images-resolve/v1", "evidence": evidence.document(), "flavors": [], "newer": newer,
+            });
+            print_json_with_items(&document, "flavors", resolved.iter().map(|resolved| Ok(flavor_json(resolved))))?;
         }
         OutputFormat::Capa => print(&machine_templates(&resolved, &lock)?)?,
         _ => print(&text(&resolved, &newer, width()))?,

@@ -2,21 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Context;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::Comparison;
 use super::groups::{Group, groups};
 use super::words::{self, Total};
-use crate::cli::terminal::{self, print};
+use crate::cli::terminal::print_json_with_items;
 use explanations::preview::{
     Cause, ChangeKind, ChangedObject, Effect, Finding, Nodes, PlacementChange, Severity, SurgePlan, Verdict,
     WorkerChange,
 };
 
-/// Number of Workers serialized at a time.
-const AT_ONCE: usize = 100;
 /// Schema name and version. Adding a member keeps the version; changing a member's meaning raises it.
 const SCHEMA: &str = "gardener-extension-worker/preview/v1";
 
@@ -119,20 +116,7 @@ pub(super) fn print_document(comparison: &Comparison, exit_code: u8) -> anyhow::
         groups: groups(&comparison.workers),
         workers: [],
     };
-    let text = terminal::json(&document)?;
-    let (head, end) = text.rsplit_once("[]").context("the document does not end with its Workers")?;
-    print(&format!("{head}["))?;
-    for (index, workers) in comparison.workers.chunks(AT_ONCE).enumerate() {
-        let mut part = String::new();
-        for (place, worker) in workers.iter().enumerate() {
-            let separator = if index + place > 0 { "," } else { "" };
-            let worker = terminal::json(&worker_document(worker))?;
-            part.push_str(&format!("{separator}\n    {}", worker.trim_end().replace('\n', "\n    ")));
-        }
-        print(&part)?;
-    }
-    let close = if comparison.workers.is_empty() { "]" } else { "\n  ]" };
-    Ok(print(&format!("{close}{end}"))?)
+    print_json_with_items(&document, "workers", comparison.workers.iter().map(|worker| Ok(worker_document(worker))))
 }
 
 pub(in crate::cli) fn worker_document(worker: &WorkerChange) -> WorkerDocument<'_> {

@@ -9,15 +9,16 @@ use serde_json::Value;
 
 use super::cache::{Cache, CachedResult, Deciding};
 use super::shoots::ShootReader;
-use super::{Comparison, NewSide};
+use super::{Comparison, NewSide, Replaced};
 use crate::cli::evidence::Evidence;
 use crate::cli::in_parallel::in_parallel;
-use crate::cli::input::{WorkerDocuments, worker_documents};
+use crate::cli::input::WorkerDocuments;
 use crate::cli::progress::Progress;
 use crate::cli::worker_warnings;
 use decisions::worker::machines::machine_objects::MachineObjects;
 use explanations::preview::{Baseline, CloudProfiles, Inputs, WorkerChange, compare};
-use runtime::reader::files::{NamedFile, files};
+use runtime::reader::files::{NamedFile, files, name_of};
+use runtime::reader::index::{IndexedWorker, ObjectIndex};
 
 /// A Worker with its inputs and machine objects.
 pub(in crate::cli) struct Loaded {
@@ -239,37 +240,180 @@ fn compare_unit(
 ) -> Part {
     let [old_reader, new_reader] = readers;
     let is_same = has_new && old_text.is_some() && old_text == new_text;
-    let mut load = |file: &Option<NamedFile>, text: Option<String>, reader: &ShootReader| {
-        let (Some(file), Some(text)) = (file, text) else { return (BTreeMap::new(), Vec::new()) };
-        let loaded = load_text(&text, file, (profiles, reader)).with_context(|| file.name());
-        loaded.map_err(|error| part.errors.push(format!("{error:#}"))).unwrap_or_default()
+    let mut read = |file: &Option<NamedFile>, text: Option<String>, reader: &ShootReader| {
+        let (Some(file), Some(text)) = (file, text) else { return Side::default() };
+        let side = Side::read(&text, file, (profiles, reader)).with_context(|| file.name());
+        side.map_err(|error| part.errors.push(format!("{error:#}"))).unwrap_or_default()
     };
-    let (old, warnings_of_old) = load(&unit.old, old_text, old_reader);
-    let has_shoots = old.values().any(|old| old.inputs.made_from_shoot.is_some());
-    let is_same = is_same && (!has_shoots || old_reader.is_same(new_reader, profiles));
-    let (mut new, warnings_of_new) =
-        if is_same { (BTreeMap::new(), Vec::new()) } else { load(&unit.new, new_text, new_reader) };
-    // Warn about the new side only, because Gardener has already accepted the old one.
-    let answer = &mut part.answer;
-    answer.warnings = if is_same || !has_new { warnings_of_old } else { warnings_of_new };
+    let old = read(&unit.old, old_text, old_reader);
+    let is_same = is_same && (!old.has_shoots() || old_reader.is_same(new_reader, profiles));
+    let new = if is_same { Side::default() } else { read(&unit.new, new_text, new_reader) };
     if !part.errors.is_empty() {
         // Comparing one side alone would report every Worker as created or deleted.
         return part;
     }
-    answer.old_keys = old.keys().cloned().collect();
-    answer.new_keys = if is_same { answer.old_keys.clone() } else { new.keys().cloned().collect() };
-    for (key, old) in old {
-        if is_same || !has_new {
-            answer.workers.push(made.compare(&old, Baseline::Rendered, profiles, &mut answer.replaced));
-        } else if let Some(new) = new.remove(&key) {
-            let live = choose_live(&old, &new);
-            answer.workers.push(compare(Some(&old.inputs), Some(&new.inputs), live, Baseline::Rendered, profiles));
-        } else {
-            part.only_old.insert(key, old);
+    let sides = Sides { old, new, unchanged: is_same || !has_new, made, profiles };
+    let keys: Vec<&Key> =
+        sides.old.workers.keys().chain(sides.new.workers.keys()).collect::<BTreeSet<_>>().into_iter().collect();
+    let compared = in_parallel(&keys, |key| sides.compare(key));
+    let answer = &mut part.answer;
+    answer.old_keys = sides.old.workers.keys().cloned().collect();
+    answer.new_keys = if is_same { answer.old_keys.clone() } else { sides.new.workers.keys().cloned().collect() };
+    // Warn about the new side only, because Gardener has already accepted the old one.
+    answer.warnings = if sides.unchanged { sides.old.repeated } else { sides.new.repeated };
+    for (key, compared) in keys.iter().zip(compared) {
+        match compared {
+            Ok(compared) => compared.add_to(&mut part, key),
+            Err(error) => return Part { errors: vec![format!("{error:#}")], ..Part::default() },
         }
     }
-    part.only_new = new;
     part
+}
+
+/// The Workers of one side of a unit. They are decoded one by one, because their trees need ten times the memory of the
+/// text.
+#[derive(Default)]
+struct Side {
+    file: PathBuf,
+    objects: ObjectIndex,
+    workers: BTreeMap<Key, Origin>,
+    /// Warnings about Workers that occur several times.
+    repeated: Vec<String>,
+}
+
+/// What a Worker is made of.
+enum Origin {
+    Worker(IndexedWorker),
+    Shoot(Inputs),
+}
+
+impl Side {
+    /// Reads a text. Without Workers, derives them from its Shoots.
+    fn read(
+        text: &str,
+        file: &NamedFile,
+        (profiles, of_shoots): (&CloudProfiles, &ShootReader),
+    ) -> anyhow::Result<Self> {
+        let objects = ObjectIndex::of_text(text)?;
+        let mut origins: Vec<(Key, Origin)> = objects.workers().iter().map(of_worker).collect();
+        if origins.is_empty() {
+            origins.extend(of_shoots.shoots_of(text, profiles)?.into_iter().map(of_shoot));
+        }
+        ensure!(!(origins.is_empty() && file.explicit), "no Worker in it");
+        let mut side = Self { file: file.path.clone(), objects, ..Self::default() };
+        for (key, origin) in origins {
+            let at = place_of(&side.file, &key);
+            if side.workers.insert(key, origin).is_some() {
+                side.repeated.push(format!("{at}: several Workers have this name; the last one counts"));
+            }
+        }
+        Ok(side)
+    }
+
+    fn has_shoots(&self) -> bool {
+        self.workers.values().any(|origin| matches!(origin, Origin::Shoot(_)))
+    }
+
+    /// Decodes a Worker, if this side has it.
+    fn load(&self, key: &Key, profiles: &CloudProfiles) -> anyhow::Result<Option<Loaded>> {
+        let loaded = match self.workers.get(key) {
+            None => return Ok(None),
+            Some(Origin::Shoot(inputs)) => Loaded { inputs: inputs.clone(), live: MachineObjects::default() },
+            Some(Origin::Worker(worker)) => {
+                let documents = WorkerDocuments::new(worker, &self.objects);
+                documents.and_then(|documents| loaded(documents, profiles))?
+            }
+        };
+        Ok(Some(loaded))
+    }
+
+    /// Warnings about values of a Worker that Gardener would reject.
+    fn warnings(&self, key: &Key, loaded: &Loaded) -> Vec<String> {
+        if loaded.inputs.made_from_shoot.is_some() {
+            return Vec::new();
+        }
+        let at = place_of(&self.file, key);
+        let mistakes = worker_warnings::warnings(&loaded.inputs.worker.value);
+        mistakes.into_iter().map(|mistake| format!("{at}: {mistake}")).collect()
+    }
+}
+
+fn of_worker(worker: &IndexedWorker) -> (Key, Origin) {
+    ((worker.namespace.clone(), worker.name.clone()), Origin::Worker(worker.clone()))
+}
+
+fn of_shoot(inputs: Inputs) -> (Key, Origin) {
+    ((inputs.namespace().to_owned(), inputs.name().to_owned()), Origin::Shoot(inputs))
+}
+
+fn place_of(file: &Path, key: &Key) -> String {
+    format!("{}: {}/{}", file.display(), key.0, key.1)
+}
+
+/// Both sides of a unit.
+struct Sides<'a> {
+    old: Side,
+    new: Side,
+    /// Whether NEW is derived from OLD, or the same.
+    unchanged: bool,
+    made: &'a NewSide,
+    profiles: &'a CloudProfiles,
+}
+
+/// The result for one Worker.
+struct Compared {
+    warnings: Vec<String>,
+    replaced: Replaced,
+    outcome: Outcome,
+}
+
+enum Outcome {
+    Changed(Box<WorkerChange>),
+    OnlyOld(Box<Loaded>),
+    OnlyNew(Box<Loaded>),
+    Neither,
+}
+
+impl Sides<'_> {
+    fn compare(&self, key: &Key) -> anyhow::Result<Compared> {
+        let old = self.old.load(key, self.profiles).with_context(|| name_of(&self.old.file))?;
+        let new = self.new.load(key, self.profiles).with_context(|| name_of(&self.new.file))?;
+        let warnings = if self.unchanged {
+            old.as_ref().map(|old| self.old.warnings(key, old))
+        } else {
+            new.as_ref().map(|new| self.new.warnings(key, new))
+        };
+        let mut replaced = Replaced::default();
+        let outcome = match (old, new) {
+            (Some(old), _) if self.unchanged => {
+                let change = self.made.compare(&old, Baseline::Rendered, self.profiles, &mut replaced);
+                Outcome::Changed(Box::new(change))
+            }
+            (Some(old), Some(new)) => {
+                let live = choose_live(&old, &new);
+                let new = Some(&new.inputs);
+                let change = compare(Some(&old.inputs), new, live, Baseline::Rendered, self.profiles);
+                Outcome::Changed(Box::new(change))
+            }
+            (Some(old), None) => Outcome::OnlyOld(Box::new(old)),
+            (None, Some(new)) => Outcome::OnlyNew(Box::new(new)),
+            (None, None) => Outcome::Neither,
+        };
+        Ok(Compared { warnings: warnings.unwrap_or_default(), replaced, outcome })
+    }
+}
+
+impl Compared {
+    fn add_to(self, part: &mut Part, key: &Key) {
+        part.answer.warnings.extend(self.warnings);
+        part.answer.replaced += self.replaced;
+        match self.outcome {
+            Outcome::Changed(change) => part.answer.workers.push(*change),
+            Outcome::OnlyOld(old) => drop(part.only_old.insert(key.clone(), *old)),
+            Outcome::OnlyNew(new) => drop(part.only_new.insert(key.clone(), *new)),
+            Outcome::Neither => {}
+        }
+    }
 }
 
 /// Workers read from files or a seed.
@@ -279,8 +423,6 @@ pub(in crate::cli) struct Observed {
     pub(in crate::cli) loaded: BTreeMap<Key, Loaded>,
     /// Workers that cannot be decoded.
     pub(in crate::cli) unreadable: Vec<Unreadable>,
-    /// Workers that occur several times in a text; the last one is used.
-    repeated: Vec<Key>,
     /// The namespaces of Workers that were not selected.
     pub(in crate::cli) other_namespaces: BTreeSet<String>,
 }
@@ -310,24 +452,24 @@ impl Unreadable {
 /// Loads the Workers of a text. A Worker that cannot be decoded does not affect others.
 pub(in crate::cli) fn load_each(text: &str, profiles: &CloudProfiles) -> anyhow::Result<Observed> {
     let mut observed = Observed::default();
-    for WorkerDocuments { worker, cluster, surroundings } in worker_documents(text)? {
-        let text = |member: &str| worker["metadata"][member].as_str().unwrap_or_default().to_owned();
-        let key = (text("namespace"), text("name"));
-        let loaded = surroundings.and_then(|(secrets, live)| {
-            let inputs =
-                Inputs::new(worker.clone(), cluster, secrets, profiles).context("CloudProfile of the Cluster")?;
-            Ok(Loaded { inputs, live })
-        });
-        match loaded {
-            Ok(loaded) => {
-                if observed.loaded.insert(key.clone(), loaded).is_some() {
-                    observed.repeated.push(key);
-                }
-            }
+    let objects = ObjectIndex::of_text(text)?;
+    for worker in objects.workers() {
+        let documents = WorkerDocuments::new(worker, &objects)?;
+        let key = (worker.namespace.clone(), worker.name.clone());
+        let worker = documents.worker.clone();
+        match loaded(documents, profiles) {
+            Ok(loaded) => drop(observed.loaded.insert(key, loaded)),
             Err(error) => observed.unreadable.push(Unreadable { key, worker, reason: format!("{error:#}") }),
         }
     }
     Ok(observed)
+}
+
+fn loaded(documents: WorkerDocuments, profiles: &CloudProfiles) -> anyhow::Result<Loaded> {
+    let WorkerDocuments { worker, cluster, surroundings } = documents;
+    let (secrets, live) = surroundings?;
+    let inputs = Inputs::new(worker, cluster, secrets, profiles).context("CloudProfile of the Cluster")?;
+    Ok(Loaded { inputs, live })
 }
 
 /// Loads the Workers of a text, all of which must be readable. Also returns warnings about values that Gardener would
@@ -335,28 +477,16 @@ pub(in crate::cli) fn load_each(text: &str, profiles: &CloudProfiles) -> anyhow:
 pub(super) fn load_text(
     text: &str,
     file: &NamedFile,
-    (profiles, of_shoots): (&CloudProfiles, &ShootReader),
+    context: (&CloudProfiles, &ShootReader),
 ) -> anyhow::Result<(BTreeMap<Key, Loaded>, Vec<String>)> {
-    let Observed { mut loaded, unreadable, mut repeated, other_namespaces: _ } = load_each(text, profiles)?;
-    if let Some(unreadable) = unreadable.into_iter().next() {
-        anyhow::bail!(unreadable.reason);
-    }
-    if loaded.is_empty() {
-        for inputs in of_shoots.shoots_of(text, profiles)? {
-            let key = (inputs.namespace().to_owned(), inputs.name().to_owned());
-            if loaded.insert(key.clone(), Loaded { inputs, live: MachineObjects::default() }).is_some() {
-                repeated.push(key);
-            }
+    let mut side = Side::read(text, file, context)?;
+    let mut warnings = std::mem::take(&mut side.repeated);
+    let mut all = BTreeMap::new();
+    for key in side.workers.keys() {
+        if let Some(loaded) = side.load(key, context.0)? {
+            warnings.extend(side.warnings(key, &loaded));
+            all.insert(key.clone(), loaded);
         }
     }
-    ensure!(!(loaded.is_empty() && file.explicit), "no Worker in it");
-    let at = |key: &Key| format!("{}: {}/{}", file.path.display(), key.0, key.1);
-    let repeated =
-        repeated.iter().map(|key| format!("{}: several Workers have this name; the last one counts", at(key)));
-    let mut warnings: Vec<String> = repeated.collect();
-    for (key, loaded) in loaded.iter().filter(|(_, loaded)| loaded.inputs.made_from_shoot.is_none()) {
-        let mistakes = worker_warnings::warnings(&loaded.inputs.worker.value);
-        warnings.extend(mistakes.into_iter().map(|mistake| format!("{}: {mistake}", at(key))));
-    }
-    Ok((loaded, warnings))
+    Ok((all, warnings))
 }

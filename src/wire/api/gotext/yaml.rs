@@ -72,38 +72,110 @@ pub enum Problem {
 /// With the position of the first problem. A text with a problem returns no documents.
 pub fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if let Some(mut documents) = json_documents(text) {
+    let texts = json_texts(text);
+    if let Some(mut documents) =
+        texts.and_then(|texts| texts.into_iter().map(json_document).collect::<Option<Vec<_>>>())
+    {
         documents.retain(|document| !document.is_null());
         return Ok(documents);
     }
+    let mut documents = Vec::new();
+    parse(text, Builder::default(), &mut |part| match part {
+        Part::Item(value) | Part::Document(value) => documents.push(value),
+    })?;
+    Ok(documents)
+}
+
+/// A part of a text.
+#[derive(Debug, PartialEq)]
+pub enum Part {
+    /// An item of the list `items` in the next [`Part::Document`].
+    Item(Value),
+    /// A document. Its list `items` is empty if the items were separate parts.
+    Document(Value),
+}
+
+/// Parses like [`documents`], and passes on each document and each item of a list as soon as it is parsed, because
+/// the tree of a large text needs ten times the memory of the text.
+///
+/// # Errors
+/// With the position of the first problem. Discard all parts of such a text.
+pub fn for_each_part(text: &str, take: &mut dyn FnMut(Part)) -> Result<(), YamlError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let Some(documents) = json_texts(text) else {
+        return parse(text, Builder { separates_items: true, ..Builder::default() }, take);
+    };
+    for document in documents {
+        take_json(document, take)?;
+    }
+    Ok(())
+}
+
+fn parse(text: &str, mut builder: Builder, take: &mut dyn FnMut(Part)) -> Result<(), YamlError> {
     let mut options = granit_parser::Options::default();
     options.set_emit_comments(false);
-    let mut builder = Builder::default();
     for event in Parser::new_from_str_with_options(text, options) {
         let (event, span) = event.map_err(|error| at(error.marker(), Problem::Syntax(error.kind().to_string())))?;
         builder.take(event, span)?;
+        builder.parts.drain(..).for_each(&mut *take);
     }
-    Ok(builder.documents)
+    Ok(())
 }
 
-/// JSON is tried first: it knows escapes that YAML 1.1 does not. Text that is not JSON, or has a key twice, is left to YAML,
-/// which can name the place.
-fn json_documents(text: &str) -> Option<Vec<Value>> {
+/// The JSON documents of a text. JSON is tried first: it knows escapes that YAML 1.1 does not. Text that is not JSON, or has a
+/// key twice, is left to YAML, which can name the place.
+fn json_texts(text: &str) -> Option<Vec<&str>> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
-    match json_document(text) {
-        Some(document) => Some(vec![document]),
-        // Several documents one after the other, as `jq -c` prints them.
-        None => {
-            let documents = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-            documents.map(|document| json_document(document.ok()?.get())).collect()
-        }
+    if json::refuse_duplicates(text).is_ok() {
+        return Some(vec![text]);
     }
+    // Several documents one after the other, as `jq -c` prints them.
+    let documents = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    let texts = documents.map(|document| {
+        let text = document.ok()?.get();
+        json::refuse_duplicates(text).ok()?;
+        Some(text)
+    });
+    texts.collect()
+}
+
+/// Passes on a JSON document, with the items of a list as separate parts.
+fn take_json(text: &str, take: &mut dyn FnMut(Part)) -> Result<(), YamlError> {
+    let Some(mut members) = raw_members(text) else {
+        let document = json_value(text)?;
+        if !document.is_null() {
+            take(Part::Document(document));
+        }
+        return Ok(());
+    };
+    if let Some(items) = members.get("items").and_then(|items| serde_json::from_str::<Vec<&RawValue>>(items.get()).ok())
+    {
+        members.remove("items");
+        for item in items {
+            take(Part::Item(json_value(item.get())?));
+        }
+        let mut document: Map<String, Value> = Map::from_iter([("items".to_owned(), Value::Array(Vec::new()))]);
+        for (name, member) in members {
+            document.insert(name, json_value(member.get())?);
+        }
+        take(Part::Document(Value::Object(document)));
+        return Ok(());
+    }
+    take(Part::Document(json_value(text)?));
+    Ok(())
+}
+
+fn raw_members(text: &str) -> Option<HashMap<String, &RawValue>> {
+    if text.trim_start().starts_with('{') { serde_json::from_str(text).ok() } else { None }
+}
+
+fn json_value(text: &str) -> Result<Value, YamlError> {
+    json_document(text).ok_or_else(|| YamlError { line: 1, column: 1, problem: Problem::Syntax("not JSON".to_owned()) })
 }
 
 fn json_document(text: &str) -> Option<Value> {
-    json::refuse_duplicates(text).ok()?;
     let mut value = serde_json::from_str(text).ok()?;
     print_numbers(&mut value);
     Some(value)
@@ -134,7 +206,10 @@ fn value(scalar: Scalar, place: &Marker) -> Result<Value, YamlError> {
 /// Builds values from parser events, without recursion.
 #[derive(Default)]
 struct Builder {
-    documents: Vec<Value>,
+    /// Complete parts that were not passed on yet.
+    parts: Vec<Part>,
+    /// Whether the items of a list become separate parts.
+    separates_items: bool,
     open: Vec<Open>,
     anchors: HashMap<usize, Anchored>,
     copied: usize,
@@ -243,6 +318,14 @@ impl Builder {
         self.complete(0, node, place)
     }
 
+    /// Whether the innermost open collection is the list `items` of the document, to which no alias can refer.
+    fn is_in_items(&self) -> bool {
+        let [document, Open { anchor: 0, content: Content::Sequence(_), .. }] = self.open.as_slice() else {
+            return false;
+        };
+        matches!(&document.content, Content::Mapping { key: Some(Key::Name(name)), .. } if name == "items")
+    }
+
     /// Adds a complete value to the surrounding collection.
     fn complete(&mut self, anchor: usize, node: Anchored, place: &Marker) -> Result<(), YamlError> {
         if anchor != 0 {
@@ -256,16 +339,18 @@ impl Builder {
         if self.open.len() + node.depth > DEEPEST {
             return Err(at(place, Problem::TooDeep));
         }
+        let is_item = self.separates_items && self.is_in_items();
         let Some(open) = self.open.last_mut() else {
             let value = value(node.scalar, place)?;
             if !value.is_null() {
-                self.documents.push(value);
+                self.parts.push(Part::Document(value));
             }
             return Ok(());
         };
         open.depth = open.depth.max(node.depth);
         open.size = open.size.saturating_add(node.size);
         match &mut open.content {
+            Content::Sequence(_) if is_item => self.parts.push(Part::Item(value(node.scalar, place)?)),
             Content::Sequence(items) => items.push(value(node.scalar, place)?),
             Content::Mapping { members, merged, key } => match key.take() {
                 None => {
@@ -507,6 +592,57 @@ mod tests {
     fn problem(text: &str) -> (usize, usize, Problem) {
         let error = documents(text).unwrap_err();
         (error.line, error.column, error.problem)
+    }
+
+    /// The documents of [`for_each_part`], with their items, and the number of items that were separate.
+    fn joined(text: &str) -> Result<(Vec<Value>, usize), YamlError> {
+        let mut joined = Vec::new();
+        let mut items = Vec::new();
+        let mut separate = 0;
+        for_each_part(text, &mut |part| match part {
+            Part::Item(item) => {
+                separate += 1;
+                items.push(item);
+            }
+            Part::Document(mut document) => {
+                if !items.is_empty() {
+                    document["items"] = std::mem::take(&mut items).into();
+                }
+                joined.push(document);
+            }
+        })?;
+        Ok((joined, separate))
+    }
+
+    #[test]
+    fn passes_on_items_of_lists_separately() {
+        for (text, separate) in [
+            ("kind: List\nitems:\n- {a: 1}\n- &b [2]\nmore: *b\n---\nitems: [c]\n---\nd: {items: [e]}\n", 3),
+            ("items: &a [1, 2]\nb: *a\n", 0),
+            ("items: 1\n---\n- items: [1]\n---\nitems: {items: [1]}\n", 0),
+            (r#"{"kind":"List","items":[{"a":1.0},[1e2]]}{"items":null}{"items":[]} 7 null"#, 2),
+            (r#"{"items":[1],"metadata":{"items":[2]}}"#, 1),
+            (r#"[{"items":[1]}]"#, 0),
+        ] {
+            assert_eq!(joined(text).unwrap(), (documents(text).unwrap(), separate), "{text}");
+        }
+    }
+
+    #[test]
+    fn parts_have_the_problems_of_documents() {
+        for text in [
+            r#"{"items":[1e400]}"#,
+            r#"{"items":["\ud800"]}"#,
+            r#"{"items":[{"a":1,"a":2}]}"#,
+            r#"{"items":[1],"items":[2]}"#,
+            r#"{"items":[1]"#,
+            "items: [1]\nitems: [2]\n",
+            "items: [1]\n---\na: [\n",
+            &format!(r#"{{"items":[{}{}]}}"#, "[".repeat(126), "]".repeat(126)),
+            &format!(r#"{{"items":[{}{}]}}"#, "[".repeat(127), "]".repeat(127)),
+        ] {
+            assert_eq!(joined(text).map(|(documents, _)| documents), documents(text), "{text}");
+        }
     }
 
     #[test]
