@@ -289,7 +289,70 @@ fn templates_for_machines_with_and_without_secure_boot_have_different_names() {
     std::fs::write(folder.path().join("list.json"), list.to_string()).unwrap();
     let printed = images(&folder, &["resolve", "--source", "list.json", "-o", "capa"], "");
     let names: Vec<&str> = printed.stdout.lines().filter_map(|line| line.strip_prefix("  name: ")).collect();
-    assert_eq!(names, ["os-amd64-1.0.0-eu-1", "os-amd64-secure-boot-1.0.0-eu-1"], "{printed:?}");
+    assert_eq!(
+        names,
+        ["os-amd64-1.0.0-eu-1-ami-00000002", "os-amd64-secure-boot-1.0.0-eu-1-ami-00000001"],
+        "{printed:?}"
+    );
+}
+
+#[test]
+fn newer_image_gets_its_own_template() {
+    let folder = folder();
+    let image = |id: &str, created: &str| {
+        json!({"provider": "aws", "region": "eu-1", "reference": {"ami": id}, "image": "os", "version": "1.33.6",
+            "created": created, "facts": {"architecture": ["amd64"]}})
+    };
+    let write = |images: Value| {
+        std::fs::write(folder.path().join("list.json"), json!({"kind": "ImageList", "images": images}).to_string())
+            .unwrap();
+    };
+    let consumer = |kind: &str, name: &str, template: &str, spec: fn(Value) -> Value| {
+        let reference = json!({"kind": "AWSMachineTemplate", "name": template});
+        json!({"kind": kind, "metadata": {"namespace": "prod", "name": name}, "spec": spec(reference)})
+    };
+    let template = |name: &str, id: &str| {
+        json!({"kind": "AWSMachineTemplate", "metadata": {"namespace": "prod", "name": name},
+            "spec": {"template": {"spec": {"ami": {"id": id}}}}})
+    };
+    let deployment: fn(Value) -> Value = |reference| json!({"template": {"spec": {"infrastructureRef": reference}}});
+    let control_plane: fn(Value) -> Value = |reference| json!({"machineTemplate": {"infrastructureRef": reference}});
+    let consumers = json!({"kind": "List", "items": [
+        template("by-hand", "ami-00000001"), template("os-amd64-1.33.6-eu-1-ami-00000002", "ami-00000002"),
+        template("os-amd64-1.33.6-eu-1-ami-00000003", "ami-00000003"), template("foreign", "ami-00000009"), template("open", ""),
+        consumer("MachineDeployment", "old", "by-hand", deployment),
+        consumer("KubeadmControlPlane", "control-plane", "os-amd64-1.33.6-eu-1-ami-00000003", control_plane),
+        consumer("MachineDeployment", "new", "os-amd64-1.33.6-eu-1-ami-00000002", deployment),
+        consumer("MachineDeployment", "foreign", "foreign", deployment),
+        consumer("MachineDeployment", "lookup", "open", deployment),
+        consumer("MachineDeployment", "nowhere\nkind: Secret", "nowhere", deployment),
+    ]});
+    std::fs::write(folder.path().join("consumers.json"), consumers.to_string()).unwrap();
+    let printed =
+        |more: &[&str]| images(&folder, &[&["resolve", "--source", "list.json", "-o", "capa"], more].concat(), "");
+    let name = |printed: &str| printed.lines().find_map(|line| line.strip_prefix("  name: ")).unwrap().to_owned();
+    write(json!([image("ami-00000001", "2026-01-01T00:00:00Z")]));
+    let before = printed(&[]);
+    assert!(before.stdout.contains("--consumers"), "{before:?}");
+    write(json!([image("ami-00000001", "2026-01-01T00:00:00Z"), image("ami-00000002", "2026-02-01T00:00:00Z")]));
+    let after = printed(&["--consumers", "consumers.json"]);
+    assert_ne!(name(&before.stdout), name(&after.stdout));
+    let comments: Vec<&str> = after.stdout.lines().filter(|line| line.starts_with('#')).collect();
+    assert_eq!(
+        comments,
+        [
+            "# MachineDeployment prod/foreign: ami-00000009 of its template foreign is an image of none of these flavors.",
+            "# MachineDeployment prod/lookup: its template open has no ami.id.",
+            "# MachineDeployment prod/nowhere kind: Secret: its template nowhere was not read.",
+            "# KubeadmControlPlane prod/control-plane still uses ami-00000003 with template os-amd64-1.33.6-eu-1-ami-00000003:",
+            "#   write the name of this template into spec.machineTemplate.infrastructureRef.name.",
+            "# MachineDeployment prod/new uses ami-00000002 with template os-amd64-1.33.6-eu-1-ami-00000002.",
+            "# MachineDeployment prod/old still uses ami-00000001 with template by-hand:",
+            "#   write the name of this template into spec.template.spec.infrastructureRef.name.",
+        ],
+        "{after:?}"
+    );
+    assert_eq!(printed(&["--consumers", "consumers.json", "-o", "json"]).code, 2);
 }
 
 #[test]
