@@ -204,6 +204,22 @@ fn a_lookup_finds_images_by_fields_filters_facts_owners_and_versions() {
 }
 
 #[test]
+fn mixed_variants_create_no_object_and_delete_none() {
+    let mut cluster = Cluster::with_lookup();
+    let mut other = cluster.0.lookups[0].clone();
+    other.metadata.name = Some("fips".to_owned());
+    other.spec.lookup_format = "-{{.OS}}-fips-?{{.K8sVersion}}-*".to_owned();
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    cluster.0.lookups.push(other);
+    let fips = ami("2", "capa-ami-ubuntu-24.04-fips-v1.34.2-1790000000", "2026-10-22");
+    cluster.listed(&[ami("1", V1, "2026-09-22"), fips]);
+    assert_eq!(cluster.images(), ["1*"]);
+    for lookup in &cluster.0.lookups {
+        assert!(lookup.status.errors[0].contains("has images of 2 variants"), "{:?}", lookup.status);
+    }
+}
+
+#[test]
 fn each_error_of_a_lookup_and_each_upgrade_is_published_once() {
     let mut cluster = Cluster::with_lookup();
     cluster.select(json!({}));

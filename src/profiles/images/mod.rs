@@ -17,6 +17,7 @@
 //!   and flavor;
 //! * [`query`]: which images `images fetch` requests from a cloud;
 //! * [`resolution`]: the image of a flavor, and why the other images were not chosen;
+//! * [`variants`]: images of different products under one flavor;
 //! * [`lock`]: the first resolutions, and newer images since; [`lock_file`]: the lock as a document;
 //! * [`objects`]: the same for objects of a cluster;
 //! * [`template_users`]: who uses the machine templates of Cluster API;
@@ -45,6 +46,7 @@ pub mod sources;
 pub mod template_users;
 pub mod unused;
 mod users;
+pub mod variants;
 pub mod version_users;
 pub mod versions;
 

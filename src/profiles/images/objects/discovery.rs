@@ -14,8 +14,9 @@ use super::write::{ImageEvent, Write};
 use crate::images::catalogue::{Catalogue, merge};
 use crate::images::lookup::Lookup;
 use crate::images::record::{ImageRecord, ImageState, Release, text};
-use crate::images::resolution::{FlavorKey, Policy, Rejection, lookup_matches, ranked_for};
+use crate::images::resolution::{FlavorKey, LookupMatch, Policy, Rejection, lookup_matches, ranked_for};
 use crate::images::shared::Shared;
+use crate::images::variants::Variants;
 use wire::api::image_objects::{ImageLookup, ImageLookupStatus};
 
 /// Maximum number of errors in the status of a lookup.
@@ -57,6 +58,8 @@ impl<'a> Sources<'a> {
 #[derive(Default)]
 struct Found<'a> {
     images: BTreeMap<String, FoundImage<'a>>,
+    /// The products of each flavor.
+    variants: BTreeMap<FlavorKey, Variants>,
     errors: Vec<String>,
     source: SourceState,
     /// When the source was read.
@@ -141,7 +144,8 @@ pub fn discover(
         };
         (lookup_label(lookup), found)
     });
-    let found: Vec<(String, Found<'_>)> = found.collect();
+    let mut found: Vec<(String, Found<'_>)> = found.collect();
+    refuse_mixed_variants(&mut found);
     let found: BTreeMap<&str, &Found<'_>> = found.iter().map(|(lookup, found)| (lookup.as_str(), found)).collect();
     let answered = answers.values().map(|(answer, _)| Sources::from(&**answer));
     let catalogues: Vec<&Catalogue> = [files].into_iter().chain(answered).filter_map(Sources::catalogue).collect();
@@ -198,14 +202,15 @@ fn find<'a>(lookup: &ImageLookup, sources: Sources<'_>, by_name: &[&'a ImageReco
     };
     let mut found = Found { source: SourceState::Listed, ..Found::default() };
     let mut matches = lookup_matches(&known, by_name, policy);
-    matches.sort_by(|(a, of_a, _), (b, of_b, _)| (a, &of_a.reference).cmp(&(b, &of_b.reference)));
-    for (key, image, reason) in matches {
+    matches.sort_by(|a, b| (&a.key, &a.image.reference).cmp(&(&b.key, &b.image.reference)));
+    for LookupMatch { key, image, reason, variant } in matches {
         // An existing image that is currently unusable neither creates nor deletes an object.
         let is_usable = match reason {
             None => true,
             Some(Rejection::Unavailable(_) | Rejection::Deprecated(_)) => false,
             Some(_) => continue,
         };
+        found.variants.entry(key.clone()).or_default().add(variant, &known, &image.name);
         match found.images.entry(object_name(image)) {
             Entry::Vacant(entry) => drop(entry.insert(FoundImage { image, key, is_usable })),
             Entry::Occupied(entry) => found.errors.push(text(&format!(
@@ -221,6 +226,33 @@ fn find<'a>(lookup: &ImageLookup, sources: Sources<'_>, by_name: &[&'a ImageReco
     }
     found.errors.truncate(MOST_ERRORS);
     found
+}
+
+/// Adds an error to each lookup with images of several products in one flavor, its own or those of another lookup. The
+/// newest of them is unknown, so none of them becomes an object.
+fn refuse_mixed_variants(found: &mut [(String, Found<'_>)]) {
+    let mut all: BTreeMap<FlavorKey, Variants> = BTreeMap::new();
+    for (_, found) in &*found {
+        for (key, variants) in &found.variants {
+            all.entry(key.clone()).or_default().extend(variants);
+        }
+    }
+    all.retain(|key, variants| variants.ensure_one(key).is_err());
+    if all.is_empty() {
+        return;
+    }
+    for (_, found) in found {
+        let mixed = all.iter().filter(|(key, _)| found.variants.contains_key(*key));
+        let errors: Vec<String> = mixed
+            .filter_map(|(key, variants)| variants.ensure_one(key).err())
+            .map(|mixed| text(&mixed.to_string()))
+            .collect();
+        found.errors.extend(errors);
+        found.errors.truncate(MOST_ERRORS);
+        for image in found.images.values_mut().filter(|image| all.contains_key(&image.key)) {
+            image.is_usable = false;
+        }
+    }
 }
 
 /// Completes a hand-made image with data from the sources.

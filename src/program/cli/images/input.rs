@@ -135,16 +135,29 @@ pub(super) struct Known {
 
 impl Known {
     /// Resolves the images of each flavor.
-    pub(super) fn resolved(&self) -> Vec<Resolved<'_>> {
-        resolve(&self.catalogue, &self.lookups, &self.policy)
+    ///
+    /// # Errors
+    /// If a flavor has images of different products.
+    pub(super) fn resolved(&self) -> anyhow::Result<Vec<Resolved<'_>>> {
+        let resolved = resolve(&self.catalogue, &self.lookups, &self.policy);
+        self.ensure_separate(&resolved, &Lock::default())?;
+        Ok(resolved)
+    }
+
+    /// Verifies that each flavor has images of one product, including the locked image.
+    ///
+    /// # Errors
+    /// For the first flavor with images of several products.
+    pub(super) fn ensure_separate(&self, resolved: &[Resolved<'_>], lock: &Lock) -> anyhow::Result<()> {
+        Ok(lock.ensure_separate(resolved, &self.lookups)?)
     }
 
     /// Resolves the images of each flavor, for commands that need at least one.
     ///
     /// # Errors
-    /// If no image name matches a flavor.
+    /// If no image name matches a flavor, or a flavor has images of different products.
     pub(super) fn resolved_flavors(&self) -> anyhow::Result<Vec<Resolved<'_>>> {
-        let resolved = self.resolved();
+        let resolved = self.resolved()?;
         if resolved.is_empty() {
             let images = counted(self.catalogue.images().len() as u64, "image");
             let lookups = counted(self.lookups.len() as u64, "ImageLookup");

@@ -75,6 +75,7 @@ pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow:
         ensure!(!resolved.is_empty(), "no image and version of the CloudProfiles has a flavor in the sources");
     }
     let lock = arguments.lock.as_deref().map(|path| lock(path, false)).transpose()?.unwrap_or_default();
+    known.ensure_separate(&resolved, &lock)?;
     let newer = lock.available(&resolved, &known.catalogue, known.policy.now);
     match arguments.output {
         OutputFormat::Json => {
