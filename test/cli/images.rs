@@ -289,7 +289,124 @@ fn templates_for_machines_with_and_without_secure_boot_have_different_names() {
     std::fs::write(folder.path().join("list.json"), list.to_string()).unwrap();
     let printed = images(&folder, &["resolve", "--source", "list.json", "-o", "capa"], "");
     let names: Vec<&str> = printed.stdout.lines().filter_map(|line| line.strip_prefix("  name: ")).collect();
-    assert_eq!(names, ["os-amd64-1.0.0-eu-1", "os-amd64-secure-boot-1.0.0-eu-1"], "{printed:?}");
+    assert_eq!(
+        names,
+        ["os-amd64-1.0.0-eu-1-ami-00000002", "os-amd64-secure-boot-1.0.0-eu-1-ami-00000001"],
+        "{printed:?}"
+    );
+}
+
+#[test]
+fn lookups_that_mean_no_image_are_refused() {
+    let folder = folder();
+    let resolve = |lookups: &str, more: &[&str]| {
+        let source = ["resolve", "--source", "eu-central-1=example/images/describe-images.json", "--lookups", lookups];
+        let outcome = images(&folder, &[&source, more].concat(), "");
+        assert_eq!(outcome.code, 3, "{outcome:?}");
+        outcome.stderr
+    };
+    let proposal = "apiVersion: infrastructure.cluster.x-k8s.io/v1alpha3\nkind: AMILookupConfig\nmetadata: {name: l}\n";
+    std::fs::create_dir(folder.path().join("lookups")).unwrap();
+    std::fs::write(folder.path().join("lookups/a.yaml"), proposal).unwrap();
+    std::fs::copy(folder.path().join("example/images/lookups.yaml"), folder.path().join("lookups/b.yaml")).unwrap();
+    let told = resolve("lookups", &[]);
+    assert!(told.contains("a.yaml: no ImageLookup in it, but AMILookupConfig"), "{told}");
+    let told = resolve("example/images/lookups.yaml", &["--where", "bootmode=uefi"]);
+    assert!(told.contains("--where[0].name: no image has the fact \"bootmode\""), "{told}");
+}
+
+#[test]
+fn swapped_images_lack_the_capabilities_of_their_flavors() {
+    let folder = folder();
+    let [metal, other] = ["01c3ab26-5b93-4655-a743-1fef60f64b53", "ed3b4c3d-941f-456a-a551-bd52b8397443"];
+    for (platform, id) in [("openstackbaremetal", metal), ("openstack", other)] {
+        let document = json!({"architecture": "amd64", "gardenlinux_epoch": 1877, "platform": platform, "version": "1877.3",
+            "published_image_metadata": {"published_openstack_images": [{"image_id": id, "region_name": "eu-de-1"}]}});
+        std::fs::create_dir_all(folder.path().join("src")).unwrap();
+        std::fs::write(folder.path().join(format!("src/{platform}.json")), document.to_string()).unwrap();
+    }
+    let profile = |metal: &str, other: &str| {
+        let flavor = |kind: &str| json!({"architecture": ["amd64"], "hypervisor": [kind]});
+        let of_provider =
+            |kind: &str, id: &str| json!({"capabilities": flavor(kind), "regions": [{"name": "eu-de-1", "id": id}]});
+        json!({"apiVersion": "core.gardener.cloud/v1beta1", "kind": "CloudProfile", "metadata": {"name": "os"}, "spec": {
+            "type": "openstack", "kubernetes": {"versions": [{"version": "1.34.2"}]}, "regions": [{"name": "eu-de-1"}],
+            "machineCapabilities": [{"name": "architecture", "values": ["amd64"]},
+                {"name": "hypervisor", "values": ["baremetal", "virtualized"]}],
+            "machineImages": [{"name": "gardenlinux", "versions": [{"version": "1877.3.0", "cri": [{"name": "containerd"}],
+                "capabilityFlavors": [flavor("virtualized"), flavor("baremetal")]}]}], "machineTypes": [],
+            "providerConfig": {"apiVersion": "openstack.provider.extensions.gardener.cloud/v1alpha1",
+                "kind": "CloudProfileConfig", "machineImages": [{"name": "gardenlinux", "versions": [{"version": "1877.3.0",
+                "capabilityFlavors": [of_provider("virtualized", other), of_provider("baremetal", metal)]}]}]}}})
+    };
+    let rules = |metal: &str, other: &str| {
+        std::fs::write(folder.path().join("os.json"), profile(metal, other).to_string()).unwrap();
+        let checked =
+            images(&folder, &["check", "os.json", "--source", "src", "--at", "2025-10-01", "-o", "json"], "").json();
+        let findings = checked["profiles"][0]["findings"].as_array().unwrap().clone();
+        findings.iter().map(|finding| finding["rule"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(rules(metal, other), Vec::<String>::new());
+    assert_eq!(rules(other, metal), ["capability", "capability"]);
+}
+
+#[test]
+fn newer_image_gets_its_own_template() {
+    let folder = folder();
+    let image = |id: &str, created: &str| {
+        json!({"provider": "aws", "region": "eu-1", "reference": {"ami": id}, "image": "os", "version": "1.33.6",
+            "created": created, "facts": {"architecture": ["amd64"]}})
+    };
+    let write = |images: Value| {
+        std::fs::write(folder.path().join("list.json"), json!({"kind": "ImageList", "images": images}).to_string())
+            .unwrap();
+    };
+    let consumer = |kind: &str, name: &str, template: &str, spec: fn(Value) -> Value| {
+        let reference = json!({"kind": "AWSMachineTemplate", "name": template});
+        json!({"kind": kind, "metadata": {"namespace": "prod", "name": name}, "spec": spec(reference)})
+    };
+    let template = |name: &str, id: &str| {
+        json!({"kind": "AWSMachineTemplate", "metadata": {"namespace": "prod", "name": name},
+            "spec": {"template": {"spec": {"ami": {"id": id}}}}})
+    };
+    let deployment: fn(Value) -> Value = |reference| json!({"template": {"spec": {"infrastructureRef": reference}}});
+    let control_plane: fn(Value) -> Value = |reference| json!({"machineTemplate": {"infrastructureRef": reference}});
+    let consumers = json!({"kind": "List", "items": [
+        template("by-hand", "ami-00000001"), template("os-amd64-1.33.6-eu-1-ami-00000002", "ami-00000002"),
+        template("os-amd64-1.33.6-eu-1-ami-00000003", "ami-00000003"), template("foreign", "ami-00000009"), template("open", ""),
+        consumer("MachineDeployment", "old", "by-hand", deployment),
+        consumer("KubeadmControlPlane", "control-plane", "os-amd64-1.33.6-eu-1-ami-00000003", control_plane),
+        consumer("MachineDeployment", "new", "os-amd64-1.33.6-eu-1-ami-00000002", deployment),
+        consumer("MachineDeployment", "foreign", "foreign", deployment),
+        consumer("MachineDeployment", "lookup", "open", deployment),
+        consumer("MachineDeployment", "nowhere\nkind: Secret", "nowhere", deployment),
+    ]});
+    std::fs::write(folder.path().join("consumers.json"), consumers.to_string()).unwrap();
+    let printed =
+        |more: &[&str]| images(&folder, &[&["resolve", "--source", "list.json", "-o", "capa"], more].concat(), "");
+    let name = |printed: &str| printed.lines().find_map(|line| line.strip_prefix("  name: ")).unwrap().to_owned();
+    write(json!([image("ami-00000001", "2026-01-01T00:00:00Z")]));
+    let before = printed(&[]);
+    assert!(before.stdout.contains("--consumers"), "{before:?}");
+    write(json!([image("ami-00000001", "2026-01-01T00:00:00Z"), image("ami-00000002", "2026-02-01T00:00:00Z")]));
+    let after = printed(&["--consumers", "consumers.json"]);
+    assert_ne!(name(&before.stdout), name(&after.stdout));
+    let comments: Vec<&str> = after.stdout.lines().filter(|line| line.starts_with('#')).collect();
+    assert_eq!(
+        comments,
+        [
+            "# MachineDeployment prod/foreign: ami-00000009 of its template foreign is an image of none of these flavors.",
+            "# MachineDeployment prod/lookup: its template open has no ami.id.",
+            "# MachineDeployment prod/nowhere kind: Secret: its template nowhere was not read.",
+            "# KubeadmControlPlane prod/control-plane still uses ami-00000003 with template os-amd64-1.33.6-eu-1-ami-00000003:",
+            "#   write the name of this template into spec.machineTemplate.infrastructureRef.name.",
+            "# MachineDeployment prod/new uses ami-00000002 with template os-amd64-1.33.6-eu-1-ami-00000002.",
+            "# MachineDeployment prod/old still uses ami-00000001 with template by-hand:",
+            "#   write the name of this template into spec.template.spec.infrastructureRef.name.",
+        ],
+        "{after:?}"
+    );
+    assert_eq!(printed(&["--consumers", "consumers.json", "-o", "json"]).code, 2);
 }
 
 #[test]

@@ -260,3 +260,27 @@ fn aliyun_ecs_describe_images() {
         ]
     );
 }
+
+#[test]
+fn bare_metal_images_are_distinguished() {
+    let document = |platform: &str, id: &str| {
+        json!({"architecture": "amd64", "gardenlinux_epoch": 1877, "platform": platform, "version": "1877.3", "require_uefi": true,
+            "s3_key": format!("meta/singles/{platform}-gardener_prod-amd64-1877.3-75df9f40"), "published_image_metadata":
+            {"published_openstack_images": [{"image_id": id, "image_name": "n", "region_name": "eu-de-1"}]}})
+    };
+    let [metal, other] = ["01c3ab26-5b93-4655-a743-1fef60f64b53", "ed3b4c3d-941f-456a-a551-bd52b8397443"];
+    let listing = |platform: &str, id: &str| read(&document(platform, id), None).unwrap();
+    let facts = |hypervisor: &str| format!("architecture=amd64 bootMode=uefi{hypervisor} variant=gardener_prod");
+    assert_eq!(
+        lines(vec![listing("openstackbaremetal", metal), listing("openstack", other)]),
+        [
+            format!("{metal} | eu-de-1 |  |  | {} | ", facts(" hypervisor=baremetal")),
+            format!("{other} | eu-de-1 |  |  | {} | ", facts(" hypervisor=virtualized")),
+        ]
+    );
+    let alone = [format!("{other} | eu-de-1 |  |  | {} | ", facts(""))];
+    assert_eq!(lines(vec![listing("openstack", other)]), alone, "its lock stays");
+    let unknown = listing("openstackcloud\u{202e}", other);
+    assert!(unknown.images.is_empty());
+    assert_eq!(unknown.left_out, ["images of the platform \"openstackcloud\\\\u{202e}\" are left out"]);
+}

@@ -7,6 +7,7 @@
 //! * [`forms`]: the same, however they are written;
 //! * [`listings`]: what the tools of clouds print;
 //! * [`needs`]: what is unused is needed by nobody, over random landscapes;
+//! * [`variants`]: images of different products under one flavor;
 //! * [`names`]: each name that a lookup can produce is of its own flavor, or of none.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
@@ -20,3 +21,4 @@ mod objects;
 mod profiles;
 mod proposal;
 mod reported;
+mod variants;

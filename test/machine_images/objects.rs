@@ -73,7 +73,10 @@ impl Cluster {
         let Written { images, lookups, selections, templates } = &mut self.0;
         match write {
             Write::CreateImage(image) => images.push(image.object().unwrap()),
-            Write::ReplaceImage(new) => put(images, new.object().unwrap(), |image| &image.metadata),
+            Write::ReplaceImage(new) => {
+                self.1.extend(new.event());
+                put(images, new.object().unwrap(), |image| &image.metadata);
+            }
             Write::DeleteImage(gone) => images.retain(|image| image.metadata.name.as_deref() != Some(&gone.name)),
             Write::LookupStatus(new, event) => {
                 self.1.extend(event);
@@ -201,6 +204,22 @@ fn a_lookup_finds_images_by_fields_filters_facts_owners_and_versions() {
         json!({"architecture": ["amd64"], "bootMode": ["legacy-bios"], "bootType": ["BIOS"], "os": ["ubuntu-22.04"]});
     assert_eq!(json!(cluster.0.images[2].spec.facts), facts);
     assert_eq!(label(&cluster.0.images[2], "boot-mode"), Some("legacy-bios"));
+}
+
+#[test]
+fn mixed_variants_create_no_object_and_delete_none() {
+    let mut cluster = Cluster::with_lookup();
+    let mut other = cluster.0.lookups[0].clone();
+    other.metadata.name = Some("fips".to_owned());
+    other.spec.lookup_format = "-{{.OS}}-fips-?{{.K8sVersion}}-*".to_owned();
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    cluster.0.lookups.push(other);
+    let fips = ami("2", "capa-ami-ubuntu-24.04-fips-v1.34.2-1790000000", "2026-10-22");
+    cluster.listed(&[ami("1", V1, "2026-09-22"), fips]);
+    assert_eq!(cluster.images(), ["1*"]);
+    for lookup in &cluster.0.lookups {
+        assert!(lookup.status.errors[0].contains("has images of 2 variants"), "{:?}", lookup.status);
+    }
 }
 
 #[test]
@@ -357,6 +376,68 @@ fn a_hand_made_image_is_only_enriched() {
     assert_eq!((label(image, "architecture"), label(image, "lookup")), (Some("amd64"), None));
     cluster.listed(&[ami("2", V2, "2026-11-18")]);
     assert_eq!(cluster.images(), ["1", "2*"], "it is never deleted");
+}
+
+#[test]
+fn hand_made_image_is_gone_when_unlisted() {
+    let mut cluster = Cluster::default();
+    cluster.make("ami-00000001", json!({"owner": OURS, "facts": {"architecture": ["amd64"]}}));
+    cluster.make("ami-00000002", json!({"owner": OURS, "facts": {"architecture": ["amd64"]}}));
+    let (first, other) = (ami("1", V1, "2026-09-22"), ami("9", V1, "2026-09-22"));
+    let state = |cluster: &Cluster| cluster.0.images[0].spec.state.clone();
+    cluster.listed(&[first.clone(), other.clone()]);
+    // Nothing is concluded from a source that can't be read, or has no images of the region.
+    cluster.settle(Sources::Unknown("amis.json: line 3: it ends too early"));
+    cluster.listed(&[]);
+    assert_eq!((state(&cluster), cluster.1.len()), (None, 0));
+    cluster.listed(std::slice::from_ref(&other));
+    assert_eq!(state(&cluster).as_deref(), Some("gone"));
+    assert_eq!(cluster.0.images[1].spec.state, None, "no source has ever listed it");
+    assert_eq!(cluster.1, [ImageEvent::Gone("ami-00000001".to_owned())]);
+    cluster.0.images.truncate(1);
+    cluster.select(json!({}));
+    cluster.listed(std::slice::from_ref(&other));
+    assert!(cluster.condition("Resolved").starts_with("False NoImage"), "{}", cluster.condition("Resolved"));
+    assert_eq!(cluster.listed(std::slice::from_ref(&other)), 0);
+    cluster.listed(&[first, other]);
+    assert_eq!(state(&cluster), None);
+    assert_eq!(cluster.used(), ["1.34.2 ami-00000001"]);
+}
+
+#[test]
+fn selection_reports_images_of_other_flavors() {
+    let mut cluster = Cluster::with_lookup();
+    let arm = json!({"facts": {"architecture": ["arm64"]}});
+    cluster.make("arm", with(json!({"reference": {"ami": "ami-00000003"}}), arm));
+    let away =
+        json!({"reference": {"ami": "ami-00000004"}, "region": "eu-west-1", "facts": {"architecture": ["amd64"]}});
+    cluster.make("away", away);
+    cluster.select(json!({"images": {"1.34.2": "ami-00000002"}}));
+    cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", "capa-ami-ubuntu-24.04-v1.33.6-1", "2025-01-01")]);
+    let wrong = |cluster: &mut Cluster, name: &str| {
+        cluster.0.selections[0].spec.images.insert("1.34.2".to_owned(), name.to_owned());
+        cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", "capa-ami-ubuntu-24.04-v1.33.6-1", "2025-01-01")]);
+        cluster.condition("Resolved")
+    };
+    for (name, told) in
+        [("ami-00000002", "is ubuntu-24.04 1.33.6"), ("arm", "is for arm64"), ("away", "is in eu-west-1")]
+    {
+        assert_eq!(wrong(&mut cluster, name), format!("False WrongImage: Wrong: {name} of 1.34.2 {told}"));
+    }
+    assert_eq!(wrong(&mut cluster, "ami-00000001"), "True ImagesSelected: Versions with an image: 2");
+}
+
+#[test]
+fn status_has_the_reason_against_images() {
+    let mut cluster = Cluster::with_lookup();
+    cluster.listed(&[with(ami("1", V1, "2026-09-22"), json!({"OwnerId": "999999999999"}))]);
+    let error = cluster.lookup().status.errors[0].clone();
+    assert!(error.ends_with("its owner \"999999999999\" is not allowed (1)"), "{error}");
+    cluster.0.lookups[0].spec.filters =
+        serde_json::from_value(json!([{"name": "bootmode", "values": ["uefi"]}])).unwrap();
+    cluster.listed(&[ami("1", V1, "2026-09-22")]);
+    let error = cluster.lookup().status.errors[0].clone();
+    assert!(error.starts_with("spec.filters[0].name: no image has the fact \"bootmode\""), "{error}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use profiles::images::objects::write::ImageEvent;
 use runtime::cluster::events::EventNote;
-use wire::api::bounded_text::{Bound, named};
+use wire::api::bounded_text::{Bound, named, shortened};
 
 /// Maximum size of a list within a note.
 const MAX_LIST_BYTES: Bound = Bound::bytes(950);
@@ -15,6 +15,12 @@ pub(super) fn note_of(event: &ImageEvent) -> EventNote {
             reason: "ImageLookupFailed",
             action: "Discover",
             note: named(errors, MAX_LIST_BYTES),
+        },
+        ImageEvent::Gone(image) => EventNote {
+            is_warning: true,
+            reason: "ImageGone",
+            action: "Discover",
+            note: format!("No source lists {} any more; no new machines can start from it", shortened(image, 300)),
         },
         ImageEvent::UpgradeAvailable(upgrades) => {
             let upgrades: Vec<String> = upgrades.iter().map(ToString::to_string).collect();
@@ -34,7 +40,11 @@ mod tests {
         let long = "x".repeat(2000);
         let upgrade = ImageUpgrade { version: long.clone(), image: long.clone(), ..ImageUpgrade::default() };
         let documented = include_str!("../../../docs/images.md");
-        for event in [ImageEvent::LookupFailed(vec![long; 20]), ImageEvent::UpgradeAvailable(vec![upgrade; 20])] {
+        for event in [
+            ImageEvent::Gone(long.clone()),
+            ImageEvent::LookupFailed(vec![long; 20]),
+            ImageEvent::UpgradeAvailable(vec![upgrade; 20]),
+        ] {
             let note = note_of(&event);
             assert!(documented.contains(&format!("`{}`", note.reason)), "{}", note.reason);
             assert!(note.note.len() <= 1024, "{} bytes", note.note.len());

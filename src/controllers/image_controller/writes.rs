@@ -51,7 +51,9 @@ pub(super) async fn write(
             stores.own_image(Api::all(client.clone()).create(&parameters, &image)).await?;
         }
         Write::ReplaceImage(image) => {
+            let event = image.event();
             let image = image.object()?;
+            publish(events, &image, event).await;
             stores.own_image(Api::all(client.clone()).replace(&image.name_any(), &parameters, &image)).await?;
         }
         Write::DeleteImage(image) => delete(&image.object()?, client, stores).await?,

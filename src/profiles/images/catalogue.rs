@@ -1,9 +1,9 @@
 //! Merges the images of all sources, each image once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::record::{ImageRecord, ImageState};
+use super::record::{ImageRecord, ImageState, Release, fact};
 use super::reference::ImageReference;
 use super::shared::Shared;
 use super::sources::Listing;
@@ -52,6 +52,7 @@ impl Catalogue {
             images.iter_mut().for_each(|image| complete(image, &galleries));
             images.iter_mut().for_each(|image| shared.share(image));
         }
+        distinguish_virtual_machines(&mut images, &mut shared);
         images.shrink_to_fit();
         let mut by_place: Vec<u32> = (0_u32..).take(images.len()).collect();
         by_place.sort_by_key(|position| images.get(*position as usize).map(place));
@@ -106,6 +107,26 @@ impl Images {
         shared.share(&mut image);
         self.images.push(image);
         Ok(())
+    }
+}
+
+/// If a release has images for physical machines, marks its other images as those for virtual machines. Other releases
+/// have no such mark, so their locks stay.
+fn distinguish_virtual_machines(images: &mut [ImageRecord], shared: &mut Shared) {
+    let is_physical =
+        |image: &&ImageRecord| image.facts.values(fact::HYPERVISOR).is_some_and(|known| known == [fact::BARE_METAL]);
+    let releases = images.iter().filter(is_physical).filter_map(|image| Some((image.provider, image.release.clone()?)));
+    let releases: HashSet<(&'static str, Arc<Release>)> = releases.collect();
+    if releases.is_empty() {
+        return;
+    }
+    for image in images.iter_mut().filter(|image| image.facts.values(fact::HYPERVISOR).is_none()) {
+        let Some(release) = image.release.clone() else { continue };
+        if releases.contains(&(image.provider, release)) {
+            let facts = &mut Arc::make_mut(&mut image.facts).0;
+            facts.insert(fact::HYPERVISOR.to_owned(), vec![fact::VIRTUALIZED.to_owned()]);
+            shared.share(image);
+        }
     }
 }
 

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::catalogue::Catalogue;
+use super::lookup::Lookup;
 use super::record::ImageRecord;
 use super::reference::ImageReference;
 use super::resolution::{FlavorKey, Resolved, Verdict};
+use super::variants::{MixedVariants, Variants};
 
 /// The locked image of each flavor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -138,6 +140,21 @@ impl Lock {
         resolved.iter().filter_map(change).collect()
     }
 
+    /// Verifies that each flavor has images of one product, including the locked image.
+    ///
+    /// # Errors
+    /// For the first flavor with images of several products.
+    pub fn ensure_separate(&self, resolved: &[Resolved<'_>], lookups: &[Lookup]) -> Result<(), MixedVariants> {
+        for Resolved { key, variants, .. } in resolved {
+            let mut variants = variants.clone();
+            if let Some(locked) = self.images.get(key).filter(|_| !variants.is_empty()) {
+                add_named(&mut variants, key, &locked.name, lookups);
+            }
+            variants.ensure_one(key)?;
+        }
+        Ok(())
+    }
+
     /// Locked flavors whose image no source has.
     pub fn gone<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = (&'a FlavorKey, &'a LockedImage)> {
         self.images.iter().filter(|(key, locked)| !is_listed(key, locked, catalogue))
@@ -196,4 +213,21 @@ impl Lock {
 
 fn is_listed(key: &FlavorKey, locked: &LockedImage, catalogue: &Catalogue) -> bool {
     catalogue.find(key.provider, &key.realm, key.region.as_deref(), &locked.reference).is_some()
+}
+
+/// Adds the product of an image of which only the name is known. An image that no lookup matches may have been locked
+/// with other lookups.
+fn add_named(variants: &mut Variants, key: &FlavorKey, name: &str, lookups: &[Lookup]) {
+    for lookup in lookups.iter().filter(|lookup| lookup.provider == key.provider) {
+        for combination in lookup.combinations.iter().filter(|combination| combination.image == key.image) {
+            let flavor = &combination.flavor.0;
+            let is_flavor = flavor.iter().all(|(fact, values)| key.flavor.values(fact) == Some(values.as_slice()));
+            if !is_flavor || combination.pattern.version(name) != Some(&key.version) {
+                continue;
+            }
+            if let Some(variant) = combination.pattern.variant(name) {
+                variants.add(variant, lookup, name);
+            }
+        }
+    }
 }

@@ -1,15 +1,16 @@
 //! A lookup defines which image names stand for which image, version and flavor, and whose images may be used.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::pattern::{Pattern, Template};
-use super::record::{fact, spelled, text};
+use super::record::{ImageRecord, fact, spelled, text};
 use super::reference::ImageReference;
 use super::versions::VersionRange;
+use wire::api::bounded_text::{Bound, named};
 use wire::api::gardener::Capabilities;
 use wire::api::gotext::json::decode_value;
 pub use wire::api::image_objects::ImageFilter as Filter;
@@ -17,6 +18,8 @@ use wire::api::image_objects::ImageLookupSpec;
 
 /// Maximum number of combinations of operating systems, architectures and custom field values.
 const MOST_COMBINATIONS: usize = 1000;
+/// Maximum size of a list of facts in an error.
+const FACTS: Bound = Bound { items: 30, bytes: 500 };
 
 /// The lookup is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,6 +81,18 @@ pub struct Combination {
 }
 
 impl Lookup {
+    /// Verifies that the images have the facts to which the lookup refers.
+    ///
+    /// # Errors
+    /// The error has the path of the first unknown fact.
+    pub fn ensure_known_facts(&self, images: &[ImageRecord]) -> Result<(), LookupError> {
+        ensure_known_facts("spec.filters", &self.filters, images)?;
+        for (index, name) in self.facts.iter().enumerate() {
+            ensure_known_fact(&format!("spec.facts[{index}]"), name, images)?;
+        }
+        Ok(())
+    }
+
     /// Decodes an object `ImageLookup`.
     ///
     /// # Errors
@@ -123,6 +138,32 @@ impl Lookup {
     }
 }
 
+/// Verifies that the images have the facts to which filters refer. A misspelled fact would exclude every image.
+///
+/// # Errors
+/// For the first unknown fact; `path` is that of the filters.
+pub fn ensure_known_facts(path: &str, filters: &[Filter], images: &[ImageRecord]) -> Result<(), LookupError> {
+    for (index, filter) in filters.iter().enumerate() {
+        if filter.name.strip_prefix("tag:").is_none() {
+            ensure_known_fact(&format!("{path}[{index}].name"), &filter.name, images)?;
+        }
+    }
+    Ok(())
+}
+
+fn ensure_known_fact(path: &str, name: &str, images: &[ImageRecord]) -> Result<(), LookupError> {
+    let is_known = |image: &ImageRecord| image.facts.values(name).is_some();
+    if images.is_empty() || fact::ALL.contains(&name) || images.iter().any(is_known) {
+        return Ok(());
+    }
+    let mut known: BTreeSet<&str> = fact::ALL.into_iter().collect();
+    known.extend(images.iter().flat_map(|image| image.facts.0.keys()).map(String::as_str));
+    let known: Vec<&str> = known.into_iter().collect();
+    let (name, known) = (text(name), named(&known, FACTS));
+    let problem = format!("no image has the fact {name:?}; there are {known}, and tags as tag:NAME");
+    Err(LookupError { path: path.to_owned(), problem })
+}
+
 /// Every combination of operating system, architecture and custom field values.
 fn combinations(spec: &ImageLookupSpec) -> Result<Vec<Combination>, LookupError> {
     let error = |path: &str, problem: String| LookupError { path: format!("spec.{path}"), problem };
@@ -140,6 +181,15 @@ fn combinations(spec: &ImageLookupSpec) -> Result<Vec<Combination>, LookupError>
     let template = format!("{}{}", spec.image_prefix, spec.lookup_format);
     let template =
         Template::parse(&template, &variables).map_err(|problem| error("lookupFormat", problem.to_string()))?;
+    for (index, field) in spec.custom_fields.iter().enumerate() {
+        if !template.uses(&field.name) {
+            let path = format!("customFields[{index}].name");
+            return Err(error(&path, format!("lookupFormat does not use {{{{.{}}}}}", text(&field.name))));
+        }
+    }
+    if spec.os.len() > 1 && !template.uses("OS") && !template.uses("BaseOS") {
+        return Err(error("os", "lookupFormat uses neither {{.OS}} nor {{.BaseOS}}".to_owned()));
+    }
     let systems = if spec.os.is_empty() { vec![String::new()] } else { spec.os.clone() };
     let mut all: Vec<BTreeMap<String, String>> = vec![BTreeMap::new()];
     let fields = spec.custom_fields.iter().map(|field| (field.name.as_str(), &field.valid_values));
@@ -216,10 +266,32 @@ mod tests {
                 json!([{"name": "x", "validValues": []}]),
                 "spec.customFields[0]: no valid value excludes every image",
             ),
+            (
+                "customFields",
+                json!([{"name": "bootType", "validValues": ["UEFI", "BIOS"]}]),
+                "spec.customFields[0].name: lookupFormat does not use {{.bootType}}",
+            ),
             ("ec2", json!({"regions": []}), "spec.ec2.regions: name at least one region"),
             ("provider", json!("azzure"), "spec.provider: no images of this provider are known here"),
         ] {
             assert_eq!(lookup(member, value).unwrap_err().to_string(), expected);
         }
+    }
+
+    #[test]
+    fn rejects_facts_that_no_image_has() {
+        let reference = ImageReference::new("aws", "ami", "ami-0123456789abcdef0").unwrap();
+        let image = [ImageRecord::new("aws", reference, "n").with_fact("disk", &["nvme"])];
+        let filters = |name: &str| {
+            lookup("filters", json!([{"name": "tag:a", "values": ["b"]}, {"name": name, "values": ["b"]}]))
+        };
+        for known in ["disk", "bootMode", "tag:x"] {
+            assert_eq!(filters(known).unwrap().ensure_known_facts(&image), Ok(()));
+        }
+        let error = filters("bootmode").unwrap().ensure_known_facts(&image).unwrap_err().to_string();
+        assert!(error.starts_with("spec.filters[1].name: no image has the fact \"bootmode\"; there are"), "{error}");
+        let error = lookup("facts", json!(["tag:x"])).unwrap().ensure_known_facts(&image).unwrap_err().to_string();
+        assert!(error.starts_with("spec.facts[0]: no image has the fact \"tag:x\""), "{error}");
+        assert_eq!(filters("bootmode").unwrap().ensure_known_facts(&[]), Ok(()));
     }
 }

@@ -17,8 +17,10 @@
 //!   and flavor;
 //! * [`query`]: which images `images fetch` requests from a cloud;
 //! * [`resolution`]: the image of a flavor, and why the other images were not chosen;
+//! * [`variants`]: images of different products under one flavor;
 //! * [`lock`]: the first resolutions, and newer images since; [`lock_file`]: the lock as a document;
 //! * [`objects`]: the same for objects of a cluster;
+//! * [`template_users`]: who uses the machine templates of Cluster API;
 //! * [`version_users`]: who uses the versions of a profile, for `unused` and `cloudprofile versions`;
 //! * [`fill`], [`check`], [`unused`], [`fn@promotion::promote`]: what follows from it.
 //!
@@ -41,8 +43,10 @@ pub mod resolution;
 pub mod shared;
 pub mod source_path;
 pub mod sources;
+pub mod template_users;
 pub mod unused;
 mod users;
+pub mod variants;
 pub mod version_users;
 pub mod versions;
 

@@ -2,14 +2,20 @@
 //! character. Versions match with and without `v`. Values of variables are literal.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use regex::Regex;
+
+/// Variable of the architecture.
+pub const ARCHITECTURE: &str = "ARCH";
+/// Minimum number of digits in the date or number of a build.
+const BUILD_DIGITS: usize = 8;
 
 /// Variables for the version and their expressions: three numbers with an optional prerelease, or two numbers as in
 /// EKS.
 const VERSIONS: [(&str, &str); 2] = [
-    ("K8sVersion", r"v?([0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(?:-(?:alpha|beta|rc)\.[0-9]{1,9})?)"),
-    ("K8sMinor", r"v?([0-9]{1,9}\.[0-9]{1,9})"),
+    ("K8sVersion", r"v?(?P<version>[0-9]{1,9}\.[0-9]{1,9}\.[0-9]{1,9}(?:-(?:alpha|beta|rc)\.[0-9]{1,9})?)"),
+    ("K8sMinor", r"v?(?P<version>[0-9]{1,9}\.[0-9]{1,9})"),
 ];
 
 /// The template is invalid.
@@ -43,8 +49,8 @@ enum Piece {
     Any,
     AtMostOne,
     Variable(String),
-    /// Regular expression of the version.
-    Version(&'static str),
+    /// Variable of the version, and its regular expression.
+    Version(&'static str, &'static str),
 }
 
 /// A template for image names.
@@ -82,7 +88,7 @@ impl Template {
             };
             rest = rest.get(length..).unwrap_or_default();
         }
-        if pieces.iter().filter(|piece| matches!(piece, Piece::Version(_))).count() != 1 {
+        if pieces.iter().filter(|piece| matches!(piece, Piece::Version(..))).count() != 1 {
             return Err(TemplateError::NoVersion);
         }
         Ok(Self(pieces))
@@ -96,21 +102,22 @@ impl Template {
         let (mut prefix, mut is_prefix, mut expression) = (String::new(), true, String::from(r"\A(?s:"));
         let mut before_version = String::new();
         let mut after_version = None;
-        for piece in &self.0 {
+        for (index, piece) in self.0.iter().enumerate() {
             let literal = match piece {
                 Piece::Literal(text) => Some(text),
                 Piece::Variable(name) => values.get(name),
-                Piece::Any | Piece::AtMostOne | Piece::Version(_) => None,
+                Piece::Any | Piece::AtMostOne | Piece::Version(..) => None,
             };
+            let is_inner = self.is_inner(index);
             match (piece, literal) {
-                (Piece::Version(version), _) => expression.push_str(version),
-                (Piece::AtMostOne, _) => expression.push_str(".?"),
+                (Piece::Version(_, version), _) => expression.push_str(version),
+                (Piece::AtMostOne, _) => expression.push_str(if is_inner { "(.?)" } else { ".?" }),
                 (_, Some(literal)) => expression.push_str(&regex::escape(literal)),
-                (_, None) => expression.push_str(".*"),
+                (_, None) => expression.push_str(if is_inner { "(.*)" } else { ".*" }),
             }
             let filter = after_version.as_mut().unwrap_or(&mut before_version);
             match (piece, literal) {
-                (Piece::Version(_), _) => after_version = Some(String::new()),
+                (Piece::Version(..), _) => after_version = Some(String::new()),
                 (_, Some(literal)) => filter.push_str(&escaped(literal)),
                 (_, None) => filter.push('*'),
             }
@@ -122,8 +129,77 @@ impl Template {
             prefix,
             around_version: (before_version, after_version.unwrap_or_default()),
             expression: Regex::new(&expression).map_err(|_| TemplateError::TooLong)?,
+            variant: Variant::new(self, values),
         })
     }
+
+    /// Whether the template has a variable.
+    #[must_use]
+    pub fn uses(&self, variable: &str) -> bool {
+        self.0.iter().any(|piece| matches!(piece, Piece::Variable(name) if name == variable))
+    }
+
+    /// Whether the text that a wildcard matches can distinguish products. The last wildcard matches the build, and `?`
+    /// before the version its `v`.
+    fn is_inner(&self, index: usize) -> bool {
+        match (self.0.get(index), self.0.get(index + 1)) {
+            (Some(Piece::Any), next) => next.is_some(),
+            (Some(Piece::AtMostOne), next) => !matches!(next, Some(Piece::Version(..))),
+            _ => false,
+        }
+    }
+}
+
+/// The template that matches only the names of one product.
+#[derive(Clone, Debug)]
+enum Variant {
+    /// All names are of one product.
+    Fixed(Arc<str>),
+    /// Inner wildcards distinguish products.
+    Open(Vec<VariantPart>),
+}
+
+#[derive(Clone, Debug)]
+enum VariantPart {
+    Text(String),
+    /// The text of the next wildcard.
+    Wildcard,
+}
+
+impl Variant {
+    fn new(template: &Template, values: &BTreeMap<String, String>) -> Self {
+        let part = |(index, piece): (usize, &Piece)| match piece {
+            _ if template.is_inner(index) => VariantPart::Wildcard,
+            Piece::Literal(text) => VariantPart::Text(text.clone()),
+            Piece::Version(name, _) => VariantPart::Text(format!("{{{{.{name}}}}}")),
+            // The architecture of an image is compared with its own data.
+            Piece::Variable(name) if name == ARCHITECTURE => VariantPart::Text(format!("{{{{.{name}}}}}")),
+            Piece::Variable(name) => VariantPart::Text(values.get(name).cloned().unwrap_or_default()),
+            Piece::Any => VariantPart::Text("*".to_owned()),
+            // Versions match with and without `v`.
+            Piece::AtMostOne => VariantPart::Text(String::new()),
+        };
+        let parts: Vec<VariantPart> = template.0.iter().enumerate().map(part).collect();
+        if parts.iter().any(|part| matches!(part, VariantPart::Wildcard)) {
+            return Self::Open(parts);
+        }
+        Self::Fixed(parts.iter().map(VariantPart::text).collect::<String>().into())
+    }
+}
+
+impl VariantPart {
+    fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::Wildcard => "*",
+        }
+    }
+}
+
+/// Whether a text is a date or a number of a build, such as `20260401` or `2026-04-01.1`. It distinguishes no products.
+fn is_build(text: &str) -> bool {
+    let digits = text.chars().filter(char::is_ascii_digit).count();
+    digits >= BUILD_DIGITS && text.chars().all(|letter| letter.is_ascii_digit() || "-._".contains(letter))
 }
 
 /// Escapes a text, so that `*` and `?` are literal.
@@ -132,8 +208,8 @@ fn escaped(literal: &str) -> String {
 }
 
 fn variable(name: &str, variables: &[&str], position: usize) -> Result<Piece, TemplateError> {
-    if let Some((_, expression)) = VERSIONS.iter().find(|(version, _)| *version == name) {
-        return Ok(Piece::Version(expression));
+    if let Some((version, expression)) = VERSIONS.iter().find(|(version, _)| *version == name) {
+        return Ok(Piece::Version(version, expression));
     }
     if variables.contains(&name) {
         return Ok(Piece::Variable(name.to_owned()));
@@ -150,6 +226,7 @@ pub struct Pattern {
     /// Filters for requests to a cloud, before and after the version. `*` matches any text.
     around_version: (String, String),
     expression: Regex,
+    variant: Variant,
 }
 
 impl Pattern {
@@ -175,7 +252,32 @@ impl Pattern {
     /// The version in a name, without `v`; `None` if the name does not match.
     #[must_use]
     pub fn version<'a>(&self, name: &'a str) -> Option<&'a str> {
-        Some(self.expression.captures(name)?.get(1)?.as_str())
+        Some(self.expression.captures(name)?.name("version")?.as_str())
+    }
+
+    /// The template that matches this name, but not those that differ in the text of an inner wildcard; `None` if the
+    /// name does not match.
+    #[must_use]
+    pub fn variant(&self, name: &str) -> Option<Arc<str>> {
+        let parts = match &self.variant {
+            Variant::Fixed(template) => return Some(Arc::clone(template)),
+            Variant::Open(parts) => parts,
+        };
+        let captures = self.expression.captures(name)?;
+        let version = captures.name("version")?.start();
+        let mut wildcards =
+            captures.iter().skip(1).flatten().filter(|found| found.start() != version || found.is_empty());
+        let mut template = String::new();
+        for part in parts {
+            match part {
+                VariantPart::Text(text) => template.push_str(text),
+                VariantPart::Wildcard => {
+                    let text = wildcards.next()?.as_str();
+                    template.push_str(if is_build(text) { "*" } else { text });
+                }
+            }
+        }
+        Some(template.into())
     }
 }
 
@@ -218,6 +320,27 @@ mod tests {
             ("amazon-eks-node-{{.K8sVersion}}-v*", "amazon-eks-node-1.30-v20241024", None),
         ] {
             assert_eq!(version(template, "", name), found, "{name}");
+        }
+    }
+
+    #[test]
+    fn inner_wildcards_distinguish_variants() {
+        let variant = |template: &str, name: &str| {
+            let template = Template::parse(template, &["OS", "ARCH"]).unwrap();
+            let values = BTreeMap::from([("OS", "os"), ("ARCH", "x86_64")].map(|(a, b)| (a.to_owned(), b.to_owned())));
+            template.pattern(&values).unwrap().variant(name).map(|variant| variant.to_string())
+        };
+        for (template, name, expected) in [
+            ("{{.OS}}-?{{.K8sVersion}}-*", "os-v1.35.1-178", "os-{{.K8sVersion}}-*"),
+            ("{{.OS}}-?{{.K8sVersion}}-*", "os-1.35.1-fips-178", "os-{{.K8sVersion}}-*"),
+            ("b-{{.K8sMinor}}-*{{.ARCH}}-v*", "b-1.32-x86_64-v1.39", "b-{{.K8sMinor}}-{{.ARCH}}-v*"),
+            ("b-{{.K8sMinor}}-*{{.ARCH}}-v*", "b-1.32-fips-x86_64-v1.39", "b-{{.K8sMinor}}-fips-{{.ARCH}}-v*"),
+            ("*-{{.K8sVersion}}", "fips-1.35.1", "fips-{{.K8sVersion}}"),
+            ("*{{.K8sVersion}}-*-{{.ARCH}}", "1.35.1-20260401.1-x86_64", "{{.K8sVersion}}-*-{{.ARCH}}"),
+            ("a?b-{{.K8sMinor}}-*", "a1b-1.32-x", "a1b-{{.K8sMinor}}-*"),
+            ("{{.K8sMinor}}-*-{{.ARCH}}", "1.32-22.04-x86_64", "{{.K8sMinor}}-22.04-{{.ARCH}}"),
+        ] {
+            assert_eq!(variant(template, name).as_deref(), Some(expected), "{template} {name}");
         }
     }
 

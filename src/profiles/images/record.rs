@@ -31,6 +31,16 @@ pub mod fact {
     pub const NETWORK: &str = "network";
     /// Operating system, if the name of the image does not contain it.
     pub const OPERATING_SYSTEM: &str = "os";
+    /// `baremetal`, `virtualized`, where a release has images for both.
+    pub const HYPERVISOR: &str = "hypervisor";
+    /// Image for physical machines.
+    pub const BARE_METAL: &str = "baremetal";
+    /// Image for virtual machines.
+    pub const VIRTUALIZED: &str = "virtualized";
+
+    /// All facts that sources can have.
+    pub const ALL: [&str; 8] =
+        [ARCHITECTURE, BOOT_MODE, GENERATION, SECURE_BOOT, VARIANT, NETWORK, OPERATING_SYSTEM, HYPERVISOR];
 }
 
 /// An image in one or all regions. Values that many images have in common can be [shared](super::shared).
@@ -213,10 +223,13 @@ fn fact_of(capability: &str) -> String {
 pub fn capabilities(facts: &Capabilities, definitions: &[CapabilityDefinition]) -> Result<Capabilities, String> {
     let mut found = Capabilities::default();
     for definition in definitions {
-        let Some(known) = facts.values(&definition.name).or_else(|| facts.values(&fact_of(&definition.name))) else {
+        let fact = fact_of(&definition.name);
+        // Operators call both facts a hypervisor type.
+        let hypervisor = if fact == fact::GENERATION { facts.values(fact::HYPERVISOR) } else { None };
+        let Some(known) = facts.values(&definition.name).or_else(|| facts.values(&fact)).or(hypervisor) else {
             continue;
         };
-        let has = |value: &&String| known.iter().any(|known| *known == **value || *known == spelled(value));
+        let has = |value: &&String| known.iter().any(|known| has_value(known, value));
         let values: Vec<String> = definition.values.iter().filter(has).cloned().collect();
         if values.is_empty() {
             return Err(definition.name.clone());
@@ -224,6 +237,16 @@ pub fn capabilities(facts: &Capabilities, definitions: &[CapabilityDefinition]) 
         found.0.insert(definition.name.clone(), values);
     }
     Ok(found)
+}
+
+/// Whether the value of a fact is that of a capability. Profiles name several kinds of virtual machines.
+fn has_value(known: &str, capability: &str) -> bool {
+    let is_bare_metal = ["baremetal", "bare-metal", "metal"].contains(&capability.to_ascii_lowercase().as_str());
+    match known {
+        fact::BARE_METAL if is_bare_metal => true,
+        fact::VIRTUALIZED => !is_bare_metal,
+        _ => known == capability || known == spelled(capability),
+    }
 }
 
 /// Parses a time of a source: RFC 3339, or without a zone, which means UTC.
@@ -253,6 +276,13 @@ mod tests {
         assert_eq!(capabilities(&facts, &definitions), Ok(expected));
         assert_eq!(capabilities(&facts, &[definition("architecture", &["amd64"])]), Err("architecture".to_owned()));
         assert_eq!(capabilities(&facts, &[definition("disk", &["nvme"])]), Ok(Capabilities::default()));
+        for (name, values) in [("hypervisor", ["bare-metal", "kvm"]), ("hypervisorType", ["baremetal", "vm"])] {
+            let of = |value: &str| {
+                capabilities(&Capabilities::from_iter([("hypervisor", vec![value])]), &[definition(name, &values)])
+            };
+            let expected = |value: &str| Ok(Capabilities::from_iter([(name, vec![value])]));
+            assert_eq!((of("baremetal"), of("virtualized")), (expected(values[0]), expected(values[1])));
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use super::catalogue::Catalogue;
 use super::lookup::{Combination, Filter, Lookup};
 use super::record::{ImageRecord, ImageState, PUBLIC, fact};
+use super::variants::Variants;
 use wire::api::gardener::Capabilities;
 use wire::api::gotext::version::Version;
 
@@ -151,6 +152,13 @@ pub enum Rejection {
     Ambiguous,
 }
 
+impl Rejection {
+    /// Whether the image belongs to the flavor although it can't be used now.
+    pub(super) fn is_temporary(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::Deprecated(_))
+    }
+}
+
 /// A flavor with its candidates, best first.
 #[derive(Clone, Debug)]
 pub struct Resolved<'a> {
@@ -158,6 +166,8 @@ pub struct Resolved<'a> {
     pub key: FlavorKey,
     /// The candidates.
     pub candidates: Vec<Candidate<'a>>,
+    /// The products of the candidates. With more than one, the newest image is unknown.
+    pub variants: Variants,
 }
 
 impl<'a> Resolved<'a> {
@@ -173,6 +183,7 @@ impl<'a> Resolved<'a> {
 #[must_use]
 pub fn resolve<'a>(catalogue: &'a Catalogue, lookups: &[Lookup], policy: &Policy) -> Vec<Resolved<'a>> {
     let mut found: BTreeMap<FlavorKey, Vec<(&'a ImageRecord, Option<Rejection>)>> = BTreeMap::new();
+    let mut variants: BTreeMap<FlavorKey, Variants> = BTreeMap::new();
     let images = catalogue.images().iter().filter(|image| policy.filters.iter().all(|filter| image.matches(filter)));
     let images: Vec<&ImageRecord> = images.collect();
     for image in &images {
@@ -184,18 +195,25 @@ pub fn resolve<'a>(catalogue: &'a Catalogue, lookups: &[Lookup], policy: &Policy
     let mut by_name: Vec<&ImageRecord> = images.into_iter().filter(|image| image.release.is_none()).collect();
     by_name.sort_by(|a, b| a.name.cmp(&b.name));
     for lookup in lookups {
-        for (key, image, reason) in lookup_matches(lookup, &by_name, policy) {
+        for LookupMatch { key, image, reason, variant } in lookup_matches(lookup, &by_name, policy) {
+            if reason.as_ref().is_none_or(Rejection::is_temporary) {
+                variants.entry(key.clone()).or_default().add(variant, lookup, &image.name);
+            }
             found.entry(key).or_default().push((image, reason));
         }
     }
-    found.into_iter().map(|(key, candidates)| Resolved { key, candidates: ranked(candidates) }).collect()
+    let resolved = |(key, candidates)| {
+        let variants = variants.remove(&key).unwrap_or_default();
+        Resolved { key, candidates: ranked(candidates), variants }
+    };
+    found.into_iter().map(resolved).collect()
 }
 
 /// Ranks the images of one flavor.
 #[must_use]
 pub(super) fn ranked_for<'a>(key: FlavorKey, images: &[&'a ImageRecord], policy: &Policy) -> Resolved<'a> {
     let candidates = images.iter().map(|image| (*image, rejection(image, policy, None))).collect();
-    Resolved { key, candidates: ranked(candidates) }
+    Resolved { key, candidates: ranked(candidates), variants: Variants::default() }
 }
 
 /// Ranks images, best first. The order is total, because no two images in one place have the same ID.
@@ -253,12 +271,22 @@ fn rejection(image: &ImageRecord, policy: &Policy, lookup: Option<&Lookup>) -> O
     failed.map(|filter| Rejection::Filter(filter.name.clone()))
 }
 
+/// An image whose name matches a lookup.
+pub(super) struct LookupMatch<'a> {
+    pub(super) key: FlavorKey,
+    pub(super) image: &'a ImageRecord,
+    /// Why it can't be used.
+    pub(super) reason: Option<Rejection>,
+    /// The template of its product.
+    pub(super) variant: Arc<str>,
+}
+
 /// The images that match a lookup; `by_name` is sorted by name.
 pub(super) fn lookup_matches<'a>(
     lookup: &Lookup,
     by_name: &[&'a ImageRecord],
     policy: &Policy,
-) -> Vec<(FlavorKey, &'a ImageRecord, Option<Rejection>)> {
+) -> Vec<LookupMatch<'a>> {
     let mut meanings: HashMap<usize, Vec<(&Combination, &'a str)>> = HashMap::new();
     for combination in &lookup.combinations {
         let prefix = combination.pattern.prefix();
@@ -289,7 +317,7 @@ fn judged<'a>(
     image: &'a ImageRecord,
     meanings: Vec<(&Combination, &str)>,
     policy: &Policy,
-) -> Vec<(FlavorKey, &'a ImageRecord, Option<Rejection>)> {
+) -> Vec<LookupMatch<'a>> {
     let architectures = |flavor: &Capabilities| flavor.values(fact::ARCHITECTURE).unwrap_or_default().to_vec();
     let known = architectures(&image.facts);
     let fits = |(combination, _): &(&Combination, &str)| architectures(&combination.flavor) == known;
@@ -306,13 +334,18 @@ fn judged<'a>(
                 None => reason = reason.or_else(|| Some(Rejection::UnknownFact(name.clone()))),
             }
         }
-        (key(image, &combination.image, version, flavor), reason.or_else(|| rejection(image, policy, Some(lookup))))
+        LookupMatch {
+            key: key(image, &combination.image, version, flavor),
+            image,
+            reason: reason.or_else(|| rejection(image, policy, Some(lookup))),
+            variant: combination.pattern.variant(&image.name).unwrap_or_default(),
+        }
     });
-    let mut meant: Vec<(FlavorKey, Option<Rejection>)> = meant.collect();
-    meant.sort_by(|(a, _), (b, _)| a.cmp(b));
-    meant.dedup_by(|(a, _), (b, _)| a == b);
+    let mut meant: Vec<LookupMatch<'a>> = meant.collect();
+    meant.sort_by(|a, b| a.key.cmp(&b.key));
+    meant.dedup_by(|a, b| a.key == b.key);
     if some_fit && meant.len() > 1 {
-        meant.iter_mut().for_each(|(_, reason)| *reason = Some(Rejection::Ambiguous));
+        meant.iter_mut().for_each(|found| found.reason = Some(Rejection::Ambiguous));
     }
-    meant.into_iter().map(|(key, reason)| (key, image, reason)).collect()
+    meant
 }

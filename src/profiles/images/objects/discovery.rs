@@ -14,12 +14,16 @@ use super::write::{ImageEvent, Write};
 use crate::images::catalogue::{Catalogue, merge};
 use crate::images::lookup::Lookup;
 use crate::images::record::{ImageRecord, ImageState, Release, text};
-use crate::images::resolution::{FlavorKey, Policy, Rejection, lookup_matches, ranked_for};
+use crate::images::resolution::{FlavorKey, LookupMatch, Policy, Rejection, lookup_matches, ranked_for};
 use crate::images::shared::Shared;
+use crate::images::variants::Variants;
+use wire::api::bounded_text::{Bound, named};
 use wire::api::image_objects::{ImageLookup, ImageLookupStatus};
 
 /// Maximum number of errors in the status of a lookup.
 const MOST_ERRORS: usize = 10;
+/// Maximum size of the reasons in an error.
+const REASONS: Bound = Bound { items: 3, bytes: 200 };
 /// Maximum age of `lastRun` in seconds before the status is renewed without other changes.
 const RENEWAL_SECONDS: i64 = 3600;
 
@@ -57,6 +61,8 @@ impl<'a> Sources<'a> {
 #[derive(Default)]
 struct Found<'a> {
     images: BTreeMap<String, FoundImage<'a>>,
+    /// The products of each flavor.
+    variants: BTreeMap<FlavorKey, Variants>,
     errors: Vec<String>,
     source: SourceState,
     /// When the source was read.
@@ -108,6 +114,8 @@ impl Found<'_> {
 struct Wanted<'a> {
     record: Cow<'a, ImageRecord>,
     lookup: Option<&'a str>,
+    /// For a hand-made image, the source that lists it or was the last one to list it.
+    listed_by: Option<String>,
     existing: Option<&'a Arc<ImageObject>>,
 }
 
@@ -141,10 +149,10 @@ pub fn discover(
         };
         (lookup_label(lookup), found)
     });
-    let found: Vec<(String, Found<'_>)> = found.collect();
+    let mut found: Vec<(String, Found<'_>)> = found.collect();
+    refuse_mixed_variants(&mut found);
     let found: BTreeMap<&str, &Found<'_>> = found.iter().map(|(lookup, found)| (lookup.as_str(), found)).collect();
-    let answered = answers.values().map(|(answer, _)| Sources::from(&**answer));
-    let catalogues: Vec<&Catalogue> = [files].into_iter().chain(answered).filter_map(Sources::catalogue).collect();
+    let listings = listings(files, answers);
     let mut writes = Vec::new();
     let mut wanted = BTreeMap::new();
     let mut shared = Shared::default();
@@ -155,20 +163,25 @@ pub fn discover(
             unreadable.insert(image.name.as_str());
             continue;
         };
+        let mut listed_by = image.listed_by.as_deref().map(str::to_owned);
         let (lookup, record) = match image.lookup.as_deref() {
             // A finalizer blocks the deletion.
             lookup if image.is_being_deleted => (lookup, Some(Cow::Borrowed(known))),
-            None => (None, Some(enriched(known, &catalogues))),
+            None => (None, Some(enriched(known, &mut listed_by, &listings))),
             Some(lookup) => followed(&image.name, lookup, known, &found, used, &mut shared),
         };
         match record {
-            Some(record) => drop(wanted.insert(image.name.as_str(), Wanted { record, lookup, existing: Some(image) })),
+            Some(record) => {
+                let existing = Some(image);
+                drop(wanted.insert(image.name.as_str(), Wanted { record, lookup, listed_by, existing }));
+            }
             None => writes.push(Write::DeleteImage(Arc::clone(image))),
         }
     }
     for (name, lookup, image) in new_images(&wanted, &unreadable, &found) {
         let record = Cow::Owned(image.record(&mut shared));
-        wanted.entry(name).or_insert(Wanted { record, lookup: Some(lookup), existing: None });
+        let new = Wanted { record, lookup: Some(lookup), listed_by: None, existing: None };
+        wanted.entry(name).or_insert(new);
     }
     writes.extend(changes(&wanted, &policy));
     writes.extend(lookups.iter().filter_map(|lookup| status(lookup, found.get(lookup_label(lookup).as_str())?, now)));
@@ -196,16 +209,25 @@ fn find<'a>(lookup: &ImageLookup, sources: Sources<'_>, by_name: &[&'a ImageReco
         Ok(known) => known,
         Err(error) => return Found::nothing(&error.to_string(), SourceState::Listed),
     };
+    let images = sources.catalogue().map(Catalogue::images).unwrap_or_default();
+    if let Err(error) = known.ensure_known_facts(images) {
+        return Found::nothing(&error.to_string(), SourceState::Listed);
+    }
     let mut found = Found { source: SourceState::Listed, ..Found::default() };
+    let mut rejected: BTreeMap<String, usize> = BTreeMap::new();
     let mut matches = lookup_matches(&known, by_name, policy);
-    matches.sort_by(|(a, of_a, _), (b, of_b, _)| (a, &of_a.reference).cmp(&(b, &of_b.reference)));
-    for (key, image, reason) in matches {
+    matches.sort_by(|a, b| (&a.key, &a.image.reference).cmp(&(&b.key, &b.image.reference)));
+    for LookupMatch { key, image, reason, variant } in matches {
         // An existing image that is currently unusable neither creates nor deletes an object.
         let is_usable = match reason {
             None => true,
             Some(Rejection::Unavailable(_) | Rejection::Deprecated(_)) => false,
-            Some(_) => continue,
+            Some(reason) => {
+                *rejected.entry(reason.to_string()).or_default() += 1;
+                continue;
+            }
         };
+        found.variants.entry(key.clone()).or_default().add(variant, &known, &image.name);
         match found.images.entry(object_name(image)) {
             Entry::Vacant(entry) => drop(entry.insert(FoundImage { image, key, is_usable })),
             Entry::Occupied(entry) => found.errors.push(text(&format!(
@@ -217,19 +239,110 @@ fn find<'a>(lookup: &ImageLookup, sources: Sources<'_>, by_name: &[&'a ImageReco
         }
     }
     if found.images.is_empty() {
-        found.errors.push("the sources have no image that it means; images that it has made stay".to_owned());
+        found.errors.push(no_image(&rejected));
     }
     found.errors.truncate(MOST_ERRORS);
     found
 }
 
-/// Completes a hand-made image with data from the sources.
-fn enriched<'a>(known: &'a ImageRecord, catalogues: &[&Catalogue]) -> Cow<'a, ImageRecord> {
-    let listed = catalogues
-        .iter()
-        .find_map(|catalogue| catalogue.find(known.provider, &known.realm, known.region.as_deref(), &known.reference));
-    let Some(listed) = listed else { return Cow::Borrowed(known) };
+/// Why a lookup finds no image: no name matches, or the reasons against the images whose names match.
+fn no_image(rejected: &BTreeMap<String, usize>) -> String {
+    if rejected.is_empty() {
+        return "the sources have no image that it means; images that it has made stay".to_owned();
+    }
+    let reasons: Vec<String> = rejected.iter().map(|(reason, count)| format!("{reason} ({count})")).collect();
+    let reasons = named(&reasons, REASONS);
+    format!("no image whose name matches can be used; images that it has made stay: {reasons}")
+}
+
+/// Adds an error to each lookup with images of several products in one flavor, its own or those of another lookup. The
+/// newest of them is unknown, so none of them becomes an object.
+fn refuse_mixed_variants(found: &mut [(String, Found<'_>)]) {
+    let mut all: BTreeMap<FlavorKey, Variants> = BTreeMap::new();
+    for (_, found) in &*found {
+        for (key, variants) in &found.variants {
+            all.entry(key.clone()).or_default().extend(variants);
+        }
+    }
+    all.retain(|key, variants| variants.ensure_one(key).is_err());
+    if all.is_empty() {
+        return;
+    }
+    for (_, found) in found {
+        let mixed = all.iter().filter(|(key, _)| found.variants.contains_key(*key));
+        let errors: Vec<String> = mixed
+            .filter_map(|(key, variants)| variants.ensure_one(key).err())
+            .map(|mixed| text(&mixed.to_string()))
+            .collect();
+        found.errors.extend(errors);
+        found.errors.truncate(MOST_ERRORS);
+        for image in found.images.values_mut().filter(|image| all.contains_key(&image.key)) {
+            image.is_usable = false;
+        }
+    }
+}
+
+/// A source that could be read.
+struct SourceListing<'a> {
+    /// Its name in the annotation of a hand-made image.
+    name: String,
+    catalogue: &'a Catalogue,
+    /// Regions with at least one image. Other regions may have been removed from the source.
+    regions: BTreeSet<Region<'a>>,
+}
+
+/// Provider, realm and region.
+type Region<'a> = (&'a str, &'a str, Option<&'a str>);
+
+fn region(image: &ImageRecord) -> Region<'_> {
+    (image.provider, &image.realm, image.region.as_deref())
+}
+
+/// The sources that could be read.
+fn listings<'a>(files: Sources<'a>, answers: &'a Answers) -> Vec<SourceListing<'a>> {
+    let listing = |name: String, source: Sources<'a>| {
+        let catalogue = source.catalogue()?;
+        Some(SourceListing { name, catalogue, regions: catalogue.images().iter().map(region).collect() })
+    };
+    let of_lookup = |(name, (answer, _)): (&String, &'a _)| listing(format!("lookup {name}"), answer_of(answer));
+    let of_files = listing("files".to_owned(), files);
+    of_files.into_iter().chain(answers.iter().filter_map(of_lookup)).collect()
+}
+
+fn answer_of(answer: &Arc<Result<Catalogue, String>>) -> Sources<'_> {
+    Sources::from(&**answer)
+}
+
+impl SourceListing<'_> {
+    fn finds(&self, image: &ImageRecord) -> Option<&ImageRecord> {
+        self.catalogue.find(image.provider, &image.realm, image.region.as_deref(), &image.reference)
+    }
+
+    /// Whether the source was the last one to list the image, and still lists others of its region.
+    fn has_lost(&self, image: &ImageRecord, listed_by: Option<&str>) -> bool {
+        listed_by == Some(&self.name) && self.regions.contains(&region(image))
+    }
+}
+
+/// Completes a hand-made image with data from the sources. It is gone if the source that listed it no longer does.
+fn enriched<'a>(
+    known: &'a ImageRecord,
+    listed_by: &mut Option<String>,
+    listings: &[SourceListing<'_>],
+) -> Cow<'a, ImageRecord> {
+    let gone = ImageState::Unavailable(GONE.to_owned());
+    let found = listings.iter().find_map(|listing| Some((listing, listing.finds(known)?)));
+    let Some((listing, listed)) = found else {
+        if listings.iter().any(|listing| listing.has_lost(known, listed_by.as_deref())) {
+            return Wanted::known_or(known, ImageRecord { state: gone, ..known.clone() });
+        }
+        return Cow::Borrowed(known);
+    };
+    *listed_by = Some(listing.name.clone());
     let mut merged = known.clone();
+    if merged.state == gone {
+        merged.state = listed.state.clone();
+    }
     merge(&mut merged, listed);
     // Values set by a user take precedence.
     merged.replicated_to = known.replicated_to.clone().or(merged.replicated_to);
@@ -316,6 +429,7 @@ fn changes(wanted: &BTreeMap<&str, Wanted<'_>>, policy: &Policy) -> Vec<Write> {
             existing.is_as_written
                 && existing.is_latest == is_latest
                 && existing.lookup.as_deref() == wanted.lookup
+                && existing.listed_by.as_deref() == wanted.listed_by.as_deref()
                 && existing.record.as_ref() == Ok(&*wanted.record)
         });
         if is_written {
@@ -326,6 +440,7 @@ fn changes(wanted: &BTreeMap<&str, Wanted<'_>>, policy: &Policy) -> Vec<Write> {
             record: (*wanted.record).clone(),
             is_latest,
             lookup: wanted.lookup.map(str::to_owned),
+            listed_by: wanted.listed_by.clone(),
             existing: wanted.existing.map(Arc::clone),
         });
         match wanted.existing {

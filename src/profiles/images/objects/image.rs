@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use super::event::ImageEvent;
 use crate::images::record::{ImageRecord, ImageState, PUBLIC, Release, fact};
 use crate::images::shared::Shared;
 use crate::images::sources;
@@ -19,6 +20,8 @@ use wire::api::packed_text::PackedText;
 pub const LABELS: &str = "images.gardener-extension-worker/";
 /// Label of an image that a lookup has created: the name of the lookup, shortened to fit a label.
 pub const LOOKUP_LABEL: &str = "images.gardener-extension-worker/lookup";
+/// Annotation of a hand-made image: the source that was the last one to list it.
+const LISTED_BY: &str = "images.gardener-extension-worker/listed-by";
 /// State of an image that no source lists any more.
 pub const GONE: &str = "gone";
 
@@ -42,6 +45,8 @@ pub struct ImageObject {
     pub record: Result<ImageRecord, String>,
     /// The lookup that has created it, as in the label; `None` for a hand-made image.
     pub lookup: Option<Box<str>>,
+    /// For a hand-made image, the source that was the last one to list it.
+    pub(super) listed_by: Option<Box<str>>,
     pub(super) is_being_deleted: bool,
     pub(super) is_latest: bool,
     /// Whether spec and labels are equal to what would be written.
@@ -68,6 +73,7 @@ impl ImageObject {
         Self {
             name: image.metadata.name.clone().unwrap_or_default(),
             lookup: made_by(image).map(Box::from),
+            listed_by: listed_by(image).map(Box::from),
             is_being_deleted: image.metadata.deletion_timestamp.is_some(),
             is_latest,
             is_as_written: record.as_ref().is_ok_and(is_as_written),
@@ -85,6 +91,7 @@ impl ImageObject {
                 name: name.to_owned(),
                 record: Err(error.to_string()),
                 lookup: None,
+                listed_by: None,
                 is_being_deleted: false,
                 is_latest: false,
                 is_as_written: false,
@@ -110,10 +117,20 @@ pub struct ImageToWrite {
     pub(super) record: ImageRecord,
     pub(super) is_latest: bool,
     pub(super) lookup: Option<String>,
+    pub(super) listed_by: Option<String>,
     pub(super) existing: Option<Arc<ImageObject>>,
 }
 
 impl ImageToWrite {
+    /// The event of this write: the sources no longer list the image.
+    #[must_use]
+    pub fn event(&self) -> Option<ImageEvent> {
+        let gone = ImageState::Unavailable(GONE.to_owned());
+        let before = self.existing.as_ref().and_then(|existing| existing.record.as_ref().ok());
+        let is_news = self.record.state == gone && before.is_some_and(|before| before.state != gone);
+        if is_news { Some(ImageEvent::Gone(self.name.clone())) } else { None }
+    }
+
     /// The object to write. All other content of an existing object is kept.
     ///
     /// # Errors
@@ -130,6 +147,9 @@ impl ImageToWrite {
                 Some(value) => known.insert(label, value),
                 None => known.remove(&label),
             };
+        }
+        if let Some(source) = &self.listed_by {
+            metadata.annotations.get_or_insert_default().insert(LISTED_BY.to_owned(), source.clone());
         }
         Ok(MachineImage { metadata, spec: spec(&self.record, release) })
     }
@@ -239,6 +259,12 @@ pub(super) fn lookup_label(lookup: &ImageLookup) -> String {
 #[must_use]
 pub fn made_by(image: &MachineImage) -> Option<&str> {
     label(image, "lookup")
+}
+
+/// The source in the annotation of a hand-made image.
+fn listed_by(image: &MachineImage) -> Option<&str> {
+    let annotations = image.metadata.annotations.as_ref().filter(|_| made_by(image).is_none())?;
+    annotations.get(LISTED_BY).map(String::as_str)
 }
 
 fn label<'a>(image: &'a MachineImage, name: &str) -> Option<&'a str> {

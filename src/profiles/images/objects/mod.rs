@@ -19,6 +19,7 @@ use wire::api::capa::AwsMachineTemplate;
 use wire::api::image_objects::{ImageLookup, ImageSelection};
 
 pub mod discovery;
+mod event;
 pub mod image;
 pub mod numbers;
 pub mod selection;

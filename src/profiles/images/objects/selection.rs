@@ -33,6 +33,8 @@ pub struct KnownImages<'a> {
     /// Indexes of the images.
     places: HashMap<Place<'a>, usize>,
     references: HashMap<&'a str, &'a ImageReference>,
+    /// The images by the name of their object.
+    by_name: HashMap<&'a str, &'a ImageRecord>,
 }
 
 /// An image with the name of its object. If several objects describe the same image, the first by name counts.
@@ -57,6 +59,7 @@ impl<'a> KnownImages<'a> {
         for object in objects {
             let Ok(record) = &object.record else { continue };
             known.references.insert(&object.name, &record.reference);
+            known.by_name.insert(&object.name, record);
             match known.places.get(&place(record)).and_then(|position| known.images.get_mut(*position)) {
                 Some(first) => merge(first.merged.get_or_insert_with(|| Box::new(first.first.clone())), record),
                 None => {
@@ -166,6 +169,15 @@ impl<'a> Requirements<'a> {
         images.find(&self.key(""), reference).map(|known| known.name.to_owned())
     }
 
+    /// Selected images that are of another version, architecture or region.
+    fn wrong(&self, images: &KnownImages<'_>) -> Vec<String> {
+        let wrong = |(version, name): (&String, &String)| {
+            let contradiction = contradiction(self, version, images.by_name.get(name.as_str())?)?;
+            Some(text(&format!("{name} of {version} {contradiction}")))
+        };
+        self.spec.images.iter().filter_map(wrong).collect()
+    }
+
     /// Selected images without an object, or whose object is not available.
     fn missing(&self, images: &KnownImages<'_>) -> Vec<String> {
         let is_there = |name: &str| {
@@ -175,6 +187,21 @@ impl<'a> Requirements<'a> {
         let missing = self.spec.images.iter().filter(|(_, name)| !is_there(name));
         missing.map(|(version, name)| text(&format!("{name} of {version}"))).collect()
     }
+}
+
+/// How an image contradicts the requirements of a selection, for a version that names it.
+fn contradiction(requirements: &Requirements<'_>, version: &str, record: &ImageRecord) -> Option<String> {
+    let release = record.release.as_ref()?;
+    let spec = requirements.spec;
+    if release.image != spec.image || release.version.trim_start_matches('v') != version.trim_start_matches('v') {
+        return Some(format!("is {} {}", release.image, release.version));
+    }
+    let architectures = record.facts.values(fact::ARCHITECTURE).unwrap_or_default();
+    if !architectures.is_empty() && !architectures.contains(&requirements.architecture) {
+        return Some(format!("is for {}", architectures.join(", ")));
+    }
+    let is_elsewhere = spec.region.as_deref().is_some_and(|region| !record.is_in(region));
+    if is_elsewhere { Some(format!("is in {}", record.place())) } else { None }
 }
 
 /// The write for a selection: its first resolutions, otherwise its status.
@@ -238,6 +265,10 @@ type ConditionContent = (&'static str, bool, &'static str, String);
 
 fn resolved_condition(requirements: &Requirements<'_>, images: &KnownImages<'_>) -> ConditionContent {
     let missing = requirements.missing(images);
+    let wrong = requirements.wrong(images);
+    if !wrong.is_empty() {
+        return ("Resolved", false, "WrongImage", format!("Wrong: {}", named(&wrong, MESSAGE)));
+    }
     match (requirements.spec.images.len(), missing.is_empty()) {
         (0, _) => {
             let region = requirements.spec.region.as_deref().unwrap_or("every region");

@@ -1,12 +1,13 @@
-//! Writes and the events about them. A replaced object carries the version that the decision was based on, so the
+//! Writes. A replaced object carries the version that the decision was based on, so the
 //! second of two writers gets a conflict.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use super::event::ImageEvent;
 use super::image::{ImageObject, ImageToWrite};
 use wire::api::capa::AwsMachineTemplate;
-use wire::api::image_objects::{ImageLookup, ImageSelection, ImageUpgrade};
+use wire::api::image_objects::{ImageLookup, ImageSelection};
 
 /// A write.
 #[derive(Clone, Debug)]
@@ -27,13 +28,4 @@ pub enum Write {
     SelectionStatus(ImageSelection, Option<ImageEvent>),
     /// First resolutions as labels of the template.
     TemplateLabels(Box<AwsMachineTemplate>, BTreeMap<String, String>),
-}
-
-/// An event about an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ImageEvent {
-    /// The errors of a lookup or of its sources have changed.
-    LookupFailed(Vec<String>),
-    /// There are newer images than the selected ones.
-    UpgradeAvailable(Vec<ImageUpgrade>),
 }

@@ -15,8 +15,17 @@ pub(super) const FORMAT: Format = Format { fits: |document| document.get("garden
 const IMAGE: &str = "gardenlinux";
 
 /// Platforms with images for CloudProfiles, and their provider types.
-const PLATFORMS: [(&str, &str); 5] =
-    [("ali", "alicloud"), ("aws", "aws"), ("azure", "azure"), ("gcp", "gcp"), ("openstack", "openstack")];
+const PLATFORMS: [(&str, &str); 6] = [
+    ("ali", "alicloud"),
+    ("aws", "aws"),
+    ("azure", "azure"),
+    ("gcp", "gcp"),
+    ("openstack", "openstack"),
+    (BARE_METAL_PLATFORM, "openstack"),
+];
+
+/// Platform of OpenStack images for physical machines.
+const BARE_METAL_PLATFORM: &str = "openstackbaremetal";
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -73,8 +82,10 @@ struct GalleryImage {
 fn read(document: &Value, _region: Option<&str>) -> Result<Listing, SourceError> {
     let metadata: Metadata = decode_value(document).map_err(|error| SourceError::new(error.path, error.message))?;
     let provider = PLATFORMS.iter().find(|(platform, _)| *platform == metadata.platform).map(|(_, provider)| *provider);
-    let (Some(provider), Some(published)) = (provider, &metadata.published_image_metadata) else {
-        return Ok(Listing::default());
+    let Some(published) = &metadata.published_image_metadata else { return Ok(Listing::default()) };
+    let Some(provider) = provider else {
+        let unknown = format!("images of the platform {:?} are left out", text(&metadata.platform));
+        return Ok(Listing { left_out: vec![unknown], ..Listing::default() });
     };
     let mut images = Vec::new();
     for image in &published.regional {
@@ -117,11 +128,13 @@ impl Metadata {
         } else {
             &["uefi", "legacy-bios"]
         };
+        let hypervisor: &[&str] = if self.platform == BARE_METAL_PLATFORM { &[fact::BARE_METAL] } else { &[] };
         let secure_boot = self.secureboot.map(|secure| secure.to_string()).unwrap_or_default();
         let record = ImageRecord::new(provider, reference, name)
             .with_fact(fact::ARCHITECTURE, &[&self.architecture])
             .with_fact(fact::BOOT_MODE, boot_modes)
             .with_fact(fact::SECURE_BOOT, &[&secure_boot])
+            .with_fact(fact::HYPERVISOR, hypervisor)
             .with_fact(fact::VARIANT, &[self.variant()]);
         Ok(ImageRecord {
             realm: PUBLIC.to_owned(),

@@ -34,6 +34,8 @@ pub struct Listing {
     pub galleries: Vec<GalleryImage>,
     /// Entries that are malformed, and are left out.
     pub refused: Vec<SourceError>,
+    /// Images that no CloudProfile can have, with the reason.
+    pub left_out: Vec<String>,
 }
 
 /// An image of a gallery, which has the architecture and generation of its versions.

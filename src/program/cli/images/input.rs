@@ -1,5 +1,6 @@
 //! Reads listings, lookups, locks and CloudProfiles from files.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -12,15 +13,18 @@ use crate::cli::evidence::{Evidence, no_match};
 use crate::cli::exit::wrong_usage;
 use crate::cli::forecast::moment;
 use crate::cli::preview::words::counted;
+use crate::cli::terminal::complain;
 use profiles::images::catalogue::Catalogue;
 use profiles::images::lock::Lock;
 use profiles::images::lock_file;
-use profiles::images::lookup::{Filter, Lookup};
+use profiles::images::lookup::{Filter, Lookup, ensure_known_facts};
+use profiles::images::record::ImageRecord;
 use profiles::images::resolution::{FlavorKey, Policy, Resolved, resolve};
 use profiles::images::source_path::SourcePath;
 use profiles::images::sources::{Listing, MAX_BYTES, read};
 use runtime::reader::files::{NamedFile, files, name_of};
 use runtime::reader::objects;
+use wire::api::bounded_text::{Bound, named};
 use wire::api::gotext::places::places;
 use wire::api::gotext::version::Version;
 
@@ -135,16 +139,29 @@ pub(super) struct Known {
 
 impl Known {
     /// Resolves the images of each flavor.
-    pub(super) fn resolved(&self) -> Vec<Resolved<'_>> {
-        resolve(&self.catalogue, &self.lookups, &self.policy)
+    ///
+    /// # Errors
+    /// If a flavor has images of different products.
+    pub(super) fn resolved(&self) -> anyhow::Result<Vec<Resolved<'_>>> {
+        let resolved = resolve(&self.catalogue, &self.lookups, &self.policy);
+        self.ensure_separate(&resolved, &Lock::default())?;
+        Ok(resolved)
+    }
+
+    /// Verifies that each flavor has images of one product, including the locked image.
+    ///
+    /// # Errors
+    /// For the first flavor with images of several products.
+    pub(super) fn ensure_separate(&self, resolved: &[Resolved<'_>], lock: &Lock) -> anyhow::Result<()> {
+        Ok(lock.ensure_separate(resolved, &self.lookups)?)
     }
 
     /// Resolves the images of each flavor, for commands that need at least one.
     ///
     /// # Errors
-    /// If no image name matches a flavor.
+    /// If no image name matches a flavor, or a flavor has images of different products.
     pub(super) fn resolved_flavors(&self) -> anyhow::Result<Vec<Resolved<'_>>> {
-        let resolved = self.resolved();
+        let resolved = self.resolved()?;
         if resolved.is_empty() {
             let images = counted(self.catalogue.images().len() as u64, "image");
             let lookups = counted(self.lookups.len() as u64, "ImageLookup");
@@ -186,6 +203,9 @@ impl CatalogueArguments {
                     for refused in &listing.refused {
                         evidence.unevaluated(format!("{}: {refused}", file.name()));
                     }
+                    for left_out in &listing.left_out {
+                        complain(&format!("{}: {left_out}", file.name()));
+                    }
                     evidence.evaluated(listing.images.len());
                     listings.push(listing);
                 }
@@ -193,27 +213,47 @@ impl CatalogueArguments {
             let has_listing = listings.len() > before || !evidence.is_complete();
             ensure!(has_listing, "{}: no listing of images in it", name_of(&source.path));
         }
-        let lookups = lookups(&self.lookups, &mut evidence)?;
+        let catalogue = Catalogue::new(listings)?;
+        ensure_known_facts("--where", &self.filters, catalogue.images())?;
+        let lookups = lookups(&self.lookups, catalogue.images(), &mut evidence)?;
         let policy = Policy { now: self.now(), owners: self.owners.clone(), filters: self.filters.clone() };
-        Ok(Known { evidence, catalogue: Catalogue::new(listings)?, lookups, policy })
+        Ok(Known { evidence, catalogue, lookups, policy })
     }
 }
 
-/// Reads ImageLookups from files and folders. Each path must contain at least one.
-pub(super) fn lookups(paths: &[PathBuf], evidence: &mut Evidence) -> anyhow::Result<Vec<Lookup>> {
+/// Reads ImageLookups from files and folders. Each file must contain at least one, and the images must have the facts
+/// to which it refers.
+pub(super) fn lookups(
+    paths: &[PathBuf],
+    images: &[ImageRecord],
+    evidence: &mut Evidence,
+) -> anyhow::Result<Vec<Lookup>> {
     let mut lookups = Vec::new();
     for path in paths {
         let before = lookups.len();
         for file in evidence.note_skipped(files(std::slice::from_ref(path))) {
-            for object in file.objects()? {
-                if object["kind"] == "ImageLookup" {
-                    lookups.push(Lookup::read(&object).with_context(|| file.name())?);
-                }
+            let objects = file.objects()?;
+            let found = objects.iter().filter(|object| object["kind"] == "ImageLookup");
+            ensure!(found.clone().next().is_some(), "{}: no ImageLookup in it{}", file.name(), kinds(&objects));
+            for object in found {
+                let lookup = Lookup::read(object).with_context(|| file.name())?;
+                lookup.ensure_known_facts(images).with_context(|| file.name())?;
+                lookups.push(lookup);
             }
         }
         ensure!(lookups.len() > before, "{}: no ImageLookup in it", name_of(path));
     }
     Ok(lookups)
+}
+
+/// The kinds of other objects, for an error.
+fn kinds(objects: &[Value]) -> String {
+    let kinds: BTreeSet<&str> = objects.iter().filter_map(|object| object["kind"].as_str()).collect();
+    if kinds.is_empty() {
+        return String::new();
+    }
+    let kinds: Vec<&str> = kinds.into_iter().collect();
+    format!(", but {}", named(&kinds, Bound { items: 5, bytes: 200 }))
 }
 
 /// Reads a lock. Returns an empty one if the file does not exist and `may_be_new` is set.

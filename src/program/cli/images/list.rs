@@ -38,7 +38,7 @@ pub(super) struct ListArguments {
 pub(super) fn run(arguments: &ListArguments) -> anyhow::Result<Answer> {
     let known = arguments.catalogue.read_images()?;
     let locked = arguments.lock.as_deref().map(|path| lock(path, false)).transpose()?.unwrap_or_default();
-    let mut resolved = known.resolved();
+    let mut resolved = known.resolved()?;
     let meant: usize = resolved.iter().map(|resolved| resolved.candidates.len()).sum();
     arguments.selection.retain(&mut resolved)?;
     let images = known.catalogue.images().len();

@@ -110,6 +110,7 @@ fn changed(
     }
     let update = if target.dry_run { None } else { Some(Update::begin(&target.lock)?) };
     let mut lock = input::lock(&target.lock, may_be_new)?;
+    known.ensure_separate(&resolved, &lock)?;
     let changes = change(&mut lock, &known, &resolved);
     if let (Some(update), false) = (update, changes.is_empty()) {
         write_lock(update, &lock)?;

@@ -12,7 +12,7 @@ use super::list::{created, flavor_json};
 use super::machine_templates::machine_templates;
 use super::written::change_json;
 use crate::cli::evidence::{Answer, Evidence};
-use crate::cli::exit::{self, Exit};
+use crate::cli::exit::{self, Exit, wrong_usage};
 use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{
     ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, one_of, print, print_json_with_items, width,
@@ -20,7 +20,9 @@ use crate::cli::terminal::{
 use decisions::provider::Providers;
 use profiles::images::lock::Change;
 use profiles::images::resolution::{FlavorKey, Resolved, Verdict};
+use profiles::images::template_users::TemplateUsers;
 use profiles::offer::profile::Profile;
+use runtime::reader::files::files;
 
 #[derive(Debug, Args)]
 #[command(after_help = exit::help("\
@@ -30,7 +32,8 @@ Examples:
   gardener-extension-worker images resolve --source eu-central-1=describe-images.json --lookups lookups.yaml -o capa
 
 -o capa prints an AWSMachineTemplate with a fixed ami.id for each flavor, version and region. The ID is that of the locked image
-or, without a lock, of the newest one.",
+or, without a lock, of the newest one, and is part of the name. Read the consumers with
+kubectl get awsmachinetemplates,machinedeployments,kubeadmcontrolplanes -A -o yaml.",
     &[(Exit::Findings, "a flavor has no usable image, or a newer one than the locked image")]))]
 pub(super) struct ResolveArguments {
     #[command(flatten)]
@@ -46,12 +49,19 @@ pub(super) struct ResolveArguments {
     /// Lock to compare with.
     #[arg(long, value_name = "FILE")]
     lock: Option<PathBuf>,
+    /// Files or folders with AWSMachineTemplates, MachineDeployments and KubeadmControlPlanes, for -o capa. Comments in
+    /// the output name those that use another image, and the field to change.
+    #[arg(long, value_name = "PATH")]
+    consumers: Vec<PathBuf>,
     /// Output format.
     #[arg(short, long, value_parser = one_of(&["table", "json", "capa"]), default_value = "table")]
     output: OutputFormat,
 }
 
 pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow::Result<Answer> {
+    if !arguments.consumers.is_empty() && arguments.output != OutputFormat::Capa {
+        return Err(wrong_usage("--consumers requires -o capa"));
+    }
     let known = arguments.catalogue.read_images()?;
     let mut evidence = known.evidence.clone();
     let mut resolved = known.resolved_flavors()?;
@@ -67,6 +77,7 @@ pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow:
         ensure!(!resolved.is_empty(), "no image and version of the CloudProfiles has a flavor in the sources");
     }
     let lock = arguments.lock.as_deref().map(|path| lock(path, false)).transpose()?.unwrap_or_default();
+    known.ensure_separate(&resolved, &lock)?;
     let newer = lock.available(&resolved, &known.catalogue, known.policy.now);
     match arguments.output {
         OutputFormat::Json => {
@@ -76,12 +87,27 @@ pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow:
             });
             print_json_with_items(&document, "flavors", resolved.iter().map(|resolved| Ok(flavor_json(resolved))))?;
         }
-        OutputFormat::Capa => print(&machine_templates(&resolved, &lock)?)?,
+        OutputFormat::Capa => {
+            let users = template_users(&arguments.consumers, &mut evidence)?;
+            print(&machine_templates(&resolved, &lock, users.as_ref())?)?;
+        }
         _ => print(&text(&resolved, &newer, width()))?,
     }
     let complete = resolved.iter().all(|resolved| resolved.chosen().is_some());
     let exit = if complete && newer.is_empty() { Exit::Done } else { Exit::Findings };
     Ok(Answer::new(evidence, exit))
+}
+
+/// The users of machine templates; `None` if no files are given.
+fn template_users(paths: &[PathBuf], evidence: &mut Evidence) -> anyhow::Result<Option<TemplateUsers>> {
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    let mut objects = Vec::new();
+    for file in evidence.note_skipped(files(paths)) {
+        objects.extend(file.objects()?);
+    }
+    Ok(Some(TemplateUsers::read(&objects)))
 }
 
 /// The entries of profiles, as keys without flavors.

@@ -58,7 +58,7 @@ fn queries(arguments: &Ec2Arguments) -> anyhow::Result<Vec<ImageQuery>> {
     }
     let of_aws = |lookup: &Lookup| lookup.provider == "aws";
     let mut evidence = Evidence::of("ImageLookup");
-    let lookups = lookups(&arguments.lookups, &mut evidence)?.into_iter().filter(of_aws);
+    let lookups = lookups(&arguments.lookups, &[], &mut evidence)?.into_iter().filter(of_aws);
     if let Some(problem) = evidence.problems().next() {
         anyhow::bail!("{problem}");
     }
