@@ -48,7 +48,7 @@ async fn a_running_controller_serves_health_metrics_and_log_level() -> Result<()
         program
             .flag("config", &file)
             .flag("heartbeat-namespace", &namespace)
-            .env("LOG_FORMAT", "text")
+            .env("GARDENER_EXTENSION_WORKER_LOG_FORMAT", "text")
             .env("RUST_LOG", "")
     })?;
     controller.ready("ready\n").await?;
@@ -122,7 +122,7 @@ async fn the_condition_versions_current_is_forecast() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     let start = |name: &str, with: bool| {
         Controller::start(&control_plane, name, CONTROLLER, |program| {
-            if with { program.env("VERSION_FORECAST", "true") } else { program }
+            if with { program.env("GARDENER_EXTENSION_WORKER_VERSION_FORECAST", "true") } else { program }
         })
     };
     let controller = start("forecast", true)?;

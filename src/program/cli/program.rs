@@ -9,7 +9,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use super::exit::Exit;
 use super::terminal::{complain_in_lines, print};
-use super::{Arguments, configuration_file};
+use super::{Arguments, configuration_file, environment};
 use decisions::provider::Providers;
 use runtime::cloud::{CloudArguments, CloudFactory, azure, openstack};
 
@@ -49,10 +49,11 @@ impl Program {
     #[must_use]
     pub fn command(self) -> clap::Command {
         let with_clouds = |command| self.clouds.iter().fold(command, |command, cloud| cloud.with_arguments(command));
-        Arguments::command().mut_subcommands(|command| match command.get_name() {
+        let command = Arguments::command().mut_subcommands(|command| match command.get_name() {
             CONTROLLER => with_clouds(command),
             _ => command,
-        })
+        });
+        environment::with_prefixes(command, |variable| std::env::var_os(variable).is_some())
     }
 
     /// Parses the arguments of the process, starting with the program name.
@@ -89,7 +90,8 @@ impl Program {
             return Err(command.error(ErrorKind::ArgumentConflict, refusal));
         }
         let arguments = configuration_file::with_file(&command, arguments)?;
-        let matches = command.try_get_matches_from(arguments)?;
+        let matches = command.try_get_matches_from_mut(arguments)?;
+        environment::warn_of_old_names(&command, &matches);
         let typed = matches.subcommand_matches(CONTROLLER).map_or_else(ArgMatches::default, Clone::clone);
         let clouds = CloudArguments::new(self.clouds, typed);
         Ok(Call { program: self, arguments: Arguments::from_arg_matches(&matches)?, clouds })

@@ -14,6 +14,7 @@ use crate::process::output::LogWriter;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
     Error,
+    Warn,
     Info,
     Debug,
 }
@@ -23,6 +24,7 @@ impl LogLevel {
         // kube's controller adds the reason for each reconcile to every line, which only helps to debug kube itself.
         match self {
             Self::Error => "error",
+            Self::Warn => "warn,kube_runtime=error",
             Self::Info => "info,kube_runtime=error",
             Self::Debug => "info,kube_runtime=error,gardener_extension_worker=debug",
         }
@@ -117,7 +119,7 @@ impl LogSwitch {
         let (mut directives, mut format) = now.clone();
         anyhow::ensure!(
             !wanted.is_empty(),
-            "send a level (error, info, debug, or directives), a format (text, json) or both"
+            "send a level (error, warn, info, debug, or directives), a format (text, json) or both"
         );
         for word in wanted.split_whitespace() {
             if let Ok(wanted) = LogFormat::from_str(word, true) {

@@ -1,0 +1,81 @@
+//! Names of environment variables. Our own have a prefix, so that a variable of somebody else changes nothing.
+
+use std::ffi::OsStr;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
+
+use super::exit::warn_renamed;
+
+/// Prefix of the variables that only this program reads.
+const PREFIX: &str = "GARDENER_EXTENSION_WORKER_";
+/// Beginnings of names that others define: gardenlet, and the tools of clouds and of OpenTelemetry.
+const FOREIGN: [&str; 4] = ["GARDEN_KUBECONFIG", "AWS_", "AZURE_", "OTEL_"];
+
+/// The command with prefixed variables. An old name is used if it is set and the new one is not.
+pub(super) fn with_prefixes(command: Command, is_set: impl Fn(&OsStr) -> bool + Copy) -> Command {
+    command.mut_subcommands(|command| with_prefixes(command, is_set)).mut_args(|argument| with_prefix(argument, is_set))
+}
+
+fn with_prefix(argument: Arg, is_set: impl Fn(&OsStr) -> bool) -> Arg {
+    let Some(old) = argument.get_env().and_then(OsStr::to_str).map(str::to_owned) else { return argument };
+    if old.starts_with(PREFIX) || FOREIGN.iter().any(|name| old.starts_with(name)) {
+        return argument;
+    }
+    let new = format!("{PREFIX}{old}");
+    if is_set(OsStr::new(&old)) && !is_set(OsStr::new(&new)) { argument } else { argument.env(new) }
+}
+
+/// Warns of values that come from variables with an old name.
+pub(super) fn warn_of_old_names(command: &Command, matches: &ArgMatches) {
+    let Some((name, matches)) = matches.subcommand() else { return };
+    let Some(command) = command.find_subcommand(name) else { return };
+    for argument in command.get_arguments() {
+        let Some(variable) = argument.get_env().and_then(OsStr::to_str) else { continue };
+        let is_foreign = FOREIGN.iter().any(|name| variable.starts_with(name));
+        let is_used = matches.value_source(argument.get_id().as_str()) == Some(ValueSource::EnvVariable);
+        let is_old = !variable.starts_with(PREFIX) && !is_foreign;
+        warn_renamed(is_used && is_old, variable, &format!("{PREFIX}{variable}"));
+    }
+    warn_of_old_names(command, matches);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Program;
+
+    fn variable(set: &[&str], name: &str) -> Option<String> {
+        let command = Command::new("p").subcommand(
+            Command::new("controller")
+                .arg(Arg::new("images").long("images").env("IMAGES"))
+                .arg(Arg::new("garden").long("garden").env("GARDEN_KUBECONFIG")),
+        );
+        let command = with_prefixes(command, |name| set.iter().any(|set| name == *set));
+        let command = command.find_subcommand("controller").unwrap();
+        let argument = command.get_arguments().find(|argument| argument.get_id() == name).unwrap();
+        argument.get_env().map(|variable| variable.to_string_lossy().into_owned())
+    }
+
+    #[test]
+    fn old_names_count_only_without_new_ones() {
+        let new = "GARDENER_EXTENSION_WORKER_IMAGES";
+        assert_eq!(variable(&[], "images").as_deref(), Some(new));
+        assert_eq!(variable(&["IMAGES"], "images").as_deref(), Some("IMAGES"));
+        assert_eq!(variable(&["IMAGES", new], "images").as_deref(), Some(new));
+        assert_eq!(variable(&[], "garden").as_deref(), Some("GARDEN_KUBECONFIG"), "gardenlet sets it");
+    }
+
+    #[test]
+    fn all_own_variables_have_the_prefix() {
+        fn check(command: &Command) {
+            for argument in command.get_arguments() {
+                let Some(variable) = argument.get_env().and_then(OsStr::to_str) else { continue };
+                let is_foreign = FOREIGN.iter().any(|name| variable.starts_with(name));
+                assert!(variable.starts_with(PREFIX) || is_foreign, "{variable}");
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&with_prefixes(Program::SHIPPED.command(), |_| false));
+    }
+}
