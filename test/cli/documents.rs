@@ -117,7 +117,7 @@ fn commands(lines: &[&str]) -> Vec<Vec<String>> {
 
 #[test]
 fn commands_can_be_typed() {
-    let manifests = ["", "example/local/", "example/tiny/", "release/", "test/support/"];
+    let manifests = ["", "example/local/", "example/tiny/", "release/", "src/decisions/", "src/wire/", "test/support/"];
     let manifests = manifests.map(|of| std::fs::read_to_string(root().join(of).join("Cargo.toml")).unwrap()).concat();
     let mut wrong = Vec::new();
     let mut own = 0;

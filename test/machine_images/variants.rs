@@ -42,7 +42,10 @@ fn inner_wildcard_must_not_mix_products() {
     // An unusable image still shows that another product is not its successor.
     let pending = with(plain.clone(), json!({"State": "pending"}));
     assert!(error(&[], &[pending, fips.clone()], &any).is_some());
-    assert!(error(&[plain.clone()], &[fips.clone()], &any).is_some(), "only the lock has the other product");
+    assert!(
+        error(std::slice::from_ref(&plain), std::slice::from_ref(&fips), &any).is_some(),
+        "only the lock has the other product"
+    );
     // Images of other accounts decide nothing.
     let foreign = with(fips, json!({"OwnerId": "999999999999"}));
     assert_eq!(error(&[], &[plain, foreign], &any), None);

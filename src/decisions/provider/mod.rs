@@ -189,7 +189,7 @@ pub trait PoolPlanner {
 }
 
 /// The providers of a program, each type once. A program with its own provider passes its list to
-/// [`cli::Program`](program::cli::Program).
+/// `cli::Program`.
 #[derive(Clone, Copy)]
 pub struct Providers {
     /// The providers that serve Workers.

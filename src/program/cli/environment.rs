@@ -1,4 +1,4 @@
-//! Names of environment variables. Our own have a prefix, so that a variable of somebody else changes nothing.
+//! Names of environment variables. Our own have a prefix, so that a variable of another program changes nothing.
 
 use std::ffi::OsStr;
 

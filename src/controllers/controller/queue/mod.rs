@@ -3,7 +3,7 @@
 //!
 //! A slot is meant for the work of a reconcile, which takes milliseconds. A reconcile that gets no answer from the
 //! API server for half a second gives its slot to another Worker. The number of such reconciles is bounded by their
-//! machine deployments ([`MAX_WAITING_WEIGHT`]), because each holds in memory what it is about to write.
+//! machine deployments (`MAX_WAITING_WEIGHT`), because each holds in memory what it is about to write.
 
 pub(crate) mod backoff;
 pub(crate) mod rate_limit;

@@ -7,7 +7,7 @@
 //!                               └───── unneeded ──► deletable, once everything else is done
 //! ```
 //!
-//! This folder is pure. Requests to Azure are sent by [`cloud::azure`](runtime::cloud::azure), or answered from a file by
+//! This folder is pure. Requests to Azure are sent by `cloud::azure`, or answered from a file by
 //! `described`.
 
 use std::collections::BTreeMap;
