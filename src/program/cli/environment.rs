@@ -19,11 +19,16 @@ pub(super) fn with_prefixes(command: Command, is_set: impl Fn(&OsStr) -> bool + 
 
 fn with_prefix(argument: Arg, is_set: impl Fn(&OsStr) -> bool) -> Arg {
     let Some(old) = argument.get_env().and_then(OsStr::to_str).map(str::to_owned) else { return argument };
-    if old.starts_with(PREFIX) || FOREIGN.iter().any(|name| old.starts_with(name)) {
+    if !lacks_prefix(&old) {
         return argument;
     }
     let new = format!("{PREFIX}{old}");
     if is_set(OsStr::new(&old)) && !is_set(OsStr::new(&new)) { argument } else { argument.env(new) }
+}
+
+/// Whether only this program reads the variable, and its name has no prefix.
+fn lacks_prefix(variable: &str) -> bool {
+    !variable.starts_with(PREFIX) && !FOREIGN.iter().any(|name| variable.starts_with(name))
 }
 
 /// Warns of values that come from variables with an old name.
@@ -32,10 +37,8 @@ pub(super) fn warn_of_old_names(command: &Command, matches: &ArgMatches) {
     let Some(command) = command.find_subcommand(name) else { return };
     for argument in command.get_arguments() {
         let Some(variable) = argument.get_env().and_then(OsStr::to_str) else { continue };
-        let is_foreign = FOREIGN.iter().any(|name| variable.starts_with(name));
         let is_used = matches.value_source(argument.get_id().as_str()) == Some(ValueSource::EnvVariable);
-        let is_old = !variable.starts_with(PREFIX) && !is_foreign;
-        warn_renamed(is_used && is_old, variable, &format!("{PREFIX}{variable}"));
+        warn_renamed(is_used && lacks_prefix(variable), variable, &format!("{PREFIX}{variable}"));
     }
     warn_of_old_names(command, matches);
 }
@@ -71,8 +74,7 @@ mod tests {
         fn check(command: &Command) {
             for argument in command.get_arguments() {
                 let Some(variable) = argument.get_env().and_then(OsStr::to_str) else { continue };
-                let is_foreign = FOREIGN.iter().any(|name| variable.starts_with(name));
-                assert!(variable.starts_with(PREFIX) || is_foreign, "{variable}");
+                assert!(!lacks_prefix(variable), "{variable}");
             }
             command.get_subcommands().for_each(check);
         }
