@@ -132,3 +132,28 @@ fn an_unusable_kubeconfig_is_reported_once_and_not_printed() {
     assert_eq!((broken.code, broken.stderr.lines().count()), (3, 1), "{broken:?}");
     assert!(!broken.stderr.contains("hunter2"), "{broken:?}");
 }
+
+/// `IMAGES` and `HEALTH_PORT` are common names, so other programs set them too.
+#[test]
+fn ignores_variables_of_other_programs() {
+    let mut program = command(&["controller", "--kubeconfig", "no-such-kubeconfig", "--worker-type", "azure"]);
+    program.env("IMAGES", "foo").env("HEALTH_PORT", "bar");
+    let shown = outcome(program, "");
+    for (variable, argument) in [("IMAGES", "--images"), ("HEALTH_PORT", "--health-port")] {
+        let warning = format!("warning: ignoring environment variable {variable}: invalid value for {argument}; ");
+        assert!(shown.stderr.contains(&warning), "{shown:?}");
+    }
+    assert!(shown.stderr.contains("no-such-kubeconfig"), "it continues: {shown:?}");
+}
+
+/// Without these the controller would write more than its operator wants.
+#[test]
+fn rejects_invalid_limits_from_old_variables() {
+    for variable in ["SHADOW", "WORKER_TYPE", "SHARD_RING"] {
+        let mut program = command(&["controller", "--kubeconfig", "no-such-kubeconfig", "--shard-name", "a"]);
+        program.env(variable, "f o o");
+        let shown = outcome(program, "");
+        assert_eq!(shown.code, 2, "{shown:?}");
+        assert!(shown.stderr.contains(variable), "{shown:?}");
+    }
+}

@@ -2,15 +2,30 @@
 
 use std::ffi::OsStr;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 
 use super::exit::warn_renamed;
+use super::terminal::complain;
 
 /// Prefix of the variables that only this program reads.
 const PREFIX: &str = "GARDENER_EXTENSION_WORKER_";
 /// Beginnings of names that others define: gardenlet, and the tools of clouds and of OpenTelemetry.
 const FOREIGN: [&str; 4] = ["GARDEN_KUBECONFIG", "AWS_", "AZURE_", "OTEL_"];
+
+/// Arguments that limit what the controller writes. A value that doesn't parse ends the program, whatever the variable's name,
+/// because the program would write more without it.
+const LIMITS: [&str; 8] = [
+    "config",
+    "disable-controllers",
+    "extension-classes",
+    "provider-type",
+    "shadow",
+    "shard-name",
+    "shard-ring",
+    "worker-type",
+];
 
 /// The command with prefixed variables. An old name is used if it is set and the new one is not.
 pub(super) fn with_prefixes(command: Command, is_set: impl Fn(&OsStr) -> bool + Copy) -> Command {
@@ -41,6 +56,53 @@ pub(super) fn warn_of_old_names(command: &Command, matches: &ArgMatches) {
         warn_renamed(is_used && lacks_prefix(variable), variable, &format!("{PREFIX}{variable}"));
     }
     warn_of_old_names(command, matches);
+}
+
+/// A variable with an old name whose value doesn't parse. Another program may have set it.
+pub(super) struct RejectedVariable {
+    variable: String,
+    long: String,
+}
+
+/// The variable with an old name whose value `error` rejects.
+pub(super) fn rejected_old_variable(command: &Command, error: &clap::Error) -> Option<RejectedVariable> {
+    let Some(ContextValue::String(rejected)) = error.get(ContextKind::InvalidArg) else { return None };
+    let mut command = command.clone();
+    command.build();
+    let argument = all_arguments(&command).into_iter().find(|argument| argument.to_string() == *rejected)?;
+    let variable = argument.get_env().and_then(OsStr::to_str).filter(|variable| lacks_prefix(variable))?;
+    std::env::var_os(variable)?;
+    Some(RejectedVariable { variable: variable.to_owned(), long: argument.get_long()?.to_owned() })
+}
+
+impl RejectedVariable {
+    /// The command that doesn't read this variable, with a warning.
+    ///
+    /// # Errors
+    /// If the argument limits what the controller writes.
+    pub(super) fn ignored(&self, mut command: Command) -> Result<Command, clap::Error> {
+        let Self { variable, long } = self;
+        let renamed = format!("the variable of --{long} is called {PREFIX}{variable} now");
+        if LIMITS.contains(&long.as_str()) {
+            let text = format!("environment variable {variable}: invalid value for --{long}; {renamed}");
+            return Err(command.error(ErrorKind::ValueValidation, text));
+        }
+        complain(&format!("warning: ignoring environment variable {variable}: invalid value for --{long}; {renamed}"));
+        Ok(without(command, variable))
+    }
+}
+
+/// The command in which arguments with this variable read the one with a prefix.
+fn without(command: Command, variable: &str) -> Command {
+    command.mut_subcommands(|command| without(command, variable)).mut_args(|argument| {
+        let is_ignored = argument.get_env().is_some_and(|name| name == variable);
+        if is_ignored { argument.env(format!("{PREFIX}{variable}")) } else { argument }
+    })
+}
+
+fn all_arguments(command: &Command) -> Vec<&Arg> {
+    let below = command.get_subcommands().flat_map(all_arguments);
+    command.get_arguments().chain(below).collect()
 }
 
 #[cfg(test)]

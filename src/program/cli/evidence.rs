@@ -199,7 +199,7 @@ pub(super) fn no_match<'a>(what: &str, selected: &str, known: impl IntoIterator<
     known.sort_unstable();
     known.dedup();
     if known.is_empty() {
-        return anyhow::anyhow!("no {what} {selected:?}: there is no {what} in the input");
+        return anyhow::anyhow!("no {what} {selected:?}; there are none");
     }
     let similarity = |name: &str| strsim::jaro_winkler(name, selected);
     let nearest = known.iter().copied().max_by(|left, right| similarity(left).total_cmp(&similarity(right)));
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn names_the_nearest_match() {
         let text = |selected: &str, known: &[&str]| no_match("image", selected, known.iter().copied()).to_string();
-        assert_eq!(text("a", &[]), "no image \"a\": there is no image in the input");
+        assert_eq!(text("a", &[]), "no image \"a\"; there are none");
         assert_eq!(
             text("gardenlinx", &["gardenlinux", "ubuntu"]),
             "no image \"gardenlinx\"; there is \"gardenlinux\", \"ubuntu\""

@@ -89,8 +89,7 @@ impl Program {
             let refusal = "standard input (`-`) can be read only once";
             return Err(command.error(ErrorKind::ArgumentConflict, refusal));
         }
-        let arguments = configuration_file::with_file(&command, arguments)?;
-        let matches = command.try_get_matches_from_mut(arguments)?;
+        let matches = matches_of(&mut command, arguments)?;
         environment::warn_of_old_names(&command, &matches);
         let typed = matches.subcommand_matches(CONTROLLER).map_or_else(ArgMatches::default, Clone::clone);
         let clouds = CloudArguments::new(self.clouds, typed);
@@ -105,6 +104,19 @@ impl Program {
         match plugin {
             Some((_, displayed)) => command.bin_name(*displayed),
             None => command,
+        }
+    }
+}
+
+/// The parsed arguments. An old environment variable with a value for another program is ignored.
+fn matches_of(command: &mut clap::Command, arguments: &[OsString]) -> Result<ArgMatches, clap::Error> {
+    loop {
+        let parsed = configuration_file::with_file(command, arguments)
+            .and_then(|arguments| command.try_get_matches_from_mut(arguments));
+        let Err(error) = parsed else { return parsed };
+        match environment::rejected_old_variable(command, &error) {
+            Some(rejected) => *command = rejected.ignored(command.clone())?,
+            None => return Err(error),
         }
     }
 }
