@@ -1,5 +1,5 @@
 //! Measures the webhooks over TLS, for a CloudProfile of 1.5 MiB and for a Shoot with fifty pools that roll. `cargo
-//! bench --bench admission`, with `CONTROLLER=FILE` for another build; docs/performance.md lists the results.
+//! bench --bench admission`, with `CONTROLLER=FILE` for another build; docs/performance-evidence.md lists the results.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "the report of this program is its output")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a benchmark of inputs that are written here")]
@@ -64,15 +64,15 @@ async fn measure() -> Result<()> {
         ),
     ];
     let (_, path, body) = &cases[cases.len() - 1];
-    let answer = connection.post(path, "application/json", body).await?;
-    ensure!(answer.body.contains("nodes roll, because"), "nobody is warned: {}", answer.body);
+    let result = connection.post(path, "application/json", body).await?;
+    ensure!(result.body.contains("nodes roll, because"), "nobody is warned: {}", result.body);
     let size = profile.to_string().len();
     println!("CloudProfile of {size} bytes, {REVIEWS} reviews each, one after the other, milliseconds");
     println!("{:<28}{:>8}{:>8}{:>8}{:>8}", "", "p50", "p90", "p99", "max");
     for (name, path, body) in &cases {
         let mut times = Vec::with_capacity(REVIEWS);
         for _ in 0..REVIEWS {
-            times.push(ask(&mut connection, path, body).await?);
+            times.push(request(&mut connection, path, body).await?);
         }
         print(name, times);
     }
@@ -81,7 +81,7 @@ async fn measure() -> Result<()> {
         let mut connection = connect(port).await?;
         let mut times = Vec::new();
         for _ in 0..REVIEWS / 4 {
-            times.push(ask(&mut connection, cases[0].1, &cases[0].2).await?);
+            times.push(request(&mut connection, cases[0].1, &cases[0].2).await?);
         }
         anyhow::Ok(times)
     });
@@ -152,12 +152,12 @@ async fn connect(port: u16) -> Result<Connection> {
     }
 }
 
-async fn ask(connection: &mut Connection, path: &str, body: &[u8]) -> Result<Duration> {
+async fn request(connection: &mut Connection, path: &str, body: &[u8]) -> Result<Duration> {
     let began = Instant::now();
-    let answer = connection.post(path, "application/json", body).await?;
+    let result = connection.post(path, "application/json", body).await?;
     let took = began.elapsed();
-    let response: Value = serde_json::from_str(&answer.body)?;
-    ensure!(response["response"]["allowed"] == true, "{}", answer.body);
+    let response: Value = serde_json::from_str(&result.body)?;
+    ensure!(response["response"]["allowed"] == true, "{}", result.body);
     Ok(took)
 }
 

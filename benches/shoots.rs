@@ -1,5 +1,5 @@
 //! Measures a preview of a landscape on the command line: 10,000 Shoots and 10,000 Workers in files with a changed
-//! CloudProfile. `cargo bench --bench shoots`; docs/preview.md states the targets, docs/performance.md the results.
+//! CloudProfile. `cargo bench --bench shoots`; docs/preview.md states the targets, docs/performance-evidence.md the results.
 //! `SHOOTS` sets another number for both.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "the report of this program is its output")]
@@ -23,8 +23,8 @@ async fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
-    let wanted = std::env::var("SHOOTS").ok().and_then(|number| number.parse().ok());
-    let each = wanted.unwrap_or(10_000_usize).div_ceil(PROJECTS);
+    let expected = std::env::var("SHOOTS").ok().and_then(|number| number.parse().ok());
+    let each = expected.unwrap_or(10_000_usize).div_ceil(PROJECTS);
     let folder = tempfile::tempdir().expect("a folder");
     let (profile, shoot) = EXAMPLE.split_once("---\n").expect("a profile and a Shoot");
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("a file");
@@ -75,10 +75,10 @@ fn write_workers(folder: &Path, workers: usize) {
     let changed = profile.replace("\n    ", "\n").replace("-gen2/Versions", "-another/Versions");
     fs::write(folder.join("worker-profile.yaml"), changed.trim_start()).expect("a file");
     for number in 0..workers {
-        let place = folder.join(format!("workers/p{}", number / 100));
-        fs::create_dir_all(&place).expect("a folder");
+        let location = folder.join(format!("workers/p{}", number / 100));
+        fs::create_dir_all(&location).expect("a folder");
         let text = WORKER.replace("shoot--meadow--riverside", &format!("shoot--meadow--s{number}"));
-        fs::write(place.join(format!("s{number}.yaml")), text).expect("a file");
+        fs::write(location.join(format!("s{number}.yaml")), text).expect("a file");
     }
 }
 
@@ -92,7 +92,7 @@ async fn run(folder: &Path, arguments: &[&str]) -> (f64, u64, u64) {
     program.arg("preview").args(arguments).current_dir(folder).stdout(stdout).stderr(Stdio::null());
     let mut process = program.spawn().expect("the program");
     let status = format!("/proc/{}/status", process.id().expect("it has not ended"));
-    let (mut peak, mut looks) = (0, interval(Duration::from_millis(5)));
+    let (mut peak, mut checks) = (0, interval(Duration::from_millis(5)));
     loop {
         tokio::select! {
             ended = process.wait() => {
@@ -100,7 +100,7 @@ async fn run(folder: &Path, arguments: &[&str]) -> (f64, u64, u64) {
                 let bytes = fs::metadata(printed).expect("what was printed").len();
                 return (begin.elapsed().as_secs_f64(), peak, bytes);
             }
-            _ = looks.tick() => {
+            _ = checks.tick() => {
                 let status = fs::read_to_string(&status).unwrap_or_default();
                 let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
                 peak = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(peak);

@@ -1,5 +1,5 @@
 //! Measures a forecast for a landscape: a year of 10,000 shoots with 4 pools and 3 CloudProfiles, on 2 threads. `cargo
-//! bench --bench versions`; docs/performance.md states targets and results.
+//! bench --bench versions`; docs/performance-evidence.md states targets and results.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "the report of this program is its output")]
 #![allow(clippy::expect_used, reason = "a benchmark of inputs that are written here")]

@@ -1,5 +1,5 @@
 //! Measures `render`, `explain`, `preview` and `diagnose` of many Workers in one file, and of the same Workers in a file each.
-//! `cargo bench --bench worker_files`; docs/performance.md has the results. `WORKERS` sets the number, 10,000 by default.
+//! `cargo bench --bench worker_files`; docs/performance-evidence.md has the results. `WORKERS` sets the number, 10,000 by default.
 
 #![allow(missing_docs, clippy::print_stdout, reason = "the report of this program is its output")]
 #![allow(clippy::expect_used, reason = "a benchmark of inputs that are written here")]
@@ -17,8 +17,8 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
-    let wanted = std::env::var("WORKERS").ok().and_then(|number| number.parse().ok());
-    let workers: usize = wanted.unwrap_or(10_000);
+    let expected = std::env::var("WORKERS").ok().and_then(|number| number.parse().ok());
+    let workers: usize = expected.unwrap_or(10_000);
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
     fs::create_dir(path("workers")).expect("a folder");

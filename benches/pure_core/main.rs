@@ -1,7 +1,7 @@
 //! Measures the pure core on one CPU: decoding, planning and comparing a large Worker, for each cloud.
 //!
 //! 100 pools in 3 zones each, with a CloudProfile of 400 machine types and 200 image versions with 4 flavors. An
-//! element is one pool in one zone, so `thrpt` is pool-zones per second. `docs/performance.md` lists the results.
+//! element is one pool in one zone, so `thrpt` is pool-zones per second. `docs/performance-evidence.md` lists the results.
 //! `clouds.rs` defines the differences between clouds; `profiles.rs` measures commands for CloudProfiles.
 
 #![allow(missing_docs, clippy::expect_used, reason = "a benchmark of inputs that are written here")]

@@ -7,12 +7,12 @@ use std::hint::black_box;
 
 use criterion::Criterion;
 use gardener_extension_worker::cloud_profile::validation::FeatureGates;
-use gardener_extension_worker::offer::Resolution;
-use gardener_extension_worker::offer::lint::{Settings, lint};
-use gardener_extension_worker::offer::matrix::matrix;
-use gardener_extension_worker::offer::profile::Profile;
-use gardener_extension_worker::offer::selection::Selection;
 use gardener_extension_worker::provider::Providers;
+use gardener_extension_worker::resolved_profile::Resolution;
+use gardener_extension_worker::resolved_profile::lint::{Settings, lint};
+use gardener_extension_worker::resolved_profile::matrix::matrix;
+use gardener_extension_worker::resolved_profile::profile::Profile;
+use gardener_extension_worker::resolved_profile::selection::Selection;
 use k8s_openapi::jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 
@@ -27,12 +27,12 @@ pub(crate) fn measure(criterion: &mut Criterion, cloud: &Cloud) {
     let mut group = criterion.benchmark_group(format!("{} cloudprofile", cloud.worker_type));
     group.sample_size(10);
     let size = document.to_string().len();
-    let answers = MACHINE_TYPES * IMAGE_VERSIONS;
-    group.bench_function(format!("matrix of {answers} answers ({size} bytes)"), |bencher| {
+    let results = MACHINE_TYPES * IMAGE_VERSIONS;
+    group.bench_function(format!("matrix of {results} answers ({size} bytes)"), |bencher| {
         bencher.iter(|| {
             let profile = Profile::read(black_box(document.clone()), Providers::SHIPPED).expect("the profile is valid");
-            let offer = profile.offer(NOW);
-            let resolution = Resolution::of(&offer);
+            let resolved_profile = profile.resolved_profile(NOW);
+            let resolution = Resolution::of(&resolved_profile);
             serde_json::to_string(&matrix(&resolution, &Selection::default())).expect("it can be written").len()
         });
     });

@@ -13,7 +13,7 @@ use crate::fleet::{Bench, PHASES};
 use crate::load::SIDE_BY_SIDE;
 use crate::workers::Workers;
 use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, FAKER, Faker, memory};
-use test_support::openstack::{OpenStack, ask_for_groups};
+use test_support::openstack::{OpenStack, enable_groups};
 use test_support::shoot::Shoot;
 
 const CLOUDS: [&str; 5] = ["azure", "aws", "gcp", "alicloud", "openstack"];
@@ -66,7 +66,7 @@ async fn create(shoot: &Shoot, cloud: &str, openstack: &OpenStack) -> Result<()>
     shoot
         .create_example_with(cloud, |documents| {
             if cloud == "openstack" {
-                ask_for_groups(documents.all(), &project, &[("search", "soft-anti-affinity")]);
+                enable_groups(documents.all(), &project, &[("search", "soft-anti-affinity")]);
             }
         })
         .await

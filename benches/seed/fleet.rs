@@ -68,26 +68,26 @@ impl Load {
 pub(crate) async fn measure(
     title: &str,
     controller: &Controller,
-    asked: Load,
+    requested: Load,
 ) -> Result<BTreeMap<&'static str, String>> {
     let control_plane = ControlPlane::start().await?;
     let client = control_plane.client(ADMIN).await?;
     let names: Vec<String> = (0..WORKERS).map(|number| namespace(&format!("{number:04}"))).collect();
     let probe = namespace("probe");
     let all: Vec<String> = names.iter().cloned().chain([probe.clone()]).collect();
-    load::prepare_with(&client, &all, SIZE, |document| asked.document(document)).await?;
+    load::prepare_with(&client, &all, SIZE, |document| requested.document(document)).await?;
     let workers = Workers::follow(&client);
-    load::create(&client, asked.document(load::worker(&probe, SIZE))).await?;
+    load::create(&client, requested.document(load::worker(&probe, SIZE))).await?;
     let _faker = Faker::start(control_plane.client(FAKER).await?, None, Duration::ZERO);
 
     let started = Instant::now();
     let process = controller.start(&control_plane, &control_plane.kubeconfig_file(CONTROLLER)?)?;
     let pid = process.id().await?;
-    let is_told = |seen: Value| seen["status"]["lastOperation"].is_object();
+    let is_reported = |seen: Value| seen["status"]["lastOperation"].is_object();
     workers
-        .until(LONG, |known| {
-            let told = known.get(&probe).is_some_and(|seen| is_told((*seen.worker).clone()));
-            ensure!(told, "the first Worker has no status");
+        .until(LONG, |cached| {
+            let reported = cached.get(&probe).is_some_and(|seen| is_reported((*seen.worker).clone()));
+            ensure!(reported, "the first Worker has no status");
             Ok(())
         })
         .await?;
@@ -102,7 +102,7 @@ pub(crate) async fn measure(
     breakdown.push(
         bench
             .phase("create", async |namespace| {
-                load::create(&client, asked.document(load::worker(namespace, SIZE))).await.map(drop)
+                load::create(&client, requested.document(load::worker(namespace, SIZE))).await.map(drop)
             })
             .await?,
     );
@@ -113,7 +113,7 @@ pub(crate) async fn measure(
                 .await?,
         );
     }
-    if asked == Load::Whole {
+    if requested == Load::Whole {
         breakdown.push(
             bench
                 .phase("roll", async |namespace| bench.patch(namespace, load::roll(namespace, SIZE, SIZE.pools)).await)
@@ -166,7 +166,7 @@ impl Bench<'_> {
         let apiserver = self.control_plane.apiserver().id().await?;
         let seconds = || anyhow::Ok([processor_seconds(self.pid)?, processor_seconds(apiserver)?]);
         let (before_phase, start) = (seconds()?, Instant::now());
-        let asked: Vec<(String, Instant)> = stream::iter(self.names)
+        let requested: Vec<(String, Instant)> = stream::iter(self.names)
             .map(async |namespace| {
                 let now = Instant::now();
                 act(namespace).await?;
@@ -180,7 +180,8 @@ impl Bench<'_> {
         tokio::time::sleep(REST).await;
         let used = seconds()?;
         let [used, served] = [0, 1].map(|process| (used[process] - before_phase[process]) / self.names.len() as f64);
-        let latencies = asked.iter().filter_map(|(namespace, asked)| Some(*done.get(namespace)? - *asked)).collect();
+        let latencies =
+            requested.iter().filter_map(|(namespace, requested)| Some(*done.get(namespace)? - *requested)).collect();
         let mut requests = BTreeMap::<String, usize>::new();
         for request in audit.requests(CONTROLLER, mark).await? {
             *requests.entry(format!("{} {}", request.verb, request.resource)).or_default() += 1;

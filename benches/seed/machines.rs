@@ -41,7 +41,7 @@ pub(crate) async fn run() -> Result<()> {
     let worker = resource("extensions.gardener.cloud/v1alpha1", "Worker");
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &worker);
     let name = worker_name(&namespace);
-    let tell = |flow: &str, start: Instant, end: Instant| {
+    let report = |flow: &str, start: Instant, end: Instant| {
         let last = events.last_before(end).map_or(f64::NAN, |last| (end - last).as_secs_f64());
         row(&[&flow, &format!("{:.2}", (end - start).as_secs_f64()), &format!("{last:.2}")]);
     };
@@ -49,27 +49,27 @@ pub(crate) async fn run() -> Result<()> {
     let mut start = Instant::now();
     load::create(&client, load::worker(&namespace, SIZE)).await?;
     let done = workers.done(names, &HashMap::new(), LONG).await.context("create")?;
-    tell("create", start, *done.get(&namespace).context("not created")?);
+    report("create", start, *done.get(&namespace).context("not created")?);
 
     tokio::time::sleep(Duration::from_secs(2)).await;
     let before = workers.stamps();
     start = Instant::now();
     api.patch(name, &PatchParams::default(), &Patch::Merge(load::roll(&namespace, SIZE, 1))).await?;
     let done = workers.done(names, &before, LONG).await.context("roll")?;
-    tell("roll of one pool", start, *done.get(&namespace).context("not rolled")?);
+    report("roll of one pool", start, *done.get(&namespace).context("not rolled")?);
 
     tokio::time::sleep(Duration::from_secs(2)).await;
     start = Instant::now();
     api.delete(name, &DeleteParams::default()).await?;
     workers
-        .until(LONG, |known| {
-            let left = known.get(&namespace).map(|seen| seen.worker["status"]["lastOperation"].to_string());
+        .until(LONG, |cached| {
+            let left = cached.get(&namespace).map(|seen| seen.worker["status"]["lastOperation"].to_string());
             ensure!(left.is_none(), "the Worker is there: {}", left.unwrap_or_default());
             Ok(())
         })
         .await
         .context("delete")?;
-    tell("delete", start, Instant::now());
+    report("delete", start, Instant::now());
     process.stop(Duration::from_secs(5)).await?;
     machines.stop().await?;
     control_plane.stop().await

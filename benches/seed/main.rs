@@ -1,4 +1,4 @@
-//! Measures the figures in `docs/performance.md`: the shipped controller against a real API server. `cargo bench
+//! Measures the figures in `docs/performance-evidence.md`: the shipped controller against a real API server. `cargo bench
 //! --bench seed`, or `cargo bench --bench seed -- fleet` for one part.
 //!
 //! ```text
@@ -42,31 +42,31 @@ use anyhow::{Context as _, Result};
 
 fn main() -> Result<()> {
     let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let is_wanted = |part: &str| named.is_empty() || named.iter().any(|name| name == part);
+    let is_required = |part: &str| named.is_empty() || named.iter().any(|name| name == part);
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     println!("{cores} cores, load before: {}", load.split(' ').next().unwrap_or_default());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
     runtime.block_on(async {
-        if is_wanted("fleet") {
+        if is_required("fleet") {
             fleet::run().await.context("fleet")?;
         }
-        if is_wanted("beside_go") {
+        if is_required("beside_go") {
             beside_go::run().await.context("beside_go")?;
         }
-        if is_wanted("wide") {
+        if is_required("wide") {
             wide::run().await.context("wide")?;
         }
-        if is_wanted("rolling") {
+        if is_required("rolling") {
             rolling::run().await.context("rolling")?;
         }
-        if is_wanted("clouds") {
+        if is_required("clouds") {
             clouds::run().await.context("clouds")?;
         }
-        if is_wanted("machines") {
+        if is_required("machines") {
             machines::run().await.context("machines")?;
         }
-        if is_wanted("objects") {
+        if is_required("objects") {
             objects::run().await.context("objects")?;
         }
         Ok(())

@@ -52,10 +52,10 @@ pub(crate) async fn run() -> Result<()> {
     });
     stream::iter(rolled.collect::<Vec<_>>()).buffer_unordered(SIDE_BY_SIDE).try_collect::<()>().await?;
     workers
-        .until(LONG, |known| {
+        .until(LONG, |cached| {
             let waits = names.iter().filter(|namespace| {
                 let description =
-                    known.get(*namespace).map(|seen| &seen.worker["status"]["lastOperation"]["description"]);
+                    cached.get(*namespace).map(|seen| &seen.worker["status"]["lastOperation"]["description"]);
                 description
                     .and_then(|text| text.as_str())
                     .is_some_and(|text| text.starts_with("Waiting until machines"))
@@ -83,23 +83,23 @@ pub(crate) async fn run() -> Result<()> {
         one_machine_is_there(&client, namespace).await?;
         changed.push((namespace.clone(), before, Instant::now()));
     }
-    let mut told = HashMap::new();
+    let mut reported = HashMap::new();
     workers
-        .until(LONG, |known| {
+        .until(LONG, |cached| {
             for (namespace, before, since) in &changed {
-                if let Some(seen) = known.get(namespace).filter(|_| !told.contains_key(namespace))
+                if let Some(seen) = cached.get(namespace).filter(|_| !reported.contains_key(namespace))
                     && seen.worker["status"]["lastOperation"]["description"] != *before
                 {
-                    told.insert(namespace.clone(), seen.at.saturating_duration_since(*since));
+                    reported.insert(namespace.clone(), seen.at.saturating_duration_since(*since));
                 }
             }
-            ensure!(told.len() == WORKERS, "{} of {WORKERS} tell what has changed", told.len());
+            ensure!(reported.len() == WORKERS, "{} of {WORKERS} tell what has changed", reported.len());
             Ok(())
         })
         .await?;
     row(&[
         &"from a change to the status, 20 changes a second: median / p95 / longest",
-        &format!("{} s", spread(told.into_values().collect())),
+        &format!("{} s", spread(reported.into_values().collect())),
     ]);
     let more = more.context("nobody has asked for one more")?.await??;
     row(&[&"one more Worker: until its deployments are there", &format!("{:.2} s", more.as_secs_f64())]);

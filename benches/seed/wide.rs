@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::controller;
 use crate::figures::{head, row};
 use crate::load::{self, Size, namespace, resource, worker_name};
-use crate::workers::{Known, Workers};
+use crate::workers::{Cached, Workers};
 use test_support::cluster::{ADMIN, ControlPlane, FAKER, Faker};
 use test_support::proxy::{Proxy, Treatment};
 
@@ -64,9 +64,9 @@ pub(crate) async fn run() -> Result<()> {
         }
         // From here on, the API server has the request.
         let start = Instant::now();
-        let is_published = |known: &Known| {
+        let is_published = |cached: &Cached| {
             let published =
-                known.get(&namespace).and_then(|seen| seen.worker["status"]["machineDeployments"].as_array());
+                cached.get(&namespace).and_then(|seen| seen.worker["status"]["machineDeployments"].as_array());
             ensure!(
                 published.is_some_and(|published| published.len() == SIZE.pools),
                 "not all deployments are published"

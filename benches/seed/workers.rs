@@ -24,11 +24,11 @@ pub(crate) struct Seen {
     pub(crate) at: Instant,
 }
 
-pub(crate) type Known = HashMap<String, Seen>;
+pub(crate) type Cached = HashMap<String, Seen>;
 
 /// The watch. Dropping it ends it.
 pub(crate) struct Workers {
-    known: watch::Receiver<Known>,
+    cached: watch::Receiver<Cached>,
     task: JoinHandle<()>,
 }
 
@@ -36,7 +36,7 @@ impl Workers {
     pub(crate) fn follow(client: &Client) -> Self {
         let api: Api<DynamicObject> =
             Api::all_with(client.clone(), &resource("extensions.gardener.cloud/v1alpha1", "Worker"));
-        let (sender, known) = watch::channel(Known::new());
+        let (sender, cached) = watch::channel(Cached::new());
         let events = watcher::watcher(api, watcher::Config::default());
         let task = tokio::spawn(events.for_each(move |event| {
             let at = Instant::now();
@@ -44,26 +44,26 @@ impl Workers {
                 Ok(watcher::Event::Apply(worker) | watcher::Event::InitApply(worker)) => {
                     let namespace = worker.namespace().unwrap_or_default();
                     let worker = Arc::new(serde_json::to_value(worker).unwrap_or_default());
-                    sender.send_modify(|known| drop(known.insert(namespace, Seen { worker, at })));
+                    sender.send_modify(|cached| drop(cached.insert(namespace, Seen { worker, at })));
                 }
                 Ok(watcher::Event::Delete(worker)) => {
-                    sender.send_modify(|known| drop(known.remove(&worker.namespace().unwrap_or_default())));
+                    sender.send_modify(|cached| drop(cached.remove(&worker.namespace().unwrap_or_default())));
                 }
                 Ok(watcher::Event::Init | watcher::Event::InitDone) | Err(_) => {}
             }
             std::future::ready(())
         }));
-        Self { known, task }
+        Self { cached, task }
     }
 
     pub(crate) fn of(&self, namespace: &str) -> Option<Seen> {
-        self.known.borrow().get(namespace).cloned()
+        self.cached.borrow().get(namespace).cloned()
     }
 
     /// Time of the last update of each Worker's operation.
     pub(crate) fn stamps(&self) -> HashMap<String, Value> {
-        let known = self.known.borrow();
-        known.iter().map(|(namespace, seen)| (namespace.clone(), stamp(&seen.worker))).collect()
+        let cached = self.cached.borrow();
+        cached.iter().map(|(namespace, seen)| (namespace.clone(), stamp(&seen.worker))).collect()
     }
 
     /// Waits until all Workers have succeeded with a stamp other than `before`. Returns the times.
@@ -74,9 +74,9 @@ impl Workers {
         deadline: Duration,
     ) -> Result<HashMap<String, Instant>> {
         let mut done = HashMap::new();
-        self.until(deadline, |known| {
+        self.until(deadline, |cached| {
             for namespace in namespaces {
-                if let Some(seen) = known.get(namespace).filter(|_| !done.contains_key(namespace))
+                if let Some(seen) = cached.get(namespace).filter(|_| !done.contains_key(namespace))
                     && is_done(&seen.worker)
                     && before.get(namespace) != Some(&stamp(&seen.worker))
                 {
@@ -90,7 +90,7 @@ impl Workers {
                     "{} of {} are done; {first} is {}",
                     done.len(),
                     namespaces.len(),
-                    known.get(first).map_or(Value::Null, |seen| seen.worker["status"]["lastOperation"].clone())
+                    cached.get(first).map_or(Value::Null, |seen| seen.worker["status"]["lastOperation"].clone())
                 ),
             }
         })
@@ -99,14 +99,14 @@ impl Workers {
     }
 
     /// Waits until `check` succeeds.
-    pub(crate) async fn until(&self, deadline: Duration, mut check: impl FnMut(&Known) -> Result<()>) -> Result<()> {
-        let (end, mut known) = (Instant::now() + deadline, self.known.clone());
+    pub(crate) async fn until(&self, deadline: Duration, mut check: impl FnMut(&Cached) -> Result<()>) -> Result<()> {
+        let (end, mut cached) = (Instant::now() + deadline, self.cached.clone());
         loop {
-            let missing = match check(&known.borrow_and_update()) {
+            let missing = match check(&cached.borrow_and_update()) {
                 Ok(()) => return Ok(()),
                 Err(missing) => missing,
             };
-            if tokio::time::timeout_at(end, known.changed()).await.is_err() {
+            if tokio::time::timeout_at(end, cached.changed()).await.is_err() {
                 return Err(missing.context(format!("not within {deadline:?}")));
             }
         }

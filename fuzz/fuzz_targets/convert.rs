@@ -2,9 +2,9 @@
 #![no_main]
 
 use gardener_extension_worker::api::gotext::yaml;
-use gardener_extension_worker::offer::convert::{Format, Knowledge, convert};
-use gardener_extension_worker::offer::minimize::minimize;
 use gardener_extension_worker::provider::Providers;
+use gardener_extension_worker::resolved_profile::convert::{Format, Knowledge, convert};
+use gardener_extension_worker::resolved_profile::minimize::minimize;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -6,9 +6,9 @@ use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
 fuzz_target!(|body: &[u8]| {
-    for answer in review(body).unwrap_or_default() {
-        let answer: Value = serde_json::from_slice(&answer).expect("an answer is JSON");
-        let is_denied = answer["response"]["status"]["message"].is_string();
-        assert_eq!(answer["response"]["allowed"], !is_denied, "a denial says why");
+    for result in review(body).unwrap_or_default() {
+        let result: Value = serde_json::from_slice(&result).expect("an answer is JSON");
+        let is_denied = result["response"]["status"]["message"].is_string();
+        assert_eq!(result["response"]["allowed"], !is_denied, "a denial says why");
     }
 });

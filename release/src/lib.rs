@@ -122,10 +122,10 @@ impl Release {
 ///
 /// If it has files or can't be created.
 pub fn ensure_empty(folder: &Path) -> Result<()> {
-    let shown = folder.display();
-    std::fs::create_dir_all(folder).with_context(|| format!("creating {shown}"))?;
-    let mut entries = std::fs::read_dir(folder).with_context(|| format!("reading {shown}"))?;
-    ensure!(entries.next().is_none(), "{shown} is not empty; remove it first");
+    let output = folder.display();
+    std::fs::create_dir_all(folder).with_context(|| format!("creating {output}"))?;
+    let mut entries = std::fs::read_dir(folder).with_context(|| format!("reading {output}"))?;
+    ensure!(entries.next().is_none(), "{output} is not empty; remove it first");
     Ok(())
 }
 

@@ -39,7 +39,7 @@ pub fn review(body: &[u8]) -> Option<Vec<Vec<u8>>> {
     let profile = subject.old.and_then(|old| decode_lenient::<ProfileObject>(old).ok());
     let profile = profile.map_or_else(ProfileSpec::default, |profile| profile.spec);
     let verdicts = verdicts(&request.resource, subject, &profile).into_iter();
-    Some(verdicts.map(|verdict| request.answer(verdict.unwrap_or_else(|verdict| verdict))).collect())
+    Some(verdicts.map(|verdict| request.response(verdict.unwrap_or_else(|verdict| verdict))).collect())
 }
 
 fn verdicts(resource: &str, subject: Subject<'_>, profile: &ProfileSpec) -> Vec<Result<Verdict, Verdict>> {

@@ -24,7 +24,7 @@
 //! * [`pool`]: zones, hash, names, settings;
 //! * [`shoot`]: renders a Shoot to the Worker that gardenlet writes;
 //! * [`provider`]: the provider traits, and one folder per provider;
-//! * [`offer`]: the images a CloudProfile offers, problems in it, and equivalent ways to write it;
+//! * [`resolved_profile`]: the images a CloudProfile offers, problems in it, and equivalent ways to write it;
 //! * [`images`]: images by flavor: existing, used and locked ones;
 //! * [`worker`]: all decisions about one Worker, without I/O;
 //! * [`cloud`]: clients of clouds, for the dependencies of pools;
@@ -65,7 +65,7 @@ pub use decisions::{pool, provider, worker};
 #[doc(hidden)]
 pub use explanations::{diagnose, explain, preview};
 #[doc(hidden)]
-pub use profiles::{cloud_profile, images, offer, shoot, versions};
+pub use profiles::{cloud_profile, images, resolved_profile, shoot, versions};
 pub use runtime::cloud;
 #[doc(hidden)]
 pub use runtime::reader;

@@ -41,7 +41,7 @@ const LAST_HEALTHY: usize = 60;
 /// Workers of the seed.
 const WORKERS: usize = 7;
 /// Looks at each of them within a minute.
-const LOOKS: usize = 8;
+const CHECKS: usize = 8;
 
 /// What happens to the webhooks of a command within a minute.
 #[derive(Clone, Copy)]
@@ -89,7 +89,7 @@ struct Minute {
     /// Deployments whose machines are replaced.
     rolls: Vec<RollCause>,
     /// Requests with their answers, and how often.
-    answers: Vec<(&'static str, &'static str, Option<u16>, usize)>,
+    results: Vec<(&'static str, &'static str, Option<u16>, usize)>,
 }
 
 const STATUS: &str = "/apis/extensions.gardener.cloud/v1alpha1/namespaces/shoot--p--0/workers/s/status";
@@ -101,11 +101,11 @@ impl Minute {
     /// a configuration and a subnet, and an API server that is replaced does not answer for a moment.
     fn healthy(at: usize) -> Self {
         let mut rolls = vec![RollCause::Pool; 2];
-        let mut answers =
+        let mut results =
             vec![("PATCH", STATUS, Some(200), 60), ("PATCH", STATUS, Some(409), 1), ("GET", SECRET, Some(404), 1)];
         if at == LAST_HEALTHY + 1 {
             rolls.extend([RollCause::ProviderConfig, RollCause::Infrastructure]);
-            answers.push(("PATCH", STATUS, None, 40));
+            results.push(("PATCH", STATUS, None, 40));
         }
         let reviews = Reviews { pod: true, failed: 0, slow: 0, expires: 30 * 24 * 60 * 60, refused: false };
         let versions = PoolVersions {
@@ -126,7 +126,7 @@ impl Minute {
             lookup_fails: false,
             versions,
             rolls,
-            answers,
+            results,
         }
     }
 }
@@ -229,19 +229,19 @@ const INCIDENTS: [Incident; 24] = [
         what: "The chart was upgraded without its role.",
         fires: "WorkerRequestsForbidden",
         after: "70m",
-        changes: |_, minute| minute.answers.push(("POST", CLASSES, Some(403), 1)),
+        changes: |_, minute| minute.results.push(("POST", CLASSES, Some(403), 1)),
     },
     Incident {
         what: "The API server throttles everybody.",
         fires: "WorkerRequestsUnanswered",
         after: "80m",
-        changes: |_, minute| minute.answers.push(("PATCH", STATUS, Some(429), 20)),
+        changes: |_, minute| minute.results.push(("PATCH", STATUS, Some(429), 20)),
     },
     Incident {
         what: "The API server answers slowly, its etcd needs defragmentation.",
         fires: "WorkerReconcilesSlow",
         after: "90m",
-        changes: |_, minute| minute.slow = LOOKS / 2,
+        changes: |_, minute| minute.slow = CHECKS / 2,
     },
     Incident {
         what: "The runtime cluster has no node for the admission webhook.",
@@ -350,9 +350,9 @@ impl Processes {
             if pass.plan.is_some() {
                 metrics.versions.set(&format!("shoot--p--{number}"), std::slice::from_ref(&minute.versions));
             }
-            for look in 0..LOOKS {
+            for check in 0..CHECKS {
                 // Sums of these are exact.
-                let took = if look < minute.slow { Duration::from_secs(12) } else { Duration::from_millis(125) };
+                let took = if check < minute.slow { Duration::from_secs(12) } else { Duration::from_millis(125) };
                 let ended = Ended {
                     namespace: &format!("shoot--p--{number}"),
                     worker_type: "azure",
@@ -363,10 +363,10 @@ impl Processes {
                 record(metrics, ended, &pass, took);
             }
         }
-        for (method, uri, code, times) in &minute.answers {
+        for (method, uri, code, times) in &minute.results {
             let answering = tower::service_fn(|_: Request<Body>| {
-                let answer = code.map(|code| Response::builder().status(code).body(()).unwrap());
-                async move { answer.ok_or_else(|| BoxError::from("connection refused")) }
+                let outcome = code.map(|code| Response::builder().status(code).body(()).unwrap());
+                async move { outcome.ok_or_else(|| BoxError::from("connection refused")) }
             });
             let mut client = RequestCount(metrics.request_observer()).layer(answering);
             for _ in 0..*times {
@@ -547,13 +547,13 @@ healthy:
 
 #[test]
 fn samples_in_promtools_notation() {
-    for (samples, wanted) in [
+    for (samples, expected) in [
         (vec![Some(1.0)], "1x0"),
         (vec![Some(1.0), Some(1.0), Some(1.0)], "1x2"),
         (vec![Some(1.0), Some(3.0), Some(5.0), None, None, Some(0.5)], "1+2x2 _x2 0.5x0"),
         (vec![None, Some(2.0), Some(1.0)], "_x1 2-1x1"),
         (vec![Some(0.0), Some(0.0), Some(4.0), Some(4.0)], "0+0x1 4x1"),
     ] {
-        assert_eq!(notation(&samples), wanted);
+        assert_eq!(notation(&samples), expected);
     }
 }

@@ -120,8 +120,8 @@ pub(crate) async fn ready(program: &Process, port: u16) -> Result<()> {
         if let Err(ended) = program.ensure_running() {
             return Ok(Err(ended));
         }
-        let (status, answer) = http::get(port, "/readyz").await?;
-        ensure!(status == 200, "{status} {answer}");
+        let (status, result) = http::get(port, "/readyz").await?;
+        ensure!(status == 200, "{status} {result}");
         Ok(Ok(()))
     })
     .await?

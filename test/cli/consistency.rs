@@ -55,8 +55,8 @@ fn compare(input: &WorkerInput, compared: &mut Compared) {
             Ok(planned) => {
                 assert!(explained.error.is_none(), "{at}");
                 // The provider's answer for pools that fail, held against one that does not.
-                let wanted: Vec<PlacementPlan> = planned.machines.iter().map(PlacementPlan::from).collect();
-                assert_eq!(planner.explain_pool(pool).placements, wanted, "{at}");
+                let correct: Vec<PlacementPlan> = planned.machines.iter().map(PlacementPlan::from).collect();
+                assert_eq!(planner.explain_pool(pool).placements, correct, "{at}");
                 let classes =
                     explained.placements.iter().map(|placement| placement.plan.class.as_ref().map(|(class, _)| class));
                 let names = planned.machines.iter().map(|machine| Some(&machine.deployment.class_name));

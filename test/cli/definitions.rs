@@ -6,18 +6,21 @@ use crate::binary::{command, outcome, run};
 
 #[test]
 fn the_version_and_worker_types_are_printed_as_json() {
-    let shown = run(&["version", "-o", "json"]).succeeded().json();
-    assert_eq!((&shown["schema"], &shown["version"]), (&json!("version/v1"), &json!(env!("CARGO_PKG_VERSION"))));
-    assert_eq!(shown["workerTypes"], json!(["azure", "aws", "gcp", "alicloud", "openstack"]));
+    let displayed = run(&["version", "-o", "json"]).succeeded().json();
+    assert_eq!(
+        (&displayed["schema"], &displayed["version"]),
+        (&json!("version/v1"), &json!(env!("CARGO_PKG_VERSION")))
+    );
+    assert_eq!(displayed["workerTypes"], json!(["azure", "aws", "gcp", "alicloud", "openstack"]));
     assert!(run(&["version"]).succeeded().stdout.contains(env!("CARGO_PKG_VERSION")));
     // The features of the test build.
-    assert_eq!(shown["features"], json!(["live-images", "otlp"]));
+    assert_eq!(displayed["features"], json!(["live-images", "otlp"]));
 }
 
 #[test]
 fn version_prints_the_measured_gardener_versions() {
-    let shown = run(&["version", "-o", "json"]).succeeded().json();
-    let measured = shown["measuredWith"].as_array().unwrap();
+    let displayed = run(&["version", "-o", "json"]).succeeded().json();
+    let measured = displayed["measuredWith"].as_array().unwrap();
     let page = include_str!("../../docs/compatibility.md");
     let (_, table) = page.split_once("\n## Measured versions\n").unwrap();
     let rows =
@@ -55,9 +58,9 @@ fn kubectl_finds_the_program_as_a_plugin() {
     for (file, name) in [("kubectl-worker", "worker"), ("kubectl-gardener_worker", "gardener-worker")] {
         let plugin = folder.path().join(file);
         std::os::unix::fs::symlink(program.get_program(), &plugin).unwrap();
-        let shown = std::process::Command::new(&plugin).args(["why", "--help"]).output().unwrap();
-        let shown = String::from_utf8(shown.stdout).unwrap();
-        assert!(shown.contains(&format!("Usage: kubectl {name} why")), "{shown}");
+        let displayed = std::process::Command::new(&plugin).args(["why", "--help"]).output().unwrap();
+        let displayed = String::from_utf8(displayed.stdout).unwrap();
+        assert!(displayed.contains(&format!("Usage: kubectl {name} why")), "{displayed}");
     }
 }
 
@@ -93,8 +96,8 @@ fn a_profile_follows_the_schema_of_profiles() {
         document["spec"]["machineTyps"] = json!([]);
         document["spec"]["regions"][0]["name"] = json!(1);
         assert_eq!(violations(&document, &schema, "").len(), 2, "{cloud}");
-        let told = outcome(command(&["cloudprofile", "lint", "-", "-o", "json"]), &document.to_string()).json();
-        assert!(told.to_string().contains("machineTyps"), "lint says so as well");
+        let reported = outcome(command(&["cloudprofile", "lint", "-", "-o", "json"]), &document.to_string()).json();
+        assert!(reported.to_string().contains("machineTyps"), "lint says so as well");
     }
 }
 

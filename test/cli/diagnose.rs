@@ -26,17 +26,17 @@ fn with(kinds: &[&str], change: impl FnOnce(&mut Vec<Value>)) -> Value {
     bundle
 }
 
-fn kinds(shown: &Outcome) -> Vec<String> {
-    let findings = shown.json()["workers"][0]["findings"].clone();
+fn kinds(printed: &Outcome) -> Vec<String> {
+    let findings = printed.json()["workers"][0]["findings"].clone();
     findings.as_array().unwrap().iter().map(|finding| finding["kind"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
 fn everything_that_is_wrong_is_on_one_page_the_worst_first() {
-    let shown = run(&["diagnose", NAMESPACE, "test/cli/diagnose.yaml", "--at", AT]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (7, ""), "{shown:?}");
-    assert!(!shown.stdout.contains('\u{1b}'), "what came from a node is escaped: {}", shown.stdout);
-    assert_same("test/cli/golden/diagnose.txt", &shown.stdout);
+    let printed = run(&["diagnose", NAMESPACE, "test/cli/diagnose.yaml", "--at", AT]);
+    assert_eq!((printed.code, printed.stderr.as_str()), (7, ""), "{printed:?}");
+    assert!(!printed.stdout.contains('\u{1b}'), "what came from a node is escaped: {}", printed.stdout);
+    assert_same("test/cli/golden/diagnose.txt", &printed.stdout);
 }
 
 #[test]
@@ -56,9 +56,9 @@ fn a_healthy_worker_is_ready() {
             },
         });
     });
-    let shown = diagnose(&healthy, "table");
-    assert_eq!(shown.code, 0, "{shown:?}");
-    assert_same("test/cli/golden/diagnose-ready.txt", &shown.stdout);
+    let printed = diagnose(&healthy, "table");
+    assert_eq!(printed.code, 0, "{printed:?}");
+    assert_same("test/cli/golden/diagnose-ready.txt", &printed.stdout);
 }
 
 #[test]
@@ -98,8 +98,8 @@ fn the_words_of_each_cloud_s_driver_have_their_code_and_a_next_step() {
                 items[1]["status"]["failedMachines"] = json!([{"name": "workers-z1-new-a", "lastOperation": {
                     "type": "Create", "state": "Failed", "errorCode": text["driver"], "description": text["text"]}}]);
             });
-            let shown = diagnose(&failed, "json").json();
-            let findings = shown["workers"][0]["findings"].as_array().unwrap();
+            let printed = diagnose(&failed, "json").json();
+            let findings = printed["workers"][0]["findings"].as_array().unwrap();
             let found = findings.iter().find(|finding| finding["kind"] == "creationFailed").unwrap();
             assert_eq!(found["codes"], json!([text["code"]]), "{cloud}: {text}");
             assert!(found["nextStep"].as_str().is_some_and(|step| step.len() > 20), "{cloud}: {found}");
@@ -112,8 +112,8 @@ fn missing_prerequisites_are_reported() {
     let scaled = with(&["Worker", "MachineDeployment", "Deployment"], |items| {
         items.iter_mut().find(|item| item["kind"] == "Deployment").unwrap()["spec"]["replicas"] = json!(0);
     });
-    let shown = diagnose(&scaled, "table").stdout;
-    assert!(shown.contains("scaled to zero") && shown.contains("dependency-watchdog"), "{shown}");
+    let printed = diagnose(&scaled, "table").stdout;
+    assert!(printed.contains("scaled to zero") && printed.contains("dependency-watchdog"), "{printed}");
     let hibernated = |kinds: &[&str]| {
         with(kinds, |items| {
             items.iter_mut().find(|item| item["kind"] == "Deployment").unwrap()["spec"]["replicas"] = json!(0);
@@ -131,8 +131,11 @@ fn missing_prerequisites_are_reported() {
     let without_credentials = with(&["Worker"], |items| {
         items.push(json!({"kind": "Secret", "metadata": {"name": "another", "namespace": NAMESPACE}}));
     });
-    let shown = diagnose(&without_credentials, "table").stdout;
-    assert!(shown.contains("Secret cloudprovider: the Secret with the cloud credentials does not exist"), "{shown}");
+    let printed = diagnose(&without_credentials, "table").stdout;
+    assert!(
+        printed.contains("Secret cloudprovider: the Secret with the cloud credentials does not exist"),
+        "{printed}"
+    );
     assert!(
         !diagnose(&with(&["Worker"], |_| {}), "table").stdout.contains("does not exist"),
         "what no file has is unknown"
@@ -175,10 +178,10 @@ fn removed_pool(hibernated: bool, replicas: u8, held: &[&str]) -> Outcome {
 fn finalizers_wait_for_a_scaled_down_controller() {
     for hibernated in [true, false] {
         for kind in ["MachineDeployment", "MachineSet", "MachineClass"] {
-            let shown = removed_pool(hibernated, 0, &[kind]).stdout;
-            assert!(shown.contains(&format!("the finalizer of {kind} old waits for it")), "{shown}");
-            assert_eq!(shown.contains("--replicas=1"), hibernated, "{shown}");
-            assert!(!shown.contains("It goes on by itself"), "{shown}");
+            let printed = removed_pool(hibernated, 0, &[kind]).stdout;
+            assert!(printed.contains(&format!("the finalizer of {kind} old waits for it")), "{printed}");
+            assert_eq!(printed.contains("--replicas=1"), hibernated, "{printed}");
+            assert!(!printed.contains("It goes on by itself"), "{printed}");
         }
     }
     let several = removed_pool(true, 0, &["MachineDeployment", "MachineSet", "MachineClass"]).stdout;
@@ -188,9 +191,9 @@ fn finalizers_wait_for_a_scaled_down_controller() {
 
 #[test]
 fn an_old_operation_does_not_go_on_by_itself() {
-    let shown = removed_pool(true, 1, &["MachineDeployment"]).stdout;
-    assert!(shown.contains("No controller has reported an error"), "{shown}");
-    assert!(!shown.contains("It goes on by itself"), "{shown}");
+    let printed = removed_pool(true, 1, &["MachineDeployment"]).stdout;
+    assert!(printed.contains("No controller has reported an error"), "{printed}");
+    assert!(!printed.contains("It goes on by itself"), "{printed}");
 }
 
 #[test]
@@ -219,8 +222,8 @@ fn a_worker_that_is_being_deleted_lists_what_is_left() {
     let deleted = with(&["Worker", "Machine", "MachineSet"], |items| {
         items[0]["metadata"]["deletionTimestamp"] = json!("2026-11-21T07:00:00Z");
     });
-    let shown = diagnose(&deleted, "table").stdout;
-    assert!(shown.contains("is being deleted; left: 5 machines, 2 machine sets"), "{shown}");
+    let printed = diagnose(&deleted, "table").stdout;
+    assert!(printed.contains("is being deleted; left: 5 machines, 2 machine sets"), "{printed}");
 }
 
 #[test]
@@ -228,11 +231,11 @@ fn what_cannot_be_decoded_is_a_finding() {
     let broken = with(&["Worker", "Machine"], |items| {
         items[1]["status"]["currentStatus"] = json!("Running");
     });
-    let shown = diagnose(&broken, "json");
-    assert!(kinds(&shown).contains(&"malformed".to_owned()), "{shown:?}");
+    let printed = diagnose(&broken, "json");
+    assert!(kinds(&printed).contains(&"malformed".to_owned()), "{printed:?}");
     let broken = with(&["Worker"], |items| items[0]["spec"]["pools"] = json!({}));
-    let shown = diagnose(&broken, "json");
-    assert_eq!((shown.code, kinds(&shown)), (7, vec!["undecodable".to_owned()]), "{shown:?}");
+    let printed = diagnose(&broken, "json");
+    assert_eq!((printed.code, kinds(&printed)), (7, vec!["undecodable".to_owned()]), "{printed:?}");
 }
 
 #[test]
@@ -243,8 +246,8 @@ fn wrong_arguments_have_their_exit_codes() {
         (&["diagnose", NAMESPACE, "x.yaml", "--live"], "cannot be used with", 2),
         (&["diagnose"], "<NAMESPACE>", 2),
     ] {
-        let shown = run(arguments);
-        assert_eq!((shown.code, shown.stdout.as_str()), (code, ""), "{arguments:?}: {shown:?}");
-        assert!(shown.stderr.contains(message), "{arguments:?}: {shown:?}");
+        let printed = run(arguments);
+        assert_eq!((printed.code, printed.stdout.as_str()), (code, ""), "{arguments:?}: {printed:?}");
+        assert!(printed.stderr.contains(message), "{arguments:?}: {printed:?}");
     }
 }

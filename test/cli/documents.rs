@@ -193,17 +193,17 @@ fn files_of_the_examples_exist() {
 }
 
 #[test]
-fn the_readme_shows_what_is_printed() {
+fn the_readme_matches_the_output() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
     let mut examples = 0;
     for part in readme.split("```sh\ngardener-extension-worker ").skip(1) {
         let (line, rest) = part.split_once("\n```\n```text\n").expect("a command has an output");
-        let (shown, _) = rest.split_once("```").expect("an output ends");
+        let (output, _) = rest.split_once("```").expect("an output ends");
         let arguments: Vec<&str> = line.split_whitespace().collect();
         let mut command = command(&arguments);
         command.env("COLUMNS", "110");
         let printed = outcome(command, "").stdout;
-        for line in shown.lines().filter(|line| *line != "…") {
+        for line in output.lines().filter(|line| *line != "…") {
             assert!(printed.lines().any(|printed| printed == line), "{line:?} is not in:\n{printed}");
         }
         examples += 1;

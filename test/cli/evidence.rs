@@ -28,9 +28,9 @@ fn eks(folder: &std::path::Path) -> [String; 2] {
 }
 
 #[track_caller]
-fn fails_with(shown: &Outcome, reason: &str) {
-    assert_eq!(shown.code, 3, "{shown:?}");
-    assert!(shown.stderr.contains(reason), "{shown:?}");
+fn fails_with(printed: &Outcome, reason: &str) {
+    assert_eq!(printed.code, 3, "{printed:?}");
+    assert!(printed.stderr.contains(reason), "{printed:?}");
 }
 
 #[test]
@@ -56,8 +56,12 @@ fn empty_selections_name_the_nearest_match() {
 
 #[test]
 fn versions_are_unknown_without_shoots() {
-    let shown = run(&["cloudprofile", "versions", PROFILE, AT]).succeeded();
-    assert!(shown.stdout.contains("unknown: no Shoots given") && !shown.stdout.contains("  yes"), "{}", shown.stdout);
+    let printed = run(&["cloudprofile", "versions", PROFILE, AT]).succeeded();
+    assert!(
+        printed.stdout.contains("unknown: no Shoots given") && !printed.stdout.contains("  yes"),
+        "{}",
+        printed.stdout
+    );
     let document = run(&["cloudprofile", "versions", PROFILE, AT, "-o", "json"]).succeeded().json();
     assert_eq!(document["evidence"]["notGiven"][0]["flag"], "--shoots");
     let versions = document["profiles"][0]["versions"].as_array().unwrap();
@@ -67,14 +71,14 @@ fn versions_are_unknown_without_shoots() {
 /// The versions of the example that can be removed beside these objects.
 fn removable(objects: &str, arguments: &[&str]) -> (i32, Vec<String>) {
     let arguments = [&["cloudprofile", "versions", PROFILE, AT, "-o", "json"], arguments].concat();
-    let shown = outcome(command(&arguments), objects);
-    let document = shown.json();
+    let printed = outcome(command(&arguments), objects);
+    let document = printed.json();
     let versions = document["profiles"][0]["versions"].as_array().unwrap();
     let removable = versions.iter().filter(|version| version["removable"] == "yes");
     let name = |version: &Value| {
         format!("{} {}", version["image"].as_str().unwrap_or("Kubernetes"), version["version"].as_str().unwrap())
     };
-    (shown.code, removable.map(name).collect())
+    (printed.code, removable.map(name).collect())
 }
 
 #[test]
@@ -135,21 +139,21 @@ fn headlines_name_what_is_missing() {
     let folder = partial();
     let shoots = folder.path().to_str().unwrap();
     for output in ["table", "markdown", "html", "json"] {
-        let shown = run(&["forecast", shoots, "--profiles", PROFILE, AT, "-o", output]);
-        assert_eq!(shown.code, 3, "{output}: {}", shown.stderr);
+        let printed = run(&["forecast", shoots, "--profiles", PROFILE, AT, "-o", output]);
+        assert_eq!(printed.code, 3, "{output}: {}", printed.stderr);
         let is_named = match output {
-            "json" => shown.json()["evidence"]["complete"] == false,
-            _ => shown.stdout.contains("INCOMPLETE: 3 of 4 shoots evaluated, 1 input not read"),
+            "json" => printed.json()["evidence"]["complete"] == false,
+            _ => printed.stdout.contains("INCOMPLETE: 3 of 4 shoots evaluated, 1 input not read"),
         };
-        assert!(is_named, "{output}: {}", shown.stdout);
+        assert!(is_named, "{output}: {}", printed.stdout);
     }
 }
 
 #[test]
 fn nothing_is_claimed_of_unread_shoots() {
-    let shown = outcome(command(&["forecast", "-", "--profiles", PROFILE, AT]), "kind: Shoot\nspec: [");
-    assert_eq!(shown.code, 3);
-    assert!(shown.stdout.contains("there is no answer") && !shown.stdout.contains("no node"), "{shown:?}");
+    let printed = outcome(command(&["forecast", "-", "--profiles", PROFILE, AT]), "kind: Shoot\nspec: [");
+    assert_eq!(printed.code, 3);
+    assert!(printed.stdout.contains("there is no answer") && !printed.stdout.contains("no node"), "{printed:?}");
     let folder = partial();
     fs::write(folder.path().join("worker.yaml"), fs::read_to_string(test_support::repository().join(WORKERS)).unwrap())
         .unwrap();
@@ -157,9 +161,12 @@ fn nothing_is_claimed_of_unread_shoots() {
     fs::remove_file(folder.path().join("shoots.yaml")).unwrap();
     let path = folder.path().to_str().unwrap();
     for output in ["table", "markdown", "json"] {
-        let shown = run(&["preview", path, path, "-o", output]);
-        assert_eq!(shown.code, 3, "{shown:?}");
-        assert!(shown.stdout.contains("INCOMPLETE") || shown.json()["evidence"]["complete"] == false, "{shown:?}");
+        let printed = run(&["preview", path, path, "-o", output]);
+        assert_eq!(printed.code, 3, "{printed:?}");
+        assert!(
+            printed.stdout.contains("INCOMPLETE") || printed.json()["evidence"]["complete"] == false,
+            "{printed:?}"
+        );
     }
 }
 
@@ -168,9 +175,9 @@ fn malformed_images_are_named_and_left_out() {
     let images = json!({"Images": [
         {"ImageId": "ami-00000001", "Name": "a", "State": "available"}, {"ImageId": "nonsense", "Name": "b", "State": "available"},
     ]});
-    let shown = outcome(command(&["images", "list", "--source=eu-central-1=-"]), &images.to_string());
-    fails_with(&shown, "-: Images[1].ImageId");
-    assert!(shown.stdout.contains("1 image"), "{}", shown.stdout);
+    let printed = outcome(command(&["images", "list", "--source=eu-central-1=-"]), &images.to_string());
+    fails_with(&printed, "-: Images[1].ImageId");
+    assert!(printed.stdout.contains("1 image"), "{}", printed.stdout);
 }
 
 #[test]
@@ -208,7 +215,7 @@ fn unreadable_credentials_have_a_reason() {
         (r#""exa/mple""#, "it has characters that an id can't have"),
     ] {
         let changed = worker.replace("tenantID: example", &format!("tenantID: {value}"));
-        let shown = outcome(command(&["explain", "-"]), &changed);
-        assert!(shown.stderr.contains(reason), "{shown:?}");
+        let printed = outcome(command(&["explain", "-"]), &changed);
+        assert!(printed.stderr.contains(reason), "{printed:?}");
     }
 }

@@ -23,8 +23,8 @@ const READERS: [&[&str]; 14] = [
 #[test]
 fn wrong_usage_is_2() {
     for reader in READERS {
-        let shown = run(&[reader, &["--no-such-option"]].concat());
-        assert_eq!((shown.code, shown.stdout.as_str()), (2, ""), "{reader:?}: {shown:?}");
+        let output = run(&[reader, &["--no-such-option"]].concat());
+        assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{reader:?}: {output:?}");
     }
     for arguments in [
         &["completions", "cobol"][..],
@@ -55,17 +55,17 @@ fn wrong_usage_is_2() {
         &["cloudprofile", "matrix", "a", "--kubeconfig", "garden"],
         &["cloudprofile", "matrix", "a", "--flavor", "nonsense"],
     ] {
-        let shown = run(arguments);
-        assert_eq!((shown.code, shown.stdout.as_str()), (2, ""), "{arguments:?}: {shown:?}");
+        let output = run(arguments);
+        assert_eq!((output.code, output.stdout.as_str()), (2, ""), "{arguments:?}: {output:?}");
     }
 }
 
 #[test]
 fn what_can_not_be_read_is_3() {
     for reader in READERS {
-        let shown = run(&[reader, &["no/such/file.yaml"]].concat());
-        assert_eq!(shown.code, 3, "{reader:?}: {shown:?}");
-        assert!(shown.stderr.contains("no/such/file.yaml"), "{reader:?}: {shown:?}");
+        let output = run(&[reader, &["no/such/file.yaml"]].concat());
+        assert_eq!(output.code, 3, "{reader:?}: {output:?}");
+        assert!(output.stderr.contains("no/such/file.yaml"), "{reader:?}: {output:?}");
         let garbage = outcome(command(&[reader, &["-"]].concat()), "a: [");
         assert_eq!(garbage.code, 3, "{reader:?}: {garbage:?}");
         assert!(garbage.stderr.contains("-: line 1"), "{reader:?} does not name the file: {garbage:?}");
@@ -75,7 +75,7 @@ fn what_can_not_be_read_is_3() {
 }
 
 #[test]
-fn an_input_with_nothing_of_what_is_asked_for_is_3_and_named() {
+fn input_without_matches_is_3_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let nothing = folder.path().to_str().unwrap();
     std::fs::write(folder.path().join("empty.yaml"), "# nothing\n").unwrap();
@@ -92,17 +92,17 @@ fn an_input_with_nothing_of_what_is_asked_for_is_3_and_named() {
         &["images", "resolve", "--source", nothing],
         &["images", "check", "example/images/profiles/aws.yaml", "--source", nothing],
     ] {
-        let shown = run(arguments);
-        assert_eq!(shown.code, 3, "{arguments:?}: {shown:?}");
-        assert!(shown.stderr.contains(&format!("{nothing}: no ")), "{arguments:?}: {shown:?}");
+        let output = run(arguments);
+        assert_eq!(output.code, 3, "{arguments:?}: {output:?}");
+        assert!(output.stderr.contains(&format!("{nothing}: no ")), "{arguments:?}: {output:?}");
     }
 }
 
 #[test]
 fn a_wrong_number_is_explained_in_plain_words() {
-    let shown = run(&["controller", "--health-port", "x"]);
-    assert_eq!(shown.code, 2, "{shown:?}");
-    assert!(shown.stderr.contains("a whole number is expected"), "{shown:?}");
+    let output = run(&["controller", "--health-port", "x"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("a whole number is expected"), "{output:?}");
 }
 
 #[test]
@@ -138,12 +138,12 @@ fn an_unusable_kubeconfig_is_reported_once_and_not_printed() {
 fn ignores_variables_of_other_programs() {
     let mut program = command(&["controller", "--kubeconfig", "no-such-kubeconfig", "--worker-type", "azure"]);
     program.env("IMAGES", "foo").env("HEALTH_PORT", "bar");
-    let shown = outcome(program, "");
+    let output = outcome(program, "");
     for (variable, argument) in [("IMAGES", "--images"), ("HEALTH_PORT", "--health-port")] {
         let warning = format!("warning: ignoring environment variable {variable}: invalid value for {argument}; ");
-        assert!(shown.stderr.contains(&warning), "{shown:?}");
+        assert!(output.stderr.contains(&warning), "{output:?}");
     }
-    assert!(shown.stderr.contains("no-such-kubeconfig"), "it continues: {shown:?}");
+    assert!(output.stderr.contains("no-such-kubeconfig"), "it continues: {output:?}");
 }
 
 /// Without these the controller would write more than its operator wants.
@@ -152,8 +152,8 @@ fn rejects_invalid_limits_from_old_variables() {
     for variable in ["SHADOW", "WORKER_TYPE", "SHARD_RING"] {
         let mut program = command(&["controller", "--kubeconfig", "no-such-kubeconfig", "--shard-name", "a"]);
         program.env(variable, "f o o");
-        let shown = outcome(program, "");
-        assert_eq!(shown.code, 2, "{shown:?}");
-        assert!(shown.stderr.contains(variable), "{shown:?}");
+        let output = outcome(program, "");
+        assert_eq!(output.code, 2, "{output:?}");
+        assert!(output.stderr.contains(variable), "{output:?}");
     }
 }

@@ -9,23 +9,23 @@ fn explain(text: &str, arguments: &[&str]) -> Outcome {
 
 #[test]
 fn a_healthy_worker() {
-    let shown = run(&["explain", "test/cli/azure.yaml"]).succeeded();
-    assert_eq!(shown.stderr, "");
-    assert_same("test/cli/golden/explain-azure.txt", &shown.stdout);
+    let printed = run(&["explain", "test/cli/azure.yaml"]).succeeded();
+    assert_eq!(printed.stderr, "");
+    assert_same("test/cli/golden/explain-azure.txt", &printed.stdout);
 }
 
 #[test]
 fn a_healthy_worker_of_aws() {
-    let shown = run(&["explain", "example/aws.yaml"]).succeeded();
-    assert_eq!(shown.stderr, "");
-    assert_same("test/cli/golden/explain-aws.txt", &shown.stdout);
+    let printed = run(&["explain", "example/aws.yaml"]).succeeded();
+    assert_eq!(printed.stderr, "");
+    assert_same("test/cli/golden/explain-aws.txt", &printed.stdout);
 }
 
 #[test]
 fn a_healthy_worker_of_openstack() {
-    let shown = run(&["explain", "example/openstack.yaml"]).succeeded();
-    assert_eq!(shown.stderr, "");
-    assert_same("test/cli/golden/explain-openstack.txt", &shown.stdout);
+    let printed = run(&["explain", "example/openstack.yaml"]).succeeded();
+    assert_eq!(printed.stderr, "");
+    assert_same("test/cli/golden/explain-openstack.txt", &printed.stdout);
 }
 
 #[test]
@@ -43,12 +43,12 @@ fn an_image_that_fits_no_machine() {
         ("machineType: Standard_D4s_v5", "machineType: Standard_D4ps_v5"),
         ("1877.3.0}\n      architecture: amd64", "1592.9.0}"),
     ]);
-    let shown = explain(&text, &["--pool", "workers"]);
-    assert_eq!(shown.code, 7, "{shown:?}");
-    assert!(shown.stdout.contains("fails on 2 of 3 capabilities"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("Images for this machine type: gardenlinux 1877.3.0"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("Machine types for this image: Standard_D4s_v5"), "{}", shown.stdout);
-    assert_same("test/cli/golden/explain-no-image.txt", &shown.stdout);
+    let printed = explain(&text, &["--pool", "workers"]);
+    assert_eq!(printed.code, 7, "{printed:?}");
+    assert!(printed.stdout.contains("fails on 2 of 3 capabilities"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("Images for this machine type: gardenlinux 1877.3.0"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("Machine types for this image: Standard_D4s_v5"), "{}", printed.stdout);
+    assert_same("test/cli/golden/explain-no-image.txt", &printed.stdout);
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn images_that_would_fit_are_those_that_can_be_selected() {
             ("1877.3.0}\n      architecture: amd64", "1592.9.0}"),
             (config, &images),
         ]);
-        let shown = explain(&text, &["--pool", "workers"]).stdout;
-        assert!(shown.contains(&format!("Images for this machine type: {advice}\n")), "{shown}");
+        let printed = explain(&text, &["--pool", "workers"]).stdout;
+        assert!(printed.contains(&format!("Images for this machine type: {advice}\n")), "{printed}");
     }
 }
 
@@ -78,9 +78,9 @@ fn a_tie_names_the_candidates() {
         "hypervisor: [gen1]}\n                    urn: sap:gardenlinux:greatest:1877",
         "hypervisor: [gen2]}\n                    urn: sap:gardenlinux:greatest:1877",
     )]);
-    let shown = explain(&text, &["--pool", "workers", "-o", "json"]);
-    assert_eq!(shown.code, 7);
-    let verdicts: Vec<_> = shown.json()["workers"][0]["pools"][0]["image"]["candidates"]
+    let printed = explain(&text, &["--pool", "workers", "-o", "json"]);
+    assert_eq!(printed.code, 7);
+    let verdicts: Vec<_> = printed.json()["workers"][0]["pools"][0]["image"]["candidates"]
         .as_array()
         .unwrap()
         .iter()
@@ -95,37 +95,37 @@ fn an_image_that_only_the_provider_status_keeps() {
                   kind: WorkerStatus\n    machineImages:\n    - {name: gardenlinux, version: 1.0.0, architecture: arm64, id: /other}\n    \
                   - {name: gardenlinux, version: 1.0.0, architecture: amd64, id: /kept}\nspec:\n  type: azure";
     let text = example(&[("version: 1877.3.0}", "version: 1.0.0}"), ("spec:\n  type: azure", status)]);
-    let shown = explain(&text, &["--pool", "workers"]).succeeded();
-    assert!(shown.stdout.contains("Image gardenlinux 1.0.0: from the provider status"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("id /kept (kept"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("chosen"), "{}", shown.stdout);
+    let printed = explain(&text, &["--pool", "workers"]).succeeded();
+    assert!(printed.stdout.contains("Image gardenlinux 1.0.0: from the provider status"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("id /kept (kept"), "{}", printed.stdout);
+    assert!(printed.stdout.contains("chosen"), "{}", printed.stdout);
 }
 
 #[test]
 fn a_pool_that_fails_elsewhere_is_explained_all_the_same() {
     let text =
         example(&[("userDataSecretRef: {name: gardener-node-agent-workers,", "userDataSecretRef: {name: gone,")]);
-    let shown = explain(&text, &["--pool", "workers"]);
-    assert_eq!(shown.code, 7);
-    assert!(shown.stdout.contains("Secret \"gone\" does not exist"), "{}", shown.stdout);
+    let printed = explain(&text, &["--pool", "workers"]);
+    assert_eq!(printed.code, 7);
+    assert!(printed.stdout.contains("Secret \"gone\" does not exist"), "{}", printed.stdout);
     let healthy = run(&["explain", "test/cli/azure.yaml", "--pool", "workers"]).stdout;
     for line in healthy.lines().filter(|line| line.contains("chosen") || line.contains("shoot--garden--prod-workers-z"))
     {
-        assert!(shown.stdout.contains(line), "{line:?} is missing in {}", shown.stdout);
+        assert!(printed.stdout.contains(line), "{line:?} is missing in {}", printed.stdout);
     }
 }
 
 #[test]
-fn secrets_are_not_shown() {
+fn prints_no_secrets() {
     for output in ["table", "json"] {
-        let shown = run(&["explain", "test/cli/azure.yaml", "-o", output]).stdout;
-        assert!(!shown.contains("sig=") && !shown.contains("#!/bin/bash"), "{shown}");
+        let printed = run(&["explain", "test/cli/azure.yaml", "-o", output]).stdout;
+        assert!(!printed.contains("sig=") && !printed.contains("#!/bin/bash"), "{printed}");
     }
     // Before Kubernetes 1.35 the whole provider config is hashed as text.
-    let shown =
+    let printed =
         explain(&example(&[("1.35.1\n      minimum", "1.34.1\n      minimum")]), &["--pool", "workers"]).succeeded();
-    assert!(!shown.stdout.contains("sig="), "{}", shown.stdout);
-    assert!(shown.stdout.contains("bytes, not shown"), "{}", shown.stdout);
+    assert!(!printed.stdout.contains("sig="), "{}", printed.stdout);
+    assert!(printed.stdout.contains("bytes, not shown"), "{}", printed.stdout);
 }
 
 #[test]
@@ -140,17 +140,17 @@ fn wrong_arguments_and_unreadable_input_have_their_exit_codes() {
         ),
         (&["explain"], "<FILE>", 2),
     ] {
-        let shown = run(arguments);
-        assert_eq!((shown.code, shown.stdout.as_str()), (code, ""), "{arguments:?}: {shown:?}");
-        assert!(shown.stderr.contains(message), "{arguments:?}: {shown:?}");
+        let printed = run(arguments);
+        assert_eq!((printed.code, printed.stdout.as_str()), (code, ""), "{arguments:?}: {printed:?}");
+        assert!(printed.stderr.contains(message), "{arguments:?}: {printed:?}");
     }
 }
 
 #[test]
 fn a_worker_that_can_not_be_explained_is_an_error_of_its_own() {
     let text = example(&[("name: shoot--garden--prod\nspec:\n  cloudProfile", "name: other\nspec:\n  cloudProfile")]);
-    let shown = explain(&text, &[]);
-    assert_eq!((shown.code, shown.stdout.as_str()), (7, ""), "{shown:?}");
-    assert!(shown.stderr.contains("Cluster \"shoot--garden--prod\" does not exist"), "{shown:?}");
+    let printed = explain(&text, &[]);
+    assert_eq!((printed.code, printed.stdout.as_str()), (7, ""), "{printed:?}");
+    assert!(printed.stderr.contains("Cluster \"shoot--garden--prod\" does not exist"), "{printed:?}");
     assert_eq!(explain(&text, &["-o", "json"]).json()["errors"][0]["input"], "-");
 }

@@ -13,8 +13,8 @@ fn rendered(of_pool: &str, live: i32) -> BTreeMap<String, Option<i64>> {
     let settings = format!("maxSurge: 2\n      machineControllerManager: {{{of_pool}}}\n");
     let worker = WORKER.replacen("maxSurge: 2\n", &settings, 1);
     let worker = worker.replace("  replicas: 5\n", &format!("  replicas: 5\n  autoPreserveFailedMachineMax: {live}\n"));
-    let shown = outcome(command(&["render", "-o", "json", "-"]), &worker).succeeded();
-    let list: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let output = outcome(command(&["render", "-o", "json", "-"]), &worker).succeeded();
+    let list: Value = serde_json::from_str(&output.stdout).unwrap();
     let deployments = list["items"].as_array().unwrap().iter().filter(|object| object["kind"] == "MachineDeployment");
     let maximum = |deployment: &Value| {
         let name = deployment["metadata"]["name"].as_str()?.strip_prefix("shoot--garden--prod-workers-")?;
@@ -42,8 +42,8 @@ fn preview_warns_of_rolls_that_preserve_failed_machines() {
         let path = |name: &str| folder.path().join(name).display().to_string();
         std::fs::write(path("old.yaml"), old).unwrap();
         std::fs::write(path("new.yaml"), new).unwrap();
-        let shown = outcome(command(&["preview", &path("old.yaml"), &path("new.yaml"), "-o", "json"]), "");
-        let document: Value = serde_json::from_str(&shown.stdout).unwrap();
+        let output = outcome(command(&["preview", &path("old.yaml"), &path("new.yaml"), "-o", "json"]), "");
+        let document: Value = serde_json::from_str(&output.stdout).unwrap();
         let findings = document["workers"][0]["findings"].as_array().unwrap().clone();
         let is_meant = |finding: &&Value| finding["kind"] == "preserves-failed-machines";
         findings.iter().filter(is_meant).map(|finding| finding["zone"].clone()).collect::<Vec<_>>()

@@ -158,11 +158,11 @@ fn read(files: &[&str]) -> Vec<Value> {
 }
 
 /// What a command prints, without the name of the file and lines in it.
-fn answer(reader: &Reader, path: &Path) -> (i32, String, String) {
+fn result(reader: &Reader, path: &Path) -> (i32, String, String) {
     let path = path.display().to_string();
     let arguments: Vec<String> = reader.arguments.iter().map(|argument| argument.replace("OBJECTS", &path)).collect();
     let mut call = command(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-    let shown = {
+    let output = {
         call.env("SOURCE_DATE_EPOCH", "0");
         outcome(call, "")
     };
@@ -172,7 +172,7 @@ fn answer(reader: &Reader, path: &Path) -> (i32, String, String) {
         let text = text.replace(&path, "OBJECTS");
         lines.replace_all(&text, "OBJECTS").split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    (shown.code, plain(&shown.stdout), plain(&shown.stderr))
+    (output.code, plain(&output.stdout), plain(&output.stderr))
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn every_command_reads_every_form() {
                 fs::create_dir(&path).unwrap();
             }
             write(&objects, &path);
-            let found = answer(reader, &path);
+            let found = result(reader, &path);
             assert_ne!(found.0, 3, "{:?} in the form {form}: {found:?}", reader.arguments);
             let expected = expected.get_or_insert_with(|| found.clone());
             assert_eq!(&found, expected, "{:?} in the form {form}", reader.arguments);
@@ -207,7 +207,7 @@ fn every_command_refuses_a_part_of_a_list() {
         ] {
             let path = folder.path().join("list.json");
             write(&path, json!({"kind": "List", "metadata": metadata, "items": objects}).to_string().as_bytes());
-            let (code, _, stderr) = answer(reader, &path);
+            let (code, _, stderr) = result(reader, &path);
             assert_eq!(code, 3, "{:?}: {stderr}", reader.arguments);
             assert!(stderr.contains(reason), "{:?}: {stderr}", reader.arguments);
         }

@@ -25,9 +25,9 @@ fn pages() -> Vec<PathBuf> {
 }
 
 /// Whether the lines between `…` are printed in this order.
-fn shows(shown: &str, printed: &str) -> bool {
+fn reports(displayed: &str, printed: &str) -> bool {
     let mut rest = format!("\n{printed}");
-    for part in format!("\n{shown}").split("\n…") {
+    for part in format!("\n{displayed}").split("\n…") {
         let part = format!("{}\n", part.trim_end_matches('\n'));
         if part == "\n" {
             continue;
@@ -46,11 +46,11 @@ fn with_outputs(page: &str) -> (String, usize) {
     let mut commands = 0;
     for part in parts {
         let (script, rest) = part.split_once("```\n").unwrap();
-        let (shown, rest) =
+        let (displayed, rest) =
             rest.strip_prefix("```text\n").expect("a command has its output").split_once("```\n").unwrap();
         let printed = shell(&folder, script.trim_end());
-        let is_right = shown.lines().any(|line| line == "…") && shows(shown, &printed);
-        let output = if is_right { shown } else { &printed };
+        let is_right = displayed.lines().any(|line| line == "…") && reports(displayed, &printed);
+        let output = if is_right { displayed } else { &printed };
         now.push_str(&format!("```sh\n{script}```\n```text\n{output}```\n{rest}"));
         commands += 1;
     }
@@ -58,7 +58,7 @@ fn with_outputs(page: &str) -> (String, usize) {
 }
 
 #[test]
-fn each_page_shows_what_is_printed() {
+fn each_page_matches_the_output() {
     let mut commands = 0;
     let pages = pages();
     for path in &pages {
@@ -74,10 +74,10 @@ fn each_page_shows_what_is_printed() {
 #[test]
 fn shortened_outputs_are_compared() {
     let printed = "a\nb\nc\nd\n";
-    for shown in ["a\n…\nc\nd\n", "…\nb\n…\n", "a\nb\nc\nd\n", "b\nc\n"] {
-        assert!(shows(shown, printed), "{shown}");
+    for displayed in ["a\n…\nc\nd\n", "…\nb\n…\n", "a\nb\nc\nd\n", "b\nc\n"] {
+        assert!(reports(displayed, printed), "{displayed}");
     }
-    for shown in ["b\n…\na\n", "a\nc\n", "…\ne\n", "c\n…\nc\n"] {
-        assert!(!shows(shown, printed), "{shown}");
+    for displayed in ["b\n…\na\n", "a\nc\n", "…\ne\n", "c\n…\nc\n"] {
+        assert!(!reports(displayed, printed), "{displayed}");
     }
 }

@@ -126,15 +126,15 @@ fn bad_input_is_located_and_changes_no_lock() {
         ("l.yaml", lookup("owners: [\"222222222222\"]", "owners: []"), "l.yaml: spec.owners: name at least one owner"),
         ("l.yaml", lookup("owners:", "owner:"), "l.yaml: spec.owner: unknown field"),
     ];
-    for (file, text, told) in cases {
+    for (file, text, reported) in cases {
         std::fs::write(folder.path().join(file), &text).unwrap();
         let source =
             if file == "l.yaml" { "--lookups=l.yaml".to_owned() } else { format!("--source=eu-central-1={file}") };
-        let shown =
+        let output =
             images(&folder, &["update", "--lock", "example/images/images.lock", &source, "--source", SOURCE[1]], "");
-        assert_eq!((shown.code, shown.stdout.as_str()), (3, ""), "{told}: {shown:?}");
-        assert!(shown.stderr.contains(told), "{told}:\n{}", shown.stderr);
-        assert_eq!(std::fs::read(&lock).unwrap(), before, "{told}");
+        assert_eq!((output.code, output.stdout.as_str()), (3, ""), "{reported}: {output:?}");
+        assert!(output.stderr.contains(reported), "{reported}:\n{}", output.stderr);
+        assert_eq!(std::fs::read(&lock).unwrap(), before, "{reported}");
     }
 }
 
@@ -142,9 +142,9 @@ fn bad_input_is_located_and_changes_no_lock() {
 fn a_file_of_a_gigabyte_is_refused_before_it_is_read() {
     let folder = folder();
     std::fs::File::create(folder.path().join("big.json")).unwrap().set_len(1 << 30).unwrap();
-    let shown = images(&folder, &["list", "--source", "big.json"], "");
-    assert_eq!(shown.stderr, "big.json: 1024 MiB are more than the 256 MiB that are read of a file\n");
-    assert_eq!(shown.code, 3);
+    let output = images(&folder, &["list", "--source", "big.json"], "");
+    assert_eq!(output.stderr, "big.json: 1024 MiB are more than the 256 MiB that are read of a file\n");
+    assert_eq!(output.code, 3);
 }
 
 #[test]
@@ -153,8 +153,8 @@ fn standard_input_without_an_end_is_not_read_to_its_end() {
     // A gigabyte of spaces, as a pipe: nobody knows its size before.
     let script =
         "head -c 1073741824 /dev/zero | tr '\\0' ' ' | gardener-extension-worker images list --source -; echo $?";
-    let told = "-: more than the 256 MiB that are read of a file\n3\n";
-    assert!(shell(&folder, script).ends_with(told));
+    let reported = "-: more than the 256 MiB that are read of a file\n3\n";
+    assert!(shell(&folder, script).ends_with(reported));
 }
 
 #[test]
@@ -170,8 +170,8 @@ fn a_lock_is_written_as_a_whole_or_not_at_all() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "a dry run writes nothing");
     // A folder in the place of the file: what was written beside it is taken away again.
     std::fs::create_dir_all(folder.path().join("locks/images.lock")).unwrap();
-    let shown = images(&folder, &[&["lock", "--lock", "locks/images.lock"], &SOURCE[..]].concat(), "");
-    assert_eq!(shown.code, 3, "{shown:?}");
+    let output = images(&folder, &[&["lock", "--lock", "locks/images.lock"], &SOURCE[..]].concat(), "");
+    assert_eq!(output.code, 3, "{output:?}");
     assert_eq!(std::fs::read_dir(folder.path().join("locks")).unwrap().count(), 1);
     assert_eq!(update("example/images/images.lock", &[]).code, 1);
     let after = std::fs::read_to_string(&path).unwrap();
@@ -199,8 +199,8 @@ fn fill_prints_all_profiles_or_none() {
     let refused = fill(&["--lock", "other.lock"]);
     assert_eq!((refused.code, refused.stdout.as_str()), (3, ""));
     assert!(refused.stderr.contains("Another image under the same version"), "{}", refused.stderr);
-    let told = fill(&["--lock", "other.lock", "--replace"]);
-    assert_eq!((told.code, told.stdout.matches("kind: CloudProfile\n").count()), (4, 6));
+    let reported = fill(&["--lock", "other.lock", "--replace"]);
+    assert_eq!((reported.code, reported.stdout.matches("kind: CloudProfile\n").count()), (4, 6));
 }
 
 #[test]
@@ -270,9 +270,9 @@ fn question_only_images_of_versions_that_a_profile_lists_are_resolved_on_request
     let profile = ["--profiles", "example/images/profiles/aws.yaml"];
     let sources = ["--source", "example/images/release-2001.2", "--where", "variant=gardener_prod"];
     let resolved = |more: &[&str]| {
-        let shown = images(&folder, &[&["resolve", "-o", "json"], &SOURCE[..], &sources, more].concat(), "").json();
+        let output = images(&folder, &[&["resolve", "-o", "json"], &SOURCE[..], &sources, more].concat(), "").json();
         let versions = |flavor: &Value| format!("{} {}", flavor["provider"], flavor["version"]).replace('"', "");
-        shown["flavors"].as_array().unwrap().iter().map(versions).collect::<BTreeSet<_>>()
+        output["flavors"].as_array().unwrap().iter().map(versions).collect::<BTreeSet<_>>()
     };
     assert!(resolved(&[]).len() > 8, "two releases for five clouds");
     assert_eq!(resolved(&profile), BTreeSet::from(["aws 2001.2.0".to_owned()]));
@@ -309,10 +309,10 @@ fn lookups_that_mean_no_image_are_refused() {
     std::fs::create_dir(folder.path().join("lookups")).unwrap();
     std::fs::write(folder.path().join("lookups/a.yaml"), proposal).unwrap();
     std::fs::copy(folder.path().join("example/images/lookups.yaml"), folder.path().join("lookups/b.yaml")).unwrap();
-    let told = resolve("lookups", &[]);
-    assert!(told.contains("a.yaml: no ImageLookup in it, but AMILookupConfig"), "{told}");
-    let told = resolve("example/images/lookups.yaml", &["--where", "bootmode=uefi"]);
-    assert!(told.contains("--where[0].name: no image has the fact \"bootmode\""), "{told}");
+    let reported = resolve("lookups", &[]);
+    assert!(reported.contains("a.yaml: no ImageLookup in it, but AMILookupConfig"), "{reported}");
+    let reported = resolve("example/images/lookups.yaml", &["--where", "bootmode=uefi"]);
+    assert!(reported.contains("--where[0].name: no image has the fact \"bootmode\""), "{reported}");
 }
 
 #[test]
@@ -415,9 +415,9 @@ fn check_names_the_lines_of_errors_for_code_scanning() {
     let check = |more: &[&str]| {
         images(&folder, &[&["check", "example/images/profiles/aws.yaml"], &SOURCE[..], more].concat(), "")
     };
-    let shown = check(&["-o", "sarif"]);
-    assert_eq!(shown.code, 1, "{}", shown.stderr);
-    let run = shown.json()["runs"][0].clone();
+    let output = check(&["-o", "sarif"]);
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    let run = output.json()["runs"][0].clone();
     let ids: Vec<&str> =
         run["tool"]["driver"]["rules"].as_array().unwrap().iter().map(|rule| rule["id"].as_str().unwrap()).collect();
     let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/images.md")).unwrap();
@@ -433,9 +433,9 @@ fn check_names_the_lines_of_errors_for_code_scanning() {
             (&result["level"], &ids[result["ruleIndex"].as_u64().unwrap() as usize]),
             (&json!("error"), &"missing")
         );
-        let place = &result["locations"][0]["physicalLocation"];
-        assert_eq!(place["artifactLocation"]["uri"], "example/images/profiles/aws.yaml");
-        let line = place["region"]["startLine"].as_u64().unwrap() as usize;
+        let location = &result["locations"][0]["physicalLocation"];
+        assert_eq!(location["artifactLocation"]["uri"], "example/images/profiles/aws.yaml");
+        let line = location["region"]["startLine"].as_u64().unwrap() as usize;
         let flavor = text.lines().nth(line - 1).unwrap();
         assert!(flavor.contains("capabilities:") || flavor.trim_start().starts_with('-'), "{line}: {flavor}");
     }
@@ -457,27 +457,27 @@ fn flavors_for_the_same_machines_are_a_warning() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(["aws", "azure"].iter().all(|cloud| !check(cloud, &|_| {}).stdout.contains("overlap")));
     // A second flavor with the same images, for some of the machines of the first one.
-    let shown = check("aws", &|flavors| {
+    let output = check("aws", &|flavors| {
         let mut part = flavors[0].clone();
         let capabilities = if part["capabilities"].is_object() { &mut part["capabilities"] } else { &mut part };
         capabilities["bootMode"] = json!(["uefi"]);
         flavors.as_array_mut().unwrap().push(part);
     });
-    assert_eq!(shown.code, 0, "a warning is no error: {}", shown.stdout);
-    assert!(shown.stdout.contains("1 finding"), "{}", shown.stdout);
-    let told = words(&shown.stdout);
-    assert!(told.contains("overlap gardenlinux 2001.2.0"), "{told}");
+    assert_eq!(output.code, 0, "a warning is no error: {}", output.stdout);
+    assert!(output.stdout.contains("1 finding"), "{}", output.stdout);
+    let reported = words(&output.stdout);
+    assert!(reported.contains("overlap gardenlinux 2001.2.0"), "{reported}");
     // The flavor of gen1 says nothing of its generation, in both halves: it is for gen2 as well, which its image can't run.
-    let shown = check("azure", &|flavors| {
+    let output = check("azure", &|flavors| {
         let flavor = &mut flavors[0];
         let capabilities = if flavor["capabilities"].is_object() { &mut flavor["capabilities"] } else { &mut *flavor };
         assert_eq!(capabilities.as_object_mut().unwrap().remove("hypervisorType"), Some(json!(["gen1"])));
     });
-    let told = words(&shown.stdout);
-    assert!(shown.code == 1 && told.contains("2 findings"), "{told}");
+    let reported = words(&output.stdout);
+    assert!(output.code == 1 && reported.contains("2 findings"), "{reported}");
     assert!(
-        told.contains("overlap gardenlinux 2001.2.0") && told.contains("capability gardenlinux 2001.2.0"),
-        "{told}"
+        reported.contains("overlap gardenlinux 2001.2.0") && reported.contains("capability gardenlinux 2001.2.0"),
+        "{reported}"
     );
 }
 
@@ -493,8 +493,8 @@ fn promote_takes_what_was_there_for_some_days() {
     assert_eq!(early.code, 1, "{}", early.stderr);
     assert!(early.stderr.contains("is there since 2026-10-06, less than 7 days"), "{}", early.stderr);
     assert!(!target.exists(), "nothing was old enough");
-    let shown = promote("2026-10-13", &["--dry-run"]);
-    assert!(shown.code == 1 && !target.exists(), "{}", shown.stdout);
+    let output = promote("2026-10-13", &["--dry-run"]);
+    assert!(output.code == 1 && !target.exists(), "{}", output.stdout);
     let promoted = promote("2026-10-13", &["-o", "json"]);
     let changes = promoted.json()["changes"].as_array().unwrap().len();
     assert_eq!((promoted.code, changes), (1, 16), "{}", promoted.stderr);

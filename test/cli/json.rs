@@ -100,10 +100,10 @@ fn previewed() -> Vec<Value> {
         &[("#!/bin/bash example", "#!/bin/bash another")],
         &[("kubernetesVersion: 1.34.2", "kubernetesVersion: 1.35.1")],
     ];
-    let shown = |arguments: &[&str], new: &str| outcome(command(arguments), new).json();
+    let output = |arguments: &[&str], new: &str| outcome(command(arguments), new).json();
     let arguments = ["preview", "test/cli/azure.yaml", "-", "-o", "json"];
-    let changed = changes.iter().map(|changes| shown(&arguments, &example(changes)));
-    changed.chain([shown(&arguments, "a: [")]).collect()
+    let changed = changes.iter().map(|changes| output(&arguments, &example(changes)));
+    changed.chain([output(&arguments, "a: [")]).collect()
 }
 
 #[test]
@@ -117,15 +117,15 @@ fn preview_prints_what_is_described() {
 fn takeover_check_prints_what_is_described() {
     // What is printed is compared with this file elsewhere.
     let kept = std::fs::read_to_string("test/cli/golden/takeover.json").unwrap();
-    let mut shown: Value = serde_json::from_str(&kept).unwrap();
+    let mut output: Value = serde_json::from_str(&kept).unwrap();
     let previewed: Vec<Value> = previewed().iter().flat_map(|it| it["workers"].as_array().unwrap().clone()).collect();
-    shown["workers"].as_array_mut().unwrap().extend(previewed);
+    output["workers"].as_array_mut().unwrap().extend(previewed);
     // Only operations that have failed, seeds, and files that can't be read have these.
-    shown["workers"][0]["failed"] = json!("Reconcile is Error");
-    shown["permissions"] = json!({"asked": 1, "missing": [{"group": "", "resource": "secrets", "verb": "get"}]});
-    shown["writers"]["unknown"] = json!(["Leases"]);
-    shown["errors"] = json!(["a.yaml: no YAML"]);
-    assert_described(&[shown], "takeover check -o json");
+    output["workers"][0]["failed"] = json!("Reconcile is Error");
+    output["permissions"] = json!({"asked": 1, "missing": [{"group": "", "resource": "secrets", "verb": "get"}]});
+    output["writers"]["unknown"] = json!(["Leases"]);
+    output["errors"] = json!(["a.yaml: no YAML"]);
+    assert_described(&[output], "takeover check -o json");
 }
 
 #[test]
@@ -135,9 +135,9 @@ fn why_prints_what_is_described() {
         &format!("{}\n---\n{before}", example(&[("1877.3.0}", "1592.9.0}"), ("77ac3aaaf0a1b2c3", "1111111111111111")])),
         100,
     );
-    let shown = outcome(command(&["why", "-", "-o", "json"]), &after).json();
-    assert_eq!(shown["schema"], "why/v1");
-    assert_described(&[shown], "why -o json");
+    let output = outcome(command(&["why", "-", "-o", "json"]), &after).json();
+    assert_eq!(output["schema"], "why/v1");
+    assert_described(&[output], "why -o json");
 }
 
 #[test]
@@ -147,10 +147,10 @@ fn the_matrix_prints_what_is_described() {
     let several_fit = azure.replace("[amd64], hypervisorType: [gen1], azure-networking: [basic]", "[amd64]");
     let a_region_less = aws.replace("          - {name: eu-west-1, ami: ami-0a11aaaa00000004}\n", "");
     assert!(several_fit != azure && a_region_less != aws);
-    let shown = |text: &str| outcome(command(&["cloudprofile", "matrix", "-", "-o", "json"]), text).json();
+    let output = |text: &str| outcome(command(&["cloudprofile", "matrix", "-", "-o", "json"]), text).json();
     let no_image = azure.replace("          urn: example:gardenlinux:gen1:1592.9.0\n", "");
     assert_ne!(no_image, azure);
-    let samples = [shown(&several_fit), shown(&a_region_less), shown(&no_image)];
+    let samples = [output(&several_fit), output(&a_region_less), output(&no_image)];
     assert_eq!(samples[0]["schema"], "cloudprofile-matrix/v1");
     assert_described(&samples, "cloudprofile matrix -o json");
 }
@@ -160,9 +160,9 @@ fn lint_prints_what_is_described() {
     let text = std::fs::read_to_string("example/cloudprofiles/azure.yaml").unwrap();
     let expired = text.replace("2027-03-31", "2026-03-31");
     assert_ne!(expired, text);
-    let shown =
+    let output =
         outcome(command(&["cloudprofile", "lint", "-", "-o", "json", "--at", "2026-11-21T00:00:00Z"]), &expired);
-    let document = shown.json();
+    let document = output.json();
     assert_eq!(document["schema"], "cloudprofile-lint/v1");
     assert_described(&[document], "cloudprofile lint -o json");
 }
@@ -184,11 +184,11 @@ fn forecast_prints_what_is_described() {
 #[test]
 fn cloudprofile_versions_prints_what_is_described() {
     let files = ["example/versions/cloudprofile-expiring.yaml", "--shoots", "example/versions/shoots.yaml"];
-    let shown = outcome(
+    let output = outcome(
         command(&[&["cloudprofile", "versions"], &files[..], &["-o", "json", "--at", "2026-02-01"]].concat()),
         "",
     );
-    let document = shown.json();
+    let document = output.json();
     assert_eq!(document["schema"], "cloudprofile-versions/v1");
     assert_described(&[document], "cloudprofile versions -o json");
 }
@@ -196,9 +196,10 @@ fn cloudprofile_versions_prints_what_is_described() {
 #[test]
 fn diagnose_prints_what_is_described() {
     let text = std::fs::read_to_string("test/cli/diagnose.yaml").unwrap();
-    let shown = outcome(command(&["diagnose", "shoot--garden--prod", "-", "no/such/file", "-o", "json"]), &text).json();
-    assert_eq!(shown["schema"], "diagnose/v1");
-    assert_described(&[shown], "diagnose -o json");
+    let output =
+        outcome(command(&["diagnose", "shoot--garden--prod", "-", "no/such/file", "-o", "json"]), &text).json();
+    assert_eq!(output["schema"], "diagnose/v1");
+    assert_described(&[output], "diagnose -o json");
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn a_file_of_many_workers_equals_their_folder() {
     }
     // Each line is a Worker. It begins with the name of its file.
     let without_file = |line: &str| line.split_once("\"machineClassSecrets\"").unwrap().1.to_owned();
-    let results = |shown: Outcome| shown.succeeded().stdout.lines().map(without_file).collect::<Vec<_>>();
+    let results = |output: Outcome| output.succeeded().stdout.lines().map(without_file).collect::<Vec<_>>();
     let of_file = results(outcome(command(&["render", "-o", "result", "-"]), &all));
     let of_folder = results(run(&["render", "-o", "result", folder.path().to_str().unwrap()]));
     assert_eq!(of_file.len(), 200);
@@ -40,29 +40,29 @@ fn workers_of_one_namespace_have_their_own_secrets() {
         let worker = worker.replace("name: prod\n", &format!("name: {name}\n"));
         worker.replace("gardener-node-agent-workers", &format!("gardener-node-agent-{name}"))
     };
-    let shown = outcome(command(&["render", "-o", "result", "-"]), &format!("{}\n---\n{}", of("one"), of("two")));
-    let lines = shown.succeeded().stdout;
+    let output = outcome(command(&["render", "-o", "result", "-"]), &format!("{}\n---\n{}", of("one"), of("two")));
+    let lines = output.succeeded().stdout;
     assert_eq!(lines.lines().count(), 2, "{lines}");
     let missing = of("one").replace("{name: gardener-node-agent-one, namespace", "{name: another, namespace");
-    let shown = outcome(command(&["render", "-o", "result", "-"]), &missing);
-    assert!(shown.stdout.contains("gardener-node-agent-one"), "{}", shown.stdout);
+    let output = outcome(command(&["render", "-o", "result", "-"]), &missing);
+    assert!(output.stdout.contains("gardener-node-agent-one"), "{}", output.stdout);
 }
 
 #[test]
 fn empty_machine_types_are_all_refused() {
-    let shown = lint(&format!("{PROFILE}  machineTypes:\n{}", "  - {}\n".repeat(20_000)));
-    assert_eq!(shown.code, 1, "{}", shown.stderr);
-    assert_eq!(shown.stdout.matches("must provide a name").count(), 20_000);
-    assert_eq!(shown.stdout.matches("Duplicate value").count(), 19_999);
+    let output = lint(&format!("{PROFILE}  machineTypes:\n{}", "  - {}\n".repeat(20_000)));
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    assert_eq!(output.stdout.matches("must provide a name").count(), 20_000);
+    assert_eq!(output.stdout.matches("Duplicate value").count(), 19_999);
 }
 
 #[test]
 fn long_keys_are_printed_in_lines() {
     let key = "k".repeat(1_200_000);
     let profile = format!("{PROFILE}  machineTypes:\n  - name: a\n    ? {key}\n    : 1\n");
-    let shown = outcome(command(&["cloudprofile", "lint", "-"]), &profile);
-    assert_eq!(shown.code, 1, "{}", shown.stderr);
-    assert!(shown.stdout.lines().all(|line| line.len() <= 120));
+    let output = outcome(command(&["cloudprofile", "lint", "-"]), &profile);
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    assert!(output.stdout.lines().all(|line| line.len() <= 120));
     assert_eq!(lint(&profile).code, 1);
 }
 
@@ -76,7 +76,7 @@ fn nested_anchors_are_refused_early() {
         }
         writeln!(text, "{}x: y", "  ".repeat(110)).unwrap();
     }
-    let shown = outcome(command(&["render", "-"]), &text);
-    assert_eq!(shown.code, 3);
-    assert!(shown.stderr.contains("aliases expand to more than is allowed"), "{}", shown.stderr);
+    let output = outcome(command(&["render", "-"]), &text);
+    assert_eq!(output.code, 3);
+    assert!(output.stderr.contains("aliases expand to more than is allowed"), "{}", output.stderr);
 }

@@ -32,21 +32,21 @@ impl Garden {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let garden = self.clone();
-                thread::spawn(move || garden.answer_all(stream));
+                thread::spawn(move || garden.respond_to_all(stream));
             }
         });
         kubeconfig
     }
 
-    fn answer_all(&self, stream: TcpStream) {
+    fn respond_to_all(&self, stream: TcpStream) {
         let mut reader = BufReader::new(stream.try_clone().unwrap());
         let (mut stream, mut path, mut line) = (stream, String::new(), String::new());
         while reader.read_line(&mut line).is_ok_and(|read| read > 0) {
-            if let Some(asked) = line.strip_prefix("GET ") {
-                path = asked.split([' ', '?']).next().unwrap().to_owned();
+            if let Some(requested) = line.strip_prefix("GET ") {
+                path = requested.split([' ', '?']).next().unwrap().to_owned();
             }
             if line == "\r\n" {
-                let body = self.answer(&path).to_string();
+                let body = self.result(&path).to_string();
                 let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json";
                 write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
             }
@@ -54,7 +54,7 @@ impl Garden {
         }
     }
 
-    fn answer(&self, path: &str) -> Value {
+    fn result(&self, path: &str) -> Value {
         if path == "/apis" {
             let group = json!({"name": "core.gardener.cloud", "versions": []});
             return json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": [group]});
@@ -67,7 +67,7 @@ impl Garden {
 }
 
 /// Answers of both commands: the evidence, and whether each image version can be removed.
-fn answers(kubeconfig: &str, more: [&[&str]; 2]) -> [(Value, Vec<String>); 2] {
+fn results(kubeconfig: &str, more: [&[&str]; 2]) -> [(Value, Vec<String>); 2] {
     let live = ["--live", "--kubeconfig", kubeconfig, AT, "-o", "json"];
     let versions = run(&[&["cloudprofile", "versions"], &live[..], more[0]].concat()).json();
     let unused = run(&[&["images", "unused", PROFILE], &live[..], more[1]].concat()).json();
@@ -87,17 +87,17 @@ fn names_workers(evidence: &Value) -> bool {
 #[test]
 fn images_are_unknown_without_workers() {
     let garden = Garden::new().serve();
-    for (evidence, removable) in answers(garden.path().to_str().unwrap(), [&[], &[]]) {
+    for (evidence, removable) in results(garden.path().to_str().unwrap(), [&[], &[]]) {
         assert!(names_workers(&evidence), "{evidence}");
         assert!(!removable.is_empty() && !removable.contains(&"yes".to_owned()), "{removable:?}");
     }
 }
 
 #[test]
-fn images_are_known_with_workers() {
+fn finds_images_with_workers() {
     let garden = Garden::new().serve();
     let more: [&[&str]; 2] = [&["--shoots", WORKERS], &["--users", WORKERS]];
-    for (evidence, removable) in answers(garden.path().to_str().unwrap(), more) {
+    for (evidence, removable) in results(garden.path().to_str().unwrap(), more) {
         assert!(!names_workers(&evidence), "{evidence}");
         assert!(removable.contains(&"yes".to_owned()), "{removable:?}");
     }

@@ -56,21 +56,24 @@ const REBUILT: (&str, &str) = ("gardenlinux-gen2/Versions/1877.3.0", "gardenlinu
 #[test]
 fn a_controller_that_pins_images_keeps_those_of_classes_that_stay() {
     let findings = |replacements: Replacements<'_>, options: &[&str]| {
-        let shown = Pair::new(replacements).preview(&[&["-o", "json"], options].concat());
-        let worker = &shown.json()["workers"][0];
+        let printed = Pair::new(replacements).preview(&[&["-o", "json"], options].concat());
+        let worker = &printed.json()["workers"][0];
         let kinds = worker["findings"].as_array().unwrap().iter();
         let kinds = kinds.filter_map(|finding| {
             finding["kind"].as_str().map(|kind| (kind.to_owned(), finding["message"].to_string()))
         });
-        (shown.code, kinds.collect::<std::collections::BTreeMap<_, _>>())
+        (printed.code, kinds.collect::<std::collections::BTreeMap<_, _>>())
     };
     let (code, follows) = findings(&[REBUILT], &[]);
     assert!(code == 4 && follows.contains_key("new-nodes-differ"), "{follows:?}");
     let (code, pins) = findings(&[REBUILT], &["--pin-images"]);
     assert!(code < 4 && !pins.contains_key("new-nodes-differ"), "{code} {pins:?}");
-    let told = &pins["image-pinned"];
-    assert!(told.contains("gardenlinux-gen2/Versions") && told.contains("gardenlinux-gen2-rebuilt/Versions"), "{told}");
-    assert!(told.contains("keeps it until it is replaced"), "{told}");
+    let reported = &pins["image-pinned"];
+    assert!(
+        reported.contains("gardenlinux-gen2/Versions") && reported.contains("gardenlinux-gen2-rebuilt/Versions"),
+        "{reported}"
+    );
+    assert!(reported.contains("keeps it until it is replaced"), "{reported}");
     // A class that is replaced has nothing to keep.
     let rolls = [REBUILT, ROLL[0]];
     let (code, rolled) = findings(&rolls, &["--pin-images"]);
@@ -81,16 +84,16 @@ fn a_controller_that_pins_images_keeps_those_of_classes_that_stay() {
 
 #[test]
 fn a_table() {
-    let shown = Pair::new(ROLL).preview(&[]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (5, ""), "{shown:?}");
-    assert_same("test/cli/golden/preview.txt", &shown.stdout);
+    let printed = Pair::new(ROLL).preview(&[]);
+    assert_eq!((printed.code, printed.stderr.as_str()), (5, ""), "{printed:?}");
+    assert_same("test/cli/golden/preview.txt", &printed.stdout);
 }
 
 #[test]
 fn markdown() {
-    let shown = Pair::new(ROLL).preview(&["-o", "markdown"]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (5, ""), "{shown:?}");
-    assert_same("test/cli/golden/preview.md", &shown.stdout);
+    let printed = Pair::new(ROLL).preview(&["-o", "markdown"]);
+    assert_eq!((printed.code, printed.stderr.as_str()), (5, ""), "{printed:?}");
+    assert_same("test/cli/golden/preview.md", &printed.stdout);
 }
 
 #[test]
@@ -98,9 +101,9 @@ fn exit_codes_follow_the_result() {
     for (replacements, code) in [(&[][..], 0), (SCALE, 1), (ROLL, 5), (UNPLANNABLE, 7)] {
         let pair = Pair::new(replacements);
         for output in ["table", "markdown", "json"] {
-            let shown = pair.preview(&["-o", output]);
-            assert_eq!((shown.code, shown.stderr.as_str()), (code, ""), "{output}: {shown:?}");
-            assert!(!shown.stdout.is_empty(), "{output}: {shown:?}");
+            let printed = pair.preview(&["-o", output]);
+            assert_eq!((printed.code, printed.stderr.as_str()), (code, ""), "{output}: {printed:?}");
+            assert!(!printed.stdout.is_empty(), "{output}: {printed:?}");
         }
         assert_eq!(pair.preview(&["-o", "json"]).json()["exitCode"], code);
     }
@@ -124,21 +127,21 @@ fn deleted_machines_are_a_hazard_with_a_code_above_that_of_a_roll() {
         path.to_str().unwrap().to_owned()
     };
     let (old, new) = (file("old.yaml", &example(&[])), file("new.yaml", &without_a_pool()));
-    let shown = run(&["preview", &old, &new]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (6, ""), "{shown:?}");
-    assert_same("test/cli/golden/preview-delete.txt", &shown.stdout);
-    let shown = run(&["preview", &old, &new, "-o", "json"]).json();
-    let findings = shown["workers"][0]["findings"].as_array().unwrap();
-    assert!(findings.iter().any(|it| it["kind"] == "machines-deleted" && it["severity"] == "hazard"), "{shown:#}");
-    assert_eq!(shown["exitCode"], 6);
+    let printed = run(&["preview", &old, &new]);
+    assert_eq!((printed.code, printed.stderr.as_str()), (6, ""), "{printed:?}");
+    assert_same("test/cli/golden/preview-delete.txt", &printed.stdout);
+    let printed = run(&["preview", &old, &new, "-o", "json"]).json();
+    let findings = printed["workers"][0]["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|it| it["kind"] == "machines-deleted" && it["severity"] == "hazard"), "{printed:#}");
+    assert_eq!(printed["exitCode"], 6);
 
     // A Worker that only OLD has goes with all its machines.
     file("before/a.yaml", &example(&[]));
     file("before/b.yaml", &example(&[("shoot--garden--prod", "shoot--garden--other")]));
     file("after/a.yaml", &example(&[]));
     let folders = ["before", "after"].map(|side| folder.path().join(side).to_str().unwrap().to_owned());
-    let shown = run(&["preview", &folders[0], &folders[1]]);
-    assert_eq!(shown.code, 6, "{shown:?}");
+    let printed = run(&["preview", &folders[0], &folders[1]]);
+    assert_eq!(printed.code, 6, "{printed:?}");
 }
 
 #[test]
@@ -148,9 +151,9 @@ fn an_empty_input_is_an_error() {
     for (arguments, side) in
         [(["preview", "test/cli", empty], "NEW"), (["preview", empty, "test/cli/azure.yaml"], "OLD")]
     {
-        let shown = run(&arguments);
-        assert_eq!((shown.code, shown.stdout.as_str()), (3, ""), "{shown:?}");
-        assert!(shown.stderr.contains(&format!("no Worker in {side}")), "{shown:?}");
+        let printed = run(&arguments);
+        assert_eq!((printed.code, printed.stdout.as_str()), (3, ""), "{printed:?}");
+        assert!(printed.stderr.contains(&format!("no Worker in {side}")), "{printed:?}");
     }
 }
 
@@ -159,19 +162,20 @@ fn a_gate_names_what_it_fails_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new.yaml");
     std::fs::write(&path, without_a_pool()).unwrap();
-    let gone = path.to_str().unwrap();
+    let deleted = path.to_str().unwrap();
     let code = |new: &str, fail_on: &str| run(&["preview", "test/cli/azure.yaml", new, "--fail-on", fail_on]).code;
-    for (fail_on, wanted) in [("roll", 0), ("delete", 6), ("hazard", 6), ("error", 0), ("roll,delete,hazard,error", 6)]
+    for (fail_on, expected) in
+        [("roll", 0), ("delete", 6), ("hazard", 6), ("error", 0), ("roll,delete,hazard,error", 6)]
     {
-        assert_eq!(code(gone, fail_on), wanted, "{fail_on}");
+        assert_eq!(code(deleted, fail_on), expected, "{fail_on}");
     }
     let (roll, broken, scale) = (Pair::new(ROLL), Pair::new(UNPLANNABLE), Pair::new(SCALE));
-    for (fail_on, wanted) in [("roll", 5), ("delete", 0), ("error", 0)] {
-        assert_eq!(code(&roll.new, fail_on), wanted, "{fail_on}");
+    for (fail_on, expected) in [("roll", 5), ("delete", 0), ("error", 0)] {
+        assert_eq!(code(&roll.new, fail_on), expected, "{fail_on}");
     }
     assert_eq!((code(&broken.new, "error"), code(&scale.new, "roll,delete,hazard,error")), (7, 0));
     assert_eq!(code("no/such/file", "roll"), 3, "an incomplete preview passes no gate");
-    assert_eq!(code(gone, "rol"), 2);
+    assert_eq!(code(deleted, "rol"), 2);
 }
 
 #[test]
@@ -186,9 +190,9 @@ fn what_can_not_be_read_is_no_change() {
         ),
         (&kubeconfig, "--kubeconfig is for --live", 2),
     ] {
-        let shown = run(arguments);
-        assert_eq!((shown.code, shown.stdout.as_str()), (code, ""), "{arguments:?}: {shown:?}");
-        assert!(shown.stderr.contains(message), "{arguments:?}: {shown:?}");
+        let printed = run(arguments);
+        assert_eq!((printed.code, printed.stdout.as_str()), (code, ""), "{arguments:?}: {printed:?}");
+        assert!(printed.stderr.contains(message), "{arguments:?}: {printed:?}");
     }
     let missing = run(&["preview", "test/cli/azure.yaml", "no/such/file"]);
     assert_eq!(missing.code, 3, "{missing:?}");
@@ -231,25 +235,25 @@ fn what_no_garden_lets_through_is_warned_of() {
         ("zones: [\"2\"]", "zones: [\"2\", \"2\"]"),
     ];
     let pair = Pair::new(mistakes);
-    let wanted = [
+    let expected = [
         "spec.pools[workers].minimum: 4 is above the maximum 1",
         "spec.pools[workers].dataVolumes[logs].size: \"64GB\" is no quantity such as \"50Gi\"",
         "spec.pools[database].minimum: -4 is below 0",
         "spec.pools[database].zones: \"2\" is in the list several times",
         "spec.pools[database].maxSurg: no such field; it is ignored",
     ];
-    for shown in [pair.preview(&[]), run(&["render", &pair.new])] {
-        for warning in wanted {
+    for printed in [pair.preview(&[]), run(&["render", &pair.new])] {
+        for warning in expected {
             let is_named = |line: &str| line.starts_with("warning: ") && line.ends_with(warning);
-            assert!(shown.stderr.lines().any(is_named), "{warning}: {shown:?}");
+            assert!(printed.stderr.lines().any(is_named), "{warning}: {printed:?}");
         }
     }
     // What is there already was let through.
     assert_eq!(run(&["preview", &pair.new, &pair.old]).stderr, "");
     let twice = format!("{}---\n{}", example(&[]), example(&[]));
     for arguments in [&["render", "-"][..], &["preview", "test/cli/azure.yaml", "-"]] {
-        let shown = outcome(command(arguments), &twice);
-        assert!(shown.stderr.contains("several Workers have this name"), "{shown:?}");
+        let printed = outcome(command(arguments), &twice);
+        assert!(printed.stderr.contains("several Workers have this name"), "{printed:?}");
     }
 }
 
@@ -266,10 +270,10 @@ fn many_workers_are_grouped_by_cause() {
         path.to_str().unwrap().to_owned()
     };
     let (old, new) = (side("old", &[]), side("new", ROLL));
-    let shown = run(&["preview", &old, &new]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (5, ""), "{shown:?}");
-    assert_same("test/cli/golden/preview-groups.txt", &shown.stdout);
-    assert!(shown.stdout.lines().count() < 40, "it fits a screen: {shown:?}");
+    let printed = run(&["preview", &old, &new]);
+    assert_eq!((printed.code, printed.stderr.as_str()), (5, ""), "{printed:?}");
+    assert_same("test/cli/golden/preview-groups.txt", &printed.stdout);
+    assert!(printed.stdout.lines().count() < 40, "it fits a screen: {printed:?}");
     let all = run(&["preview", &old, &new, "--all"]).stdout;
     assert!((0..60).all(|index| all.contains(&format!("shoot--p--{index:03}/prod"))), "{all}");
     let markdown = run(&["preview", &old, &new, "-o", "markdown"]).stdout;
@@ -284,15 +288,15 @@ fn many_workers_are_grouped_by_cause() {
 #[test]
 fn one_worker_is_no_plural() {
     let folder = tempfile::tempdir().unwrap();
-    for (kind, wanted) in [
+    for (kind, expected) in [
         ("azure", "note: 1 Worker uses a CloudProfile that is not called \"mine\""),
         ("aws", "note: 1 Worker is of another type than the CloudProfile and keeps its own"),
     ] {
         let profile = folder.path().join("profile.yaml");
         std::fs::write(&profile, format!("{{kind: CloudProfile, metadata: {{name: mine}}, spec: {{type: {kind}}}}}"))
             .unwrap();
-        let shown = run(&["preview", "test/cli/azure.yaml", "--cloudprofile-new", profile.to_str().unwrap()]);
-        assert!(shown.stderr.contains(wanted), "{shown:?}");
+        let printed = run(&["preview", "test/cli/azure.yaml", "--cloudprofile-new", profile.to_str().unwrap()]);
+        assert!(printed.stderr.contains(expected), "{printed:?}");
     }
 }
 
@@ -310,9 +314,9 @@ const NO_IMAGE_UPDATES: (&str, &str) = ("machineImageVersion: true", "machineIma
 
 #[test]
 fn the_next_window_rolls_what_it_moves() {
-    let shown = maintained(&[], &["-o", "json"]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (5, ""), "{shown:?}");
-    let worker = &shown.json()["workers"][0];
+    let printed = maintained(&[], &["-o", "json"]);
+    assert_eq!((printed.code, printed.stderr.as_str()), (5, ""), "{printed:?}");
+    let worker = &printed.json()["workers"][0];
     let verdicts = worker["placements"].as_array().unwrap().iter().map(|placement| &placement["verdict"]);
     assert!(verdicts.clone().count() == 5 && verdicts.into_iter().all(|verdict| verdict == "ROLL"), "{worker}");
     let finding = &worker["findings"][0];
@@ -337,8 +341,8 @@ fn the_next_window_names_the_secrets_that_gardenlet_will_make() {
         node_agent_secret_name(&serde_json::from_value(pool).unwrap(), &shoot).unwrap()
     };
     let invented = pool["nodeAgentSecretName"].as_str().unwrap();
-    let shown = maintained(&[(invented, &name_of("1992.3.0"))], &["-o", "json"]);
-    let placements = shown.json()["workers"][0]["placements"].to_string();
+    let printed = maintained(&[(invented, &name_of("1992.3.0"))], &["-o", "json"]);
+    let placements = printed.json()["workers"][0]["placements"].to_string();
     assert!(
         placements.contains(&name_of("1992.6.0")) && !placements.contains(&format!("{invented}-next")),
         "{placements}"
@@ -368,8 +372,9 @@ fn a_window_gives_new_classes_to_pools_without_nodes() {
         1,
     );
     assert!(text.contains("hibernation"));
-    let shown = outcome(command(&["preview", "--maintenance", "-", "--at", "2026-02-01", "-o", "json"]), &text).json();
-    let worker = &shown["workers"][0];
+    let printed =
+        outcome(command(&["preview", "--maintenance", "-", "--at", "2026-02-01", "-o", "json"]), &text).json();
+    let worker = &printed["workers"][0];
     for placement in worker["placements"].as_array().unwrap() {
         assert_ne!(placement["class"]["old"], placement["class"]["new"], "{worker:#}");
     }
@@ -393,12 +398,12 @@ fn a_window_rolls_what_its_operation_rolls() {
             ),
         ];
         changes.extend(more);
-        let shown = maintained(&changes, &["-o", "json"]);
-        let placements = shown.json()["workers"][0]["placements"].as_array().unwrap().clone();
+        let printed = maintained(&changes, &["-o", "json"]);
+        let placements = printed.json()["workers"][0]["placements"].as_array().unwrap().clone();
         let rolled = placements.iter().filter(|placement| placement["verdict"] == "ROLL");
         let mut pools: Vec<String> = rolled.map(|placement| placement["pool"].as_str().unwrap().to_owned()).collect();
         pools.dedup();
-        (shown.code, pools)
+        (printed.code, pools)
     };
     let both = || (5, vec!["services".to_owned(), "builds".to_owned()]);
     for all in [

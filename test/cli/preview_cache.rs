@@ -55,7 +55,7 @@ fn printed(outcome: Outcome) -> (i32, String, String) {
 }
 
 #[test]
-fn a_kept_answer_is_the_same_byte_for_byte() {
+fn cached_result_is_equal_byte_for_byte() {
     let landscape = Landscape::new();
     let same = |options: &[&str], what: &str| {
         let fresh = printed(landscape.preview(options));
@@ -63,32 +63,32 @@ fn a_kept_answer_is_the_same_byte_for_byte() {
         assert_eq!(printed(landscape.cached(options)), fresh, "{what}, kept before");
         fresh
     };
-    let (code, shown, _) = same(&[], "at first");
-    assert_eq!((code, shown.matches("new-nodes-differ").count() > 4), (4, true), "{shown}");
+    let (code, output, _) = same(&[], "at first");
+    assert_eq!((code, output.matches("new-nodes-differ").count() > 4), (4, true), "{output}");
     // What was kept is what is printed.
     let kept = landscape.read("cache/preview.cache");
     landscape.write("cache/preview.cache", &kept.replace("\"name\":\"s3\"", "\"name\":\"kept\""));
     assert!(landscape.cached(&[]).stdout.contains("\"name\": \"kept\""));
     // A file that changed is not what was kept.
     landscape.write("shoots/s3.yaml", &landscape.read("shoots/s3.yaml").replace("maxSurge: 3", "maxSurge: 2"));
-    let (_, shown, _) = same(&[], "one file changed");
-    assert!(!shown.contains("kept"), "{shown}");
+    let (_, output, _) = same(&[], "one file changed");
+    assert!(!output.contains("kept"), "{output}");
     // Nor is anything with other flags or another profile.
     same(&["--presume", "reservation-by-machine-type"], "another flag");
-    let (code, shown, _) = same(&["--pin-images"], "a controller that pins images");
-    assert_eq!((code, shown.matches("new-nodes-differ").count()), (0, 0), "{shown}");
-    assert!(shown.matches("image-pinned").count() > 4, "{shown}");
+    let (code, output, _) = same(&["--pin-images"], "a controller that pins images");
+    assert_eq!((code, output.matches("new-nodes-differ").count()), (0, 0), "{output}");
+    assert!(output.matches("image-pinned").count() > 4, "{output}");
     landscape.write("old.yaml", &landscape.read("old.yaml").replace("greatest:1592.9.0", "latest:1592.9.0"));
     same(&[], "another profile");
     landscape.write("new.yaml", &landscape.read("new.yaml").replace("newest:", "last:"));
-    let (_, shown, _) = same(&[], "another profile to come");
-    assert!(shown.contains("last:"), "{shown}");
+    let (_, output, _) = same(&[], "another profile to come");
+    assert!(output.contains("last:"), "{output}");
     // Files that can't be read are not kept, nor are Shoots that are in two files.
     landscape.write("shoots/s1.yaml", "kind: Shoot\nspec: [");
     assert_eq!(same(&[], "a broken file").0, 3);
     landscape.write("shoots/s1.yaml", &landscape.read("shoots/s2.yaml"));
-    let (_, _, said) = same(&[], "the same Shoot twice");
-    assert!(said.contains("several files of OLD have this Worker"), "{said}");
+    let (_, _, message) = same(&[], "the same Shoot twice");
+    assert!(message.contains("several files of OLD have this Worker"), "{message}");
 }
 
 /// Without its Shoots `--cache` still says what a note says.
@@ -117,16 +117,16 @@ fn what_is_no_cache_is_ignored_with_a_warning() {
         (&kept[..kept.len() - 40], "broken", false),
     ] {
         landscape.write("cache/preview.cache", text);
-        let shown = landscape.cached(&[]);
-        assert!(shown.stderr.contains(why), "{shown:?}");
-        assert_eq!((shown.code, &shown.stdout), (fresh.0, &fresh.1), "{why}");
+        let output = landscape.cached(&[]);
+        assert!(output.stderr.contains(why), "{output:?}");
+        assert_eq!((output.code, &output.stdout), (fresh.0, &fresh.1), "{why}");
         assert_eq!(landscape.read("cache/preview.cache") == text, stays, "{why}");
     }
     assert_eq!(fs::read_dir(landscape.path("cache")).unwrap().count(), 1, "nothing unfinished is left");
     // A folder that can't be made keeps nobody from the answer.
     landscape.write("file", "");
     let nowhere = landscape.path("file/cache");
-    let shown = landscape.preview(&["--cache", nowhere.to_str().unwrap()]);
-    assert_eq!((shown.code, &shown.stdout), (fresh.0, &fresh.1), "{shown:?}");
-    assert!(shown.stderr.contains("answers can't be kept"), "{shown:?}");
+    let output = landscape.preview(&["--cache", nowhere.to_str().unwrap()]);
+    assert_eq!((output.code, &output.stdout), (fresh.0, &fresh.1), "{output:?}");
+    assert!(output.stderr.contains("answers can't be kept"), "{output:?}");
 }

@@ -21,11 +21,11 @@ fn findings(limits: &str) -> Vec<String> {
     let document = preview(limits, &["-o", "json"]).json();
     let findings = document["workers"][0]["findings"].as_array().unwrap().clone();
     let of_capacity = findings.iter().filter(|finding| finding["kind"].as_str().unwrap().starts_with("capacity"));
-    let told = of_capacity.map(|finding| {
+    let reported = of_capacity.map(|finding| {
         let text = |member: &str| finding[member].as_str().unwrap().to_owned();
         format!("{} {}: {}", text("kind"), text("pool"), text("message"))
     });
-    told.collect()
+    reported.collect()
 }
 
 #[test]
@@ -58,8 +58,8 @@ fn pools_that_do_not_fit_are_named_for_limits_of_each_program() {
     // Eight machines of these pools are known.
     assert_eq!(findings(&own("unit: machines, limit: 11")).len(), 1);
     assert_eq!(findings(&own("unit: machines, limit: 0, used: 0, region: elsewhere")), none);
-    let shown = preview(&own("unit: machines, limit: 8, used: 8"), &["--fail-on", "hazard"]);
-    assert_eq!(shown.code, 4, "{shown:?}");
+    let output = preview(&own("unit: machines, limit: 8, used: 8"), &["--fail-on", "hazard"]);
+    assert_eq!(output.code, 4, "{output:?}");
 }
 
 #[test]
@@ -77,8 +77,8 @@ fn quotas_of_aws_are_by_class() {
     let worker = std::fs::read_to_string("example/aws.yaml").unwrap();
     std::fs::write(path("quotas.json"), quotas).unwrap();
     std::fs::write(path("new.yaml"), worker.replace("nodeAgentSecretName: ", "nodeAgentSecretName: next-")).unwrap();
-    let shown = run(&["preview", "--capacity", &path("quotas.json"), "example/aws.yaml", &path("new.yaml")]);
-    assert!(shown.stdout.contains("are left for it in \"Running On-Demand"), "{shown:?}");
+    let output = run(&["preview", "--capacity", &path("quotas.json"), "example/aws.yaml", &path("new.yaml")]);
+    assert!(output.stdout.contains("are left for it in \"Running On-Demand"), "{output:?}");
 }
 
 #[test]
@@ -92,9 +92,9 @@ fn a_file_of_limits_that_is_none_is_refused() {
         ("text", "neither limits"),
         ("{}\n---\n{}", "one document"),
     ] {
-        let shown = preview(limits, &[]);
-        assert_eq!(shown.code, 3, "{limits}: {shown:?}");
-        assert!(shown.stderr.contains(why), "{limits}: {shown:?}");
+        let output = preview(limits, &[]);
+        assert_eq!(output.code, 3, "{limits}: {output:?}");
+        assert!(output.stderr.contains(why), "{limits}: {output:?}");
     }
     let evil = preview("limits: [{name: \"\\e[2J\\u202e\", unit: machines, limit: 0, used: 0}]", &[]);
     assert!(!evil.stdout.contains(['\u{1b}', '\u{202e}']), "{evil:?}");

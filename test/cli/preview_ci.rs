@@ -21,9 +21,9 @@ impl Programs {
         Self(folder)
     }
 
-    fn add(&self, name: &str, answer: &str) {
+    fn add(&self, name: &str, result: &str) {
         let path = self.0.path().join(name);
-        std::fs::write(&path, format!("#!/bin/sh\ncat <<'END'\n{answer}\nEND\n")).unwrap();
+        std::fs::write(&path, format!("#!/bin/sh\ncat <<'END'\n{result}\nEND\n")).unwrap();
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
 
@@ -68,10 +68,10 @@ fn a_pull_request_of_github_gets_the_table() {
         let summary = repository.path(".git/summary");
         let variables = [("GITHUB_BASE_REF", "main"), ("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())];
         let script = step("preview");
-        let (code, said) = programs.run(repository, &["-e", "-c", script.as_str().unwrap()], &variables);
-        let shown = std::fs::read_to_string(&summary).unwrap_or_default();
-        assert!(shown.ends_with(&std::fs::read_to_string(repository.path("preview.md")).unwrap()));
-        (code, said + &shown)
+        let (code, message) = programs.run(repository, &["-e", "-c", script.as_str().unwrap()], &variables);
+        let printed = std::fs::read_to_string(&summary).unwrap_or_default();
+        assert!(printed.ends_with(&std::fs::read_to_string(repository.path("preview.md")).unwrap()));
+        (code, message + &printed)
     });
 }
 
@@ -103,6 +103,6 @@ fn what_is_deployed_is_the_base_of_argo_cd_and_flux() {
     });
     programs.add("argocd", "{}");
     let repository = Repository::new();
-    let (code, said) = programs.run(&repository, &[recipe("argocd.sh").to_str().unwrap(), "landscape"], &[]);
-    assert!(code != 0 && said.contains("not deployed from git"), "{said}");
+    let (code, message) = programs.run(&repository, &[recipe("argocd.sh").to_str().unwrap(), "landscape"], &[]);
+    assert!(code != 0 && message.contains("not deployed from git"), "{message}");
 }

@@ -82,9 +82,9 @@ fn a_branch_is_compared_with_its_base() {
     let same = repository.preview(&["HEAD"]);
     assert_eq!((same.code, same.stderr.as_str()), (0, ""), "{same:?}");
     repository.edit(SHOOT, "version: 1592.4.0", "version: 1592.9.0");
-    let shown = repository.preview(&["main"]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (5, ""), "{shown:?}");
-    assert!(shown.stdout.contains("web zones 1,2  ROLL  machine.image.version: 1592.4.0 -> 1592.9.0"), "{shown:?}");
+    let printed = repository.preview(&["main"]);
+    assert_eq!((printed.code, printed.stderr.as_str()), (5, ""), "{printed:?}");
+    assert!(printed.stdout.contains("web zones 1,2  ROLL  machine.image.version: 1592.4.0 -> 1592.9.0"), "{printed:?}");
     repository.commit();
     assert_eq!(repository.preview(&["HEAD"]).code, 0);
     assert_eq!(repository.preview(&["HEAD~1"]).code, 5);
@@ -102,9 +102,9 @@ fn a_branch_is_compared_with_its_base() {
 fn a_changed_cloudprofile_reaches_shoots_that_nobody_has_edited() {
     let repository = Repository::new();
     repository.edit(PROFILE, "greatest:1592.4.0", "newest:1592.4.0");
-    let shown = repository.preview(&["HEAD"]);
-    assert_eq!(shown.code, 4, "{shown:?}");
-    assert!(shown.stdout.contains("existing nodes stay, new nodes differ"), "{shown:?}");
+    let printed = repository.preview(&["HEAD"]);
+    assert_eq!(printed.code, 4, "{printed:?}");
+    assert!(printed.stdout.contains("existing nodes stay, new nodes differ"), "{printed:?}");
     repository.git(&["checkout", "--quiet", "."]);
     std::fs::remove_file(repository.path(PROFILE)).unwrap();
     assert_eq!(repository.preview(&["HEAD"]).code, 3, "its CloudProfile is missing now");
@@ -117,26 +117,26 @@ fn new_files_count_and_ignored_ones_do_not() {
     repository.write("made/other.yaml", &another);
     assert_eq!(repository.preview(&["HEAD"]).code, 0);
     repository.write("shoots/other.yaml", &another);
-    let shown = repository.preview(&["HEAD"]);
-    assert!(shown.code == 1 && shown.stdout.contains("CREATE"), "{shown:?}");
+    let printed = repository.preview(&["HEAD"]);
+    assert!(printed.code == 1 && printed.stdout.contains("CREATE"), "{printed:?}");
 }
 
 #[test]
 fn what_cannot_be_compared_fails() {
     let repository = Repository::new();
     for base in ["no-such-branch", "--output=shoots/x.yaml", "HEAD; touch x"] {
-        let shown = repository.preview_of(&["preview", &format!("--git={base}")]);
-        assert_eq!(shown.code, 3, "{shown:?}");
-        assert!(shown.stderr.contains(&format!("revision {base:?}")), "{shown:?}");
+        let printed = repository.preview_of(&["preview", &format!("--git={base}")]);
+        assert_eq!(printed.code, 3, "{printed:?}");
+        assert!(printed.stderr.contains(&format!("revision {base:?}")), "{printed:?}");
     }
     assert!(!repository.path("shoots/x.yaml").exists() && !repository.path("x").exists());
     for (base, reason) in [("no-such-branch", "no commit has this name"), ("^HEAD", "it does not name one commit")] {
-        let shown = repository.preview_of(&["preview", &format!("--git={base}")]);
-        assert_eq!((shown.code, shown.stderr), (3, format!("revision {base:?}: {reason}\n")));
+        let printed = repository.preview_of(&["preview", &format!("--git={base}")]);
+        assert_eq!((printed.code, printed.stderr), (3, format!("revision {base:?}: {reason}\n")));
     }
     repository.write("shoots/broken.yaml", "kind: Shoot\nspec: {{ .Values.spec }\n");
-    let shown = repository.preview(&["HEAD"]);
-    assert!(shown.code == 3 && shown.stderr.contains("shoots/broken.yaml"), "{shown:?}");
+    let printed = repository.preview(&["HEAD"]);
+    assert!(printed.code == 3 && printed.stderr.contains("shoots/broken.yaml"), "{printed:?}");
     let nowhere = Repository { folder: tempfile::tempdir().unwrap() };
     assert_eq!(nowhere.preview(&["HEAD"]).code, 3);
     let usage = repository.preview(&["HEAD", "--live"]);

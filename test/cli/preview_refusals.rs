@@ -16,9 +16,9 @@ fn preview(profile: &str, old: &str, replacements: &[(&str, &str)]) -> Outcome {
     run(&["preview", "--profiles", &profile, &old, new.to_str().unwrap()])
 }
 
-fn is_refused(shown: &Outcome, why: &str) {
-    let text = shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert_eq!(shown.code, 7, "{shown:?}");
+fn is_refused(output: &Outcome, why: &str) {
+    let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(output.code, 7, "{output:?}");
     assert!(text.contains("the garden would refuse this: ") && text.contains(why), "{why}: {text}");
     assert!(!text.contains("ROLL") && !text.contains("CREATE"), "nothing of it happens: {text}");
 }
@@ -63,24 +63,24 @@ fn new_shoots_get_no_expired_version() {
     let new = folder.path().join("new.yaml");
     std::fs::write(&new, format!("{shoot}\n---\n{other}")).unwrap();
     let old = "test/cli/refusals/versions.yaml";
-    let shown = run(&["preview", "--profiles", "test/cli/refusals/versions-profile.yaml", old, new.to_str().unwrap()]);
-    is_refused(&shown, "it has expired");
+    let output = run(&["preview", "--profiles", "test/cli/refusals/versions-profile.yaml", old, new.to_str().unwrap()]);
+    is_refused(&output, "it has expired");
 }
 
 #[test]
 fn a_falling_maximum_of_a_zone_is_a_hazard() {
-    let shown = run(&[
+    let output = run(&[
         "preview",
         "--profiles",
         "test/cli/refusals/profile.yaml",
         "test/cli/refusals/old.yaml",
         "test/cli/refusals/more-zones.yaml",
     ]);
-    let text = shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let bounds =
         "minimum and maximum of the zone change from 3 and 30 to 1 and 10: the nodes above 10 are removed, up to 20";
     assert!(text.contains(bounds), "{text}");
-    assert_eq!(shown.code, 4, "{shown:?}");
+    assert_eq!(output.code, 4, "{output:?}");
     let rises = preview("profile", "old", &[("maximum: 30", "maximum: 31")]);
     assert!(rises.code == 1 && !rises.stdout.contains("are removed"), "{rises:?}");
     let hibernated = [("maximum: 30", "maximum: 20"), ("spec:\n", "spec:\n  hibernation: {enabled: true}\n")];

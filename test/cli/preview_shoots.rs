@@ -43,9 +43,9 @@ impl Files {
 #[test]
 fn a_roll_names_what_was_edited_in_the_shoot() {
     let files = Files::new(&[("version: 1592.4.0", "version: 1592.9.0"), ("maximum: 4", "maximum: 5")]);
-    let shown = files.preview(&[]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (5, ""), "{shown:?}");
-    assert_same("test/cli/golden/preview-shoots.txt", &shown.stdout);
+    let output = files.preview(&[]);
+    assert_eq!((output.code, output.stderr.as_str()), (5, ""), "{output:?}");
+    assert_same("test/cli/golden/preview-shoots.txt", &output.stdout);
 }
 
 #[test]
@@ -63,8 +63,8 @@ fn what_follows_of_an_edit_and_what_does_not() {
         (&[("version: 1592.4.0", "version: 9999")], 7),
     ];
     for (replacements, code) in cases {
-        let shown = Files::new(replacements).preview(&[]);
-        assert_eq!(shown.code, code, "{replacements:?}: {shown:?}");
+        let output = Files::new(replacements).preview(&[]);
+        assert_eq!(output.code, code, "{replacements:?}: {output:?}");
     }
 }
 
@@ -74,9 +74,9 @@ fn a_changed_cloudprofile_over_all_shoots() {
     let profile = std::fs::read_to_string(files.path("profile.yaml")).unwrap();
     std::fs::write(files.path("changed.yaml"), profile.replace("greatest:1592.4.0", "newest:1592.4.0")).unwrap();
     let [before, changed, old] = ["profile.yaml", "changed.yaml", "old.yaml"].map(|name| files.path(name));
-    let shown = run(&["preview", "--profiles", &before, "--cloudprofile-new", &changed, &old]);
-    assert_eq!(shown.code, 4, "{shown:?}");
-    assert!(shown.stdout.contains("existing nodes stay, new nodes differ"), "{shown:?}");
+    let output = run(&["preview", "--profiles", &before, "--cloudprofile-new", &changed, &old]);
+    assert_eq!(output.code, 4, "{output:?}");
+    assert!(output.stdout.contains("existing nodes stay, new nodes differ"), "{output:?}");
 }
 
 /// What a project adds to a CloudProfile, as it stands in a repository: without a status.
@@ -121,8 +121,8 @@ fn a_changed_profile_reaches_those_that_name_or_extend_it() {
     let own_changed = write("own-changed.yaml", &OWN_PROFILE.replace("own:1592.5.0", "mine:1592.5.0"));
     let [profiles, shoots] = ["profiles", "shoots"].map(|name| files.path(name));
     // By Worker: the pools of which new nodes differ.
-    let differing = |shown: &Outcome| -> Vec<String> {
-        let document = shown.json();
+    let differing = |output: &Outcome| -> Vec<String> {
+        let document = output.json();
         assert_eq!(document["errors"], serde_json::json!([]), "{document:#}");
         let workers = document["workers"].as_array().unwrap().clone();
         let of_worker = |worker: &serde_json::Value| {
@@ -140,19 +140,19 @@ fn a_changed_profile_reaches_those_that_name_or_extend_it() {
     let with = |profile: &str| {
         run(&["preview", "--profiles", &profiles, "--cloudprofile-new", profile, &shoots, "-o", "json"])
     };
-    let shown = with(&changed);
-    assert_eq!(differing(&shown), ["canary web,batch", "own batch", "other "], "{shown:?}");
-    assert!(shown.stderr.contains("1 Shoot names another CloudProfile and keeps it"), "{shown:?}");
-    let shown = with(&own_changed);
-    assert_eq!(differing(&shown), ["canary ", "own web", "other "], "{shown:?}");
+    let output = with(&changed);
+    assert_eq!(differing(&output), ["canary web,batch", "own batch", "other "], "{output:?}");
+    assert!(output.stderr.contains("1 Shoot names another CloudProfile and keeps it"), "{output:?}");
+    let output = with(&own_changed);
+    assert_eq!(differing(&output), ["canary ", "own web", "other "], "{output:?}");
     // Without --cloudprofile-new: folders with their profiles.
     std::fs::rename(&profiles, write("shoots/x", "").replace("/x", "/profiles")).unwrap();
     let [new, old] = ["new", "shoots"].map(|name| files.path(name));
     let copied = std::process::Command::new("cp").args(["-r", &old, &new]).status().unwrap();
     assert!(copied.success());
     std::fs::copy(&changed, format!("{new}/profiles/az.yaml")).unwrap();
-    let shown = run(&["preview", &old, &new, "-o", "json"]);
-    assert_eq!(differing(&shown), ["canary web,batch", "own batch", "other "], "{shown:?}");
+    let output = run(&["preview", &old, &new, "-o", "json"]);
+    assert_eq!(differing(&output), ["canary web,batch", "own batch", "other "], "{output:?}");
     // Nobody knows the parent.
     std::fs::remove_file(format!("{old}/profiles/az.yaml")).unwrap();
     let b = format!("{old}/b.yaml");
@@ -164,10 +164,10 @@ fn a_changed_profile_reaches_those_that_name_or_extend_it() {
 #[test]
 fn a_shoot_without_its_cloudprofile_is_an_error() {
     let files = Files::new(&[]);
-    let shown = run(&["preview", &files.path("old.yaml"), &files.path("new.yaml")]);
-    assert_eq!(shown.code, 3, "{shown:?}");
-    let wanted = r#"Shoot garden-meadow/canary: no file has CloudProfile "az"; name one with --profiles"#;
-    assert!(shown.stderr.contains(wanted), "{shown:?}");
+    let output = run(&["preview", &files.path("old.yaml"), &files.path("new.yaml")]);
+    assert_eq!(output.code, 3, "{output:?}");
+    let expected = r#"Shoot garden-meadow/canary: no file has CloudProfile "az"; name one with --profiles"#;
+    assert!(output.stderr.contains(expected), "{output:?}");
 }
 
 /// Two manifests, as a repository has them: what they do not tell is presumed, and named where it decides.
@@ -180,25 +180,26 @@ fn what_is_presumed_is_named_where_it_decides() {
     let of = |old: &[(&str, &str)], new: &[(&str, &str)], options: &[&str]| {
         let [old, new] = [old, new].map(|edits| Files::new(&[&bare, edits].concat()));
         let (profile, old, new) = (old.path("profile.yaml"), old.path("new.yaml"), new.path("new.yaml"));
-        let shown = run(&[&["preview", "--profiles", &profile, &old, &new, "-o", "json"], options].concat()).json();
-        let findings = shown["workers"][0]["findings"].as_array().unwrap().clone();
+        let output = run(&[&["preview", "--profiles", &profile, &old, &new, "-o", "json"], options].concat()).json();
+        let findings = output["workers"][0]["findings"].as_array().unwrap().clone();
         let presumed = findings.into_iter().filter(|finding| finding["kind"] == "presumed");
-        let told = presumed.map(|finding| format!("{}: {}", finding["pool"], finding["message"])).collect::<Vec<_>>();
-        (shown["exitCode"].as_i64().unwrap(), told.join("\n"))
+        let reported =
+            presumed.map(|finding| format!("{}: {}", finding["pool"], finding["message"])).collect::<Vec<_>>();
+        (output["exitCode"].as_i64().unwrap(), reported.join("\n"))
     };
     // Nothing presumed decides.
     assert_eq!(of(&[], &[("maxSurge: 3", "maxSurge: 4")], &[]), (1, String::new()));
     assert_eq!(of(&[], &[("version: 1592.4.0", "version: 1592.9.0")], &[]), (5, String::new()));
     // A policy for the cluster is lost where each pool has settings of its own.
     let policy = ("    version: 1.34.3\n", "    version: 1.34.3\n    kubelet: {cpuManagerPolicy: static}\n");
-    let (code, told) = of(&[], &[policy], &[]);
-    assert_eq!((code, told.matches("its nodes stay").count()), (5, 2), "{told}");
-    assert!(told.contains("statically, not by machine type; where it reserves by machine type"), "{told}");
+    let (code, reported) = of(&[], &[policy], &[]);
+    assert_eq!((code, reported.matches("its nodes stay").count()), (5, 2), "{reported}");
+    assert!(reported.contains("statically, not by machine type; where it reserves by machine type"), "{reported}");
     assert_eq!(of(&[], &[policy], &["--presume", "reservation-by-machine-type"]), (0, String::new()));
     // kube-proxy's mode counts together with node-local DNS.
     let ipvs = ("    version: 1.34.3\n", "    version: 1.34.3\n    kubeProxy: {mode: IPVS}\n");
-    let (code, told) = of(&[], &[ipvs], &[]);
-    assert_eq!((code, told.matches("no node-local DNS; where it does").count()), (0, 2), "{told}");
+    let (code, reported) = of(&[], &[ipvs], &[]);
+    assert_eq!((code, reported.matches("no node-local DNS; where it does").count()), (0, 2), "{reported}");
     assert_eq!(of(&[], &[ipvs], &["--presume", "node-local-dns"]).0, 5);
     // The old manifest leaves the image open: it may be any.
     let open = (", image: {name: gardenlinux, version: 1592.4.0}}\n      minimum: 6", "}\n      minimum: 6");
@@ -206,16 +207,16 @@ fn what_is_presumed_is_named_where_it_decides() {
     for (edit, code, end) in
         [(newest, 0, "its nodes are replaced or updated"), (("minimum: 6", "minimum: 6"), 5, "its nodes stay")]
     {
-        let (exit, told) = of(&[open], &[edit], &[]);
-        assert_eq!((exit, told.lines().count()), (code, 1), "{told}");
-        assert!(told.starts_with("\"web\"") && told.contains(end), "{told}");
+        let (exit, reported) = of(&[open], &[edit], &[]);
+        assert_eq!((exit, reported.lines().count()), (code, 1), "{reported}");
+        assert!(reported.starts_with("\"web\"") && reported.contains(end), "{reported}");
     }
 }
 
 #[test]
 fn what_the_infrastructure_becomes_is_presumed() {
-    let shown = Files::new(&[("zoned: true", "zoned: true, networks: {zones: [{name: 1}]}")]).preview(&[]);
-    assert!(shown.stdout.contains("note: presumed: the status of the Infrastructure is as"), "{shown:?}");
+    let output = Files::new(&[("zoned: true", "zoned: true, networks: {zones: [{name: 1}]}")]).preview(&[]);
+    assert!(output.stdout.contains("note: presumed: the status of the Infrastructure is as"), "{output:?}");
 }
 
 #[test]
@@ -229,9 +230,9 @@ fn explain_names_the_members_of_a_shoot_that_replace_nodes() {
         let [profile, shoot] = ["profile.yaml", "new.yaml"].map(|name| files.path(name));
         run(&[&["explain", "--shoot", &shoot, "--profiles", &profile], options].concat())
     };
-    let shown = explain(&[]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{shown:?}");
-    assert_same("test/cli/golden/explain-shoot.txt", &shown.stdout);
+    let output = explain(&[]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+    assert_same("test/cli/golden/explain-shoot.txt", &output.stdout);
     let document = explain(&["-o", "json", "--pool", "web"]).json();
     let pools = document["shoots"][0]["pools"].as_array().unwrap();
     assert_eq!((pools.len(), &pools[0]["key"][0]["member"]), (1, &"kubernetes.version".into()), "{document:#}");
@@ -314,12 +315,12 @@ spec:
     std::fs::write(path("old.yaml"), OPENSTACK).unwrap();
     for (old, new, code) in [("policy: affinity", "policy: anti-affinity", 5), ("size: 10Gi", "size: 20Gi", 0)] {
         std::fs::write(path("new.yaml"), OPENSTACK.replace(old, new)).unwrap();
-        let shown = run(&["preview", &path("old.yaml"), &path("new.yaml")]);
-        assert_eq!(shown.code, code, "{shown:?}");
+        let output = run(&["preview", &path("old.yaml"), &path("new.yaml")]);
+        assert_eq!(output.code, code, "{output:?}");
         assert_eq!(
-            shown.stdout.contains("web zone eu-1  ROLL  providerConfig.serverGroup.policy"),
+            output.stdout.contains("web zone eu-1  ROLL  providerConfig.serverGroup.policy"),
             code == 5,
-            "{shown:?}"
+            "{output:?}"
         );
     }
     let explained = run(&["explain", "--shoot", &path("old.yaml")]).stdout;
@@ -383,9 +384,9 @@ spec:
     ] {
         assert!(ALICLOUD.contains(old), "{old}");
         std::fs::write(path("new.yaml"), ALICLOUD.replacen(old, new, 1)).unwrap();
-        let shown = run(&["preview", &path("old.yaml"), &path("new.yaml"), "-o", "json"]);
-        assert_eq!(shown.code, code, "{new}: {shown:?}");
-        let causes = shown.json()["workers"][0]["placements"][0]["causes"].to_string();
+        let output = run(&["preview", &path("old.yaml"), &path("new.yaml"), "-o", "json"]);
+        assert_eq!(output.code, code, "{new}: {output:?}");
+        let causes = output.json()["workers"][0]["placements"][0]["causes"].to_string();
         assert!(causes.contains(cause), "{new}: {causes}");
     }
     let explained = run(&["explain", "--shoot", &path("old.yaml"), "-o", "json"]).json();
@@ -406,8 +407,8 @@ fn members_of_another_form_are_refused() {
     ] {
         let files = Files::new(&[(old, new)]);
         for options in [&[][..], &["--presume", "node-local-dns"]] {
-            let shown = files.preview(options);
-            assert!([3, 6, 7].contains(&shown.code) && !shown.stderr.contains("panicked"), "{new}: {shown:?}");
+            let output = files.preview(options);
+            assert!([3, 6, 7].contains(&output.code) && !output.stderr.contains("panicked"), "{new}: {output:?}");
         }
     }
 }
@@ -416,9 +417,9 @@ fn members_of_another_form_are_refused() {
 fn what_rolls_is_saved_for_the_controller() {
     let files = Files::new(&[("version: 1592.4.0", "version: 1592.9.0"), ("maximum: 4", "maximum: 5")]);
     let rolls = files.path("rolls.json");
-    let shown = files.preview(&["--save", &rolls]);
-    assert_eq!(shown.code, 5, "{shown:?}");
-    assert!(shown.stderr.ends_with("rolls.json: rolls of 1 Worker saved\n"), "{shown:?}");
+    let output = files.preview(&["--save", &rolls]);
+    assert_eq!(output.code, 5, "{output:?}");
+    assert!(output.stderr.ends_with("rolls.json: rolls of 1 Worker saved\n"), "{output:?}");
     let saved: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&rolls).unwrap()).unwrap();
     let worker = &saved["workers"][0];
     let planned: serde_json::Value = serde_json::from_str(worker["plannedRolls"].as_str().unwrap()).unwrap();
@@ -430,8 +431,8 @@ fn what_rolls_is_saved_for_the_controller() {
     assert!(!inputs.is_empty() && inputs.iter().all(|input| input.contains("machineImage")), "{planned}");
 
     let invalid = Files::new(&[("version: 1592.4.0", "version: '9999'")]);
-    let shown = invalid.preview(&["--save", &invalid.path("rolls.json")]);
-    assert!(shown.stderr.contains("its rolls are not saved: it can't be compared, or becomes invalid"), "{shown:?}");
+    let output = invalid.preview(&["--save", &invalid.path("rolls.json")]);
+    assert!(output.stderr.contains("its rolls are not saved: it can't be compared, or becomes invalid"), "{output:?}");
     let nowhere = files.preview(&["--save", &files.path("no/such/folder.json")]);
     assert_eq!((nowhere.code, nowhere.stdout.as_str()), (3, ""), "{nowhere:?}");
 }

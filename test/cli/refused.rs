@@ -27,20 +27,20 @@ const NOTHING: &[&str] = &[];
 const RAW: &[&str] = &["ApiError", "ServiceError", "HyperError", "Status {", "Some(", "kube::", "[src/"];
 
 /// A server that answers all requests with that; its kubeconfig.
-fn server(answer: String) -> tempfile::NamedTempFile {
+fn server(result: String) -> tempfile::NamedTempFile {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    thread::spawn(move || listener.incoming().flatten().for_each(|stream| answer_all(stream, &answer)));
+    thread::spawn(move || listener.incoming().flatten().for_each(|stream| respond_to_all(stream, &result)));
     kubeconfig(port)
 }
 
-fn answer_all(stream: TcpStream, answer: &str) {
-    let answer = answer.to_owned();
+fn respond_to_all(stream: TcpStream, result: &str) {
+    let result = result.to_owned();
     thread::spawn(move || {
         let mut reader = BufReader::new(stream.try_clone().unwrap());
         let (mut stream, mut line) = (stream, String::new());
         while reader.read_line(&mut line).is_ok_and(|read| read > 0) {
-            if line == "\r\n" && stream.write_all(answer.as_bytes()).is_err() {
+            if line == "\r\n" && stream.write_all(result.as_bytes()).is_err() {
                 return;
             }
             line.clear();
@@ -65,7 +65,7 @@ fn http(status: &str, content_type: &str, body: &str) -> String {
 }
 
 /// What is wrong with what the commands say.
-fn complaints(kubeconfig: &tempfile::NamedTempFile, wanted: &str) -> Vec<String> {
+fn complaints(kubeconfig: &tempfile::NamedTempFile, expected: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     for arguments in COMMANDS {
         let path = kubeconfig.path().to_str().unwrap();
@@ -73,8 +73,8 @@ fn complaints(kubeconfig: &tempfile::NamedTempFile, wanted: &str) -> Vec<String>
         let text = format!("{stdout}{stderr}");
         let is_raw = RAW.iter().any(|raw| text.contains(raw));
         let is_long = text.lines().any(|line| line.len() > 300);
-        let is_twice = text.lines().any(|line| line.matches(wanted).count() > 1);
-        if code == 0 || is_raw || is_long || is_twice || !text.contains(wanted) {
+        let is_twice = text.lines().any(|line| line.matches(expected).count() > 1);
+        if code == 0 || is_raw || is_long || is_twice || !text.contains(expected) {
             complaints.push(format!("{arguments:?} ends with {code}: {text}"));
         }
     }
@@ -82,7 +82,7 @@ fn complaints(kubeconfig: &tempfile::NamedTempFile, wanted: &str) -> Vec<String>
 }
 
 #[test]
-fn what_an_api_server_refuses_is_said_in_its_words() {
+fn reports_refusals_in_the_api_servers_words() {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": FORBIDDEN,
         "reason": "Forbidden", "details": {"kind": "workers"}, "code": 403,
@@ -92,7 +92,7 @@ fn what_an_api_server_refuses_is_said_in_its_words() {
 }
 
 #[test]
-fn nobody_there_is_said_in_one_line() {
+fn reports_unreachable_server_in_one_line() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     assert_eq!(complaints(&kubeconfig(free), "Connection refused"), NOTHING);
 }

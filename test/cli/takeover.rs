@@ -70,10 +70,10 @@ fn nothing_that_the_go_extensions_have_made_would_roll() {
     let cases = one_of_each_family();
     assert!(cases.len() > 20, "only {} cases", cases.len());
     for (case, bundle) in &cases {
-        let shown = Files::new(&[("bundle.json", bundle)]).check(&["-o", "json"]);
-        assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{case}: {shown:?}");
-        let shown = shown.json();
-        for placement in shown["workers"][0]["placements"].as_array().unwrap() {
+        let output = Files::new(&[("bundle.json", bundle)]).check(&["-o", "json"]);
+        assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{case}: {output:?}");
+        let output = output.json();
+        for placement in output["workers"][0]["placements"].as_array().unwrap() {
             assert_eq!(placement["verdict"], "NONE", "{case}: {placement:#}");
         }
     }
@@ -93,12 +93,12 @@ fn a_table_names_what_rolls_and_who_writes() {
     }
     let (theirs, lease) = (go_extension(&[]), lease("provider-azure-leader-election"));
     let files = Files::new(&[("bundle.json", &bundle), ("deployment.json", &theirs), ("lease.json", &lease)]);
-    let shown = files.check(&[]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (5, ""), "{shown:?}");
-    assert_same("test/cli/golden/takeover.txt", &shown.stdout);
-    let shown = files.check(&["-o", "json"]);
-    assert_eq!(shown.code, 5);
-    assert_same("test/cli/golden/takeover.json", &shown.stdout);
+    let output = files.check(&[]);
+    assert_eq!((output.code, output.stderr.as_str()), (5, ""), "{output:?}");
+    assert_same("test/cli/golden/takeover.txt", &output.stdout);
+    let output = files.check(&["-o", "json"]);
+    assert_eq!(output.code, 5);
+    assert_same("test/cli/golden/takeover.json", &output.stdout);
 }
 
 #[test]
@@ -109,31 +109,31 @@ fn the_verdict_comes_first_and_obstacles_last() {
     bundle["worker"]["status"]["lastOperation"] = json!({"type": "Reconcile", "state": "Error"});
     bundle["worker"]["status"]["lastError"] = json!({"description": "no quota"});
     let files = Files::new(&[("bundle.json", &bundle)]);
-    let shown = files.check(&[]);
-    assert_eq!(shown.code, 7, "{shown:?}");
-    assert_same("test/cli/golden/takeover-invalid.txt", &shown.stdout);
-    let place = |words: &str| shown.stdout.find(words).unwrap_or_else(|| panic!("no {words}: {}", shown.stdout));
-    assert!(shown.stdout.starts_with("Answer\n  No node rolls"), "{}", shown.stdout);
-    assert!(place("Total:") < place("Rollback:") && place("Rollback:") < place("What prevents a yes"));
-    let last = shown.stdout.lines().next_back().unwrap();
+    let output = files.check(&[]);
+    assert_eq!(output.code, 7, "{output:?}");
+    assert_same("test/cli/golden/takeover-invalid.txt", &output.stdout);
+    let location = |words: &str| output.stdout.find(words).unwrap_or_else(|| panic!("no {words}: {}", output.stdout));
+    assert!(output.stdout.starts_with("Answer\n  No node rolls"), "{}", output.stdout);
+    assert!(location("Total:") < location("Rollback:") && location("Rollback:") < location("What prevents a yes"));
+    let last = output.stdout.lines().next_back().unwrap();
     assert!(last.contains("shoot--core--prod"), "{last}");
-    assert!(!shown.stdout.contains("wait until"), "an error never ends: {shown:?}");
+    assert!(!output.stdout.contains("wait until"), "an error never ends: {output:?}");
     assert_eq!(files.check(&["-o", "json"]).json()["workers"][0]["failed"], "Reconcile is Error: no quota");
 }
 
 #[test]
-fn a_cause_never_goes_from_a_name_to_the_same_name() {
+fn causes_never_name_equal_versions() {
     let mut bundle = left_by_go(find(CASE).unwrap()).unwrap();
     for object in bundle["existing"].as_array_mut().unwrap() {
         if object["kind"] == "MachineDeployment" {
             object["spec"]["minReadySeconds"] = json!(1);
         }
     }
-    let shown = Files::new(&[("bundle.json", &bundle)]).check(&[]).stdout;
-    assert!(shown.contains("METADATA"), "{shown}");
-    assert!(shown.contains("differs from what the Worker leads to"), "{shown}");
-    for (before, after) in shown.lines().filter_map(|line| line.split_once(" -> ")) {
-        assert_ne!(before.split(' ').next_back(), after.split(' ').next(), "{shown}");
+    let output = Files::new(&[("bundle.json", &bundle)]).check(&[]).stdout;
+    assert!(output.contains("METADATA"), "{output}");
+    assert!(output.contains("differs from what the Worker leads to"), "{output}");
+    for (before, after) in output.lines().filter_map(|line| line.split_once(" -> ")) {
+        assert_ne!(before.split(' ').next_back(), after.split(' ').next(), "{output}");
     }
 }
 
@@ -143,9 +143,9 @@ fn both_extensions_at_once_are_no_yes() {
     let ours = lease("gardener-extension-worker-leader-election");
     for (arguments, code) in [(&[][..], 1), (&["--disable-controllers=bastion,worker"], 0)] {
         let theirs = go_extension(arguments);
-        let shown = Files::new(&[("a.json", &bundle), ("b.json", &theirs), ("c.json", &ours)]).check(&[]);
-        assert_eq!(shown.code, code, "{shown:?}");
-        assert_eq!(shown.stdout.contains("both write"), code == 1, "{shown:?}");
+        let output = Files::new(&[("a.json", &bundle), ("b.json", &theirs), ("c.json", &ours)]).check(&[]);
+        assert_eq!(output.code, code, "{output:?}");
+        assert_eq!(output.stdout.contains("both write"), code == 1, "{output:?}");
     }
 }
 
@@ -154,9 +154,9 @@ fn a_pool_that_can_not_be_planned_and_what_can_not_be_read_are_no_yes() {
     let mut bundle = left_by_go(find(CASE).unwrap()).unwrap();
     bundle["worker"]["spec"]["pools"][0]["machineImage"] = json!({"name": "unheard-of", "version": "1.0.0"});
     bundle["worker"]["status"]["providerStatus"] = Value::Null;
-    let shown = Files::new(&[("a.json", &bundle)]).check(&[]);
-    assert_eq!(shown.code, 7, "{shown:?}");
-    assert!(shown.stdout.contains("unheard-of"), "{shown:?}");
+    let output = Files::new(&[("a.json", &bundle)]).check(&[]);
+    assert_eq!(output.code, 7, "{output:?}");
+    assert!(output.stdout.contains("unheard-of"), "{output:?}");
     for (arguments, message, code) in [
         (&["takeover", "check", "no/such/file"][..], "no/such/file", 3),
         (&["takeover", "check", "docs"], "no Worker in the files", 3),
@@ -169,9 +169,9 @@ fn a_pool_that_can_not_be_planned_and_what_can_not_be_read_are_no_yes() {
         (&["takeover", "check", "--worker-type", "unheard-of"], "no such provider", 3),
         (&["takeover", "chekc"], "chekc", 2),
     ] {
-        let shown = run(arguments);
-        assert_eq!((shown.code, shown.stdout.as_str()), (code, ""), "{arguments:?}: {shown:?}");
-        assert!(shown.stderr.contains(message), "{arguments:?}: {shown:?}");
+        let output = run(arguments);
+        assert_eq!((output.code, output.stdout.as_str()), (code, ""), "{arguments:?}: {output:?}");
+        assert!(output.stderr.contains(message), "{arguments:?}: {output:?}");
     }
 }
 
@@ -180,12 +180,12 @@ fn workers_of_others_are_left_alone() {
     let mut bundle = left_by_go(find(CASE).unwrap()).unwrap();
     bundle["worker"]["spec"]["class"] = json!("garden");
     let files = Files::new(&[("a.json", &bundle)]);
-    let shown = files.check(&[]);
-    assert_eq!((shown.code, shown.stdout.as_str()), (3, ""), "{shown:?}");
-    assert!(shown.stderr.contains("there is \"azure garden\""), "{shown:?}");
-    let shown = files.check(&["--extension-classes", "garden", "-o", "json"]).succeeded().json();
-    assert_eq!(shown["workers"].as_array().unwrap().len(), 1);
-    assert_eq!(shown["leftAlone"], 0);
+    let output = files.check(&[]);
+    assert_eq!((output.code, output.stdout.as_str()), (3, ""), "{output:?}");
+    assert!(output.stderr.contains("there is \"azure garden\""), "{output:?}");
+    let output = files.check(&["--extension-classes", "garden", "-o", "json"]).succeeded().json();
+    assert_eq!(output["workers"].as_array().unwrap().len(), 1);
+    assert_eq!(output["leftAlone"], 0);
 }
 
 #[test]
@@ -201,10 +201,10 @@ fn undecodable_input_is_reported_with_its_field_and_stops_no_other() {
         object_bundle["existing"].as_array_mut().unwrap().iter_mut().find(|it| it["kind"] == "MachineDeployment");
     deployment.unwrap()["spec"]["template"]["spec"]["drainTimeout"] = json!("hunter2");
     let files = Files::new(&[("a.json", &whole), ("b.json", &worker), ("c.json", &object_bundle)]);
-    let shown = files.check(&["-o", "json"]);
-    assert_eq!(shown.code, 3, "{shown:?}");
-    assert!(!shown.stdout.contains("hunter2") && !shown.stderr.contains("hunter2"), "{shown:?}");
-    let document = shown.json();
+    let output = files.check(&["-o", "json"]);
+    assert_eq!(output.code, 3, "{output:?}");
+    assert!(!output.stdout.contains("hunter2") && !output.stderr.contains("hunter2"), "{output:?}");
+    let document = output.json();
     assert_eq!(document["errors"], json!([]), "{document:#}");
     let finding = |namespace: &str| {
         let mut workers = document["workers"].as_array().unwrap().iter();
@@ -224,8 +224,8 @@ fn undecodable_input_is_reported_with_its_field_and_stops_no_other() {
     assert_eq!((only.code, only.json()["workers"].as_array().unwrap().len()), (3, 1), "{only:?}");
     // Where both sides are needed, the file is told instead.
     let file = files.path().join("c.json");
-    let shown = run(&["preview", file.to_str().unwrap(), file.to_str().unwrap()]);
-    assert!(shown.code == 3 && shown.stderr.contains("c.json: MachineDeployment"), "{shown:?}");
+    let output = run(&["preview", file.to_str().unwrap(), file.to_str().unwrap()]);
+    assert!(output.code == 3 && output.stderr.contains("c.json: MachineDeployment"), "{output:?}");
 }
 
 /// The Go extension as gardener-operator registers it, with a value that a plan must not print.
@@ -265,9 +265,9 @@ fn plan(bundle: &Value, registrations: &Value, options: &[&str]) -> (Outcome, BT
 #[test]
 fn plan_has_patches_for_the_landscape() {
     let bundle = left_by_go(find(CASE).unwrap()).unwrap();
-    let (shown, written) = plan(&bundle, &extension_of_azure(), &["--chart", CHART]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{shown:?}");
-    assert_same("test/cli/golden/takeover-plan.txt", &shown.stdout);
+    let (output, written) = plan(&bundle, &extension_of_azure(), &["--chart", CHART]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
+    assert_same("test/cli/golden/takeover-plan.txt", &output.stdout);
     let off = &written["3-go-off.yaml"]["spec"];
     assert_eq!(off["resources"], json!([{"kind": "ControlPlane", "type": "azure"}]));
     assert_eq!(off["deployment"]["extension"]["values"], json!({"disableControllers": ["bastion", "worker"]}));
@@ -277,9 +277,9 @@ fn plan_has_patches_for_the_landscape() {
     let on = &written["4-on.yaml"]["spec"];
     assert_eq!(on["resources"], json!([{"kind": "Worker", "type": "azure"}]));
     let texts = written.values().map(Value::to_string).collect::<String>();
-    assert!(!texts.contains("hidden-value") && !shown.stdout.contains("hidden-value"), "{texts}");
+    assert!(!texts.contains("hidden-value") && !output.stdout.contains("hidden-value"), "{texts}");
     for name in written.keys() {
-        assert!(shown.stdout.contains(&format!("plan/{name}\n")), "no command for {name}:\n{}", shown.stdout);
+        assert!(output.stdout.contains(&format!("plan/{name}\n")), "no command for {name}:\n{}", output.stdout);
     }
 }
 
@@ -296,10 +296,10 @@ fn plan_without_gardener_operator_patches_both_objects() {
         "helm": {"values": {"replicaCount": 1}},
     });
     let list = json!({"apiVersion": "v1", "kind": "List", "items": [registration, deployment]});
-    let (shown, written) = plan(&bundle, &list, &["--chart", CHART]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{shown:?}");
+    let (output, written) = plan(&bundle, &list, &["--chart", CHART]);
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     assert!(
-        shown.stdout.contains("kubectl patch controllerdeployments.v1.core.gardener.cloud azure-chart --type merge")
+        output.stdout.contains("kubectl patch controllerdeployments.v1.core.gardener.cloud azure-chart --type merge")
     );
     assert_eq!(written["3-go-off-1.yaml"], json!({"helm": {"values": {"disableControllers": ["worker"]}}}));
     assert_eq!(written["3-go-off-2.yaml"], json!({"spec": {"resources": []}}));
@@ -333,8 +333,8 @@ fn plan_is_refused_with_the_reason() {
         (&bundle, extension_of_azure(), &[], 3, "--chart"),
     ];
     for (bundle, registrations, options, code, reason) in cases {
-        let (shown, written) = plan(bundle, &registrations, options);
-        assert_eq!(shown.code, code, "{reason}: {shown:?}");
-        assert!(shown.stderr.contains(reason) && written.is_empty(), "{reason}: {shown:?} {:?}", written.keys());
+        let (output, written) = plan(bundle, &registrations, options);
+        assert_eq!(output.code, code, "{reason}: {output:?}");
+        assert!(output.stderr.contains(reason) && written.is_empty(), "{reason}: {output:?} {:?}", written.keys());
     }
 }

@@ -39,9 +39,9 @@ fn no_text_is_a_command_of_a_pipeline() {
             let mut command = command(arguments);
             command.env(variable, "true").env("COLUMNS", "60");
             let outcome = outcome(command, &text);
-            for shown in [&outcome.stdout, &outcome.stderr] {
+            for output in [&outcome.stdout, &outcome.stderr] {
                 let is_command = |line: &str| line.contains("##[") || line.trim_start().starts_with("::");
-                assert!(!shown.lines().any(is_command), "{arguments:?}: {shown}");
+                assert!(!output.lines().any(is_command), "{arguments:?}: {output}");
             }
             assert!(outcome.stdout.contains("set-output"), "{arguments:?}: {outcome:?}");
         }
@@ -54,8 +54,8 @@ fn text_of_others_does_not_move_the_cursor() {
     for arguments in [&["explain", "-"][..], &["render", "-"], &["render", "-", "-ojson"], &["render", "-", "-oresult"]]
     {
         let outcome = outcome(command(arguments), &text);
-        for shown in [&outcome.stdout, &outcome.stderr] {
-            assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{arguments:?}: {shown}");
+        for output in [&outcome.stdout, &outcome.stderr] {
+            assert!(!output.contains(['\u{1b}', '\u{202e}']), "{arguments:?}: {output}");
         }
         assert!(outcome.stdout.contains("202e"), "{arguments:?}: {outcome:?}");
     }

@@ -94,8 +94,8 @@ fn expiring(edits: &[(&str, &str)]) -> crate::binary::Outcome {
 }
 
 /// What is printed, without its line breaks.
-fn in_one_line(shown: &crate::binary::Outcome) -> String {
-    shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+fn in_one_line(output: &crate::binary::Outcome) -> String {
+    output.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -127,17 +127,17 @@ fn what_the_api_server_refuses_of_maintenance_is_stuck() {
         (vec![of_pool], None, ""),
         (vec![arm], None, "2026-02-01"),
     ] {
-        let shown = in_one_line(&expiring(&edits));
-        assert_eq!(shown.contains("the API server refuses the update"), refusal.is_some(), "{edits:?}: {shown}");
-        assert!(refusal.is_none_or(|refusal| shown.contains(refusal)), "{edits:?}: {shown}");
-        assert!(shown.contains(since), "{edits:?}: {shown}");
+        let output = in_one_line(&expiring(&edits));
+        assert_eq!(output.contains("the API server refuses the update"), refusal.is_some(), "{edits:?}: {output}");
+        assert!(refusal.is_none_or(|refusal| output.contains(refusal)), "{edits:?}: {output}");
+        assert!(output.contains(since), "{edits:?}: {output}");
     }
     // What has nowhere to go keeps its shoot where it is: its image does not fit its machines.
     let alone = ("{architecture: [amd64]}]}]}], machineTypes", "{architecture: [arm64]}]}]}], machineTypes");
-    let shown = expiring(&[arm, alone]);
+    let output = expiring(&[arm, alone]);
     let refusal = "machine type \"t\" are not supported by machine image linux:1592.9.0";
-    assert!(in_one_line(&shown).contains(refusal), "{shown:?}");
-    assert_eq!(shown.code, 4, "{shown:?}");
+    assert!(in_one_line(&output).contains(refusal), "{output:?}");
+    assert_eq!(output.code, 4, "{output:?}");
 }
 
 #[test]
@@ -149,9 +149,9 @@ fn what_has_no_nodes_loses_none() {
         ((", provider: {", ", hibernation: {enabled: false}, provider: {"), 5),
         (("minimum: 2, maximum: 6", "minimum: 0, maximum: 6"), 5),
     ] {
-        let shown = expiring(&[edit]);
-        assert_eq!(shown.code, code, "{edit:?}: {shown:?}");
-        assert_eq!(shown.stdout.contains("replaced, surge"), code == 5, "{edit:?}: {}", shown.stdout);
+        let output = expiring(&[edit]);
+        assert_eq!(output.code, code, "{edit:?}: {output:?}");
+        assert_eq!(output.stdout.contains("replaced, surge"), code == 5, "{edit:?}: {}", output.stdout);
     }
 }
 
@@ -170,13 +170,13 @@ fn bad_input_of_one_shoot_stops_no_other() {
         ("name: gardenlinux, version: 1592.9.0", "name: none, version: \"\"", "pool blue: image is not supported"),
     ] {
         assert!(shoots.contains(from), "{from}");
-        let shown = forecast(&shoots.replacen(from, to, 1), &profile);
-        assert_eq!(shown.code, 3, "{shown:?}");
-        assert!(shown.stderr.contains(error), "{}", shown.stderr);
-        assert!(!shown.stdout.contains("garden-farm/web"), "{}", shown.stdout);
+        let output = forecast(&shoots.replacen(from, to, 1), &profile);
+        assert_eq!(output.code, 3, "{output:?}");
+        assert!(output.stderr.contains(error), "{}", output.stderr);
+        assert!(!output.stdout.contains("garden-farm/web"), "{}", output.stdout);
         assert!(
-            shown.stdout.contains("garden-farm/careful") && shown.stdout.contains("garden-farm/behind"),
-            "{shown:?}"
+            output.stdout.contains("garden-farm/careful") && output.stdout.contains("garden-farm/behind"),
+            "{output:?}"
         );
     }
     // Gardener takes such a window for the whole day.
@@ -186,8 +186,8 @@ fn bad_input_of_one_shoot_stops_no_other() {
     // A version whose end can't be read has not none.
     let date = forecast(&shoots, &profile.replacen("2026-05-01T00:00:00Z", "May 1st", 1));
     assert_eq!(date.code, 3, "{date:?}");
-    let place = "CloudProfile \"az\": spec.kubernetes.versions[3].expirationDate: a time such as 2027-03-31T23:59:59Z is expected";
-    assert!(date.stderr.contains(place), "{}", date.stderr);
+    let location = "CloudProfile \"az\": spec.kubernetes.versions[3].expirationDate: a time such as 2027-03-31T23:59:59Z is expected";
+    assert!(date.stderr.contains(location), "{}", date.stderr);
 }
 
 #[test]
@@ -211,8 +211,8 @@ fn thousands_of_versions_are_forecast() {
         1,
     );
     assert!(profile.len() > 500_000);
-    let shown = outcome(command(&["forecast", "-", "--at", "2026-02-01"]), &format!("{shoots}\n---\n{profile}"));
-    assert_eq!((shown.code, shown.stderr.as_str()), (5, ""), "{}", shown.stdout);
+    let output = outcome(command(&["forecast", "-", "--at", "2026-02-01"]), &format!("{shoots}\n---\n{profile}"));
+    assert_eq!((output.code, output.stderr.as_str()), (5, ""), "{}", output.stdout);
 }
 
 const PROFILE: &str = "example/versions/cloudprofile.yaml";
@@ -231,7 +231,7 @@ fn expiring_in_its_window() -> String {
 }
 
 #[test]
-fn a_date_within_the_window_takes_effect_on_either_day_however_the_question_is_cut() {
+fn dates_within_the_window_take_effect_either_day() {
     let input = expiring_in_its_window();
     for (span, moves) in [
         (["2026-05-01", "2026-06-01"], true),
@@ -241,10 +241,10 @@ fn a_date_within_the_window_takes_effect_on_either_day_however_the_question_is_c
         (["2026-04-30", "2026-05-01"], false),
         (["2026-05-01", "2026-05-01T22:20:00Z"], false),
     ] {
-        let shown = outcome(command(&["forecast", "-", "--at", span[0], "--until", span[1]]), &input);
-        assert_eq!(shown.code, if moves { 5 } else { 0 }, "{span:?}: {shown:?}");
-        assert_eq!(shown.stdout.contains("2026-05-01 or 2026-05-02"), moves, "{span:?}: {}", shown.stdout);
-        assert!(!shown.stdout.contains("Chance decides"), "{span:?}: {}", shown.stdout);
+        let output = outcome(command(&["forecast", "-", "--at", span[0], "--until", span[1]]), &input);
+        assert_eq!(output.code, if moves { 5 } else { 0 }, "{span:?}: {output:?}");
+        assert_eq!(output.stdout.contains("2026-05-01 or 2026-05-02"), moves, "{span:?}: {}", output.stdout);
+        assert!(!output.stdout.contains("Chance decides"), "{span:?}: {}", output.stdout);
     }
     let tomorrow = outcome(command(&["forecast", "-", "--at", "2026-05-01T22:50:00Z"]), &input);
     assert!(tomorrow.stdout.contains("2026-05-02") && !tomorrow.stdout.contains("2026-05-01"), "{}", tomorrow.stdout);
@@ -276,8 +276,8 @@ fn the_profile_in_a_cluster_is_that_of_its_shoot() {
     let forecast = |documents: &[&str]| {
         outcome(command(&["forecast", "-", "--at", "2026-02-01", "-o", "json"]), &documents.join("\n---\n"))
     };
-    let steps = |shown: &crate::binary::Outcome| -> Vec<(String, usize)> {
-        let document = shown.json();
+    let steps = |output: &crate::binary::Outcome| -> Vec<(String, usize)> {
+        let document = output.json();
         let shoots = document["shoots"].as_array().unwrap().iter();
         let of = |shoot: &serde_json::Value| {
             (shoot["shoot"].as_str().unwrap().to_owned(), shoot["steps"].as_array().unwrap().len())
@@ -325,16 +325,16 @@ fn versions_that_a_manifest_leaves_open_are_used() {
     let file = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
     std::fs::write(file.path(), open).unwrap();
     let path = file.path().to_str().unwrap();
-    let shown = outcome(command(&["cloudprofile", "versions", PROFILE, "--shoots", path, "--at", "2026-02-01"]), "");
-    assert_eq!((shown.code, shown.stderr.as_str()), (0, ""), "{shown:?}");
+    let output = outcome(command(&["cloudprofile", "versions", PROFILE, "--shoots", path, "--at", "2026-02-01"]), "");
+    assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     for version in ["1.33.6", "15.6.20250601"] {
-        let line = shown.stdout.lines().find(|line| line.contains(version)).unwrap();
+        let line = output.stdout.lines().find(|line| line.contains(version)).unwrap();
         assert!(line.contains("no: 1 shoot uses it"), "{line}");
     }
 }
 
 #[test]
-fn a_namespaced_profile_without_its_parent_is_what_its_status_says() {
+fn namespaced_profile_without_parent_uses_its_status() {
     let profile = std::fs::read_to_string(PROFILE).unwrap();
     let spec = &gardener_extension_worker::api::gotext::yaml::documents(&profile).unwrap()[0]["spec"];
     let own = serde_json::json!({
@@ -356,10 +356,10 @@ fn a_namespaced_profile_without_its_parent_is_what_its_status_says() {
 fn an_error_with_a_hostile_name_is_one_line() {
     let shoots = std::fs::read_to_string("example/versions/shoots.yaml").unwrap();
     let shoot = shoots.split("---").next().unwrap().replace("name: web", "name: \"w\\n::warning::x\\nall is well\"");
-    let shown = outcome(command(&["forecast", "-"]), &shoot);
-    assert_eq!(shown.code, 3);
-    assert_eq!(shown.stderr.lines().count(), 1, "{}", shown.stderr);
-    assert!(shown.stderr.contains(r"garden-farm/w\n::warning::x\nall is well"), "{}", shown.stderr);
+    let output = outcome(command(&["forecast", "-"]), &shoot);
+    assert_eq!(output.code, 3);
+    assert_eq!(output.stderr.lines().count(), 1, "{}", output.stderr);
+    assert!(output.stderr.contains(r"garden-farm/w\n::warning::x\nall is well"), "{}", output.stderr);
 }
 
 /// An input of which commands say too little or the wrong thing easily.
@@ -374,8 +374,8 @@ fn a_window_has_one_run() {
     let (profile, shoot) = (finding_input("two-minors-expired.yaml"), finding_input("without-window.yaml"));
     let days = |shoot: &str, at: &str| -> Vec<String> {
         let arguments = ["forecast", "-", "--at", at, "-o", "json"];
-        let shown = outcome(command(&arguments), &format!("{shoot}\n---\n{profile}")).json();
-        let steps = shown["shoots"][0]["steps"].as_array().unwrap().clone();
+        let output = outcome(command(&arguments), &format!("{shoot}\n---\n{profile}")).json();
+        let steps = output["shoots"][0]["steps"].as_array().unwrap().clone();
         steps.iter().map(|step| step["time"].as_str().unwrap()[..10].to_owned()).collect()
     };
     let windowed = |begin: &str, end: &str| {
@@ -401,11 +401,11 @@ fn a_missing_window_is_presumed() {
     let window = "  maintenance: {timeWindow: {begin: 220000+0000, end: 230000+0000}}\n  provider:";
     for (shoot, is_presumed) in [(shoot.clone(), true), (shoot.replace("  provider:", window), false)] {
         let input = format!("{shoot}\n---\n{profile}");
-        let shown = outcome(command(&["forecast", "-", "--at", "2026-06-01", "-o", "json"]), &input).json();
-        assert_eq!(shown["shoots"][0]["window"]["presumed"] == true, is_presumed);
+        let output = outcome(command(&["forecast", "-", "--at", "2026-06-01", "-o", "json"]), &input).json();
+        assert_eq!(output["shoots"][0]["window"]["presumed"] == true, is_presumed);
         for format in ["table", "markdown", "html"] {
-            let shown = outcome(command(&["forecast", "-", "--at", "2026-06-01", "-o", format]), &input);
-            assert_eq!(in_one_line(&shown).contains("presumed: the Shoot names no window"), is_presumed, "{format}");
+            let output = outcome(command(&["forecast", "-", "--at", "2026-06-01", "-o", format]), &input);
+            assert_eq!(in_one_line(&output).contains("presumed: the Shoot names no window"), is_presumed, "{format}");
         }
     }
 }

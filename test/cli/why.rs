@@ -15,9 +15,9 @@ const OTHER_NODE_AGENT: (&str, &str) = ("77ac3aaaf0a1b2c3", "1111111111111111");
 pub(crate) fn rendered(text: &str, seconds: i64) -> String {
     let mut render = command(&["render", "-", "-o", "json"]);
     render.env("SOURCE_DATE_EPOCH", seconds.to_string());
-    let shown = outcome(render, text);
-    assert!([0, 7].contains(&shown.code), "{shown:?}");
-    shown.stdout
+    let output = outcome(render, text);
+    assert!([0, 7].contains(&output.code), "{output:?}");
+    output.stdout
 }
 
 /// The example with replacements, beside the objects that lie there; without the example's own machine deployment.
@@ -59,16 +59,16 @@ fn change(objects: &str, name: &str) -> Value {
 
 #[test]
 fn a_new_deployment_has_no_roll() {
-    let shown = why(&reconciled(&[&[]])).succeeded();
-    assert!(shown.stdout.contains("no roll is recorded"), "{}", shown.stdout);
+    let output = why(&reconciled(&[&[]])).succeeded();
+    assert!(output.stdout.contains("no roll is recorded"), "{}", output.stdout);
 }
 
 #[test]
 fn what_stands_behind_the_node_agent_is_named() {
     let image: &[_] = &[("1877.3.0}", "1592.9.0}"), OTHER_NODE_AGENT];
     let disk: &[_] = &[("1877.3.0}", "1592.9.0}"), OTHER_NODE_AGENT, ("size: 20Gi", "size: 40Gi")];
-    let shown = why(&deployment(&reconciled(&[&[], image, disk]), Z1).to_string()).succeeded();
-    assert_same("test/cli/golden/why.txt", &shown.stdout);
+    let output = why(&deployment(&reconciled(&[&[], image, disk]), Z1).to_string()).succeeded();
+    assert_same("test/cli/golden/why.txt", &output.stdout);
 }
 
 #[test]
@@ -171,8 +171,8 @@ fn taking_over_records_the_present_and_leaves_the_template() {
     let before = without_record(&reconciled(&[&[]]));
     let after = rendered(&input(&[], &before), 500_000);
     assert_eq!(deployment(&after, Z1)["spec"], deployment(&before, Z1)["spec"]);
-    let shown = why(&after).succeeded();
-    assert!(shown.stdout.contains("was found at 1970-01-06T18:53:20Z"), "{}", shown.stdout);
+    let output = why(&after).succeeded();
+    assert!(output.stdout.contains("was found at 1970-01-06T18:53:20Z"), "{}", output.stdout);
     // A roll after that is explained.
     let rolled = rendered(&input(&[("size: 20Gi", "size: 21Gi")], &after), 600_000);
     assert_eq!(change(&rolled, Z1)["inputs"][0]["input"], "dataVolumes[logs].size");
@@ -180,7 +180,7 @@ fn taking_over_records_the_present_and_leaves_the_template() {
 }
 
 #[test]
-fn changes_of_another_controller_are_shown_as_unknown() {
+fn reports_changes_of_other_controllers_as_unknown() {
     let ours = reconciled(&[&[]]);
     // The Go extension rolled: another class, our annotation as it was.
     let class = deployment(&ours, Z1)["spec"]["template"]["spec"]["class"]["name"].as_str().unwrap().to_owned();
@@ -230,8 +230,8 @@ fn three_classes_are_remembered() {
         sizes.iter().map(|step| step.iter().map(|(from, to)| (*from, to.as_str())).collect()).collect();
     let steps: Vec<&[(&str, &str)]> = steps.iter().map(Vec::as_slice).collect();
     let text = deployment(&reconciled(&steps), Z1).to_string();
-    let shown = outcome(command(&["why", "-", "-o", "json"]), &text).json();
-    let changes = shown["machineDeployments"][0]["changes"].as_array().unwrap();
+    let output = outcome(command(&["why", "-", "-o", "json"]), &text).json();
+    let changes = output["machineDeployments"][0]["changes"].as_array().unwrap();
     let times: Vec<_> = changes.iter().map(|change| change["to"]["since"].as_str().unwrap()).collect();
     assert_eq!(times, ["1970-01-06T00:00:00Z", "1970-01-05T00:00:00Z"]);
 }
@@ -246,9 +246,9 @@ fn comparisons_with_other_programs_do_not_see_it() {
 
 #[test]
 fn a_deployment_without_a_record_is_a_finding() {
-    let shown = why(&deployment(&without_record(&reconciled(&[&[]])), Z1).to_string());
-    assert_eq!((shown.code, shown.stdout.as_str()), (1, ""), "{shown:?}");
-    assert!(shown.stderr.contains("nothing is recorded"), "{shown:?}");
+    let output = why(&deployment(&without_record(&reconciled(&[&[]])), Z1).to_string());
+    assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
+    assert!(output.stderr.contains("nothing is recorded"), "{output:?}");
     let broken = example(&[(
         "labels: {worker.gardener",
         "annotations: {gardener-extension-worker/class-inputs: \"{\"}\n  labels: {worker.gardener",
@@ -259,15 +259,15 @@ fn a_deployment_without_a_record_is_a_finding() {
 #[test]
 fn unreadable_input_is_exit_code_3() {
     for (target, message) in [("no-such-file.yaml", "can't be read"), ("Cargo.toml", "Cargo.toml")] {
-        let shown = outcome(command(&["why", target]), "");
-        assert_eq!(shown.code, 3, "{shown:?}");
-        assert!(shown.stderr.contains(message), "{shown:?}");
+        let output = outcome(command(&["why", target]), "");
+        assert_eq!(output.code, 3, "{output:?}");
+        assert!(output.stderr.contains(message), "{output:?}");
     }
     let mut unreachable = command(&["why", "namespace/name", "--kubeconfig", "no-such-kubeconfig"]);
     unreachable.env("HOME", "/nonexistent");
-    let shown = outcome(unreachable, "");
-    assert_eq!(shown.code, 3, "{shown:?}");
-    assert!(shown.stderr.contains("kubeconfig no-such-kubeconfig can't be read"), "{shown:?}");
+    let output = outcome(unreachable, "");
+    assert_eq!(output.code, 3, "{output:?}");
+    assert!(output.stderr.contains("kubeconfig no-such-kubeconfig can't be read"), "{output:?}");
 }
 
 /// Serves one object at one path over plain HTTP, as an API server would.
@@ -313,8 +313,8 @@ fn a_deployment_of_a_cluster_is_read_through_the_kubeconfig() {
         let target = format!("shoot--garden--prod/{name}");
         outcome(command(&["why", &target, "--kubeconfig", kubeconfig.to_str().unwrap()]), "")
     };
-    let shown = why_in_cluster(Z1).succeeded();
-    assert_eq!(shown.stdout, why(&deployment(&rolled, Z1).to_string()).stdout);
+    let output = why_in_cluster(Z1).succeeded();
+    assert_eq!(output.stdout, why(&deployment(&rolled, Z1).to_string()).stdout);
     let missing = why_in_cluster("none");
     assert_eq!(missing.code, 3, "{missing:?}");
     assert!(missing.stderr.contains("MachineDeployment shoot--garden--prod/none does not exist"), "{missing:?}");

@@ -132,7 +132,7 @@ impl Schedule {
         }
     }
 
-    fn goes_on(&self) -> bool {
+    fn continues(&self) -> bool {
         self.is_open_from(Flow::Create) && self.violations.values().map(Vec::len).sum::<usize>() < ENOUGH
     }
 }
@@ -149,7 +149,7 @@ pub(crate) async fn run(
     let lessons = (0..LESSONS).map(async |_| live(world, ends, fleet, &schedule, Purpose::Lesson).await);
     try_join_all(lessons).await.context("a life without faults")?;
     join_all((0..side_by_side).map(async |_| {
-        while lock(&schedule).goes_on() {
+        while lock(&schedule).continues() {
             if let Err(error) = live(world, ends, fleet, &schedule, Purpose::Kills(most_kills)).await {
                 lock(&schedule).violations.entry(Flow::Create).or_default().push(format!("{error:#}"));
             }
@@ -195,7 +195,7 @@ async fn live(
             break;
         }
     }
-    let found = life.judge().await?;
+    let found = life.evaluate().await?;
     lock(schedule).violations.entry(last).or_default().extend(found);
     Ok(())
 }
@@ -255,7 +255,7 @@ fn killing(
 
 fn row(fleet: Fleet, flow: Flow, schedule: &Schedule) -> Row {
     let points = schedule.points.get(&flow).cloned().unwrap_or_default();
-    let count = |wanted: fn(&State) -> bool| points.values().filter(|state| wanted(state)).count();
+    let count = |expected: fn(&State) -> bool| points.values().filter(|state| expected(state)).count();
     let covered = count(|state| *state == State::Covered);
     let absent = count(|state| *state == State::Absent);
     for ((write, moment), _) in points.iter().filter(|(_, state)| **state == State::Absent) {

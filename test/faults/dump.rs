@@ -11,7 +11,7 @@ use crate::observer::Objects;
 use test_support::shoot::Kind;
 
 /// Maximum number of differences printed; the rest are counted.
-const TOLD: usize = 6;
+const REPORTED: usize = 6;
 
 /// The annotation with the class inputs of a deployment, the current class first.
 const CLASS_INPUTS: &str = "/metadata/annotations/gardener-extension-worker~1class-inputs";
@@ -45,13 +45,13 @@ impl Dump {
         let mut differences = Vec::new();
         for key in self.0.keys().chain(other.0.keys().filter(|key| !self.0.contains_key(*key))) {
             match (self.0.get(key), other.0.get(key)) {
-                (Some(wanted), Some(found)) => compare(key, wanted, found, &mut differences),
+                (Some(expected), Some(found)) => compare(key, expected, found, &mut differences),
                 (Some(_), None) => differences.push(format!("{key} is missing")),
                 (None, _) => differences.push(format!("{key} is there, nobody wants it")),
             }
         }
-        let more = differences.len().saturating_sub(TOLD);
-        differences.truncate(TOLD);
+        let more = differences.len().saturating_sub(REPORTED);
+        differences.truncate(REPORTED);
         if more > 0 {
             differences.push(format!("and {more} more"));
         }
@@ -59,8 +59,8 @@ impl Dump {
     }
 }
 
-fn compare(path: &str, wanted: &Value, found: &Value, differences: &mut Vec<String>) {
-    match (wanted, found) {
+fn compare(path: &str, expected: &Value, found: &Value, differences: &mut Vec<String>) {
+    match (expected, found) {
         (Value::Object(left), Value::Object(right)) => {
             for key in left.keys().chain(right.keys().filter(|key| !left.contains_key(*key))) {
                 let of = |map: &serde_json::Map<String, Value>| map.get(key).cloned().unwrap_or_default();
@@ -72,8 +72,8 @@ fn compare(path: &str, wanted: &Value, found: &Value, differences: &mut Vec<Stri
                 compare(&format!("{path}[{index}]"), left, right, differences);
             }
         }
-        _ if wanted == found => {}
-        _ => differences.push(format!("{path}: wanted {wanted}, found {found}")),
+        _ if expected == found => {}
+        _ => differences.push(format!("{path}: wanted {expected}, found {found}")),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::life::LONG;
 use crate::observer::{Seen, Version};
 use test_support::cluster::eventually;
 use test_support::migration::{kept_machines, restored_worker, take_away};
-use test_support::openstack::{Project, ask_for_groups};
+use test_support::openstack::{Project, enable_groups};
 use test_support::shoot::{Documents, Kind, Shoot, pool, set_image};
 
 /// The pools, each in three zones.
@@ -52,7 +52,7 @@ impl Fleet {
             three_pools(documents.of_kind("Worker"), "web", |pool| pool["zones"] = json!([pool["zones"][0]]));
             if cloud == "openstack" {
                 let policies = POOLS.map(|name| (name, "soft-anti-affinity"));
-                ask_for_groups(documents.all(), openstack, &policies);
+                enable_groups(documents.all(), openstack, &policies);
             }
         };
         shoot.create_example_with(cloud, documents).await
@@ -189,7 +189,7 @@ fn has_begun(versions: &[Version], since: u64) -> bool {
     later.any(|version| {
         version.object.as_ref().is_some_and(|worker| {
             let last = &worker["status"]["lastOperation"];
-            last.is_null() || last["state"] == "Processing" || is_answered(worker)
+            last.is_null() || last["state"] == "Processing" || is_completed(worker)
         })
     })
 }
@@ -197,11 +197,11 @@ fn has_begun(versions: &[Version], since: u64) -> bool {
 /// Whether the operation annotation was removed and the status is not older than the request. If there is work to do,
 /// the annotation is removed after the status is set to Processing. Within the second of an earlier answer, it is
 /// removed only after the answer.
-fn is_answered(worker: &Value) -> bool {
+fn is_completed(worker: &Value) -> bool {
     let annotations = &worker["metadata"]["annotations"];
     let requested = seconds(&annotations["gardener.cloud/timestamp"]);
-    let answered = seconds(&worker["status"]["lastOperation"]["lastUpdateTime"]);
-    annotations["gardener.cloud/operation"].is_null() && requested.is_some() && answered >= requested
+    let responded = seconds(&worker["status"]["lastOperation"]["lastUpdateTime"]);
+    annotations["gardener.cloud/operation"].is_null() && requested.is_some() && responded >= requested
 }
 
 fn seconds(time: &Value) -> Option<i64> {
@@ -227,10 +227,10 @@ pub(crate) async fn request(shoot: &Shoot, change: impl Fn(&mut Value)) -> Resul
 /// Requests a no-op, in a later second than the earlier answer, because the request's timestamp has a resolution of
 /// seconds.
 pub(crate) async fn confirm(shoot: &Shoot) -> Result<u64> {
-    let answered = seconds(&shoot.worker().await?["status"]["lastOperation"]["lastUpdateTime"]);
+    let responded = seconds(&shoot.worker().await?["status"]["lastOperation"]["lastUpdateTime"]);
     eventually(LONG, "the next second", async || {
         let now = Timestamp::now().as_second();
-        ensure!(Some(now) > answered, "it is {now}, and the answer has {answered:?}");
+        ensure!(Some(now) > responded, "it is {now}, and the answer has {responded:?}");
         Ok(())
     })
     .await?;

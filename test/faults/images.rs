@@ -148,7 +148,7 @@ fn counting(step: Step, arrived: Arc<Mutex<Arrived>>, kills: bool) -> impl FnMut
 }
 
 /// Waits for the end of a step, with a new process after each kill.
-async fn end_of(stage: &Stage, namespace: &str, controller: &mut Controller, wanted: Option<&Dump>) -> Result<Dump> {
+async fn end_of(stage: &Stage, namespace: &str, controller: &mut Controller, expected: Option<&Dump>) -> Result<Dump> {
     let mut checked_before = checks(controller)?;
     controller.proxy.take_writes();
     loop {
@@ -165,7 +165,7 @@ async fn end_of(stage: &Stage, namespace: &str, controller: &mut Controller, wan
             checked_before = checked;
         } else if checked > checked_before + CHECKS {
             let end = dump(stage, namespace).await?;
-            let Some(difference) = wanted.and_then(|wanted| wanted.difference(&end)) else { return Ok(end) };
+            let Some(difference) = expected.and_then(|expected| expected.difference(&end)) else { return Ok(end) };
             ensure!(checked < checked_before + 10 * CHECKS, "{difference}");
         }
         sleep(TICK).await;

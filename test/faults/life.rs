@@ -80,7 +80,7 @@ impl<'a> Life<'a> {
     /// Runs one flow to its end. Whenever the proxy stops the world, kills and restarts the controller.
     pub(crate) async fn go(&mut self, flow: Flow) -> Result<Went> {
         let start = Instant::now();
-        let since = self.ask(flow).await?;
+        let since = self.request(flow).await?;
         let mut killed = None;
         loop {
             tokio::select! {
@@ -121,7 +121,7 @@ impl<'a> Life<'a> {
     }
 
     /// Starts a flow. Returns the revision after which it can complete.
-    pub(crate) async fn ask(&mut self, flow: Flow) -> Result<u64> {
+    pub(crate) async fn request(&mut self, flow: Flow) -> Result<u64> {
         let since = flow.begin(&self.shoot, self.fleet, &self.openstack).await?;
         self.marks.push(Mark { since, flow });
         Ok(since)
@@ -183,7 +183,7 @@ impl<'a> Life<'a> {
     }
 
     /// Ends the life. Returns all violated invariants, and secrets and panics in the log.
-    pub(crate) async fn judge(self) -> Result<Vec<String>> {
+    pub(crate) async fn evaluate(self) -> Result<Vec<String>> {
         let mut found = violations(&self.world.observer.versions(&self.shoot.namespace), &self.marks);
         found.iter_mut().for_each(|violation| violation.insert_str(0, &format!("{}: ", self.shoot.namespace)));
         found.extend(self.end().await?);

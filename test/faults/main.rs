@@ -98,14 +98,14 @@ fn is_selected(named: &[String], case: &str, tier: Tier) -> bool {
 /// Runs the named cases, or those of the tier.
 fn run() -> Result<Vec<Row>> {
     let named: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    let is_wanted = |case: &str| is_selected(&named, case, Tier::Default);
+    let is_required = |case: &str| is_selected(&named, case, Tier::Default);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no runtime")?;
     runtime.block_on(async {
         let world = World::start().await?;
         let (ends, mut rows) = (Ends::default(), Vec::new());
         undisturbed(&world, &ends, Fleet::Azure).await.context("a life without faults")?;
         let most_kills = if named.iter().any(|name| name.starts_with("crash")) { 1 } else { MOST_KILLS };
-        if is_wanted("crash azure") {
+        if is_required("crash azure") {
             let azure = crash::run(&world, &ends, Fleet::Azure, SIDE_BY_SIDE, most_kills);
             rows.extend(timed("crash of azure", azure).await?);
         }
@@ -118,43 +118,43 @@ fn run() -> Result<Vec<Row>> {
             crash::run(&world, &ends, fleet, SIDE_BY_SIDE / Fleet::EXAMPLES.len(), most_kills).await
         }));
         rows.extend(timed("crash of other clouds", others).await?.into_iter().flatten());
-        rows.extend(timed("side by side", beside_each_other(&world, &ends, is_wanted)).await?);
+        rows.extend(timed("side by side", beside_each_other(&world, &ends, is_required)).await?);
         Ok(rows)
     })
 }
 
 /// Runs the cases that mostly wait concurrently.
-async fn beside_each_other(world: &World, ends: &Ends, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<Row>> {
+async fn beside_each_other(world: &World, ends: &Ends, is_required: impl Fn(&str) -> bool) -> Result<Vec<Row>> {
     let mut cases: Vec<LocalBoxFuture<'_, Result<Row>>> = Vec::new();
     for fault in NetworkFault::ALL {
-        if is_wanted(&format!("network {fault:?}")) {
+        if is_required(&format!("network {fault:?}")) {
             cases.push(network::run(world, ends, fault, SEED).boxed_local());
         }
     }
-    if is_wanted("secrets") {
+    if is_required("secrets") {
         cases.push(secrets::run(world, ends).boxed_local());
     }
-    if is_wanted("edits") {
+    if is_required("edits") {
         cases.push(edits::run(world, ends).boxed_local());
     }
-    if is_wanted("autoscaler") {
+    if is_required("autoscaler") {
         cases.push(autoscaler::run(world, ends).boxed_local());
     }
-    if is_wanted("second request") {
+    if is_required("second request") {
         cases.push(second_request::run(world, ends).boxed_local());
     }
-    if is_wanted("two controllers") {
+    if is_required("two controllers") {
         cases.push(two_controllers::run(world, ends).boxed_local());
     }
     for fault in WatchFault::ALL {
-        if is_wanted(&format!("recovery {fault:?}")) {
+        if is_required(&format!("recovery {fault:?}")) {
             cases.push(recovery::run(world, ends, fault).boxed_local());
         }
     }
-    if is_wanted("crash images") {
+    if is_required("crash images") {
         cases.push(images::run().boxed_local());
     }
-    if is_wanted("outage") {
+    if is_required("outage") {
         cases.push(outage::run(ends).boxed_local());
     }
     try_join_all(cases).await
@@ -166,7 +166,7 @@ async fn undisturbed(world: &World, ends: &Ends, fleet: Fleet) -> Result<()> {
     for flow in Flow::ALL {
         life.go(flow).await?;
     }
-    let violations = life.judge().await?;
+    let violations = life.evaluate().await?;
     ensure!(violations.is_empty(), "{violations:#?}");
     Ok(())
 }

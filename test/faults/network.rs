@@ -20,7 +20,7 @@ use test_support::proxy::{Call, Refusal, Treatment};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NetworkFault {
     /// Each write is executed, but its first response is lost.
-    AnswersLost,
+    ResponsesLost,
     /// Each change of an object fails three times with a conflict.
     ConflictStorm,
     /// Many requests are throttled with a delay of a second.
@@ -30,11 +30,11 @@ pub(crate) enum NetworkFault {
     /// Every second request fails.
     HalfFail,
     /// One of five requests is answered by an intermediary, whether executed or not.
-    ForeignAnswers,
+    ForeignResponses,
     /// The first deletion of each machine object returns success or not found without effect.
     DeletionsLie,
     /// In some flows, the response to the first write stalls.
-    AnswersStop,
+    ResponsesStop,
     /// Each request is slow, and no watch lasts longer than a second.
     WatchesCut,
     /// Half of all watches fail because their version is compacted, and no watch lasts longer than a second.
@@ -43,28 +43,28 @@ pub(crate) enum NetworkFault {
 
 impl NetworkFault {
     pub(crate) const ALL: [Self; 10] = [
-        Self::AnswersLost,
+        Self::ResponsesLost,
         Self::ConflictStorm,
         Self::TooManyRequests,
         Self::TenPercentFail,
         Self::HalfFail,
-        Self::ForeignAnswers,
+        Self::ForeignResponses,
         Self::DeletionsLie,
-        Self::AnswersStop,
+        Self::ResponsesStop,
         Self::WatchesCut,
         Self::Compacted,
     ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::AnswersLost => "each answer to a write lost once",
+            Self::ResponsesLost => "each answer to a write lost once",
             Self::ConflictStorm => "409 three times for each change",
             Self::TooManyRequests => "429 with Retry-After for 30 % of all requests",
             Self::TenPercentFail => "500 and 503 for 10 % of all requests",
             Self::HalfFail => "500 and 503 for 50 % of all requests",
-            Self::ForeignAnswers => "20 % of all answers empty, truncated, pages or of another kind",
+            Self::ForeignResponses => "20 % of all answers empty, truncated, pages or of another kind",
             Self::DeletionsLie => "each deletion answered and not done once",
-            Self::AnswersStop => "an answer that stops before or after its headers",
+            Self::ResponsesStop => "an answer that stops before or after its headers",
             Self::WatchesCut => "watches cut every second, each request takes 100 ms",
             Self::Compacted => "410 for half of all watches, which are cut every second",
         }
@@ -82,16 +82,16 @@ impl NetworkFault {
                 *time
             };
             match self {
-                Self::AnswersLost if call.writes() && time() == 1 => Treatment::LoseAnswer,
+                Self::ResponsesLost if call.writes() && time() == 1 => Treatment::LoseResponse,
                 Self::ConflictStorm if call.changes() && time() <= 3 => Treatment::Refuse(Refusal::Conflict),
                 Self::TooManyRequests if random.percent(30) => Treatment::Refuse(Refusal::TooMany(1)),
                 Self::TenPercentFail if random.percent(10) => Treatment::Refuse(failure(&mut random)),
                 Self::HalfFail if random.percent(50) => Treatment::Refuse(failure(&mut random)),
-                Self::ForeignAnswers if random.percent(20) => foreign(&mut random, call),
+                Self::ForeignResponses if random.percent(20) => foreign(&mut random, call),
                 Self::DeletionsLie if call.method == Method::DELETE && time() == 1 => {
                     Treatment::Refuse(if random.percent(50) { Refusal::OtherKind } else { Refusal::NotThere })
                 }
-                Self::AnswersStop if call.writes() && !has_stopped => {
+                Self::ResponsesStop if call.writes() && !has_stopped => {
                     has_stopped = true;
                     stopped(flow)
                 }
@@ -115,7 +115,7 @@ fn failure(random: &mut Random) -> Refusal {
 /// Each stall costs half a minute, so there are few.
 fn stopped(flow: Flow) -> Treatment {
     match flow {
-        Flow::Roll => Treatment::NeverAnswer,
+        Flow::Roll => Treatment::NeverRespond,
         Flow::Create | Flow::Delete => Treatment::Stall,
         _ => Treatment::Forward,
     }
@@ -124,14 +124,14 @@ fn stopped(flow: Flow) -> Treatment {
 /// Responses that do not come from an API server. Success without effect is excluded, except for deletions
 /// ([`NetworkFault::DeletionsLie`]), because the controller cannot distinguish it from real success.
 fn foreign(random: &mut Random, call: &Call) -> Treatment {
-    let answer = match random.percent(50) {
+    let response = match random.percent(50) {
         true if !call.watches => return Treatment::Truncate,
         _ if random.percent(30) => Refusal::Empty,
         _ if random.percent(50) => Refusal::Page,
         _ if random.percent(50) || call.writes() => Refusal::NoPage,
         _ => Refusal::OtherKind,
     };
-    if random.percent(50) { Treatment::Replace(answer) } else { Treatment::Refuse(answer) }
+    if random.percent(50) { Treatment::Replace(response) } else { Treatment::Refuse(response) }
 }
 
 /// Runs one life through all flows.
@@ -157,7 +157,7 @@ pub(crate) async fn run(world: &World, ends: &Ends, fault: NetworkFault, seed: u
             }
         }
     }
-    violations.extend(life.judge().await?);
+    violations.extend(life.evaluate().await?);
     Ok(Row {
         what: fault.name().to_owned(),
         covered: format!(

@@ -149,16 +149,16 @@ impl Namespaces {
         Arc::clone(self.lock().entry(namespace.to_owned()).or_default())
     }
 
-    fn see(&self, kind: Kind, mut object: DynamicObject, gone: bool) {
+    fn see(&self, kind: Kind, mut object: DynamicObject, deleted: bool) {
         object.metadata.managed_fields = None;
         let (name, revision) = (object.name_any(), revision_of(&object.resource_version().unwrap_or_default()));
         let namespace = self.of(&object.namespace().unwrap_or_default());
-        let object = (!gone).then(|| Arc::new(serde_json::to_value(object).unwrap_or_default()));
+        let object = (!deleted).then(|| Arc::new(serde_json::to_value(object).unwrap_or_default()));
         namespace.see(Version { revision, kind, name, object });
     }
 
     /// Records known objects of a kind that are missing in a list as deleted between two revisions.
-    fn see_gone(&self, kind: Kind, listed: &HashSet<(String, String)>, between: (u64, u64)) {
+    fn observe_deletion(&self, kind: Kind, listed: &HashSet<(String, String)>, between: (u64, u64)) {
         let revision = match kind {
             Kind::MachineDeployment | Kind::MachineSet | Kind::Machine => between.0,
             _ => between.1,
@@ -226,7 +226,7 @@ impl Follower {
         let version = list.metadata.resource_version.unwrap_or_default();
         let between = (revision_of(from), revision_of(&version));
         let names = list.items.iter().map(|object| (object.namespace().unwrap_or_default(), object.name_any()));
-        self.namespaces.see_gone(self.kind, &names.collect(), between);
+        self.namespaces.observe_deletion(self.kind, &names.collect(), between);
         for object in list.items {
             self.namespaces.see(self.kind, object, false);
         }
@@ -237,7 +237,7 @@ impl Follower {
         let mut events = self.api.watch(&WatchParams::default(), from).await?.boxed();
         let _going_on = GoingOn::new(&self.going_on);
         while let Some(event) = events.try_next().await? {
-            let (object, gone) = match event {
+            let (object, deleted) = match event {
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => (object, false),
                 WatchEvent::Deleted(object) => (object, true),
                 WatchEvent::Bookmark(bookmark) => {
@@ -247,7 +247,7 @@ impl Follower {
                 WatchEvent::Error(status) => bail!("{status:?}"),
             };
             object.resource_version().unwrap_or_default().clone_into(from);
-            self.namespaces.see(self.kind, object, gone);
+            self.namespaces.see(self.kind, object, deleted);
         }
         Ok(())
     }

@@ -32,13 +32,13 @@ pub(crate) async fn run(ends: &Ends) -> Result<Row> {
     let (mut times, mut violations) = (Vec::new(), Vec::new());
     for flow in Flow::ALL {
         let is_disturbed = DISTURBED.contains(&flow);
-        let asked = try_join_all(lives.iter_mut().map(async |life| life.ask(flow).await)).await?;
+        let requested = try_join_all(lives.iter_mut().map(async |life| life.request(flow).await)).await?;
         if is_disturbed {
             outage(world, &lives).await?;
             lives.iter().for_each(|life| life.controller.proxy.clear_faults());
         }
         let start = Instant::now();
-        let over = lives.iter().zip(asked).map(async |(life, since)| {
+        let over = lives.iter().zip(requested).map(async |(life, since)| {
             life.over(flow, since).await?;
             anyhow::Ok(start.elapsed())
         });
@@ -54,7 +54,7 @@ pub(crate) async fn run(ends: &Ends) -> Result<Row> {
         }
     }
     for life in lives {
-        violations.extend(life.judge().await?);
+        violations.extend(life.evaluate().await?);
     }
     let outage = async || {
         outage(world, std::slice::from_ref(&steady.life)).await?;

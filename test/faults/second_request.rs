@@ -18,7 +18,7 @@ const HELD: Duration = Duration::from_millis(700);
 
 /// Who makes the first request.
 #[derive(Clone, Copy, Debug)]
-enum Asks {
+enum Requester {
     /// With a timestamp.
     Gardenlet,
     /// Without a timestamp.
@@ -30,12 +30,13 @@ const WRITES: [&str; 2] = ["/workers/fleet/status", "/workers/fleet"];
 
 /// Tests all combinations.
 pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
-    let cases = [Asks::Gardenlet, Asks::Person].into_iter().flat_map(|asks| WRITES.map(|held| (asks, held)));
-    let outcomes = join_all(cases.map(async |(asks, held)| {
+    let cases =
+        [Requester::Gardenlet, Requester::Person].into_iter().flat_map(|requests| WRITES.map(|held| (requests, held)));
+    let outcomes = join_all(cases.map(async |(requests, held)| {
         let mut life = Life::begin(world, "second", ends).await?;
-        let outcome = second_request(&mut life, asks, held).await;
-        let mut found = life.judge().await?;
-        found.extend(outcome.err().map(|error| format!("{asks:?} asks, {held} is held: {error:#}")));
+        let outcome = second_request(&mut life, requests, held).await;
+        let mut found = life.evaluate().await?;
+        found.extend(outcome.err().map(|error| format!("{requests:?} asks, {held} is held: {error:#}")));
         anyhow::Ok(found)
     }))
     .await;
@@ -52,7 +53,7 @@ pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
     })
 }
 
-async fn second_request(life: &mut Life<'_>, asks: Asks, held: &'static str) -> Result<()> {
+async fn second_request(life: &mut Life<'_>, requests: Requester, held: &'static str) -> Result<()> {
     life.go(Flow::Create).await?;
     let (sender, mut is_held) = mpsc::unbounded_channel();
     let mut has_held = false;
@@ -65,12 +66,12 @@ async fn second_request(life: &mut Life<'_>, asks: Asks, held: &'static str) -> 
         let _ = sender.send(());
         Treatment::Delay(HELD)
     });
-    match asks {
-        Asks::Gardenlet => drop(confirm(&life.shoot).await?),
-        Asks::Person => life.shoot.annotate_worker().await?,
+    match requests {
+        Requester::Gardenlet => drop(confirm(&life.shoot).await?),
+        Requester::Person => life.shoot.annotate_worker().await?,
     }
     let first = tokio::time::timeout(LONG, is_held.recv()).await;
     first.context("the first request is not answered")?;
-    let since = life.ask(Flow::Roll).await?;
+    let since = life.request(Flow::Roll).await?;
     life.over(Flow::Roll, since).await
 }

@@ -10,7 +10,7 @@ use crate::flow::Flow;
 use crate::life::{Ends, LONG, Life};
 use crate::report::{Row, Times};
 use crate::world::World;
-use test_support::shoot::{Kind, ensure_says};
+use test_support::shoot::{Kind, ensure_reports};
 
 const CREDENTIALS: &str = "cloudprovider";
 const USER_DATA: &str = "boot";
@@ -24,8 +24,8 @@ pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
         life.go(Flow::Create).await?;
         for (secret, flow) in [(USER_DATA, Flow::Roll), (CREDENTIALS, Flow::PoolRemoval)] {
             let kept = take(&life, secret).await?;
-            let since = life.ask(flow).await?;
-            tells(&life, secret).await?;
+            let since = life.request(flow).await?;
+            reports(&life, secret).await?;
             put_back(&life, kept).await?;
             let start = Instant::now();
             life.over(flow, since).await?;
@@ -34,10 +34,10 @@ pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
         life.go(Flow::Hibernate).await?;
         life.go(Flow::Wake).await?;
         let kept = [take(&life, USER_DATA).await?, take(&life, CREDENTIALS).await?];
-        let since = life.ask(Flow::Delete).await?;
+        let since = life.request(Flow::Delete).await?;
         let namespace = &life.shoot.namespace;
-        let gone = |seen: &crate::observer::Seen| Flow::Delete.ensure_over(seen, since);
-        world.observer.until(namespace, LONG, "a deletion without Secrets", gone).await?;
+        let deleted = |seen: &crate::observer::Seen| Flow::Delete.ensure_over(seen, since);
+        world.observer.until(namespace, LONG, "a deletion without Secrets", deleted).await?;
         for secret in kept {
             put_back(&life, secret).await?;
         }
@@ -46,7 +46,7 @@ pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
     if let Err(error) = outcome.await {
         violations.push(format!("a missing Secret: {error:#}"));
     }
-    violations.extend(life.judge().await?);
+    violations.extend(life.evaluate().await?);
     Ok(Row {
         what: "user data or credentials missing for a while".to_owned(),
         covered: "3 flows".to_owned(),
@@ -70,12 +70,12 @@ async fn put_back(life: &Life<'_>, mut secret: Value) -> Result<()> {
 }
 
 /// Waits until the Worker's error names the missing Secret.
-async fn tells(life: &Life<'_>, name: &str) -> Result<()> {
+async fn reports(life: &Life<'_>, name: &str) -> Result<()> {
     let what = format!("the Worker tells that {name} is missing");
     let reported = |seen: &crate::observer::Seen| {
         let worker = seen.now.get(&(Kind::Worker, "fleet".to_owned())).context("there is no Worker")?;
         ensure!(worker["status"]["lastOperation"]["state"] == "Error", "it is {}", worker["status"]["lastOperation"]);
-        ensure_says(&worker["status"]["lastError"]["description"], &[name])
+        ensure_reports(&worker["status"]["lastError"]["description"], &[name])
     };
     life.world.observer.until(&life.shoot.namespace, LONG, &what, reported).await
 }

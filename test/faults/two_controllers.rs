@@ -29,7 +29,7 @@ pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
         }
     }
     other.ensure_running()?;
-    violations.extend(life.judge().await?);
+    violations.extend(life.evaluate().await?);
     other.stop().await?;
     Ok(Row {
         what: "two controllers at once, without election".to_owned(),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use test_support::measured::cases::Form;
 
 use crate::case::Case;
-use crate::place::Place;
+use crate::location::Location;
 use test_support::arm::{Arm, Fault, Group, Naming, ScaleSet, Verb};
 
 /// One stand-in for all cases; they keep apart by subscriptions.
@@ -19,8 +19,8 @@ pub(crate) struct CaseGroup {
 
 impl Azure {
     /// Puts there what Azure has at first; `None` for a Worker without a subscription or a resource group.
-    pub(crate) fn prepare(&self, case: &Case, place: &Place) -> Option<CaseGroup> {
-        let subscription = place.subscription()?;
+    pub(crate) fn prepare(&self, case: &Case, location: &Location) -> Option<CaseGroup> {
+        let subscription = location.subscription()?;
         let name = case.given.worker.pointer("/spec/infrastructureProviderStatus/resourceGroup/name")?.as_str()?;
         let group = self.0.group(&subscription, name);
         let azure = &case.given.azure;
@@ -88,8 +88,8 @@ fn stem_of(call: &Value) -> String {
 /// A call with its body as an object instead of text, in which the order of members would count.
 fn with_body(mut call: Value) -> Value {
     let body = call.get(3).and_then(Value::as_str).and_then(|text| serde_json::from_str::<Value>(text).ok());
-    if let (Some(body @ Value::Object(_)), Some(place)) = (body, call.get_mut(3)) {
-        *place = body;
+    if let (Some(body @ Value::Object(_)), Some(location)) = (body, call.get_mut(3)) {
+        *location = body;
     }
     call
 }

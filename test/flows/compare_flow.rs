@@ -15,12 +15,12 @@ pub(crate) fn compare(operation: &str, expected: &Value, found: &Value) -> Vec<D
     match (error, found["state"].as_str()) {
         (None, Some("Succeeded")) | (Some(_), Some("Error")) => {}
         (Some(error), _) => {
-            differences.push(Difference { path: at("error"), wanted: json!(error), got: found["error"].clone() });
+            differences.push(Difference { path: at("error"), reference: json!(error), got: found["error"].clone() });
             return differences;
         }
         (None, state) => {
             let got = json!({"state": state, "error": found["error"]});
-            return vec![Difference { path: at("error"), wanted: Value::Null, got }];
+            return vec![Difference { path: at("error"), reference: Value::Null, got }];
         }
     }
     differ(at("errorCodes"), &expected["errorCodes"], &found["errorCodes"], &mut differences);
@@ -42,14 +42,14 @@ pub(crate) fn compare(operation: &str, expected: &Value, found: &Value) -> Vec<D
         status.iter_mut().for_each(|difference| difference.path[0] = "statusOfDeleted".to_owned());
     }
     differences.append(&mut status);
-    let [wanted, got] = [expected, found].map(|side| in_order_that_counts(&side["azureCalls"]));
-    differ(at("azureCalls"), &wanted, &got, &mut differences);
-    let [wanted, mut got] = [expected, found].map(|side| changes(&side["openstackCalls"]));
-    if items(&found["openstackCalls"]).is_empty() && wanted != got {
+    let [reference, got] = [expected, found].map(|side| in_order_that_counts(&side["azureCalls"]));
+    differ(at("azureCalls"), &reference, &got, &mut differences);
+    let [reference, mut got] = [expected, found].map(|side| changes(&side["openstackCalls"]));
+    if items(&found["openstackCalls"]).is_empty() && reference != got {
         // Not even looked for.
         got = Value::Null;
     }
-    differ(at("openstackCalls"), &wanted, &got, &mut differences);
+    differ(at("openstackCalls"), &reference, &got, &mut differences);
     differ(at("deleted"), &expected["deleted"], &found["deleted"], &mut differences);
     for member in
         ["machinesWhenDeploymentsWereDeleted", "machineControllerManagerReplicas", "machineSetNames", "secretNames"]
@@ -69,10 +69,15 @@ fn is_waiting(error: &str) -> bool {
 }
 
 /// What is waited for, in the words of the Go extension, has to stand in our text: people and tools search for it.
-fn compare_text(wanted: &str, got: &Value, differences: &mut Vec<Difference>) {
-    let told = wanted.rsplit_once("last error: ").map_or(wanted, |(_, told)| told).trim_end_matches("...");
-    let says_it = got.as_str().is_some_and(|got| got.to_lowercase().contains(&told.to_lowercase()));
-    if !says_it {
-        differences.push(Difference { path: vec!["errorText".to_owned()], wanted: json!(told), got: got.clone() });
+fn compare_text(reference: &str, got: &Value, differences: &mut Vec<Difference>) {
+    let reported =
+        reference.rsplit_once("last error: ").map_or(reference, |(_, reported)| reported).trim_end_matches("...");
+    let reports_it = got.as_str().is_some_and(|got| got.to_lowercase().contains(&reported.to_lowercase()));
+    if !reports_it {
+        differences.push(Difference {
+            path: vec!["errorText".to_owned()],
+            reference: json!(reported),
+            got: got.clone(),
+        });
     }
 }

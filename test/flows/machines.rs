@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::case::Machines;
-use crate::place::Place;
+use crate::location::Location;
 
 /// Label of what the stand-in makes; such objects are not part of any measurement.
 const STAND_IN: &str = "test.gardener.cloud/stand-in";
@@ -37,9 +37,9 @@ struct Seen {
 }
 
 impl StandIn {
-    pub(crate) fn start(place: Arc<Place>, behaviour: Machines) -> Self {
+    pub(crate) fn start(location: Arc<Location>, behaviour: Machines) -> Self {
         let seen = Arc::<Mutex<Seen>>::default();
-        let follower = Follower { place, behaviour, seen: seen.clone() };
+        let follower = Follower { location, behaviour, seen: seen.clone() };
         Self { task: tokio::spawn(follower.follow()), seen }
     }
 
@@ -69,7 +69,7 @@ fn lock(seen: &Mutex<Seen>) -> std::sync::MutexGuard<'_, Seen> {
 }
 
 struct Follower {
-    place: Arc<Place>,
+    location: Arc<Location>,
     behaviour: Machines,
     seen: Arc<Mutex<Seen>>,
 }
@@ -78,7 +78,7 @@ impl Follower {
     /// Looks whenever something has changed, again when that did not work.
     async fn follow(self) {
         let kinds =
-            ["MachineDeployment", "MachineClass", "Machine"].map(|kind| changes(self.place.machines(kind)).boxed());
+            ["MachineDeployment", "MachineClass", "Machine"].map(|kind| changes(self.location.machines(kind)).boxed());
         let mut changes = futures::stream::select_all(kinds);
         while changes.next().await.is_some() {
             while self.step().await.is_err() {
@@ -88,12 +88,12 @@ impl Follower {
     }
 
     async fn step(&self) -> Result<()> {
-        let deployments = self.place.list_machines("MachineDeployment").await?;
+        let deployments = self.location.list_machines("MachineDeployment").await?;
         match self.behaviour {
             Machines::AsGiven => self.observe(&deployments).await,
             Machines::Healthy => {
                 self.take_away(&deployments).await?;
-                let sets = self.place.list_machines("MachineSet").await?;
+                let sets = self.location.list_machines("MachineSet").await?;
                 try_join_all(deployments.iter().map(|deployment| self.complete(deployment, &sets))).await?;
                 self.hold_credentials().await
             }
@@ -116,7 +116,7 @@ impl Follower {
     async fn complete(&self, deployment: &Value, sets: &[Value]) -> Result<()> {
         let name = deployment["metadata"]["name"].as_str().context("a deployment has a name")?;
         let class = deployment["spec"]["template"]["spec"]["class"]["name"].as_str().unwrap_or_default();
-        let api = self.place.machines("MachineSet");
+        let api = self.location.machines("MachineSet");
         let of_deployment = |set: &&Value| owner(set) == Some(name) || set["metadata"]["labels"]["name"] == name;
         let is_current = |set: &Value| set["spec"]["template"]["spec"]["class"]["name"] == class;
         for old in sets.iter().filter(of_deployment).filter(|set| is_of_stand_in(set) && !is_current(set)) {
@@ -147,11 +147,11 @@ impl Follower {
             "readyReplicas": replicas, "availableReplicas": replicas, "unavailableReplicas": 0, "failedMachines": null,
             "conditions": [condition("Available"), condition("Progressing")],
         });
-        let is_told = |(member, value): (&String, &Value)| {
-            let told = &deployment["status"][member];
-            told == value || (value == &json!(0) && told.is_null())
+        let is_reported = |(member, value): (&String, &Value)| {
+            let reported = &deployment["status"][member];
+            reported == value || (value == &json!(0) && reported.is_null())
         };
-        if status.as_object().into_iter().flatten().all(is_told) {
+        if status.as_object().into_iter().flatten().all(is_reported) {
             return Ok(());
         }
         self.status(deployment, status).await
@@ -163,36 +163,36 @@ impl Follower {
             .iter()
             .filter_map(|deployment| Some(deployment["metadata"]["name"].as_str()?.to_owned()))
             .collect();
-        let (gone, is_deletion) = {
+        let (deleted, is_deletion) = {
             let mut seen = lock(&self.seen);
-            let gone: BTreeSet<String> = seen.deployments.difference(&names).cloned().collect();
+            let deleted: BTreeSet<String> = seen.deployments.difference(&names).cloned().collect();
             seen.deployments.extend(names.iter().cloned());
-            (gone, seen.credentials.is_some())
+            (deleted, seen.credentials.is_some())
         };
         let all = is_deletion && names.is_empty();
-        if gone.is_empty() && !all {
+        if deleted.is_empty() && !all {
             return Ok(());
         }
-        let (set_api, machine_api) = (self.place.machines("MachineSet"), self.place.machines("Machine"));
-        let sets = self.place.list_machines("MachineSet").await?;
-        let machines = self.place.list_machines("Machine").await?;
+        let (set_api, machine_api) = (self.location.machines("MachineSet"), self.location.machines("Machine"));
+        let sets = self.location.list_machines("MachineSet").await?;
+        let machines = self.location.list_machines("Machine").await?;
         if is_deletion {
             let labels =
                 |machine: &Value| json!({"name": machine["metadata"]["name"], "labels": machine["metadata"]["labels"]});
             let at_deletion = json!(machines.iter().map(labels).collect::<Vec<_>>());
             lock(&self.seen).machines_at_deletion.get_or_insert(at_deletion);
         }
-        let is_gone = |name: Option<&str>| name.is_some_and(|name| gone.contains(name));
-        let mut sets_gone = BTreeSet::new();
+        let is_deleted = |name: Option<&str>| name.is_some_and(|name| deleted.contains(name));
+        let mut deleted_sets = BTreeSet::new();
         for set in &sets {
             let label = set["metadata"]["labels"]["name"].as_str();
-            if all || is_gone(owner(set)) || (owner(set).is_none() && is_gone(label)) {
-                sets_gone.insert(set["metadata"]["name"].as_str().unwrap_or_default());
+            if all || is_deleted(owner(set)) || (owner(set).is_none() && is_deleted(label)) {
+                deleted_sets.insert(set["metadata"]["name"].as_str().unwrap_or_default());
                 delete(&set_api, set).await?;
             }
         }
         for machine in
-            machines.iter().filter(|machine| all || owner(machine).is_some_and(|set| sets_gone.contains(set)))
+            machines.iter().filter(|machine| all || owner(machine).is_some_and(|set| deleted_sets.contains(set)))
         {
             delete(&machine_api, machine).await?;
         }
@@ -201,9 +201,9 @@ impl Follower {
 
     async fn hold_credentials(&self) -> Result<()> {
         let Some([namespace, name]) = lock(&self.seen).credentials.clone() else { return Ok(()) };
-        let api: Api<k8s_openapi::api::core::v1::Secret> = Api::namespaced(self.place.client.clone(), &namespace);
+        let api: Api<k8s_openapi::api::core::v1::Secret> = Api::namespaced(self.location.client.clone(), &namespace);
         let Some(secret) = api.get_opt(&name).await? else { return Ok(()) };
-        let classes = self.place.list_machines("MachineClass").await?;
+        let classes = self.location.list_machines("MachineClass").await?;
         let mut finalizers = secret.finalizers().to_vec();
         let is_held = finalizers.iter().any(|finalizer| finalizer == HOLDS);
         if is_held != classes.is_empty() {
@@ -222,7 +222,7 @@ impl Follower {
     async fn status(&self, deployment: &Value, status: Value) -> Result<()> {
         let name = deployment["metadata"]["name"].as_str().unwrap_or_default();
         let patch = Patch::Merge(json!({"status": status}));
-        self.place.machines("MachineDeployment").patch_status(name, &PatchParams::default(), &patch).await?;
+        self.location.machines("MachineDeployment").patch_status(name, &PatchParams::default(), &patch).await?;
         Ok(())
     }
 }

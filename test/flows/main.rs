@@ -24,9 +24,9 @@ mod azure;
 mod case;
 mod compare_flow;
 mod garden;
+mod location;
 mod machines;
 mod openstack;
-mod place;
 mod run;
 
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ use kube::Client;
 
 use azure::Azure;
 use case::Case;
-use place::Place;
+use location::Location;
 use run::Outcome;
 use test_support::arm::Arm;
 use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, Process};
@@ -143,13 +143,13 @@ async fn run_folder(
         outcome => outcome,
     };
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
-    let is_asked_for = |case: &Case| {
+    let is_requested = |case: &Case| {
         let name = format!("{}/{}", case.family, case.name);
-        let says = |word: &str| name.contains(word);
-        words.is_empty() || words.iter().any(|word| says(word))
+        let reports = |word: &str| name.contains(word);
+        words.is_empty() || words.iter().any(|word| reports(word))
     };
     let cases: Vec<Case> = match cases {
-        Ok(cases) => cases.into_iter().filter(is_asked_for).collect(),
+        Ok(cases) => cases.into_iter().filter(is_requested).collect(),
         Err(problem) => {
             total.unreadable(&problem);
             return 0;
@@ -160,8 +160,8 @@ async fn run_folder(
     let first = *number;
     *number += cases.len();
     let runs = futures::stream::iter(cases.into_iter().enumerate()).map(|(index, case)| async move {
-        let place = Place::new(client.clone(), first + index, &case.given);
-        (differences(&case, place, clouds).await, case)
+        let location = Location::new(client.clone(), first + index, &case.given);
+        (differences(&case, location, clouds).await, case)
     });
     let mut runs = runs.buffered(SIDE_BY_SIDE);
     while let Some((differences, case)) = runs.next().await {
@@ -175,8 +175,8 @@ async fn run_folder(
 }
 
 /// The differences of a case; `None` for one that no API server would store.
-async fn differences(case: &Case, place: Place, clouds: &Clouds) -> Option<Vec<Difference>> {
-    match run::run(case, place, clouds).await {
+async fn differences(case: &Case, location: Location, clouds: &Clouds) -> Option<Vec<Difference>> {
+    match run::run(case, location, clouds).await {
         Ok(Outcome::NotStorable(reason)) => {
             println!("  {}/{}: {}", case.family, case.name, reason.chars().take(160).collect::<String>());
             None

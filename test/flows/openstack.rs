@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::case::Case;
-use crate::place::Place;
+use crate::location::Location;
 use test_support::openstack::{Fault, OpenStack, Project, made};
 
 /// Puts into the project of a place what OpenStack has at first.
-pub(crate) fn prepare(openstack: &OpenStack, case: &Case, place: &Place) -> Project {
-    let project = openstack.project(&place.namespace);
+pub(crate) fn prepare(openstack: &OpenStack, case: &Case, location: &Location) -> Project {
+    let project = openstack.project(&location.namespace);
     let given = &case.given.openstack;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     project.set(|state| {

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 
 use crate::Clouds;
 use crate::case::{Case, Machines, Step};
+use crate::location::{Location, NotStorable};
 use crate::machines::{StandIn, is_of_stand_in};
 use crate::openstack;
-use crate::place::{NotStorable, Place};
 
 /// Long enough for a busy machine; a step takes a second or less.
 const SOON: Duration = Duration::from_secs(90);
@@ -30,39 +30,39 @@ pub(crate) enum Outcome {
 }
 
 /// Runs a case in a place of its own.
-pub(crate) async fn run(case: &Case, mut place: Place, clouds: &Clouds) -> Result<Outcome> {
-    let project = openstack::prepare(&clouds.openstack, case, &place);
-    place.ask_openstack_at(&project.auth_url());
-    if let Err(NotStorable(reason)) = place.prepare(&case.given).await? {
+pub(crate) async fn run(case: &Case, mut location: Location, clouds: &Clouds) -> Result<Outcome> {
+    let project = openstack::prepare(&clouds.openstack, case, &location);
+    location.send_openstack_requests_to(&project.auth_url());
+    if let Err(NotStorable(reason)) = location.prepare(&case.given).await? {
         return Ok(Outcome::NotStorable(reason));
     }
-    let group = clouds.azure.prepare(case, &place);
-    let place = Arc::new(place);
-    let machines = StandIn::start(place.clone(), case.given.machines);
+    let group = clouds.azure.prepare(case, &location);
+    let location = Arc::new(location);
+    let machines = StandIn::start(location.clone(), case.given.machines);
     let mut found = Vec::new();
     for step in &case.steps {
         if step.operation == "delete" {
-            let reference = place.worker().await?["spec"]["secretRef"].clone();
+            let reference = location.worker().await?["spec"]["secretRef"].clone();
             let text = |member: &str| reference[member].as_str().unwrap_or_default().to_owned();
             if case.given.machines == Machines::Healthy {
                 machines.holds(&text("namespace"), &text("name"));
             }
         }
-        place.ask(&step.operation).await?;
-        let worker = ended(&place, step).await?;
-        let mut after = state_after(case, &place, &worker).await?;
+        location.request(&step.operation).await?;
+        let worker = ended(&location, step).await?;
+        let mut after = state_after(case, &location, &worker).await?;
         if step.operation == "delete" {
             after["machinesWhenDeploymentsWereDeleted"] = machines.machines_at_deletion();
         }
         after["azureCalls"] = group.as_ref().map(|group| group.calls()).unwrap_or_default();
         after["openstackCalls"] = openstack::calls(&project);
-        found.push(place.in_given_names(&after)?);
+        found.push(location.in_given_names(&after)?);
     }
     Ok(Outcome::Ran(found))
 }
 
 /// Waits for the end that was measured, and if that does not come, tells of the Worker as it is.
-async fn ended(place: &Place, step: &Step) -> Result<Value> {
+async fn ended(location: &Location, step: &Step) -> Result<Value> {
     let fails = step.expected["error"].is_string();
     let operation = step.operation.clone();
     let has_ended = move |worker: Option<&DynamicObject>| {
@@ -70,23 +70,23 @@ async fn ended(place: &Place, step: &Step) -> Result<Value> {
             has_succeeded(worker, &operation) || (fails && (state(worker) == "Error" || waits(worker)))
         })
     };
-    place.until(has_ended).await;
-    let worker = place.worker().await?;
+    location.until(has_ended).await;
+    let worker = location.worker().await?;
     let waits_in_vain = fails && worker["status"]["lastOperation"]["state"] == "Processing";
     if waits_in_vain && !worker["status"]["machineDeploymentsLastUpdateTime"].is_null() {
         let patch = Patch::Merge(json!({"status": {"machineDeploymentsLastUpdateTime": LONG_AGO}}));
-        place.workers().patch_status(&place.worker_name, &PatchParams::default(), &patch).await?;
+        location.workers().patch_status(&location.worker_name, &PatchParams::default(), &patch).await?;
         let operation = step.operation.clone();
-        place
+        location
             .until(move |worker| {
                 worker.is_none_or(|worker| has_succeeded(worker, &operation) || state(worker) == "Error")
             })
             .await;
     }
-    place.worker().await
+    location.worker().await
 }
 
-impl Place {
+impl Location {
     /// Waits for a condition of the Worker, not for ever.
     async fn until(&self, condition: impl Fn(Option<&DynamicObject>) -> bool) {
         let reached = await_condition(self.workers(), &self.worker_name, condition);
@@ -108,7 +108,8 @@ fn state(worker: &DynamicObject) -> &str {
 fn has_succeeded(worker: &DynamicObject, operation: &str) -> bool {
     let status = &worker.data["status"];
     let is_held = worker.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == EXTENSION_FINALIZER);
-    let is_asked = worker.metadata.annotations.as_ref().is_some_and(|all| all.contains_key("gardener.cloud/operation"));
+    let is_requested =
+        worker.metadata.annotations.as_ref().is_some_and(|all| all.contains_key("gardener.cloud/operation"));
     let kind = &status["lastOperation"]["type"];
     let is_of_operation = match operation {
         "reconcile" => kind == "Create" || kind == "Reconcile",
@@ -116,7 +117,7 @@ fn has_succeeded(worker: &DynamicObject, operation: &str) -> bool {
         "migrate" => kind == "Migrate" && !is_held,
         _ => kind == "Delete" && !is_held,
     };
-    is_of_operation && state(worker) == "Succeeded" && !is_asked
+    is_of_operation && state(worker) == "Succeeded" && !is_requested
 }
 
 /// Whether it waits for machines.
@@ -126,34 +127,34 @@ fn waits(worker: &DynamicObject) -> bool {
 }
 
 /// What lies in the place now.
-async fn state_after(case: &Case, place: &Place, worker: &Value) -> Result<Value> {
+async fn state_after(case: &Case, location: &Location, worker: &Value) -> Result<Value> {
     let as_given = case.given.machines == Machines::AsGiven;
     let given_secrets: Vec<&Value> = case.given.objects.iter().filter(|object| object["kind"] == "Secret").collect();
-    let secrets = place.list("v1", "Secret").await?;
+    let secrets = location.list("v1", "Secret").await?;
     let is_of_class = |secret: &&Value| {
         secret["metadata"]["labels"]["gardener.cloud/purpose"] == "machineclass"
             || !given_secrets.iter().any(|given| given["metadata"]["name"] == secret["metadata"]["name"])
     };
-    let mut deployments = place.list_machines("MachineDeployment").await?;
+    let mut deployments = location.list_machines("MachineDeployment").await?;
     for deployment in &mut deployments {
         deployment["status"] = if as_given { given_status(&deployment["status"]) } else { Value::Null };
     }
-    let mut sets = place.list_machines("MachineSet").await?;
+    let mut sets = location.list_machines("MachineSet").await?;
     sets.retain(|set| !is_of_stand_in(set));
-    let replicas = place.api("apps/v1", "Deployment").get_opt("machine-controller-manager").await?;
+    let replicas = location.api("apps/v1", "Deployment").get_opt("machine-controller-manager").await?;
     let status = &worker["status"];
     let last_error = &status["lastError"];
     Ok(json!({
-        "machineClasses": place.list_machines("MachineClass").await?,
+        "machineClasses": location.list_machines("MachineClass").await?,
         "machineClassSecrets": secrets.iter().filter(is_of_class).collect::<Vec<_>>(),
         "machineDeploymentObjects": deployments,
         "machineSetObjects": sets,
         "machineSetNames": names(&sets),
-        "machineObjects": place.list_machines("Machine").await?,
-        "pods": place.list("v1", "Pod").await?,
+        "machineObjects": location.list_machines("Machine").await?,
+        "pods": location.list("v1", "Pod").await?,
         "secretNames": names(&secrets),
         "machineControllerManagerReplicas": replicas.map(|deployment| deployment.data["spec"]["replicas"].clone()),
-        "deleted": place.gone().await?,
+        "deleted": location.deleted().await?,
         "workerStatus": {
             "providerStatus": status["providerStatus"],
             "machineDeployments": status["machineDeployments"],

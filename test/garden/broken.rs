@@ -33,7 +33,7 @@ async fn lint_and_a_garden_deny_the_same_profiles() -> Result<()> {
     let tables = [include_str!("../cli/broken/profiles.txt"), include_str!("profiles.txt")];
     for case in tables.into_iter().flat_map(cases) {
         let mut profile = profile.clone();
-        put(&mut profile, &format!("/{}", case.place), case.value.clone());
+        put(&mut profile, &format!("/{}", case.location), case.value.clone());
         wrong.extend(compared(case.line, &profile, &[]).await?);
     }
     ensure!(wrong.is_empty(), "{} disagreements:\n{}", wrong.len(), wrong.join("\n"));

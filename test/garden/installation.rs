@@ -33,19 +33,19 @@ fn example(file: &str) -> Result<Vec<Value>> {
 }
 
 /// What is applied, by ManagedResource, and the answer around it.
-async fn installed(mut question: Value) -> Result<(Value, Value)> {
-    question["charts"] = charts();
-    question["host"] = HOST.into();
+async fn installed(mut query: Value) -> Result<(Value, Value)> {
+    query["charts"] = charts();
+    query["host"] = HOST.into();
     let mut part = GardenerPart::start::<&str>("installation", &[]).await?;
-    let answer = part.ask(&question).await?;
-    ensure!(answer["error"].is_null(), "{}", answer["error"]);
+    let response = part.request(&query).await?;
+    ensure!(response["error"].is_null(), "{}", response["error"]);
     let mut resources = json!({});
-    for (name, texts) in answer["managedResources"].as_object().context("nothing is applied")? {
+    for (name, texts) in response["managedResources"].as_object().context("nothing is applied")? {
         let texts = texts.as_array().into_iter().flatten().filter_map(Value::as_str);
         let objects = texts.map(documents).collect::<Result<Vec<_>, _>>()?;
         resources[name] = objects.into_iter().flatten().filter(|object| !object.is_null()).collect();
     }
-    Ok((resources, answer))
+    Ok((resources, response))
 }
 
 /// The objects of a kind.
@@ -144,14 +144,14 @@ async fn a_seed_with_workers_gets_the_controller() -> Result<()> {
         all.find(|one| one["spec"]["registrationRef"]["name"] == NAME).context("none is there")
     })
     .await?;
-    let (resources, answer) = installed(json!({
+    let (resources, response) = installed(json!({
         "controllerInstallation": installation, "controllerRegistration": registration,
         "controllerDeployment": deployment, "seed": seed,
     }))
     .await?;
-    let conditions = answer["conditions"].as_array().context("no conditions")?;
-    for wanted in ["Valid", "Installed", "Healthy"] {
-        let found = conditions.iter().find(|condition| condition["type"] == wanted).context("no condition")?;
+    let conditions = response["conditions"].as_array().context("no conditions")?;
+    for expected in ["Valid", "Installed", "Healthy"] {
+        let found = conditions.iter().find(|condition| condition["type"] == expected).context("no condition")?;
         ensure!(found["status"] == "True", "{found}");
     }
     let name = installation["metadata"]["name"].as_str().unwrap_or_default();
@@ -164,6 +164,6 @@ async fn a_seed_with_workers_gets_the_controller() -> Result<()> {
     let account = only(&resources[name], "ServiceAccount")?["metadata"]["name"].clone();
     let bindings = of_kind(&resources[name], "ClusterRoleBinding");
     ensure!(bindings.iter().any(|binding| binding["subjects"][0]["name"] == account), "{account} may do nothing");
-    eprintln!("a ControllerInstallation became objects in {} s", answer["seconds"]);
+    eprintln!("a ControllerInstallation became objects in {} s", response["seconds"]);
     Ok(())
 }

@@ -60,7 +60,7 @@ fn state(history: &History<'_>) -> Value {
 }
 
 /// The same of what Gardener answers.
-fn answered(state: &Value) -> Value {
+fn responded(state: &Value) -> Value {
     json!({"kubernetes": state["kubernetes"], "pools": state["pools"].as_array().cloned().unwrap_or_default()})
 }
 
@@ -105,11 +105,12 @@ async fn difference(part: &mut GardenerPart, profile: &Value, shoot: &Value, day
     let [profile, shoot] = world(profile, shoot);
     let Expected { times, states, crashes } = expected(&profile, &shoot, days)?;
     let times_of_day: Vec<String> = times.iter().map(Timestamp::to_string).collect();
-    let answer = part.ask(&json!({"cloudProfile": profile, "shoot": shoot, "times": times_of_day})).await?;
-    let Some(answers) = answer.as_array() else {
-        return Ok((!crashes).then(|| format!("Gardener: {answer}; {profile}; {shoot}")));
+    let response = part.request(&json!({"cloudProfile": profile, "shoot": shoot, "times": times_of_day})).await?;
+    let Some(responses) = response.as_array() else {
+        return Ok((!crashes).then(|| format!("Gardener: {response}; {profile}; {shoot}")));
     };
-    let mut differing = times.iter().zip(&states).zip(answers).filter(|((_, ours), theirs)| **ours != answered(theirs));
+    let mut differing =
+        times.iter().zip(&states).zip(responses).filter(|((_, ours), theirs)| **ours != responded(theirs));
     Ok(differing
         .next()
         .map(|((time, ours), theirs)| format!("{time}\nours: {ours}\nGardener: {theirs}\n{profile}\n{shoot}")))

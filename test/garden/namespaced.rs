@@ -46,13 +46,13 @@ async fn parent(stage: &Stage, name: &str) -> Result<Value> {
 }
 
 /// A profile of the project, with one change.
-fn beside(name: &str, number: usize, place: &str, value: Option<Value>) -> Value {
+fn beside(name: &str, number: usize, location: &str, value: Option<Value>) -> Value {
     let mut profile = json!({
         "apiVersion": "core.gardener.cloud/v1beta1", "kind": "NamespacedCloudProfile",
         "metadata": {"name": format!("own-{number}"), "namespace": format!("garden-{name}")},
         "spec": {"parent": {"kind": "CloudProfile", "name": name}},
     });
-    put(&mut profile, &format!("/{place}"), value);
+    put(&mut profile, &format!("/{location}"), value);
     profile
 }
 
@@ -68,7 +68,7 @@ async fn gardener_s_controller_merges_as_we_do() -> Result<()> {
     let profiles = api(&stage.client().await?, "NamespacedCloudProfile", Some("garden-merged"));
     let mut different = Vec::new();
     for (number, case) in cases(MERGED).into_iter().enumerate() {
-        let document = beside("merged", number, case.place, case.value.clone());
+        let document = beside("merged", number, case.location, case.value.clone());
         let stored = garden.create(&document).await.map_err(|error| anyhow!("{}: {error}", case.line))?;
         let merged = eventually(Duration::from_secs(30), "Gardener has merged it", async || {
             let now = serde_json::to_value(profiles.get(&format!("own-{number}")).await?)?;
@@ -104,7 +104,7 @@ async fn lint_and_a_garden_deny_the_same_profiles_of_projects() -> Result<()> {
         let mut document = base.clone();
         document["metadata"]["namespace"] = "garden-judged".into();
         document["spec"]["parent"]["name"] = "judged".into();
-        put(&mut document, &format!("/{}", case.place), case.value.clone());
+        put(&mut document, &format!("/{}", case.location), case.value.clone());
         let bare = verdict(&stages[0].client().await?, &document).await?;
         let hooked = verdict(&stages[1].client().await?, &document).await?;
         let refusals = lint(&document, &arguments).await?;

@@ -75,8 +75,8 @@ async fn what_convert_and_minimize_write_is_admitted() -> Result<()> {
             let text = String::from_utf8_lossy(&output.stdout);
             // What can't be converted is said, and nothing is written.
             let Some(written) = yaml::documents(&text)?.into_iter().next().filter(|written| !written.is_null()) else {
-                let said = String::from_utf8_lossy(&output.stderr);
-                ensure!(!output.status.success() && !said.is_empty(), "{file} {arguments:?}: nothing is said");
+                let message = String::from_utf8_lossy(&output.stderr);
+                ensure!(!output.status.success() && !message.is_empty(), "{file} {arguments:?}: nothing is said");
                 continue;
             };
             if let Err(error) = ensure_taken(&format!("{file} {arguments:?}"), &written).await {

@@ -25,14 +25,14 @@ pub(crate) struct Project {
 
 /// What a person sees.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Reply {
     pub(crate) status: u16,
     /// As `kubectl` prints them behind `Warning: `.
     pub(crate) warnings: Vec<String>,
     pub(crate) body: Value,
 }
 
-impl Answer {
+impl Reply {
     /// Why it is refused.
     pub(crate) fn message(&self) -> &str {
         self.body["message"].as_str().unwrap_or_default()
@@ -76,9 +76,9 @@ impl Project {
         for object in registrations()? {
             let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
             let path = format!("/apis/{}/{kind}s", object["apiVersion"].as_str().unwrap_or_default());
-            let answer = project.post(&path, &object).await?;
+            let response = project.post(&path, &object).await?;
             // Another project of the garden was faster.
-            ensure!(answer.status < 300 || answer.status == 409, "{path}: {}", answer.message());
+            ensure!(response.status < 300 || response.status == 409, "{path}: {}", response.message());
         }
         Ok(project)
     }
@@ -120,28 +120,28 @@ impl Project {
     }
 
     /// `kubectl create`, once the API server knows the profile.
-    pub(crate) async fn create(&self, shoot: &Value) -> Result<Answer> {
+    pub(crate) async fn create(&self, shoot: &Value) -> Result<Reply> {
         eventually(Duration::from_secs(30), "the project is known", async || {
-            let answer = self.post(&self.shoots(), shoot).await?;
+            let response = self.post(&self.shoots(), shoot).await?;
             let unknown = ["not found", "could not find", "non-registered"];
-            let is_known = answer.status < 300 || !unknown.iter().any(|words| answer.message().contains(words));
-            ensure!(is_known, "{}", answer.message());
-            Ok(answer)
+            let is_known = response.status < 300 || !unknown.iter().any(|words| response.message().contains(words));
+            ensure!(is_known, "{}", response.message());
+            Ok(response)
         })
         .await
     }
 
     /// `kubectl apply` of a changed Shoot, with `dry_run` as with `--dry-run=server`.
-    pub(crate) async fn edit(&self, name: &str, dry_run: bool, change: impl Fn(&mut Value)) -> Result<Answer> {
+    pub(crate) async fn edit(&self, name: &str, dry_run: bool, change: impl Fn(&mut Value)) -> Result<Reply> {
         let dry_run = if dry_run { "?dryRun=All" } else { "" };
         let path = format!("{}/{name}{dry_run}", self.shoots());
         loop {
             let mut shoot = self.stored(name).await?;
             change(&mut shoot);
-            let answer = self.request("PUT", &path, &shoot).await?;
+            let response = self.request("PUT", &path, &shoot).await?;
             // Gardener's controllers write into it, too.
-            if answer.status != 409 {
-                return Ok(answer);
+            if response.status != 409 {
+                return Ok(response);
             }
         }
     }
@@ -157,21 +157,21 @@ impl Project {
         Ok(serde_json::to_value(profiles.get(self.name).await?)?)
     }
 
-    async fn post(&self, path: &str, object: &Value) -> Result<Answer> {
+    async fn post(&self, path: &str, object: &Value) -> Result<Reply> {
         self.request("POST", path, object).await
     }
 
     /// Sends an object, as `kubectl` does.
-    pub(crate) async fn request(&self, method: &str, path: &str, object: &Value) -> Result<Answer> {
+    pub(crate) async fn request(&self, method: &str, path: &str, object: &Value) -> Result<Reply> {
         let mut request = kube::core::Request::new(path).create(&PostParams::default(), serde_json::to_vec(object)?)?;
         *request.method_mut() = method.parse()?;
         *request.uri_mut() = path.parse()?;
-        let answer = self.client.send(request.map(kube::client::Body::from)).await?;
-        let warnings = answer.headers().get_all("warning").iter().filter_map(|warning| warning.to_str().ok());
+        let response = self.client.send(request.map(kube::client::Body::from)).await?;
+        let warnings = response.headers().get_all("warning").iter().filter_map(|warning| warning.to_str().ok());
         let warnings = warnings.map(text_of_warning).collect();
-        let status = answer.status().as_u16();
-        let body = axum::body::to_bytes(axum::body::Body::new(answer.into_body()), LONGEST).await?;
-        Ok(Answer { status, warnings, body: serde_json::from_slice(&body)? })
+        let status = response.status().as_u16();
+        let body = axum::body::to_bytes(axum::body::Body::new(response.into_body()), LONGEST).await?;
+        Ok(Reply { status, warnings, body: serde_json::from_slice(&body)? })
     }
 }
 

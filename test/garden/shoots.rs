@@ -14,7 +14,7 @@ use crate::stage::{self, Stage, command};
 const NEXT_MINOR: &str = "1.34.2";
 
 /// The stored Shoot with the annotation that asks for maintenance at once.
-fn ask_for_maintenance(shoot: &mut Value) {
+fn request_maintenance(shoot: &mut Value) {
     shoot["metadata"]["annotations"]["gardener.cloud/operation"] = "maintain".into();
 }
 
@@ -27,7 +27,7 @@ fn versions(shoot: &Value) -> Vec<Value> {
 
 /// Asks for maintenance, and waits until the controller has done it. Returns the Shoot.
 async fn maintained(project: &Project, name: &str) -> Result<Value> {
-    project.edit(name, false, ask_for_maintenance).await?.taken()?;
+    project.edit(name, false, request_maintenance).await?.taken()?;
     eventually(Duration::from_secs(60), "the Shoot is maintained", async || {
         let shoot = project.stored(name).await?;
         let last = &shoot["status"]["lastMaintenance"];
@@ -73,21 +73,21 @@ async fn an_edit_of_a_shoot_gets_warnings_about_its_nodes() -> Result<()> {
     let set_image = |shoot: &mut Value| {
         shoot["spec"]["provider"]["workers"][0]["machine"]["image"]["version"] = "1877.3.0".into();
     };
-    let wanted = "pool web: its 2 to 6 nodes roll, because machine.image changed; 1 at a time";
+    let expected = "pool web: its 2 to 6 nodes roll, because machine.image changed; 1 at a time";
     for dry_run in [true, false] {
-        let answer = edited(dry_run, set_image).await?;
-        ensure!(answer.warnings.iter().any(|warning| warning == wanted), "dry run {dry_run}: {answer:?}");
+        let response = edited(dry_run, set_image).await?;
+        ensure!(response.warnings.iter().any(|warning| warning == expected), "dry run {dry_run}: {response:?}");
     }
-    let answer = edited(false, |shoot| shoot["spec"]["provider"]["workers"][0]["maximum"] = 7.into()).await?;
-    ensure!(!answer.warnings.iter().any(|warning| warning.contains("roll")), "{answer:?}");
-    let answer = edited(false, |shoot| {
+    let response = edited(false, |shoot| shoot["spec"]["provider"]["workers"][0]["maximum"] = 7.into()).await?;
+    ensure!(!response.warnings.iter().any(|warning| warning.contains("roll")), "{response:?}");
+    let response = edited(false, |shoot| {
         if let Some(pools) = shoot["spec"]["provider"]["workers"].as_array_mut() {
             pools.truncate(1);
         }
     })
     .await?;
     let deleted = "pool batch: its 2 to 6 nodes are deleted";
-    ensure!(answer.warnings.iter().any(|warning| warning == deleted), "{answer:?}");
+    ensure!(response.warnings.iter().any(|warning| warning == deleted), "{response:?}");
     Ok(())
 }
 
@@ -99,11 +99,11 @@ async fn a_pool_that_gets_no_machines_is_denied_with_its_field() -> Result<()> {
         "apiVersion": "azure.provider.extensions.gardener.cloud/v1alpha1", "kind": "WorkerConfig",
         "volume": {"caching": "readonly"},
     });
-    let answer = project.create(&shoot).await?;
-    ensure!(answer.status == 422, "{answer:?}");
+    let response = project.create(&shoot).await?;
+    ensure!(response.status == 422, "{response:?}");
     let field = "spec.provider.workers[1].providerConfig.volume.caching";
-    ensure!(answer.message().contains(field), "{}", answer.message());
-    let causes = answer.body["details"]["causes"].as_array().context("kubectl prints causes")?;
+    ensure!(response.message().contains(field), "{}", response.message());
+    let causes = response.body["details"]["causes"].as_array().context("kubectl prints causes")?;
     ensure!(causes.iter().any(|cause| cause["field"] == field), "{causes:?}");
     shoot["spec"]["provider"]["workers"][1]["providerConfig"]["volume"]["caching"] = "ReadOnly".into();
     project.create(&shoot).await?.taken()?;
@@ -131,8 +131,8 @@ async fn maintenance_does_what_the_forecast_predicts() -> Result<()> {
         .flatten()
         .map(|one| ["pool", "from", "to"].map(|member| &one[member]))
         .collect();
-    let wanted = ["web", "batch"].map(|pool| [json!(pool), json!("1592.9.0"), json!("1877.3.0")]);
-    ensure!(moves.len() == 2 && wanted.iter().all(|one| moves.contains(&one.each_ref())), "{forecast:#}");
+    let expected = ["web", "batch"].map(|pool| [json!(pool), json!("1592.9.0"), json!("1877.3.0")]);
+    ensure!(moves.len() == 2 && expected.iter().all(|one| moves.contains(&one.each_ref())), "{forecast:#}");
     Ok(())
 }
 
@@ -147,7 +147,7 @@ async fn maintenance_of_a_shoot_is_not_held_up_by_what_was_wrong_before() -> Res
     shoot["metadata"]["name"] = "later".into();
     ensure!(project.create(&shoot).await?.status == 422, "the webhooks take an encrypted volume");
     expire(&project, "1592.9.0").await?;
-    let answer = project
+    let response = project
         .edit("s", true, |shoot| {
             for pool in shoot["spec"]["provider"]["workers"].as_array_mut().into_iter().flatten() {
                 pool["machine"]["image"]["version"] = "1877.3.0".into();
@@ -156,7 +156,7 @@ async fn maintenance_of_a_shoot_is_not_held_up_by_what_was_wrong_before() -> Res
         .await?
         .taken()?;
     let standing = "spec.provider.workers[0].volume.encrypted: Unsupported value";
-    ensure!(answer.warnings.iter().any(|warning| warning.starts_with(standing)), "{:?}", answer.warnings);
+    ensure!(response.warnings.iter().any(|warning| warning.starts_with(standing)), "{:?}", response.warnings);
     let shoot = maintained(&project, "s").await?;
     ensure!(shoot["status"]["lastMaintenance"]["state"] == "Succeeded", "{}", shoot["status"]["lastMaintenance"]);
     ensure!(versions(&shoot) == ["1.33.6", "1877.3.0", "1877.3.0"], "{:?}", versions(&shoot));
@@ -175,9 +175,9 @@ async fn what_the_forecast_calls_refused_is_refused() -> Result<()> {
     let project = Project::new(stage::with_webhooks().await?, "validated", change).await?;
     project.create(&project.shoot("s")).await?.taken()?;
     let newer = |shoot: &mut Value| shoot["spec"]["kubernetes"]["version"] = NEXT_MINOR.into();
-    let answer = project.edit("s", true, newer).await?;
+    let response = project.edit("s", true, newer).await?;
     let refusal = "does not support kubelet version";
-    ensure!(answer.status == 403 && answer.message().contains(refusal), "{answer:?}");
+    ensure!(response.status == 403 && response.message().contains(refusal), "{response:?}");
     // The minor of the control plane has to go, and the image with it.
     let mut profile = project.profile().await?;
     profile["spec"]["kubernetes"]["versions"] = json!([{"version": NEXT_MINOR}]);

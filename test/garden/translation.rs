@@ -37,13 +37,13 @@ async fn by_gardener(
     profile: &Value,
     before: Option<&Translated>,
 ) -> Result<Translated> {
-    let question = json!({
+    let query = json!({
         "cloudProfile": profile, "shoot": shoot,
         "stored": before.map(|before| &before.stored), "worker": before.map(|before| &before.worker),
     });
-    let mut answer = part.ask(&question).await?;
-    ensure!(answer["error"].is_null(), "Gardener refuses {shoot:#}: {answer}");
-    Ok(Translated { stored: answer["stored"].take(), worker: answer["worker"].take() })
+    let mut response = part.request(&query).await?;
+    ensure!(response["error"].is_null(), "Gardener refuses {shoot:#}: {response}");
+    Ok(Translated { stored: response["stored"].take(), worker: response["worker"].take() })
 }
 
 /// By this library.

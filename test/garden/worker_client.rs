@@ -129,14 +129,14 @@ impl Gardenlet {
 
     /// One step, in which the component is made anew where a flow begins.
     async fn step(&mut self, step: &str, begins: bool) -> Result<Value> {
-        let question = match begins {
+        let query = match begins {
             true => json!({
                 "do": step, "namespace": self.namespace, "shoot": self.shoot, "cloudProfile": self.profile,
                 "worker": self.worker,
             }),
             false => json!({"do": step, "namespace": self.namespace, "cloudProfile": self.profile}),
         };
-        let end = self.part.ask(&question).await?;
+        let end = self.part.request(&query).await?;
         ensure!(end["error"].is_null(), "{step}: {}", end["error"]);
         Ok(end)
     }
@@ -167,7 +167,7 @@ impl Gardenlet {
     }
 
     /// How many machines there are to be at least.
-    fn wanted(&self) -> u64 {
+    fn expected(&self) -> u64 {
         let pools = self.shoot["spec"]["provider"]["workers"].as_array().into_iter().flatten();
         pools.map(|pool| pool["minimum"].as_u64().unwrap_or_default()).sum()
     }
@@ -185,7 +185,7 @@ impl Gardenlet {
         let created = self.reconcile().await?;
         let deployments = created["machineDeployments"].as_array().context("no deployments are published")?;
         ensure!(!deployments.is_empty(), "no deployments are published");
-        ensure!(self.objects.ready_nodes().await?.len() as u64 == self.wanted(), "not all nodes are ready");
+        ensure!(self.objects.ready_nodes().await?.len() as u64 == self.expected(), "not all nodes are ready");
         let before = self.machines().await?;
         // More than a second passes between two flows of gardenlet; here none, so it must not be needed.
         let again = self.reconcile().await?;
@@ -196,7 +196,7 @@ impl Gardenlet {
 
     async fn scaled(&mut self) -> Result<()> {
         let more = self.pool(0)["maximum"].as_u64().context("a maximum")? + 1;
-        let before = self.wanted();
+        let before = self.expected();
         let minimum = self.pool(0)["minimum"].as_u64().context("a minimum")? + 1;
         self.pool(0)["maximum"] = more.into();
         self.pool(0)["minimum"] = minimum.into();
@@ -289,7 +289,7 @@ impl Gardenlet {
         self.ensure_machines(0).await?;
         self.shoot["spec"]["hibernation"] = json!({"enabled": false});
         self.reconcile().await?;
-        self.ensure_machines(self.wanted()).await
+        self.ensure_machines(self.expected()).await
     }
 
     async fn moved(&mut self) -> Result<()> {
@@ -326,13 +326,13 @@ impl Gardenlet {
         let left =
             self.objects.names_of_pool(Kind::MachineDeployment, removed["name"].as_str().unwrap_or_default()).await?;
         ensure!(left.is_empty(), "{left:?} are left");
-        self.ensure_machines(self.wanted()).await
+        self.ensure_machines(self.expected()).await
     }
 
     async fn destroyed(&mut self) -> Result<()> {
         self.step("destroy", false).await?;
         self.step("wait-cleanup", false).await?;
-        self.objects.gone().await
+        self.objects.deleted().await
     }
 
     async fn whole_life(mut self) -> Result<()> {

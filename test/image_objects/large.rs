@@ -7,13 +7,13 @@ use test_support::image_objects::{SOON, Stage, ami};
 use test_support::program;
 
 const IMAGES: u32 = 20_000;
-/// MiB besides the program itself (docs/performance.md).
+/// MiB besides the program itself (docs/performance-evidence.md).
 const MOST_MEMORY: f64 = 100.0;
 /// MiB with the program, as tests build it, at any time.
 const MOST_AT_ANY_TIME: f64 = 200.0;
 
 #[tokio::test]
-#[ignore = "takes minutes; docs/performance.md has its figures"]
+#[ignore = "takes minutes; docs/performance-evidence.md has its figures"]
 async fn memory_for_twenty_thousand_images_does_not_grow() -> Result<()> {
     let stage = Stage::new().await?;
     let namespace = stage.control_plane.namespace("capi").await?;

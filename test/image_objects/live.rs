@@ -28,7 +28,7 @@ fn live_lookup() -> Value {
 }
 
 #[tokio::test]
-async fn a_lookup_that_asks_ec2_finds_images_and_its_failures_disturb_no_other() -> Result<()> {
+async fn ec2_lookup_finds_images_and_fails_alone() -> Result<()> {
     let stage = Stage::new().await?;
     let ec2 = Ec2::start(1)?;
     ec2.has("eu-central-1", &item(5, "capa-ami-flatcar-stable-v1.34.2-1"));
@@ -66,7 +66,7 @@ async fn a_lookup_that_asks_ec2_finds_images_and_its_failures_disturb_no_other()
 }
 
 #[tokio::test]
-async fn a_lookup_that_asks_moto_finds_the_owners_images_and_keeps_them_when_it_is_gone() -> Result<()> {
+async fn moto_lookup_keeps_images_while_it_is_unreachable() -> Result<()> {
     let images = json!([
         moto::ami(1, "capa-ami-flatcar-stable-v1.34.2-1", &json!({"owner_id": OURS})),
         moto::ami(

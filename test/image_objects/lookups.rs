@@ -79,14 +79,14 @@ async fn a_hand_made_image_is_enriched_and_never_deleted() -> Result<()> {
 #[tokio::test]
 async fn objects_that_make_no_sense_are_refused() -> Result<()> {
     let stage = Stage::new().await?;
-    for (members, told) in [
+    for (members, reported) in [
         (json!({"reference": {"ami": "ami-00000001", "id": "x"}}), "spec.reference"),
         (json!({"reference": {}}), "spec.reference"),
         (json!({"version": ""}), "spec.version"),
         (json!({"created": "yesterday"}), "spec.created"),
     ] {
         let error = stage.make::<MachineImage>(image("bad", members)).await.unwrap_err();
-        ensure!(error.to_string().contains(told), "{error}");
+        ensure!(error.to_string().contains(reported), "{error}");
     }
     let lookup = json!({"metadata": {"name": "bad"}, "spec": {"provider": "aws", "lookupFormat": "x", "arch": ["amd64"], "versions": ">=1", "owners": []}});
     let error = stage.make::<ImageLookup>(lookup).await.unwrap_err();
@@ -102,8 +102,8 @@ async fn printed(stage: &Stage, plural: &str, row: usize) -> Result<Vec<String>>
     let table: Value = serde_json::from_str(&stage.client.request_text(request).await?)?;
     let columns = table["columnDefinitions"].as_array().context("columns")?.iter();
     let cells = table["rows"][row]["cells"].as_array().context("cells")?.iter();
-    let told = columns.zip(cells).filter(|(column, cell)| column["type"] != "date" && !cell.is_null());
-    Ok(told.map(|(_, cell)| cell.as_str().map_or_else(|| cell.to_string(), str::to_owned)).collect())
+    let reported = columns.zip(cells).filter(|(column, cell)| column["type"] != "date" && !cell.is_null());
+    Ok(reported.map(|(_, cell)| cell.as_str().map_or_else(|| cell.to_string(), str::to_owned)).collect())
 }
 
 fn image(name: &str, members: Value) -> Value {
@@ -118,7 +118,10 @@ async fn found(stage: &Stage, count: i64, error: &str) -> Result<()> {
         let lookup = Api::<ImageLookup>::all(stage.client.clone()).get("capi").await?;
         let status = &lookup.status;
         ensure!(status.found == count && status.errors.is_empty() == error.is_empty(), "{status:?}");
-        ensure!(status.errors.iter().all(|told| told.contains(error)) && status.last_run.is_some(), "{status:?}");
+        ensure!(
+            status.errors.iter().all(|reported| reported.contains(error)) && status.last_run.is_some(),
+            "{status:?}"
+        );
         Ok(())
     })
     .await

@@ -61,7 +61,7 @@ impl History {
     }
 
     /// Fails if a status write only changes times.
-    pub(crate) fn ensure_every_status_says_something(&self) -> Result<()> {
+    pub(crate) fn ensure_every_status_has_a_description(&self) -> Result<()> {
         for pair in self.versions().windows(2) {
             let [before, after] = [&pair[0], &pair[1]].map(without_times);
             ensure!(before != after, "a version that says nothing new:\n{:#}", pair[1]["status"]);

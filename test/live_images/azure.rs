@@ -72,11 +72,11 @@ fn the_images_of_community_galleries_become_a_file_that_other_commands_read() {
         ]
     );
     let tokens = arm.token_requests();
-    assert!(tokens.iter().all(|request| request.shows("very-secret") && request.tenant == "tenant"), "{tokens:?}");
+    assert!(tokens.iter().all(|request| request.reports("very-secret") && request.tenant == "tenant"), "{tokens:?}");
 }
 
 #[test]
-fn shared_galleries_and_other_clouds_are_asked_with_the_token_of_a_workload() {
+fn queries_galleries_with_the_workload_token() {
     let arm = Arm::start().unwrap();
     arm.has_gallery(gallery("chinanorth3", "sharedGalleries"));
     let person = person(&arm).with("AZURE_FEDERATED_TOKEN_FILE", "token");
@@ -90,13 +90,13 @@ fn shared_galleries_and_other_clouds_are_asked_with_the_token_of_a_workload() {
 }
 
 #[test]
-fn what_azure_refuses_is_told_and_changes_no_file() {
+fn azure_refusal_is_reported_and_changes_no_file() {
     let arm = Arm::start().unwrap();
     let person = person(&arm);
     person.write("azure.yaml", "as it was");
     let missing = fetch(&person, &["--location", "westeurope", "--community-gallery", "os-0123"]);
-    let told = "AzurePublic in westeurope: listing images of gallery os-0123: ResourceNotFound: ";
-    assert!(missing.code == 3 && missing.stderr.starts_with(told), "{missing:?}");
+    let reported = "AzurePublic in westeurope: listing images of gallery os-0123: ResourceNotFound: ";
+    assert!(missing.code == 3 && missing.stderr.starts_with(reported), "{missing:?}");
     arm.refuse_client("client", 7_000_215, "Invalid client secret provided.");
     let refused = fetch(&person, &["--location", "westeurope", "--community-gallery", "os-0123"]);
     assert!(refused.code == 3 && refused.stderr.contains("AADSTS7000215"), "{refused:?}");

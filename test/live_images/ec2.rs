@@ -123,7 +123,7 @@ fn all_pages_of_all_regions_become_a_file_that_other_commands_read() {
 }
 
 #[test]
-fn what_passes_by_itself_is_asked_for_again() {
+fn retries_transient_errors() {
     let ec2 = Ec2::start(10).unwrap();
     ec2.has("eu-central-1", &item("1", "a", "2026-09-22", ""));
     ec2.fail(503, &error("RequestLimitExceeded", "Request limit exceeded."));
@@ -133,14 +133,14 @@ fn what_passes_by_itself_is_asked_for_again() {
 }
 
 #[test]
-fn what_ec2_refuses_is_told_and_changes_no_file() {
+fn ec2_refusal_is_reported_and_changes_no_file() {
     let ec2 = Ec2::start(10).unwrap();
     let person = person(&ec2.url());
     person.write("aws.yaml", "as it was");
-    let refused = |person: &Person, told: &str| {
+    let refused = |person: &Person, reported: &str| {
         let fetched = fetch(person, &["--owner", "self"]);
         assert_eq!((fetched.code, fetched.stdout.as_str()), (3, ""), "{fetched:?}");
-        assert!(fetched.stderr.contains(told), "{}", fetched.stderr);
+        assert!(fetched.stderr.contains(reported), "{}", fetched.stderr);
         assert!(
             !fetched.stderr.contains("very-secret") && !fetched.stderr.contains(ACCESS_KEY.1),
             "{}",
@@ -171,7 +171,7 @@ fn what_ec2_refuses_is_told_and_changes_no_file() {
 }
 
 #[test]
-fn nothing_found_and_nothing_asked_are_told_apart() {
+fn distinguishes_no_match_from_no_query() {
     let ec2 = Ec2::start(10).unwrap();
     let person = person(&ec2.url());
     assert_eq!(fetch(&person, &["--owner", "self"]).code, 1);

@@ -56,8 +56,9 @@ impl Person {
 
     /// What `images resolve` makes of files: flavor, and its image.
     pub(crate) fn resolved(&self, arguments: &[&str]) -> Vec<String> {
-        let shown = self.images(&[&["resolve", "-o", "json", "--at", "2026-11-22"], arguments].concat());
-        let document: Value = serde_json::from_str(&shown.stdout).unwrap_or_else(|error| panic!("{error}: {shown:?}"));
+        let printed = self.images(&[&["resolve", "-o", "json", "--at", "2026-11-22"], arguments].concat());
+        let document: Value =
+            serde_json::from_str(&printed.stdout).unwrap_or_else(|error| panic!("{error}: {printed:?}"));
         let flavor = |flavor: &Value| {
             let text = |member: &str| flavor[member].as_str().unwrap_or("everywhere").to_owned();
             let candidates = flavor["candidates"].as_array().unwrap().iter().map(|candidate| {

@@ -7,10 +7,10 @@ use gardener_extension_worker::images::fill::{FillSettings, fill};
 use gardener_extension_worker::images::lock::Lock;
 use gardener_extension_worker::images::reference::ImageReference;
 use gardener_extension_worker::images::sources::read;
-use gardener_extension_worker::offer::convert::{Format, Knowledge, convert};
-use gardener_extension_worker::offer::minimize::minimize;
-use gardener_extension_worker::offer::profile::Profile;
 use gardener_extension_worker::provider::Providers;
+use gardener_extension_worker::resolved_profile::convert::{Format, Knowledge, convert};
+use gardener_extension_worker::resolved_profile::minimize::minimize;
+use gardener_extension_worker::resolved_profile::profile::Profile;
 use serde_json::{Value, json};
 
 use crate::amis::{at, policy};

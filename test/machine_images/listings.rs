@@ -16,7 +16,7 @@ fn line(image: &ImageRecord) -> String {
         wrong.push(state.clone());
     }
     let parts =
-        [image.reference.value.as_str(), image.place(), &image.owner, &made, &facts.join(" "), &wrong.join(" ")];
+        [image.reference.value.as_str(), image.location(), &image.owner, &made, &facts.join(" "), &wrong.join(" ")];
     parts.join(" | ")
 }
 
@@ -46,20 +46,20 @@ fn gcloud_compute_images_list() {
         image("os-00", json!({"deprecated": {"state": "OBSOLETE"}, "guestOsFeatures": []})),
         image("os-2", json!({"status": "PENDING"})),
     ]);
-    let place = "projects/images-public/global/images";
+    let position = "projects/images-public/global/images";
     let both = "architecture=amd64 bootMode=uefi,legacy-bios network=gvnic,virtio";
     assert_eq!(
         lines(vec![read(&document, None).unwrap()]),
         [
-            format!("{place}/os-0 | every region | images-public | 2026-11-18 | {both} | deprecated 2026-10-01"),
+            format!("{position}/os-0 | every region | images-public | 2026-11-18 | {both} | deprecated 2026-10-01"),
             format!(
-                "{place}/os-00 | every region | images-public | 2026-11-18 | architecture=amd64 bootMode=legacy-bios network=virtio | deprecated 1970-01-01 obsolete"
+                "{position}/os-00 | every region | images-public | 2026-11-18 | architecture=amd64 bootMode=legacy-bios network=virtio | deprecated 1970-01-01 obsolete"
             ),
-            format!("{place}/os-1 | every region | images-public | 2026-11-18 | {both} | "),
+            format!("{position}/os-1 | every region | images-public | 2026-11-18 | {both} | "),
             format!(
-                "{place}/os-1-arm64 | every region | images-public | 2026-11-18 | architecture=arm64 bootMode=uefi network=virtio | "
+                "{position}/os-1-arm64 | every region | images-public | 2026-11-18 | architecture=arm64 bootMode=uefi network=virtio | "
             ),
-            format!("{place}/os-2 | every region | images-public | 2026-11-18 | {both} | PENDING"),
+            format!("{position}/os-2 | every region | images-public | 2026-11-18 | {both} | PENDING"),
         ]
     );
 }
@@ -119,9 +119,12 @@ fn azure_images_are_where_they_are_replicated_to() {
     assert_eq!(regions(&[&replicated]), ["westeurope", "westus3"]);
     // Where the gallery itself is says nothing of its images.
     assert!(regions(&[&version(json!({"targetRegions": null}))]).is_empty());
-    let asked = |region: Value| json!([{"name": "1.0.0", "location": region, "uniqueId": "/CommunityGalleries/os-0123/Images/os/Versions/1.0.0"}]);
-    assert_eq!(regions(&[&asked(json!("westeurope")), &asked(json!("northeurope"))]), ["northeurope", "westeurope"]);
-    assert!(regions(&[&asked(Value::Null)]).is_empty());
+    let requested = |region: Value| json!([{"name": "1.0.0", "location": region, "uniqueId": "/CommunityGalleries/os-0123/Images/os/Versions/1.0.0"}]);
+    assert_eq!(
+        regions(&[&requested(json!("westeurope")), &requested(json!("northeurope"))]),
+        ["northeurope", "westeurope"]
+    );
+    assert!(regions(&[&requested(Value::Null)]).is_empty());
 }
 
 #[test]
@@ -197,13 +200,13 @@ fn google_images_without_an_architecture_and_with_an_announced_end() {
         image("a", "ARCHITECTURE_UNSPECIFIED", json!({"state": "ACTIVE"})),
         image("b", "X86_64", json!({"state": "ACTIVE", "deprecated": "2027-01-01T00:00:00Z"})),
     ]);
-    let place = "projects/p/global/images";
+    let position = "projects/p/global/images";
     assert_eq!(
         lines(vec![read(&listing, None).unwrap()]),
         [
-            format!("{place}/a | every region | p | 2026-07-11 | bootMode=legacy-bios network=virtio | "),
+            format!("{position}/a | every region | p | 2026-07-11 | bootMode=legacy-bios network=virtio | "),
             format!(
-                "{place}/b | every region | p | 2026-07-11 | architecture=amd64 bootMode=legacy-bios network=virtio | deprecated 2027-01-01"
+                "{position}/b | every region | p | 2026-07-11 | architecture=amd64 bootMode=legacy-bios network=virtio | deprecated 2027-01-01"
             ),
         ]
     );
@@ -217,12 +220,12 @@ fn openstack_image_list() {
         {"ID": "4b1a5b52-6f0f-4d0c-8e1c-0a1b2c3d4e5f", "Name": "os-2", "Status": "queued", "Project": "abc"},
     ]);
     // With what `openstack image show` says of each.
-    let shown = json!([
+    let output = json!([
         {"id": "3b1a5b52-6f0f-4d0c-8e1c-0a1b2c3d4e5f", "name": "os-1", "status": "active", "owner": "abc",
          "created_at": "2026-11-18T09:00:00Z", "properties": {"architecture": "x86_64", "hw_firmware_type": "uefi", "os_hash_algo": "sha512"}},
     ]);
     assert_eq!(
-        lines(vec![read(&listed, Some("eu-1")).unwrap(), read(&shown, Some("eu-1")).unwrap()]),
+        lines(vec![read(&listed, Some("eu-1")).unwrap(), read(&output, Some("eu-1")).unwrap()]),
         [
             "3b1a5b52-6f0f-4d0c-8e1c-0a1b2c3d4e5f | eu-1 | abc | 2026-11-18 | architecture=amd64 bootMode=uefi | ",
             "4b1a5b52-6f0f-4d0c-8e1c-0a1b2c3d4e5f | eu-1 | abc |  |  | queued",

@@ -10,9 +10,9 @@ use flate2::write::GzEncoder;
 use gardener_extension_worker::images::catalogue::Catalogue;
 use gardener_extension_worker::images::sources::read;
 use gardener_extension_worker::images::unused::{Unused, UsersError, unused};
-use gardener_extension_worker::offer::profile::Profile;
 use gardener_extension_worker::provider::Providers;
 use gardener_extension_worker::reader::objects::flattened;
+use gardener_extension_worker::resolved_profile::profile::Profile;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -109,7 +109,7 @@ fn user(form: usize, number: usize) -> (Value, BTreeSet<usize>) {
     }
 }
 
-fn asked(users: Vec<Value>) -> Result<Unused, UsersError> {
+fn requested(users: Vec<Value>) -> Result<Unused, UsersError> {
     unused(&profile(), &flattened(users), &[], &Catalogue::default(), None, at("2026-11-22"))
 }
 
@@ -124,7 +124,7 @@ proptest! {
             documents.push(document);
             needed.extend(needs);
         }
-        let found = asked(documents).unwrap();
+        let found = requested(documents).unwrap();
         let unused: BTreeSet<String> = found.versions.iter().filter(|version| version.is_unused()).map(|version| version.version.clone()).collect();
         let expected: BTreeSet<String> = (0..VERSIONS).filter(|number| !needed.contains(number)).map(version).collect();
         prop_assert_eq!(unused, expected);
@@ -197,7 +197,7 @@ fn an_image_is_needed_wherever_a_text_names_it() {
 }
 
 #[test]
-fn what_can_not_be_read_ends_without_an_answer() {
+fn unreadable_input_ends_without_a_result() {
     let shoot = json!({"kind": "Shoot"});
     let state = |state: &str| json!({"kind": "ShootState", "metadata": {"name": "s"}, "spec": {"gardener": [{"data": {"state": state}}]}});
     let whole = packed(&json!({"pool": {}}));
@@ -209,7 +209,7 @@ fn what_can_not_be_read_ends_without_an_answer() {
             "ShootState s: a packed state can't be read, so it is not known which images it needs",
         ),
     ] {
-        assert_eq!(asked(documents).unwrap_err().to_string(), explained);
+        assert_eq!(requested(documents).unwrap_err().to_string(), explained);
     }
-    assert!(asked(vec![shoot, state(&whole)]).is_ok());
+    assert!(requested(vec![shoot, state(&whole)]).is_ok());
 }

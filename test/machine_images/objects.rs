@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gardener_extension_worker::api::capa::AwsMachineTemplate;
 use gardener_extension_worker::api::image_objects::{ImageLookup, ImageSelection, MachineImage};
 use gardener_extension_worker::images::objects::Objects;
-use gardener_extension_worker::images::objects::discovery::{Answers, Sources};
+use gardener_extension_worker::images::objects::discovery::{SourceResults, Sources};
 use gardener_extension_worker::images::objects::image::ImageObject;
 use gardener_extension_worker::images::objects::write::{ImageEvent, Write};
 use gardener_extension_worker::images::shared::Shared;
@@ -141,9 +141,9 @@ impl Cluster {
         self.selection().spec.images.iter().map(|(version, image)| format!("{version} {image}")).collect()
     }
 
-    fn condition(&self, wanted: &str) -> String {
+    fn condition(&self, expected: &str) -> String {
         let condition =
-            self.selection().status.conditions.iter().find(|condition| condition.condition_type == wanted).unwrap();
+            self.selection().status.conditions.iter().find(|condition| condition.condition_type == expected).unwrap();
         format!("{} {}: {}", condition.status, condition.reason, condition.message)
     }
 
@@ -263,20 +263,20 @@ fn images_are_counted_by_state() {
 }
 
 #[test]
-fn the_status_of_a_live_lookup_says_when_its_cloud_answered() {
+fn live_lookup_status_has_the_response_time() {
     let mut cluster = Cluster::with_lookup();
     cluster.0.lookups[0].spec.ec2 = Some(serde_json::from_value(json!({"regions": ["eu-central-1"]})).unwrap());
     let files = || (Sources::Unknown("no source is named"), at("2026-11-22"));
-    let decided = |cluster: &Cluster, answers: &Answers| {
-        cluster.0.objects().images_to_write_with(files(), answers, at("2026-11-22"))
+    let decided = |cluster: &Cluster, results: &SourceResults| {
+        cluster.0.objects().images_to_write_with(files(), results, at("2026-11-22"))
     };
     // After a start nothing is known until the cloud has answered, whatever the files say.
-    assert!(decided(&cluster, &Answers::default()).is_empty());
-    let answer = Ok(catalogue(&[ami("1", V1, "2026-09-22")]));
-    let answers = Answers::from([("capi".to_owned(), (Arc::new(answer), at("2026-11-20")))]);
-    decided(&cluster, &answers).into_iter().for_each(|write| cluster.write(write));
+    assert!(decided(&cluster, &SourceResults::default()).is_empty());
+    let result = Ok(catalogue(&[ami("1", V1, "2026-09-22")]));
+    let results = SourceResults::from([("capi".to_owned(), (Arc::new(result), at("2026-11-20")))]);
+    decided(&cluster, &results).into_iter().for_each(|write| cluster.write(write));
     assert_eq!(cluster.lookup().status.last_run.as_deref(), Some("2026-11-20T00:00:00Z"));
-    assert!(decided(&cluster, &answers).is_empty(), "a round is no answer");
+    assert!(decided(&cluster, &results).is_empty(), "a round is no answer");
     assert_eq!(cluster.0.objects().numbers(at("2026-11-22")).live["capi"], at("2026-11-20"));
     cluster.0.lookups[0].spec.ec2 = None;
     assert!(cluster.0.objects().numbers(at("2026-11-22")).live.is_empty());
@@ -313,7 +313,7 @@ fn nothing_is_written_when_nothing_differs() {
 }
 
 #[test]
-fn images_that_are_gone_and_unused_are_deleted() {
+fn deletes_images_that_are_gone_and_unused() {
     let mut cluster = Cluster::with_lookup();
     cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", V2, "2026-11-18")]);
     cluster.listed(&[ami("2", V2, "2026-11-18")]);
@@ -419,10 +419,10 @@ fn selection_reports_images_of_other_flavors() {
         cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", "capa-ami-ubuntu-24.04-v1.33.6-1", "2025-01-01")]);
         cluster.condition("Resolved")
     };
-    for (name, told) in
+    for (name, reported) in
         [("ami-00000002", "is ubuntu-24.04 1.33.6"), ("arm", "is for arm64"), ("away", "is in eu-west-1")]
     {
-        assert_eq!(wrong(&mut cluster, name), format!("False WrongImage: Wrong: {name} of 1.34.2 {told}"));
+        assert_eq!(wrong(&mut cluster, name), format!("False WrongImage: Wrong: {name} of 1.34.2 {reported}"));
     }
     assert_eq!(wrong(&mut cluster, "ami-00000001"), "True ImagesSelected: Versions with an image: 2");
 }
@@ -480,7 +480,7 @@ fn goal_air_gapped_images_made_by_hand_are_enough() {
 }
 
 #[test]
-fn question_the_same_flavor_in_two_accounts_is_told_apart_by_owner() {
+fn question_owner_distinguishes_equal_flavors() {
     let mut cluster = Cluster::with_lookup();
     cluster.0.lookups[0].spec.owners.push("222222222222".to_owned());
     cluster.select(json!({}));

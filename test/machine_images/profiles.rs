@@ -10,9 +10,9 @@ use gardener_extension_worker::images::fill::{FillError, FillSettings, Filled, f
 use gardener_extension_worker::images::lock::Lock;
 use gardener_extension_worker::images::resolution::{Policy, resolve};
 use gardener_extension_worker::images::sources::read;
-use gardener_extension_worker::offer::convert::{Format, Knowledge, convert};
-use gardener_extension_worker::offer::profile::Profile;
 use gardener_extension_worker::provider::Providers;
+use gardener_extension_worker::resolved_profile::convert::{Format, Knowledge, convert};
+use gardener_extension_worker::resolved_profile::profile::Profile;
 use serde_json::{Value, json};
 
 use crate::amis::{at, policy};

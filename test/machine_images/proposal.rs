@@ -26,13 +26,13 @@ fn goal_all_machines_of_a_version_get_the_same_ami_also_later_ones() {
 #[test]
 fn goal_the_choice_is_deterministic_whatever_the_order_of_a_listing() {
     let amis = [ami("c", V2, "2026-11-18"), ami("a", V1, "2026-09-22"), ami("b", V2, "2026-11-18")];
-    let answer = explained(&amis, json!({}));
+    let result = explained(&amis, json!({}));
     assert_eq!(
-        answer,
+        result,
         ["ubuntu-24.04 1.34.2 (amd64): b chosen: the newest; c as old, and its id comes later; a older"]
     );
     for order in [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
-        assert_eq!(explained(&order.map(|index: usize| amis[index].clone()), json!({})), answer);
+        assert_eq!(explained(&order.map(|index: usize| amis[index].clone()), json!({})), result);
     }
 }
 
@@ -85,7 +85,7 @@ fn goal_public_and_own_images_are_found_by_their_owners() {
 }
 
 #[test]
-fn goal_air_gapped_a_file_that_was_fetched_answers_as_the_cloud_did() {
+fn goal_air_gapped_fetched_file_equals_the_cloud() {
     let amis = [
         with(ami("a", V1, "2026-09-22"), json!({"BootMode": "uefi", "Tags": [{"Key": "channel", "Value": "stable"}]})),
         with(ami("b", V2, "2026-11-18"), json!({"DeprecationTime": "2026-11-20T00:00:00.000Z"})),
@@ -94,12 +94,12 @@ fn goal_air_gapped_a_file_that_was_fetched_answers_as_the_cloud_did() {
     let cloud = catalogue(&amis);
     let file = serde_json::to_value(ImageList::new(cloud.images())).unwrap();
     let kept = Catalogue::new(vec![read(&file, None).unwrap()]).unwrap();
-    let answers = |catalogue: &Catalogue| {
+    let results = |catalogue: &Catalogue| {
         let lookup = lookup(json!({"facts": ["bootMode"], "filters": [{"name": "tag:channel", "values": ["stable"]}]}));
         resolved(catalogue, &lookup).iter().map(|resolved| format!("{resolved:?}")).collect::<Vec<_>>()
     };
-    assert!(!answers(&cloud).is_empty());
-    assert_eq!(answers(&cloud), answers(&kept));
+    assert!(!results(&cloud).is_empty());
+    assert_eq!(results(&cloud), results(&kept));
 }
 
 #[test]

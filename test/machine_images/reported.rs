@@ -73,7 +73,7 @@ fn a_copy_with_an_older_date_does_not_replace_what_is_locked() {
 }
 
 #[test]
-fn encrypted_copies_are_used_only_by_those_who_ask_for_them() {
+fn encrypted_copies_are_used_only_on_request() {
     let copy = with(
         ami("b", V1, "2026-11-18"),
         json!({"BlockDeviceMappings": [{"DeviceName": "/dev/sda1", "Ebs": {"Encrypted": true}}]}),

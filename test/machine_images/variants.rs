@@ -29,13 +29,13 @@ fn error(earlier: &[Value], amis: &[Value], lookups: &[Lookup]) -> Option<String
 fn inner_wildcard_must_not_mix_products() {
     let any = [os("any", "-{{.K8sVersion}}-*{{.ARCH}}-v*")];
     let (plain, fips) = (ami("1", PLAIN, "2026-09-22"), ami("2", FIPS, "2026-09-23"));
-    let told = error(&[], &[plain.clone(), fips.clone()], &any).unwrap();
+    let reported = error(&[], &[plain.clone(), fips.clone()], &any).unwrap();
     for part in [
         "os 1.34.2 (amd64) of aws in eu-central-1 has images of 2 variants",
         "lookup any: os-{{.K8sVersion}}-{{.ARCH}}-v* matches os-1.34.2-x86_64-v1.39.0",
         "lookup any: os-{{.K8sVersion}}-fips-{{.ARCH}}-v* matches os-1.34.2-fips-x86_64-v1.39.0",
     ] {
-        assert!(told.contains(part), "{told}");
+        assert!(reported.contains(part), "{reported}");
     }
     let newer = ami("3", "os-1.34.2-x86_64-v1.40.0", "2026-10-22");
     assert_eq!(error(&[], &[plain.clone(), newer], &any), None);
@@ -56,8 +56,8 @@ fn lookups_of_one_image_must_not_mix_products() {
     let (plain, fips) =
         (os("plain", "-{{.K8sVersion}}-{{.ARCH}}-v*"), os("fips", "-{{.K8sVersion}}-fips-{{.ARCH}}-v*"));
     let amis = [ami("1", PLAIN, "2026-09-22"), ami("2", FIPS, "2026-09-23")];
-    let told = error(&[], &amis, &[plain.clone(), fips]).unwrap();
-    assert!(told.contains("lookup plain: ") && told.contains("lookup fips: "), "{told}");
+    let reported = error(&[], &amis, &[plain.clone(), fips]).unwrap();
+    assert!(reported.contains("lookup plain: ") && reported.contains("lookup fips: "), "{reported}");
     let other_account = Lookup { owners: vec!["999999999999".to_owned()], ..plain.clone() };
     let amis = [ami("1", PLAIN, "2026-09-22"), with(ami("2", PLAIN, "2026-09-23"), json!({"OwnerId": "999999999999"}))];
     assert_eq!(error(&[], &amis, &[plain, other_account]), None);

@@ -48,29 +48,29 @@ impl Browser {
             "--host-resolver-rules=MAP * ~NOTFOUND",
             &folder,
         ];
-        let wanted = json!({"capabilities": {"alwaysMatch": {
+        let expected = json!({"capabilities": {"alwaysMatch": {
             "goog:chromeOptions": {"binary": chromium, "args": arguments},
             "goog:loggingPrefs": {"browser": "ALL"},
         }}});
-        let session = browser.request("POST", "/session", &wanted);
+        let session = browser.request("POST", "/session", &expected);
         browser.session = session["sessionId"].as_str().unwrap_or_else(|| panic!("no session: {session}")).to_owned();
         Some(browser)
     }
 
     /// Opens a file.
     pub(crate) fn open(&self, file: &Path) {
-        self.ask("POST", "/url", &json!({"url": format!("file://{}", file.display())}));
+        self.command("POST", "/url", &json!({"url": format!("file://{}", file.display())}));
     }
 
     /// Opens a place of the page that is open.
-    pub(crate) fn open_place(&self, file: &Path, place: &str) {
-        self.ask("POST", "/url", &json!({"url": "about:blank"}));
-        self.ask("POST", "/url", &json!({"url": format!("file://{}{place}", file.display())}));
+    pub(crate) fn open_location(&self, file: &Path, location: &str) {
+        self.command("POST", "/url", &json!({"url": "about:blank"}));
+        self.command("POST", "/url", &json!({"url": format!("file://{}{location}", file.display())}));
     }
 
     /// Makes the window as wide as a phone's.
     pub(crate) fn narrow(&self) {
-        self.ask(
+        self.command(
             "POST",
             "/goog/cdp/execute",
             &json!({
@@ -82,7 +82,7 @@ impl Browser {
 
     /// What the script returns.
     pub(crate) fn run(&self, script: &str) -> Value {
-        self.ask("POST", "/execute/sync", &json!({"script": script, "args": []}))
+        self.command("POST", "/execute/sync", &json!({"script": script, "args": []}))
     }
 
     pub(crate) fn element(&self, selector: &str) -> Element {
@@ -90,26 +90,27 @@ impl Browser {
     }
 
     pub(crate) fn elements(&self, selector: &str) -> Vec<Element> {
-        let found = self.ask("POST", "/elements", &json!({"using": "css selector", "value": selector}));
+        let found = self.command("POST", "/elements", &json!({"using": "css selector", "value": selector}));
         let ids = found.as_array().unwrap().iter().map(|element| element[ELEMENT].as_str().unwrap().to_owned());
         ids.map(Element).collect()
     }
 
     pub(crate) fn text(&self, selector: &str) -> String {
         let Element(id) = self.element(selector);
-        self.ask("GET", &format!("/element/{id}/text"), &Value::Null).as_str().unwrap().to_owned()
+        self.command("GET", &format!("/element/{id}/text"), &Value::Null).as_str().unwrap().to_owned()
     }
 
     /// What the accessibility tree, and so a screen reader, makes of an element.
     pub(crate) fn spoken(&self, Element(id): &Element) -> (String, String) {
-        let of = |what| self.ask("GET", &format!("/element/{id}/{what}"), &Value::Null).as_str().unwrap().to_owned();
+        let of =
+            |what| self.command("GET", &format!("/element/{id}/{what}"), &Value::Null).as_str().unwrap().to_owned();
         (of("computedrole"), of("computedlabel"))
     }
 
     /// Clicks, and waits until what follows in the next frame is drawn.
     pub(crate) fn click(&self, selector: &str) {
         let Element(id) = self.element(selector);
-        self.ask("POST", &format!("/element/{id}/click"), &json!({}));
+        self.command("POST", &format!("/element/{id}/click"), &json!({}));
         self.run(
             "return new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))",
         );
@@ -118,8 +119,8 @@ impl Browser {
     /// Types into an element.
     pub(crate) fn type_into(&self, selector: &str, text: &str) {
         let Element(id) = self.element(selector);
-        self.ask("POST", &format!("/element/{id}/clear"), &json!({}));
-        self.ask("POST", &format!("/element/{id}/value"), &json!({"text": text}));
+        self.command("POST", &format!("/element/{id}/clear"), &json!({}));
+        self.command("POST", &format!("/element/{id}/value"), &json!({"text": text}));
     }
 
     /// Presses keys one after the other, wherever the focus is.
@@ -128,16 +129,16 @@ impl Browser {
             .iter()
             .flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({"type": kind, "value": key.code()})))
             .collect();
-        self.ask("POST", "/actions", &json!({"actions": [{"type": "key", "id": "keys", "actions": actions}]}));
+        self.command("POST", "/actions", &json!({"actions": [{"type": "key", "id": "keys", "actions": actions}]}));
     }
 
     /// Errors and warnings that the browser has had so far.
     pub(crate) fn complaints(&self) -> Vec<Value> {
-        let log = self.ask("POST", "/se/log", &json!({"type": "browser"}));
+        let log = self.command("POST", "/se/log", &json!({"type": "browser"}));
         log.as_array().unwrap().iter().filter(|entry| entry["level"] != "INFO").cloned().collect()
     }
 
-    fn ask(&self, method: &str, path: &str, body: &Value) -> Value {
+    fn command(&self, method: &str, path: &str, body: &Value) -> Value {
         self.request(method, &format!("/session/{}{path}", self.session), body)
     }
 
@@ -157,8 +158,8 @@ impl Browser {
             body.len()
         );
         stream.write_all(format!("{head}{body}").as_bytes())?;
-        let mut answer: Value = serde_json::from_slice(&read_body(stream)?)?;
-        Ok(answer["value"].take())
+        let mut result: Value = serde_json::from_slice(&read_body(stream)?)?;
+        Ok(result["value"].take())
     }
 }
 

@@ -56,8 +56,8 @@ fn every_move_and_every_end_is_on_the_calendar() {
         let count = |shoot: &Value| {
             (shoot["shoot"].as_str().unwrap().to_owned(), shoot[member].as_array().unwrap().len() as u64)
         };
-        let wanted: Vec<_> = document["shoots"].as_array().unwrap().iter().map(count).collect();
-        assert_eq!(rows(&browser, "shoots", drawn), wanted, "{member}");
+        let expected: Vec<_> = document["shoots"].as_array().unwrap().iter().map(count).collect();
+        assert_eq!(rows(&browser, "shoots", drawn), expected, "{member}");
     }
     let versions = rows(&browser, "versions", ".stage");
     assert!(versions.contains(&("gardenlinux 1592.9.0".to_owned(), 1)), "{versions:?}");
@@ -143,7 +143,7 @@ fn names_stay_text_on_the_calendar() {
 fn a_landscape_has_a_page_of_bounded_size_that_draws_only_what_is_seen() {
     const SHOOTS: usize = 10_000;
     let all = example();
-    let part = |wanted: &str| all.split("\n---\n").find(|document| document.contains(wanted)).unwrap();
+    let part = |expected: &str| all.split("\n---\n").find(|document| document.contains(expected)).unwrap();
     let (shoot, mut documents) = (part("name: careful"), part("\nkind: CloudProfile").to_owned());
     for number in 0..SHOOTS {
         documents.push_str("\n---\n");
@@ -163,10 +163,10 @@ fn a_landscape_has_a_page_of_bounded_size_that_draws_only_what_is_seen() {
 }
 
 #[test]
-fn a_phone_shows_the_calendar() {
+fn displays_the_calendar_on_a_phone() {
     let Some(Page { browser, file }) = calendar(&example()) else { return };
     browser.narrow();
-    browser.open_place(file.path(), "");
+    browser.open_location(file.path(), "");
     assert_eq!(browser.run("return document.documentElement.scrollWidth"), 390, "nothing is wider than the phone");
     assert_eq!(rows(&browser, "shoots", ".move").len(), 3);
 }

@@ -72,7 +72,7 @@ fn titles(browser: &Browser) -> Vec<String> {
 }
 
 #[test]
-fn every_cell_shows_what_the_matrix_has() {
+fn every_cell_matches_the_matrix() {
     let profile = example("azure");
     let Some(Page { browser, .. }) = page(&profile) else { return };
     let document: Value = serde_json::from_str(&matrix(&["-o", "json"], &profile)).unwrap();
@@ -82,11 +82,11 @@ fn every_cell_shows_what_the_matrix_has() {
         let title = format!("{} {}", image["name"].as_str().unwrap(), image["version"].as_str().unwrap());
         assert_eq!(cells[&(row as u64 + 1, 0)], title);
         for choice in image["choices"].as_array().unwrap() {
-            let wanted = match choice["flavor"].as_u64() {
+            let expected = match choice["flavor"].as_u64() {
                 Some(flavor) => format!("flavor {flavor}"),
                 None => "no flavor fits".to_owned(),
             };
-            assert_eq!(cells[&(row as u64 + 1, choice["group"].as_u64().unwrap() + 1)], wanted, "{title}");
+            assert_eq!(cells[&(row as u64 + 1, choice["group"].as_u64().unwrap() + 1)], expected, "{title}");
         }
     }
     assert_eq!(cells.len(), (images.len() + 1) * (document["groups"].as_array().unwrap().len() + 1));
@@ -202,7 +202,7 @@ fn a_large_profile_draws_only_what_is_seen() {
     assert!(browser.run("return document.getElementById('grid').scrollTop").as_f64().unwrap() > 0.0);
     let current = browser.run("return document.getElementById('grid').getAttribute('aria-activedescendant')");
     assert!(!browser.elements(&format!("#{}", current.as_str().unwrap())).is_empty(), "the current cell is drawn");
-    // For docs/performance.md; how fast this machine is decides nothing.
+    // For docs/performance-evidence.md; how fast this machine is decides nothing.
     let times = browser.run(
         "const grid = document.getElementById('grid'); const type = document.getElementById('type'); \
          const measure = (act) => { const start = performance.now(); act(); return performance.now() - start; }; \
@@ -231,7 +231,7 @@ fn with_problems() -> String {
 }
 
 #[test]
-fn problems_are_counted_and_can_be_shown_alone() {
+fn counts_problems_and_filters_by_them() {
     let Some(Page { browser, .. }) = page(&with_problems()) else { return };
     assert_eq!(
         titles(&browser),
@@ -254,12 +254,12 @@ fn problems_are_counted_and_can_be_shown_alone() {
 fn a_cell_has_an_address() {
     let Some(Page { browser, file }) = page(&with_problems()) else { return };
     browser.click("#cell-2-3");
-    let place = browser.run("return location.hash");
-    assert_eq!(place, "#gardenlinux%401877.3.0/Standard_D4ps_v5");
-    browser.open_place(file.path(), place.as_str().unwrap());
+    let location = browser.run("return location.hash");
+    assert_eq!(location, "#gardenlinux%401877.3.0/Standard_D4ps_v5");
+    browser.open_location(file.path(), location.as_str().unwrap());
     assert_eq!(browser.text("#detailsTitle"), "gardenlinux 1877.3.0 on 2 machine types");
     assert!(browser.text("#detailsBody").contains("their machines will not come"));
-    browser.open_place(file.path(), "#%zz/<b>");
+    browser.open_location(file.path(), "#%zz/<b>");
     assert_eq!(browser.text("#detailsTitle"), "How to read it");
     assert_eq!(browser.complaints(), Vec::<Value>::new());
 }
@@ -276,10 +276,10 @@ fn details_follow_the_filters() {
 }
 
 #[test]
-fn a_phone_shows_versions_and_types() {
+fn displays_versions_and_types_on_a_phone() {
     let Some(Page { browser, file }) = page(&with_problems()) else { return };
     browser.narrow();
-    browser.open_place(file.path(), "");
+    browser.open_location(file.path(), "");
     assert_eq!(browser.run("return document.documentElement.scrollWidth"), 390, "nothing is wider than the phone");
     assert_eq!(titles(&browser), ["2001.1.0", "1877.3.0", "1592.9.0"], "a version has room for its number");
     let cut = browser.run(

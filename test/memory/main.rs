@@ -1,7 +1,7 @@
 //! What each decoder of texts from outside costs in memory, per byte of its input: little that is written must not become
 //! much that is held. Every decoder gets the same hostile shapes, inside of the members that it reads.
 //!
-//! `cargo test --test memory` prints the table of docs/reliability.md.
+//! `cargo test --test memory` prints the table of docs/reliability-evidence.md.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, and its report is its output")]
 

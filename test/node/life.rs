@@ -71,7 +71,7 @@ async fn steps(control_plane: &ControlPlane, figures: &mut Figures) -> Result<()
     loses_its_leader(control_plane, &chart, &shoot, figures).await?;
 
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    shoot.gone().await?;
+    shoot.deleted().await?;
     figures.step("Worker deleted: nothing of it is left");
     machines.stop().await?;
     // Before the role goes: pods that are ending may still ask for something.

@@ -13,11 +13,11 @@ pub(crate) fn compare(expected: &Value, got: &Value) -> Vec<Difference> {
     }
     if !items(&got["errors"]).is_empty() {
         let got = got["errors"].clone();
-        return vec![Difference { path: vec!["errors".to_owned()], wanted: Value::Null, got }];
+        return vec![Difference { path: vec!["errors".to_owned()], reference: Value::Null, got }];
     }
     compare_objects(expected, got, &mut differences);
-    let (wanted, got_list) = (in_one_form(&expected["machineDeployments"]), in_one_form(&got["machineDeployments"]));
-    differ(vec!["machineDeployments".to_owned()], &wanted, &got_list, &mut differences);
+    let (reference, got_list) = (in_one_form(&expected["machineDeployments"]), in_one_form(&got["machineDeployments"]));
+    differ(vec!["machineDeployments".to_owned()], &reference, &got_list, &mut differences);
     compare_status(&expected["workerStatus"], &got["workerStatus"], &mut differences);
     differences
 }
@@ -30,7 +30,7 @@ fn compare_failure(expected: &Value, got: &Value, differences: &mut Vec<Differen
     if errors.is_empty() {
         differences.push(Difference {
             path: vec!["error".to_owned()],
-            wanted: expected["error"].clone(),
+            reference: expected["error"].clone(),
             got: Value::Null,
         });
     }
@@ -40,7 +40,7 @@ fn compare_failure(expected: &Value, got: &Value, differences: &mut Vec<Differen
         if errors.iter().any(forbids) {
             differences.push(Difference {
                 path: vec!["machineDeployments".to_owned()],
-                wanted: Value::Null,
+                reference: Value::Null,
                 got: deployment.clone(),
             });
         }

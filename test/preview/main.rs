@@ -21,7 +21,7 @@ use gardener_extension_worker::worker::machines::machine_objects::{LiveDeploymen
 use serde_json::{Value, json};
 
 use mutation::{Mutation, mutations};
-use oracle::{NOTHING, Rendered, as_cluster, as_live, cloud_of, judge, render};
+use oracle::{NOTHING, Rendered, as_cluster, as_live, cloud_of, evaluate, render};
 use world::{World, worlds};
 
 const DOUBLES: usize = 600;
@@ -114,13 +114,13 @@ impl<'a> Bench<'a> {
         let cloud = self.cloud(new);
         let Some(after) = render(new, &self.basis, cloud.as_ref()) else {
             count.unplannable += 1;
-            let says_so = predicted.breaks() && predicted.placements.iter().all(|placement| !placement.is_change());
-            if !says_so {
+            let is_recorded = predicted.breaks() && predicted.placements.iter().all(|placement| !placement.is_change());
+            if !is_recorded {
                 count.wrong.push(format!("{who}: can't be planned, but that is not said"));
             }
             return;
         };
-        let said: BTreeSet<&str> = predicted
+        let message: BTreeSet<&str> = predicted
             .findings
             .iter()
             .filter(|finding| finding.kind == gardener_extension_worker::preview::FindingKind::CannotBePlanned)
@@ -128,8 +128,8 @@ impl<'a> Bench<'a> {
             .collect();
         let failed: BTreeSet<&str> = after.failed.iter().map(String::as_str).collect();
         count.unplannable += failed.len();
-        if said != failed {
-            count.wrong.push(format!("{who}: pools {failed:?} can't be planned, said {said:?}"));
+        if message != failed {
+            count.wrong.push(format!("{who}: pools {failed:?} can't be planned, said {message:?}"));
         }
         let names: BTreeSet<&String> = self.old.deployments.keys().chain(after.deployments.keys()).collect();
         if names.len() != predicted.placements.len() {
@@ -150,13 +150,13 @@ impl<'a> Bench<'a> {
         count: &mut Count,
     ) {
         let name = placement.deployment.as_str();
-        let wanted = judge(name, &self.old, after);
+        let expected = evaluate(name, &self.old, after);
         count.placements += 1;
-        *count.verdicts.entry(wanted.0).or_default() += 1;
-        count.new_nodes_differ += usize::from(wanted.1);
+        *count.verdicts.entry(expected.0).or_default() += 1;
+        count.new_nodes_differ += usize::from(expected.1);
         let got = (placement.verdict.word(), placement.new_nodes_differ);
-        if got != wanted {
-            count.wrong.push(format!("{who}: {name}: the rule says {wanted:?}, predicted {got:?}"));
+        if got != expected {
+            count.wrong.push(format!("{who}: {name}: the rule says {expected:?}, predicted {got:?}"));
         }
         let named: BTreeSet<(String, String)> = placement
             .causes
@@ -167,7 +167,7 @@ impl<'a> Bench<'a> {
             })
             .collect();
         let mut blamed = BTreeSet::new();
-        if wanted != NOTHING {
+        if expected != NOTHING {
             let id = |mutation: &Mutation| (mutation.object.to_owned(), mutation.field.clone());
             for (mutation, _, without) in alone {
                 if self.matters(name, after, render(without, &self.basis, cloud).as_ref()) {
@@ -185,12 +185,12 @@ impl<'a> Bench<'a> {
         }
         count.causes += named.len();
         if named != blamed {
-            count.wrong.push(format!("{who}: {name} {wanted:?}: causes are {blamed:?}, named {named:?}"));
+            count.wrong.push(format!("{who}: {name} {expected:?}: causes are {blamed:?}, named {named:?}"));
         }
         if let ([cause], [_]) = (placement.causes.as_slice(), alone) {
             let effect = (cause.effect.verdict.word(), cause.effect.new_nodes_differ);
-            if effect != wanted {
-                count.wrong.push(format!("{who}: {name}: the only cause has the effect {effect:?}, not {wanted:?}"));
+            if effect != expected {
+                count.wrong.push(format!("{who}: {name}: the only cause has the effect {effect:?}, not {expected:?}"));
             }
         }
     }
@@ -202,7 +202,7 @@ impl<'a> Bench<'a> {
         let fails = |side: &Rendered| pool.as_ref().is_some_and(|pool| side.failed.contains(pool));
         match (fails(one), fails(other)) {
             (true, true) => false,
-            (false, false) => judge(name, one, other) != NOTHING,
+            (false, false) => evaluate(name, one, other) != NOTHING,
             _ => true,
         }
     }
@@ -246,13 +246,14 @@ fn live_objects_as_the_old_side() {
             total.mutations += 1;
             for placement in live(&new, &cluster).placements {
                 // Bounds are published in the status, which this cluster doesn't have.
-                let (wanted, differ) = judge(&placement.deployment, &old, &after);
+                let (expected, differ) = evaluate(&placement.deployment, &old, &after);
                 let got = placement.verdict.word();
-                let unseen_bounds = wanted == "SCALE" && ["NONE", "METADATA"].contains(&got);
+                let unseen_bounds = expected == "SCALE" && ["NONE", "METADATA"].contains(&got);
                 total.placements += 1;
                 *total.verdicts.entry(got).or_default() += 1;
-                if (got != wanted && !unseen_bounds && wanted != "METADATA") || placement.new_nodes_differ != differ {
-                    total.wrong.push(format!("{name}, {}: {wanted}, predicted {got}", mutation.field));
+                if (got != expected && !unseen_bounds && expected != "METADATA") || placement.new_nodes_differ != differ
+                {
+                    total.wrong.push(format!("{name}, {}: {expected}, predicted {got}", mutation.field));
                 }
             }
         }

@@ -43,28 +43,28 @@ fn document<'a>(world: &'a mut World, object: &str) -> &'a mut Value {
 /// Sets a member, making the objects on the way; a null removes it.
 fn set(document: &mut Value, pointer: &str, value: &Value) {
     let (parents, last) = pointer.rsplit_once('/').unwrap();
-    let mut place = document;
+    let mut location = document;
     for step in parents.split('/').skip(1) {
         let step = step.replace("~1", "/");
-        place = match step.parse::<usize>() {
+        location = match step.parse::<usize>() {
             // Another mutation may have taken the entry away.
-            Ok(index) if place.is_array() => match place.get_mut(index) {
+            Ok(index) if location.is_array() => match location.get_mut(index) {
                 Some(entry) => entry,
                 None => return,
             },
             _ => {
-                if place.is_null() {
-                    *place = Value::Object(Map::new());
+                if location.is_null() {
+                    *location = Value::Object(Map::new());
                 }
-                place.as_object_mut().unwrap().entry(step).or_insert(Value::Null)
+                location.as_object_mut().unwrap().entry(step).or_insert(Value::Null)
             }
         };
     }
-    if place.is_null() {
-        *place = Value::Object(Map::new());
+    if location.is_null() {
+        *location = Value::Object(Map::new());
     }
     let last = last.replace("~1", "/");
-    match (place, value) {
+    match (location, value) {
         (Value::Object(members), Value::Null) => drop(members.remove(&last)),
         (Value::Object(members), value) => drop(members.insert(last, value.clone())),
         (Value::Array(items), value) => items[last.parse::<usize>().unwrap()] = value.clone(),

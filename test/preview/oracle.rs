@@ -37,9 +37,9 @@ pub(crate) struct Rendered {
 }
 
 /// The verdict as the room under test prints it, and whether new nodes differ.
-pub(crate) type Judgement = (&'static str, bool);
+pub(crate) type Evaluation = (&'static str, bool);
 
-pub(crate) const NOTHING: Judgement = ("NONE", false);
+pub(crate) const NOTHING: Evaluation = ("NONE", false);
 
 /// The cloud before a change: every recorded scale set has the fault domains that the profile asks for. `None` where zones
 /// take their place.
@@ -52,7 +52,7 @@ pub(crate) fn cloud_of(world: &World) -> Option<Value> {
     let region = &world.worker["spec"]["region"];
     let count = counts.and_then(|counts| counts.iter().find(|count| count["region"] == *region));
     let records = world.worker.pointer("/status/providerStatus/vmoDependencies").and_then(Value::as_array);
-    let shown = records.into_iter().flatten().map(|record| {
+    let output = records.into_iter().flatten().map(|record| {
         json!({
             "resourceGroup": infrastructure["resourceGroup"]["name"],
             "name": record["name"],
@@ -60,7 +60,7 @@ pub(crate) fn cloud_of(world: &World) -> Option<Value> {
             "platformFaultDomainCount": count.map(|count| &count["count"]),
         })
     });
-    Some(json!({"assumed": true, "vmss": shown.collect::<Vec<_>>()}))
+    Some(json!({"assumed": true, "vmss": output.collect::<Vec<_>>()}))
 }
 
 /// Renders a world over live objects and a cloud; `None` when no pool can be planned.
@@ -82,19 +82,19 @@ pub(crate) fn render(world: &World, live: &MachineObjects, cloud: Option<&Value>
     let plan = plan(provider, context).ok()?;
     let rules = replica_rules(&context, live);
     let deployments = plan.machines().map(|machine| {
-        let wanted = &machine.deployment;
-        let live = live.deployments.get(&wanted.name.0);
-        let document = target_document("worker", world.namespace(), wanted, live, rules);
+        let expected = &machine.deployment;
+        let live = live.deployments.get(&expected.name.0);
+        let document = target_document("worker", world.namespace(), expected, live, rules);
         let seen = Seen {
-            pool: wanted.pool_name.clone(),
+            pool: expected.pool_name.clone(),
             typed: serde_json::from_value(document.clone()).unwrap(),
             document,
             class: class_document(machine),
             user_data: machine.user_data.clone(),
-            bounds: (wanted.minimum, wanted.maximum),
-            priority: wanted.priority,
+            bounds: (expected.minimum, expected.maximum),
+            priority: expected.priority,
         };
-        (wanted.name.0.clone(), seen)
+        (expected.name.0.clone(), seen)
     });
     let failed = plan.failed_pools().into_iter().map(str::to_owned).collect();
     Some(Rendered { deployments: deployments.collect(), failed })
@@ -123,7 +123,7 @@ pub(crate) fn as_cluster(rendered: &Rendered) -> MachineObjects {
 }
 
 /// What happens to a deployment between two states.
-pub(crate) fn judge(name: &str, old: &Rendered, new: &Rendered) -> Judgement {
+pub(crate) fn evaluate(name: &str, old: &Rendered, new: &Rendered) -> Evaluation {
     let (old, new) = match (old.deployments.get(name), new.deployments.get(name)) {
         (None, None) => return NOTHING,
         (None, Some(_)) => return ("CREATE", false),

@@ -34,9 +34,9 @@ pub(crate) fn of_pool(index: usize, pool: &str) -> Vec<Mutation> {
                 value,
             ));
         }
-        let gone = entry.to_owned();
+        let deleted = entry.to_owned();
         all.push(editing("Worker", field(&format!("{list}[{entry}]")), format!("{at}/{list}"), move |items| {
-            items.retain(|item| item["name"] != *gone);
+            items.retain(|item| item["name"] != *deleted);
         }));
     }
     all.push(setting("Worker", field("dataVolumes[1].name"), format!("{at}/dataVolumes/1/name"), json!("d0")));
@@ -76,8 +76,8 @@ pub(crate) fn of_pool(index: usize, pool: &str) -> Vec<Mutation> {
         json!("a:b:c:d"),
     ));
     all.push(editing("Worker", format!("spec.pools[{pool}]"), "/spec/pools", {
-        let gone = pool.to_owned();
-        move |items| items.retain(|item| item["name"] != *gone)
+        let deleted = pool.to_owned();
+        move |items| items.retain(|item| item["name"] != *deleted)
     }));
     all.push(editing("Worker", "spec.pools[gamma]", "/spec/pools", move |items| {
         let mut another = items[index].clone();

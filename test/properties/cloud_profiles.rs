@@ -10,9 +10,9 @@ use std::sync::LazyLock;
 use gardener_extension_worker::api::gotext::yaml;
 use gardener_extension_worker::cli::input::workers_of_documents;
 use gardener_extension_worker::cli::render::render;
-use gardener_extension_worker::offer::convert::{ConvertError, Format, Knowledge, convert};
-use gardener_extension_worker::offer::minimize::minimize;
 use gardener_extension_worker::provider::Providers;
+use gardener_extension_worker::resolved_profile::convert::{ConvertError, Format, Knowledge, convert};
+use gardener_extension_worker::resolved_profile::minimize::minimize;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn machines(profile: &Value, surroundings: &[Value]) -> BTreeMap<(String, String
         .collect();
     let versions: Vec<&str> =
         items(&spec["machineImages"][0]["versions"]).map(|version| version["version"].as_str().unwrap()).collect();
-    let mut asked = BTreeMap::new();
+    let mut requested = BTreeMap::new();
     let mut documents = surroundings.to_vec();
     for document in &mut documents {
         match document["kind"].as_str() {
@@ -55,7 +55,7 @@ fn machines(profile: &Value, surroundings: &[Value]) -> BTreeMap<(String, String
                         pool["architecture"] = json!(architecture);
                         pool["machineImage"] = json!({"name": "linux", "version": version});
                         pools.push(pool);
-                        asked.insert(name, ((*machine_type).to_owned(), (*version).to_owned()));
+                        requested.insert(name, ((*machine_type).to_owned(), (*version).to_owned()));
                     }
                 }
                 document["spec"]["pools"] = pools.into();
@@ -67,10 +67,10 @@ fn machines(profile: &Value, surroundings: &[Value]) -> BTreeMap<(String, String
     let rendered = render(workers.remove(0), Providers::SHIPPED);
     assert!(rendered.errors.iter().all(|error| error.pool.is_some()), "{:?}", rendered.errors);
     let class_of = |pool: &str| {
-        let wanted = rendered.machine_deployments.iter().find(|wanted| wanted.pool_name == pool)?;
-        rendered.machine_classes.iter().find(|class| class["metadata"]["name"] == *wanted.class_name.0).cloned()
+        let expected = rendered.machine_deployments.iter().find(|expected| expected.pool_name == pool)?;
+        rendered.machine_classes.iter().find(|class| class["metadata"]["name"] == *expected.class_name.0).cloned()
     };
-    asked
+    requested
         .into_iter()
         .map(|(pool, title)| (title, class_of(&pool)))
         .map(|(title, class)| (title, class.map(machine)))
@@ -381,11 +381,12 @@ fn check_new(profile: &Value, surroundings: &[Value]) -> Result<(), TestCaseErro
             let after = machines(&old.profile, surroundings);
             assert_reachable(&images(&before), &images(&after))?;
             // The same image may do more or less than before where that is told.
-            let is_told = |machine_type: &String, version: &String| {
+            let is_reported = |machine_type: &String, version: &String| {
                 let mut differences = old.intended.iter();
-                differences.any(|told| told.version == *version && told.machine_types.contains(machine_type))
+                differences
+                    .any(|reported| reported.version == *version && reported.machine_types.contains(machine_type))
             };
-            let untold = before.into_iter().filter(|((machine_type, version), _)| !is_told(machine_type, version));
+            let untold = before.into_iter().filter(|((machine_type, version), _)| !is_reported(machine_type, version));
             assert_reachable(&untold.collect(), &after)?;
         }
         Err(ConvertError::NotEquivalent(proof)) => prop_assert!(!proof.lost.is_empty()),

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use gardener_extension_worker::api::gardener::ProfileSpec;
 use gardener_extension_worker::cloud_profile::architecture_fields::apply_defaults;
 use gardener_extension_worker::cloud_profile::validation::FeatureGates;
-use gardener_extension_worker::offer::lint::{Finding, Rule, Settings, lint};
 use gardener_extension_worker::provider::Providers;
+use gardener_extension_worker::resolved_profile::lint::{Finding, Rule, Settings, lint};
 use gardener_extension_worker::versions::catalog::VersionCatalog;
 use gardener_extension_worker::versions::forecast::forecast;
 use gardener_extension_worker::versions::garden::{Garden, Validation};
@@ -35,7 +35,7 @@ fn findings(spec: &Value, now: Timestamp) -> Vec<Finding> {
 }
 
 /// What findings about the end of a version say.
-fn said<'f>(findings: &'f [Finding], subject: &str) -> &'f str {
+fn message<'f>(findings: &'f [Finding], subject: &str) -> &'f str {
     let rules = [Rule::Expired, Rule::ExpiresSoon, Rule::KubernetesExpiresSoon];
     let found = findings.iter().find(|finding| finding.subject == subject && rules.contains(&finding.rule));
     found.map_or("", |finding| finding.reason.as_str())
@@ -103,14 +103,14 @@ proptest! {
             let of_forecast = |strategy: &str| -> BTreeSet<String> {
                 KUBELETS.iter().filter_map(|kubelet| moved(&shoot(kubelet, Some((text, strategy))), &spec, at)).collect()
             };
-            let reason = said(&findings, &format!("os {text}"));
+            let reason = message(&findings, &format!("os {text}"));
             let (rolling, in_place) = reason.split_once("updated in place").unwrap_or((reason, ""));
             prop_assert_eq!(targets(rolling), of_forecast("AutoRollingUpdate"), "{}: {}", text, reason);
             let of_forecast = of_forecast("AutoInPlaceUpdate");
-            let is_said = if in_place.is_empty() { targets(rolling) } else { targets(in_place) };
+            let is_reported = if in_place.is_empty() { targets(rolling) } else { targets(in_place) };
             // Without a word about them, pools in place go where others go, or there are none.
             let is_silent = in_place.is_empty() && of_forecast.is_empty();
-            prop_assert!(is_silent || is_said == of_forecast, "{text}: {reason}: {of_forecast:?}");
+            prop_assert!(is_silent || is_reported == of_forecast, "{text}: {reason}: {of_forecast:?}");
         }
     }
 
@@ -121,7 +121,7 @@ proptest! {
         let (spec, findings) = (decoded(&profile), findings(&profile, now));
         let catalog = VersionCatalog::new("p", &spec);
         for listed in &catalog.kubernetes {
-            let reason = said(&findings, &format!("Kubernetes {}", listed.text));
+            let reason = message(&findings, &format!("Kubernetes {}", listed.text));
             let of_forecast = moved(&shoot(listed.text, None), &spec, end(listed.expires(), now));
             prop_assert_eq!(targets(reason), BTreeSet::from_iter(of_forecast), "{}: {}", listed.text, reason);
         }

@@ -95,19 +95,19 @@ fn replacement() -> impl Strategy<Value = Value> {
 }
 
 /// Pointers to all places of a value, its own included.
-fn places(value: &Value) -> Vec<String> {
-    fn collect(value: &Value, pointer: &str, places: &mut Vec<String>) {
-        places.push(pointer.to_owned());
+fn locations(value: &Value) -> Vec<String> {
+    fn collect(value: &Value, pointer: &str, locations: &mut Vec<String>) {
+        locations.push(pointer.to_owned());
         match value {
             Value::Object(members) => {
                 for (name, member) in members {
                     let name = name.replace('~', "~0").replace('/', "~1");
-                    collect(member, &format!("{pointer}/{name}"), places);
+                    collect(member, &format!("{pointer}/{name}"), locations);
                 }
             }
             Value::Array(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    collect(item, &format!("{pointer}/{index}"), places);
+                    collect(item, &format!("{pointer}/{index}"), locations);
                 }
             }
             _ => {}
@@ -119,14 +119,14 @@ fn places(value: &Value) -> Vec<String> {
 }
 
 /// Damages one place and says which.
-fn damage(bundle: &mut Value, place: Index, mutation: &Mutation) -> String {
-    let places = places(bundle);
-    let pointer = place.get(&places).clone();
+fn damage(bundle: &mut Value, location: Index, mutation: &Mutation) -> String {
+    let locations = locations(bundle);
+    let pointer = location.get(&locations).clone();
     match mutation {
         Mutation::Remove => remove(bundle, &pointer),
         Mutation::Replace(value) => put(bundle, &pointer, value.clone()),
         Mutation::CopyFrom(other) => {
-            let copied = bundle.pointer(other.get(&places).as_str()).cloned().unwrap_or_default();
+            let copied = bundle.pointer(other.get(&locations).as_str()).cloned().unwrap_or_default();
             put(bundle, &pointer, copied);
         }
         Mutation::Multiply => {
@@ -144,8 +144,8 @@ fn damage(bundle: &mut Value, place: Index, mutation: &Mutation) -> String {
 }
 
 fn put(bundle: &mut Value, pointer: &str, value: Value) {
-    if let Some(place) = bundle.pointer_mut(pointer) {
-        *place = value;
+    if let Some(location) = bundle.pointer_mut(pointer) {
+        *location = value;
     }
 }
 
@@ -189,10 +189,11 @@ fn pools_with_placements(worker: &Worker) -> BTreeSet<String> {
 }
 
 /// Every pool has machine deployments or an error that a person can read.
-fn check_answer(pools: &BTreeSet<String>, rendered: &Rendered) -> Result<(), TestCaseError> {
+fn check_result(pools: &BTreeSet<String>, rendered: &Rendered) -> Result<(), TestCaseError> {
     let is_whole = rendered.errors.iter().any(|error| error.pool.is_none());
     let failed: BTreeSet<_> = rendered.errors.iter().filter_map(|error| error.pool.as_deref()).collect();
-    let planned: BTreeSet<_> = rendered.machine_deployments.iter().map(|wanted| wanted.pool_name.as_str()).collect();
+    let planned: BTreeSet<_> =
+        rendered.machine_deployments.iter().map(|expected| expected.pool_name.as_str()).collect();
     for pool in pools {
         prop_assert!(
             is_whole || failed.contains(pool.as_str()) || planned.contains(pool.as_str()),
@@ -204,8 +205,8 @@ fn check_answer(pools: &BTreeSet<String>, rendered: &Rendered) -> Result<(), Tes
     }
     let documents = rendered.machine_deployment_objects.iter().map(|object| &object["metadata"]["name"]);
     let documents: BTreeSet<_> = documents.filter_map(Value::as_str).collect();
-    for wanted in &rendered.machine_deployments {
-        prop_assert!(documents.contains(wanted.name.0.as_str()), "no object for {:?}", wanted.name.0);
+    for expected in &rendered.machine_deployments {
+        prop_assert!(documents.contains(expected.name.0.as_str()), "no object for {:?}", expected.name.0);
     }
     prop_assert!(serde_json::to_string(rendered).is_ok());
     Ok(())
@@ -225,12 +226,12 @@ proptest! {
         let input = input.get(&INPUTS);
         let mut bundle = input.bundle.clone();
         let damaged: Vec<_> =
-            mutations.iter().map(|(place, mutation)| damage(&mut bundle, *place, mutation)).collect();
+            mutations.iter().map(|(location, mutation)| damage(&mut bundle, *location, mutation)).collect();
         // An error of the whole file is an answer, too.
         let workers = workers_of_documents(Path::new("input"), vec![bundle]).unwrap_or_default();
         for worker in workers {
             let pools = pools_with_placements(&worker.worker);
-            check_answer(&pools, &render(worker, Providers::SHIPPED))
+            check_result(&pools, &render(worker, Providers::SHIPPED))
                 .map_err(|error| TestCaseError::fail(format!("{} at {damaged:?}: {error}", input.name)))?;
         }
     }
@@ -250,19 +251,19 @@ fn no_single_member_can_cause_a_panic() {
         json!([]),
         json!({}),
     ];
-    for place in places(&input.bundle) {
+    for location in locations(&input.bundle) {
         let mut damaged = vec![input.bundle.clone()];
-        remove(&mut damaged[0], &place);
+        remove(&mut damaged[0], &location);
         for value in &values {
             let mut bundle = input.bundle.clone();
-            put(&mut bundle, &place, value.clone());
+            put(&mut bundle, &location, value.clone());
             damaged.push(bundle);
         }
         for bundle in damaged {
             for worker in workers_of_documents(Path::new("input"), vec![bundle]).unwrap_or_default() {
                 let pools = pools_with_placements(&worker.worker);
-                check_answer(&pools, &render(worker, Providers::SHIPPED))
-                    .unwrap_or_else(|error| panic!("{place}: {error}"));
+                check_result(&pools, &render(worker, Providers::SHIPPED))
+                    .unwrap_or_else(|error| panic!("{location}: {error}"));
             }
         }
     }

@@ -87,8 +87,8 @@ fn with_flavors(spec: &mut ProfileSpec, config: &dyn ProfileConfig) {
 }
 
 /// Puts something else at one place of a document.
-fn damage(document: &mut Value, place: &Index, with: &Value) {
-    fn places(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) {
+fn damage(document: &mut Value, location: &Index, with: &Value) {
+    fn locations(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) {
         found.push(path.iter().map(|step| format!("/{step}")).collect());
         let children: Vec<(String, &Value)> = match value {
             Value::Object(members) => members.iter().map(|(name, member)| (name.clone(), member)).collect(),
@@ -97,14 +97,14 @@ fn damage(document: &mut Value, place: &Index, with: &Value) {
         };
         for (step, child) in children {
             path.push(step);
-            places(child, path, found);
+            locations(child, path, found);
             path.pop();
         }
     }
     let mut found = Vec::new();
-    places(document, &mut Vec::new(), &mut found);
-    let place = &found[place.index(found.len())];
-    if let Some(target) = document.pointer_mut(place) {
+    locations(document, &mut Vec::new(), &mut found);
+    let location = &found[location.index(found.len())];
+    if let Some(target) = document.pointer_mut(location) {
         *target = with.clone();
     }
 }
@@ -158,8 +158,8 @@ proptest! {
         mut document in any_profile(), parent in any_profile(),
         damages in proptest::collection::vec((any::<Index>(), any_value()), 1..4),
     ) {
-        for (place, with) in &damages {
-            damage(&mut document, place, with);
+        for (location, with) in &damages {
+            damage(&mut document, location, with);
         }
         let Some((spec, config)) = read(&document) else { return Ok(()) };
         let _ = config.validate(&spec);

@@ -191,7 +191,7 @@ fn written(outage: &Outage, before: &Value) -> Option<Value> {
         renew_time: false,
         provider_status: ProviderStatus {
             recorded: before["providerStatus"].clone(),
-            wanted: plan.provider_status.clone(),
+            target: plan.provider_status.clone(),
         },
     };
     let findings = Findings {

@@ -5,6 +5,7 @@
 
 mod functions;
 mod modules;
+mod names;
 mod sources;
 
 use std::collections::BTreeSet;
@@ -18,7 +19,7 @@ use sources::{Source, all};
 const CRATES: &[(&str, &[&str])] = &[
     ("wire", &["api", "capabilities"]),
     ("decisions", &["pool", "provider", "worker"]),
-    ("profiles", &["cloud_profile", "versions", "shoot", "offer", "images"]),
+    ("profiles", &["cloud_profile", "versions", "shoot", "resolved_profile", "images"]),
     ("explanations", &["explain", "preview", "diagnose"]),
     ("runtime", &["cloud", "process", "reader", "cluster", "webhook"]),
     ("controllers", &["image_controller", "controller"]),
@@ -60,8 +61,8 @@ const IMPURE: &[&str] =
 
 /// Whether the code mentions a path, and not one that only begins like it.
 fn mentions(code: &str, path: &str) -> bool {
-    let goes_on = |rest: &str| rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
-    code.match_indices(path).any(|(start, _)| !goes_on(&code[start + path.len()..]))
+    let continues = |rest: &str| rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
+    code.match_indices(path).any(|(start, _)| !continues(&code[start + path.len()..]))
 }
 
 /// The rooms of a file's crate, and which of them has the file.
@@ -128,12 +129,12 @@ fn every_file_is_in_a_room() {
 }
 
 #[test]
-fn pure_places_use_no_client_runtime_or_clock() {
+fn pure_rooms_use_no_client_runtime_or_clock() {
     let sources = all();
-    for place in PURE {
-        let mut of_place = sources.iter().filter(|source| source.file.starts_with(place)).peekable();
-        assert!(of_place.peek().is_some(), "there is no src/{place}");
-        for Source { file, code } in of_place {
+    for location in PURE {
+        let mut of_location = sources.iter().filter(|source| source.file.starts_with(location)).peekable();
+        assert!(of_location.peek().is_some(), "there is no src/{location}");
+        for Source { file, code } in of_location {
             for word in IMPURE {
                 assert!(!code.contains(word), "src/{file} mentions {word}");
             }
@@ -173,4 +174,10 @@ fn functions_fit_on_a_screen() {
     }
     assert!(read > 500, "only {read} functions were found");
     assert!(long.is_empty(), "functions of more than {SCREEN} lines: {long:?}");
+}
+
+#[test]
+fn names_are_terms_of_the_field() {
+    let found = names::other_terms();
+    assert!(found.is_empty(), "{} names:\n{}", found.len(), found.join("\n"));
 }

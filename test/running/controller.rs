@@ -41,7 +41,7 @@ impl Controller {
     }
 
     /// Status and body of an endpoint on the health port.
-    pub(crate) async fn ask(&self, method: &str, path: &str, body: &str) -> Result<(u16, String)> {
+    pub(crate) async fn request(&self, method: &str, path: &str, body: &str) -> Result<(u16, String)> {
         self.process.ensure_running()?;
         http::request(self.health, method, path, body).await
     }
@@ -68,10 +68,10 @@ impl Controller {
     }
 
     /// Waits until `/readyz` returns a status with a text.
-    pub(crate) async fn readyz(&self, wanted: u16, text: &str) -> Result<()> {
-        eventually(SOON, &format!("{} answers {wanted} {text:?}", self.process.name()), async || {
-            let answer = self.ask("GET", "/readyz", "").await?;
-            ensure!(answer.0 == wanted && answer.1.contains(text), "{answer:?}");
+    pub(crate) async fn readyz(&self, expected: u16, text: &str) -> Result<()> {
+        eventually(SOON, &format!("{} answers {expected} {text:?}", self.process.name()), async || {
+            let response = self.request("GET", "/readyz", "").await?;
+            ensure!(response.0 == expected && response.1.contains(text), "{response:?}");
             Ok(())
         })
         .await

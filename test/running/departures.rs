@@ -29,7 +29,7 @@ const DEPARTURES: [Departure; 4] =
     [Departure::Deleted, Departure::Migrated, Departure::FinalizerRemoved, Departure::WhileNobodyWatches];
 
 #[tokio::test]
-async fn nothing_is_measured_of_a_worker_that_is_gone() -> Result<()> {
+async fn measures_nothing_of_a_deleted_worker() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     let _machines = Faker::start(control_plane.client(FAKER).await?, None, Duration::ZERO);
     let (controller, proxy) = stalls::start(&control_plane, "departures", |program| program).await?;
@@ -77,12 +77,12 @@ async fn series_of(controller: &Controller, namespace: &str) -> Result<Vec<Strin
 
 async fn delete(shoot: &Shoot) -> Result<()> {
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    shoot.gone().await
+    shoot.deleted().await
 }
 
 async fn migrate(shoot: &Shoot) -> Result<()> {
-    let ask = |worker: &mut Value| worker["metadata"]["annotations"]["gardener.cloud/operation"] = json!("migrate");
-    shoot.change(Kind::Worker, "fleet", ask).await?;
+    let request = |worker: &mut Value| worker["metadata"]["annotations"]["gardener.cloud/operation"] = json!("migrate");
+    shoot.change(Kind::Worker, "fleet", request).await?;
     eventually(SOON, "the migration has ended", async || {
         let worker = shoot.worker().await?;
         let last = &worker["status"]["lastOperation"];

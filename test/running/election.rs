@@ -41,10 +41,10 @@ async fn a_leader_that_stops_hands_over_at_once() -> Result<()> {
     ensure!(second.metrics().await?.contains("gardener_extension_worker_leader 0"), "the other one does not");
     let leader = holder(&control_plane, &namespace).await?;
 
-    let told = Instant::now();
+    let reported = Instant::now();
     first.process.signal("TERM")?;
     let status = first.process.wait(SOON).await?;
-    let took = told.elapsed();
+    let took = reported.elapsed();
     ensure!(status.success(), "{status}\n{}", first.process.last_lines(15));
     // The process ends within a second; the rest is for busy machines.
     ensure!(took < Duration::from_secs(5), "it took {took:?}");

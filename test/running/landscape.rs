@@ -73,13 +73,13 @@ impl Landscape {
         }
         let namespaces = namespaces(&first(&client).await?, size.workers);
         let landscape = Self { control_plane, client, namespaces };
-        landscape.is_known().await?;
+        landscape.is_cached().await?;
         Ok(landscape)
     }
 
     /// Waits until the API server has loaded everything from etcd and is idle, which can take minutes after the last
     /// writes.
-    async fn is_known(&self) -> Result<()> {
+    async fn is_cached(&self) -> Result<()> {
         let any = ListParams { limit: Some(1), resource_version: Some("0".to_owned()), ..ListParams::default() };
         for kind in Kind::OF_MACHINES.into_iter().chain([Kind::Worker, Kind::Secret]) {
             let api = self.api(kind, &self.namespaces[0]);
@@ -117,7 +117,7 @@ impl Landscape {
     async fn ready(&self, controller: Controller) -> Result<Controller> {
         eventually(LATEST, "the controller is ready", async || {
             // Until it has its lease, it is ready as a standby.
-            let (_, text) = controller.ask("GET", "/readyz", "").await?;
+            let (_, text) = controller.request("GET", "/readyz", "").await?;
             ensure!(text == "ready\n", "{text}");
             Ok(())
         })
@@ -132,11 +132,12 @@ impl Landscape {
     /// Assigns an equal number of Workers to each shard, as the sharder does.
     pub(crate) async fn divide(&self, shards: &[&str]) -> Result<()> {
         let label = format!("shard.alpha.sharding.timebertt.dev/{RING}");
-        for (place, shard) in shards.iter().enumerate() {
-            let namespaces: Vec<String> = self.namespaces.iter().skip(place).step_by(shards.len()).cloned().collect();
+        for (location, shard) in shards.iter().enumerate() {
+            let namespaces: Vec<String> =
+                self.namespaces.iter().skip(location).step_by(shards.len()).cloned().collect();
             self.patch(&namespaces, &json!({"metadata": {"labels": {&label: shard}}})).await?;
         }
-        self.is_known().await
+        self.is_cached().await
     }
 
     /// Patches the Workers of these namespaces concurrently.
@@ -199,11 +200,11 @@ fn pool(template: &Value, name: &str, size: Size) -> Value {
 pub(crate) async fn settled(controller: &Controller) -> Result<Instant> {
     let last = std::cell::Cell::new((0.0, Instant::now()));
     eventually(LATEST, "the controller asks for nothing", async || {
-        let asked = requests(&controller.metrics().await?, "");
-        if asked != last.get().0 {
-            last.set((asked, Instant::now()));
+        let requested = requests(&controller.metrics().await?, "");
+        if requested != last.get().0 {
+            last.set((requested, Instant::now()));
         }
-        ensure!(last.get().1.elapsed() > QUIET, "{asked} requests, the last of them just now");
+        ensure!(last.get().1.elapsed() > QUIET, "{requested} requests, the last of them just now");
         Ok(())
     })
     .await?;
@@ -218,11 +219,11 @@ pub(crate) fn requests(metrics: &str, label: &str) -> f64 {
     series.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).fold(0.0, |all, count| all + count)
 }
 
-type Known = HashMap<String, (Arc<Value>, Instant)>;
+type Cached = HashMap<String, (Arc<Value>, Instant)>;
 
 /// The changed status of each Worker, and when it was observed.
 pub(crate) struct Statuses {
-    known: watch::Receiver<Known>,
+    cached: watch::Receiver<Cached>,
     task: JoinHandle<Result<()>>,
 }
 
@@ -232,7 +233,7 @@ impl Statuses {
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &Kind::Worker.resource());
         let now = api.list_metadata(&ListParams::default().limit(1)).await?;
         let mut version = now.metadata.resource_version.context("a list has a version")?;
-        let (sender, known) = watch::channel(Known::new());
+        let (sender, cached) = watch::channel(Cached::new());
         let task = tokio::spawn(async move {
             loop {
                 let mut events = api.watch(&WatchParams::default(), &version).await?.boxed();
@@ -240,19 +241,20 @@ impl Statuses {
                     let (WatchEvent::Added(worker) | WatchEvent::Modified(worker)) = event else { continue };
                     version = worker.resource_version().unwrap_or_default();
                     let (namespace, seen) = (worker.namespace().unwrap_or_default(), Instant::now());
-                    let is_asked = worker.annotations().contains_key("gardener.cloud/operation");
-                    let status = Arc::new(json!({"asked": is_asked, "last": worker.data["status"]["lastOperation"]}));
-                    sender.send_modify(|known| drop(known.insert(namespace, (status, seen))));
+                    let is_requested = worker.annotations().contains_key("gardener.cloud/operation");
+                    let status =
+                        Arc::new(json!({"asked": is_requested, "last": worker.data["status"]["lastOperation"]}));
+                    sender.send_modify(|cached| drop(cached.insert(namespace, (status, seen))));
                 }
             }
         });
-        Ok(Self { known, task })
+        Ok(Self { cached, task })
     }
 
     /// The description of a Worker's last operation.
     pub(crate) fn description(&self, namespace: &str) -> Value {
-        let known = self.known.borrow();
-        known.get(namespace).map(|(status, _)| status["last"]["description"].clone()).unwrap_or_default()
+        let cached = self.cached.borrow();
+        cached.get(namespace).map(|(status, _)| status["last"]["description"].clone()).unwrap_or_default()
     }
 
     /// Waits until each of these Workers has a status observed after `since` that passes. Returns the times.
@@ -262,9 +264,9 @@ impl Statuses {
         since: Instant,
         passes: impl Fn(&str, &Value) -> bool,
     ) -> Result<HashMap<String, Instant>> {
-        let (end, mut passed, mut known) = (Instant::now() + LATEST, HashMap::new(), self.known.clone());
+        let (end, mut passed, mut cached) = (Instant::now() + LATEST, HashMap::new(), self.cached.clone());
         loop {
-            let now = known.borrow_and_update().clone();
+            let now = cached.borrow_and_update().clone();
             for namespace in namespaces {
                 let status = now.get(namespace).filter(|(status, seen)| *seen >= since && passes(namespace, status));
                 if let Some((_, seen)) = status {
@@ -276,7 +278,7 @@ impl Statuses {
             };
             let so_far = format!("{} of {}; {missing}: {:?}", passed.len(), namespaces.len(), now.get(missing));
             ensure!(!self.task.is_finished(), "nobody follows the Workers any more");
-            tokio::time::timeout_at(end.into(), known.changed()).await.context(so_far)??;
+            tokio::time::timeout_at(end.into(), cached.changed()).await.context(so_far)??;
             // Wait for further changes, because each evaluation checks all statuses.
             tokio::time::sleep(PAUSE).await;
         }

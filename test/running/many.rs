@@ -26,14 +26,14 @@ const SHARE: usize = 100;
 const GROWTH: f64 = 1.02;
 
 #[tokio::test]
-#[ignore = "7,000 Workers (WORKERS has another number); runs by name, for the figures of docs/performance.md"]
+#[ignore = "7,000 Workers (WORKERS has another number); runs by name, for the figures of docs/performance-evidence.md"]
 async fn a_start_with_thousands_of_workers_takes_bounded_memory() -> Result<()> {
     let landscape = Landscape::new(Size { workers: workers()?, zones: &["1"] }).await?;
     start(&landscape, landscape.start(), 250.0).await.map(drop)
 }
 
 #[tokio::test]
-#[ignore = "7,000 Workers (WORKERS has another number) with 63,000 machine deployments and 49,000 machines; runs by name, for the figures of docs/performance.md"]
+#[ignore = "7,000 Workers (WORKERS has another number) with 63,000 machine deployments and 49,000 machines; runs by name, for the figures of docs/performance-evidence.md"]
 #[allow(clippy::print_stdout, reason = "the figures are for who runs it")]
 async fn a_start_with_the_largest_landscape_takes_bounded_memory() -> Result<()> {
     let landscape = largest().await?;
@@ -41,17 +41,17 @@ async fn a_start_with_the_largest_landscape_takes_bounded_memory() -> Result<()>
     let (began, before) = (Instant::now(), requests(&controller.metrics().await?, ""));
     landscape.patch(&landscape.namespaces, &request()).await?;
     let took = settled(&controller).await?.duration_since(began);
-    let asked = requests(&controller.metrics().await?, "") - before;
+    let requested = requests(&controller.metrics().await?, "") - before;
     let memory = controller.peak_memory().await?;
-    println!("a no-op for all: {took:.1?}, {asked} requests, {memory:.1} MiB at most");
+    println!("a no-op for all: {took:.1?}, {requested} requests, {memory:.1} MiB at most");
     ensure!(memory <= 500.0, "{memory:.1} MiB");
     all_succeeded(&landscape).await
 }
 
 #[tokio::test]
-#[ignore = "1 % of 7,000 Workers (WORKERS has another number) roll at once; runs by name, for the figures of docs/performance.md"]
+#[ignore = "1 % of 7,000 Workers (WORKERS has another number) roll at once; runs by name, for the figures of docs/performance-evidence.md"]
 #[allow(clippy::print_stdout, reason = "the figures are for who runs it")]
-async fn while_one_percent_rolls_each_status_tells_within_two_seconds_what_has_changed() -> Result<()> {
+async fn statuses_follow_changes_within_two_seconds() -> Result<()> {
     let landscape = largest().await?;
     let controller = start(&landscape, landscape.start(), 500.0).await?;
     let lag = one_percent_rolls(&landscape, std::slice::from_ref(&controller)).await?;
@@ -63,14 +63,14 @@ async fn while_one_percent_rolls_each_status_tells_within_two_seconds_what_has_c
 }
 
 #[tokio::test]
-#[ignore = "four processes, started one after the other (AT_ONCE has another number), share 7,000 Workers (WORKERS has another number), of which 1 % roll at once; runs by name, for the figures of docs/performance.md"]
+#[ignore = "four processes, started one after the other (AT_ONCE has another number), share 7,000 Workers (WORKERS has another number), of which 1 % roll at once; runs by name, for the figures of docs/performance-evidence.md"]
 #[allow(clippy::print_stdout, reason = "the figures are for who runs it")]
 async fn four_shards_share_the_largest_landscape() -> Result<()> {
     let landscape = largest().await?;
     let shards = &SHARDS[..4];
     landscape.divide(shards).await?;
     // A simultaneous start of four processes takes three times as long as four starts one after the other
-    // (docs/performance.md).
+    // (docs/performance-evidence.md).
     let starts = shards.iter().map(|shard| start(&landscape, landscape.start_shard(shard), 500.0));
     let controllers: Vec<Controller> = stream::iter(starts).buffered(number("AT_ONCE", 1)?).try_collect().await?;
     let lag = one_percent_rolls(&landscape, &controllers).await?;
@@ -115,7 +115,7 @@ async fn one_percent_rolls(landscape: &Landscape, controllers: &[Controller]) ->
 }
 
 #[tokio::test]
-#[ignore = "7,000 Workers (WORKERS has another number) for 30 minutes (MINUTES has another number); runs by name, for the figures of docs/performance.md"]
+#[ignore = "7,000 Workers (WORKERS has another number) for 30 minutes (MINUTES has another number); runs by name, for the figures of docs/performance-evidence.md"]
 #[allow(clippy::print_stdout, reason = "the figures are for who runs it")]
 async fn nothing_grows_while_the_largest_landscape_is_worked_on() -> Result<()> {
     let landscape = largest().await?;
@@ -128,13 +128,13 @@ async fn nothing_grows_while_the_largest_landscape_is_worked_on() -> Result<()> 
     // roll again.
     let third = minutes.div_ceil(3);
     let again = shares.iter().zip(shares.iter().cycle().skip(1)).take(third).cycle();
-    for (minute, (rolling, asked)) in (0..minutes).zip(again) {
+    for (minute, (rolling, requested)) in (0..minutes).zip(again) {
         let began = Instant::now();
         let machines = fakers(&landscape, rolling, Duration::ZERO).await?;
         landscape.patch(rolling, &roll(&landscape, minute + 1).await?).await?;
-        landscape.patch(asked, &request()).await?;
+        landscape.patch(requested, &request()).await?;
         statuses.until(rolling, began, is_done).await?;
-        statuses.until(asked, began, is_done).await?;
+        statuses.until(requested, began, is_done).await?;
         drop(machines);
         let took = began.elapsed();
         settled(&controller).await?;
@@ -142,7 +142,7 @@ async fn nothing_grows_while_the_largest_landscape_is_worked_on() -> Result<()> 
         println!(
             "minute {minute}: {} Workers rolled, {} no-ops in {took:.1?}, {samples:.1?} MiB",
             rolling.len(),
-            asked.len()
+            requested.len()
         );
         tokio::time::sleep(Duration::from_secs(60).saturating_sub(began.elapsed())).await;
     }
@@ -178,7 +178,7 @@ async fn start(
     let apiserver = landscape.control_plane.apiserver().id().await?;
     let (began, before) = (Instant::now(), processor_seconds(apiserver)?);
     let controller = starting.await?;
-    let known = settled(&controller).await?.duration_since(began);
+    let cached = settled(&controller).await?.duration_since(began);
     let (its, own) = (processor_seconds(apiserver)? - before, processor_seconds(controller.process.id().await?)?);
     let memory = controller.peak_memory().await?;
     let metrics = controller.metrics().await?;
@@ -186,7 +186,7 @@ async fn start(
         verbs.iter().map(|verb| requests(&metrics, &format!("verb=\"{verb}\""))).fold(0.0, |all, count| all + count)
     });
     println!(
-        "all known after {known:.1?}, {own:.1} s of processor time and {its:.1} s of the API server's, {memory:.1} MiB at most, {lists} lists, {writes} writes"
+        "all known after {cached:.1?}, {own:.1} s of processor time and {its:.1} s of the API server's, {memory:.1} MiB at most, {lists} lists, {writes} writes"
     );
     ensure!(writes == 0.0, "{writes} writes although everything is as wanted");
     ensure!(memory <= most_memory, "{memory:.1} MiB");
@@ -198,12 +198,18 @@ async fn all_succeeded(landscape: &Landscape) -> Result<()> {
     let all = workers.list(&ListParams::default()).await?.items;
     ensure!(all.len() == landscape.namespaces.len(), "{} Workers", all.len());
     for worker in all {
-        let (asked, last) =
+        let (requested, last) =
             (worker.annotations().get("gardener.cloud/timestamp"), &worker.data["status"]["lastOperation"]);
-        let is_asked = worker.annotations().contains_key("gardener.cloud/operation");
-        let is_answered =
-            last["lastUpdateTime"].as_str().zip(asked).is_some_and(|(told, asked)| told[..19] >= asked[..19]);
-        ensure!(!is_asked && is_answered && last["state"] == "Succeeded", "{:?}: {last}", worker.metadata.annotations);
+        let is_requested = worker.annotations().contains_key("gardener.cloud/operation");
+        let is_completed = last["lastUpdateTime"]
+            .as_str()
+            .zip(requested)
+            .is_some_and(|(reported, requested)| reported[..19] >= requested[..19]);
+        ensure!(
+            !is_requested && is_completed && last["state"] == "Succeeded",
+            "{:?}: {last}",
+            worker.metadata.annotations
+        );
     }
     Ok(())
 }
@@ -248,7 +254,7 @@ async fn changes(
     });
     let changed: Vec<(String, Instant)> =
         stream::iter(changed.collect::<Vec<_>>()).buffer_unordered(namespaces.len()).try_collect().await?;
-    let told = |namespace: &str, status: &Value| status["last"]["description"] != before[namespace];
-    let seen = statuses.until(namespaces, began, told).await?;
+    let reported = |namespace: &str, status: &Value| status["last"]["description"] != before[namespace];
+    let seen = statuses.until(namespaces, began, reported).await?;
     Ok(changed.iter().map(|(namespace, since)| seen[namespace].saturating_duration_since(*since)).collect())
 }

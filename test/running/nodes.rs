@@ -69,25 +69,25 @@ async fn missing_nodes_are_reported_until_they_are_ready() -> Result<()> {
     keep_kubeconfig(&shoot, "gardener-internal", &std::fs::read_to_string(of_shoot.kubeconfig_file(ADMIN)?)?).await?;
     shoot.create(|_| {}).await?;
     shoot.succeeded().await?;
-    let wanted: i64 =
+    let expected: i64 =
         shoot.list(Kind::MachineDeployment).await?.iter().filter_map(|one| one["spec"]["replicas"].as_i64()).sum();
-    condition_is(&shoot, "False", &format!("(0/{wanted})")).await?;
+    condition_is(&shoot, "False", &format!("(0/{expected})")).await?;
     let client = of_shoot.client(ADMIN).await?;
     join(&client, "by-hand", json!({"node.machine.sapcloud.io/not-managed-by-mcm": "1"})).await?;
-    for number in 0..wanted {
+    for number in 0..expected {
         join(&client, &format!("node-{number}"), json!({})).await?;
     }
     condition_is(&shoot, "True", "All machine deployments are healthy").await?;
     let nodes: Api<Node> = Api::all(client);
     let cordoned = json!({"spec": {"unschedulable": true}});
     nodes.patch("node-0", &PatchParams::default(), &Patch::Merge(&cordoned)).await?;
-    condition_is(&shoot, "Progressing", &format!("({}/{wanted})", wanted - 1)).await?;
-    ensure!(nodes.list(&ListParams::default()).await?.items.len() as i64 == wanted + 1, "a count changes nothing");
+    condition_is(&shoot, "Progressing", &format!("({}/{expected})", expected - 1)).await?;
+    ensure!(nodes.list(&ListParams::default()).await?.items.len() as i64 == expected + 1, "a count changes nothing");
     Ok(())
 }
 
 #[tokio::test]
-async fn shoots_whose_api_server_does_not_answer_disturb_no_other() -> Result<()> {
+async fn unresponsive_shoots_disturb_no_other() -> Result<()> {
     let (seed, of_shoot) = (ControlPlane::start().await?, ControlPlane::start().await?);
     let _machines = Faker::start(seed.client(FAKER).await?, None, Duration::ZERO);
     let controller = Controller::start(&seed, "counting", CONTROLLER, |program| {

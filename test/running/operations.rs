@@ -27,13 +27,13 @@ async fn readiness_names_what_is_missing() -> Result<()> {
     .await?;
     let controller = Controller::start(&control_plane, "unready", CONTROLLER, |program| program)?;
     controller.readyz(503, "machinesets of machine.sapcloud.io/v1alpha1 are not served").await?;
-    let (status, _) = controller.ask("GET", "/healthz", "").await?;
+    let (status, _) = controller.request("GET", "/healthz", "").await?;
     ensure!(status == 200, "it is alive all the same: {status}");
 
     let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
-    let mut anew = CustomResourceDefinition { metadata, status: None, ..definition };
-    anew.metadata.annotations = None;
-    definitions.create(&PostParams::default(), &anew).await?;
+    let mut again = CustomResourceDefinition { metadata, status: None, ..definition };
+    again.metadata.annotations = None;
+    definitions.create(&PostParams::default(), &again).await?;
     controller.ready("ready\n").await
 }
 
@@ -54,11 +54,11 @@ async fn a_running_controller_serves_health_metrics_and_log_level() -> Result<()
     controller.ready("ready\n").await?;
 
     // The environment takes precedence over the file, and the file over defaults.
-    let (_, logs) = controller.ask("GET", "/log-level", "").await?;
+    let (_, logs) = controller.request("GET", "/log-level", "").await?;
     ensure!(logs == "error text\n", "{logs:?}");
-    let (status, refusal) = controller.ask("PUT", "/log-level", "kube=loud").await?;
+    let (status, refusal) = controller.request("PUT", "/log-level", "kube=loud").await?;
     ensure!(status == 400 && refusal.contains("kube=loud"), "{status} {refusal}");
-    let (_, logs) = controller.ask("PUT", "/log-level", "debug json").await?;
+    let (_, logs) = controller.request("PUT", "/log-level", "debug json").await?;
     ensure!(logs.ends_with(" json\n") && logs.contains("gardener_extension_worker=debug"), "{logs:?}");
 
     let shoot = Shoot::new(&control_plane, "shoot").await?;
@@ -68,13 +68,13 @@ async fn a_running_controller_serves_health_metrics_and_log_level() -> Result<()
     let namespace_of_shoot = &shoot.namespace;
     eventually(SOON, "the metrics tell of the Worker", async || {
         let metrics = controller.metrics().await?;
-        for wanted in [
+        for expected in [
             r#"_reconciles_total{worker_type="azure",operation="Create",result="succeeded"} 1"#.to_owned(),
             format!(r#"_pools{{namespace="{namespace_of_shoot}",state="failed"}} 0"#),
             r#"_api_requests_total{verb="create",resource="machineclasses",code="201"}"#.to_owned(),
             r#"_phase_duration_seconds_count{phase="apply"}"#.to_owned(),
         ] {
-            ensure!(metrics.contains(&wanted), "{wanted} is not in\n{metrics}");
+            ensure!(metrics.contains(&expected), "{expected} is not in\n{metrics}");
         }
         Ok(())
     })
@@ -118,7 +118,7 @@ fn with_versions(documents: &mut Documents) {
 
 #[tokio::test]
 async fn the_condition_versions_current_is_forecast() -> Result<()> {
-    const TOLD: &str = "pool main: harborlinux 12.1.0 has expired on 2020-04-01: forced to 12.2.0";
+    const REPORTED: &str = "pool main: harborlinux 12.1.0 has expired on 2020-04-01: forced to 12.2.0";
     let control_plane = ControlPlane::start().await?;
     let start = |name: &str, with: bool| {
         Controller::start(&control_plane, name, CONTROLLER, |program| {
@@ -133,13 +133,16 @@ async fn the_condition_versions_current_is_forecast() -> Result<()> {
         let mut conditions = worker["status"]["conditions"].as_array().into_iter().flatten();
         conditions.find(|condition| condition["type"] == "VersionsCurrent").cloned().context("no condition")
     };
-    let told = condition(&shoot.succeeded().await?)?;
-    ensure!(told["status"] == "False" && told["reason"] == "VersionExpires" && told["message"] == TOLD, "{told}");
+    let reported = condition(&shoot.succeeded().await?)?;
+    ensure!(
+        reported["status"] == "False" && reported["reason"] == "VersionExpires" && reported["message"] == REPORTED,
+        "{reported}"
+    );
     let metrics = controller.metrics().await?;
     let of_pool = format!(r#"{{namespace="{}",pool="main"}}"#, shoot.namespace);
     for (name, number) in [("image_expiration_timestamp", 1_585_699_200), ("update_available", 1)] {
-        let wanted = format!("_pool_{name}{of_pool} {number}");
-        ensure!(metrics.contains(&wanted), "{wanted} is not in\n{metrics}");
+        let expected = format!("_pool_{name}{of_pool} {number}");
+        ensure!(metrics.contains(&expected), "{expected} is not in\n{metrics}");
     }
 
     // A no-op request needs as many requests as without a forecast: Cluster and both Secrets are read, status and
@@ -154,7 +157,7 @@ async fn the_condition_versions_current_is_forecast() -> Result<()> {
     };
     let before = requests().await?;
     shoot.annotate_worker().await?;
-    ensure!(condition(&shoot.succeeded().await?)? == told, "it stays as it was, with its times");
+    ensure!(condition(&shoot.succeeded().await?)? == reported, "it stays as it was, with its times");
     let after = requests().await?;
     ensure!(sum(&after) - sum(&before) <= 5.0, "{before:#?}\n{after:#?}");
 

@@ -22,9 +22,9 @@ const LATEST: Duration = Duration::from_secs(1800);
 const GROWTH: f64 = 1.10;
 
 #[tokio::test]
-#[ignore = "2,000 Workers (WORKERS has another number) are made and deleted; runs by name, for the figures of docs/performance.md"]
+#[ignore = "2,000 Workers (WORKERS has another number) are made and deleted; runs by name, for the figures of docs/performance-evidence.md"]
 #[allow(clippy::print_stdout, reason = "the figures are for who runs it")]
-async fn memory_returns_when_two_thousand_workers_are_gone() -> Result<()> {
+async fn memory_returns_after_two_thousand_deletions() -> Result<()> {
     let count = std::env::var("WORKERS").map_or(Ok(2000), |count| count.parse())?;
     let control_plane = ControlPlane::start().await?;
     let client = control_plane.client(ADMIN).await?;

@@ -64,11 +64,11 @@ impl Owners {
         let watch = tokio::spawn(events.for_each(move |event| {
             if let Ok(Event::Apply(worker) | Event::InitApply(worker)) = event {
                 let mut seen = into.lock().unwrap_or_else(PoisonError::into_inner);
-                let known = seen.entry(worker.namespace().unwrap_or_default()).or_default();
-                known.is_drained = worker.labels().contains_key(DRAIN_LABEL);
+                let cached = seen.entry(worker.namespace().unwrap_or_default()).or_default();
+                cached.is_drained = worker.labels().contains_key(DRAIN_LABEL);
                 let shard = worker.labels().get(SHARD_LABEL).cloned().unwrap_or_default();
-                if known.shards.last() != Some(&shard) {
-                    known.shards.push(shard);
+                if cached.shards.last() != Some(&shard) {
+                    cached.shards.push(shard);
                 }
             }
             std::future::ready(())
@@ -102,7 +102,7 @@ impl Seed {
         let machines = Faker::start(control_plane.client(FAKER).await?, None, Duration::from_secs(1));
         let audit = control_plane.audit().await?;
         let began = audit.mark().await?;
-        ask_as_nobody(&control_plane).await?;
+        request_without_identity(&control_plane).await?;
         let shoots = Vec::new();
         Ok(Self { control_plane, sharder, leases, shoots, owners, audit, began, _machines: machines })
     }
@@ -140,7 +140,7 @@ impl Seed {
     }
 
     /// Requests a reconcile of these Workers.
-    async fn ask(&self, namespaces: &BTreeSet<String>) -> Result<()> {
+    async fn request(&self, namespaces: &BTreeSet<String>) -> Result<()> {
         try_join_all(self.shoots_of(namespaces).map(|shoot| shoot.change_worker(|_| {}))).await.map(drop)
     }
 
@@ -194,7 +194,7 @@ impl Seed {
 
 /// An unauthenticated request, for which the audit log has no user. This also happens if a process is killed during a
 /// request.
-async fn ask_as_nobody(control_plane: &ControlPlane) -> Result<()> {
+async fn request_without_identity(control_plane: &ControlPlane) -> Result<()> {
     let mut config = control_plane.config(ADMIN).await?;
     config.auth_info.token = Some("nobody's".to_owned().into());
     let leases = Api::<Lease>::all(Client::try_from(config)?).list(&ListParams::default()).await;
@@ -222,7 +222,7 @@ async fn four_shards_share_a_seed_and_no_worker_has_two_writers() -> Result<()> 
     one_is_suspended(&seed, &mut shards).await?;
     one_is_stopped(&seed, &mut shards).await?;
     seed.one_writer_at_a_time().await?;
-    a_leader_goes_on(&seed, shards).await?;
+    a_leader_continues(&seed, shards).await?;
     seed.control_plane.stop().await
 }
 
@@ -243,7 +243,7 @@ async fn instead_of_a_leader(seed: &Seed) -> Result<Vec<Controller>> {
 }
 
 /// The reverse: the leader waits until the last shard has ended, and needs no label.
-async fn a_leader_goes_on(seed: &Seed, shards: Vec<Controller>) -> Result<()> {
+async fn a_leader_continues(seed: &Seed, shards: Vec<Controller>) -> Result<()> {
     let leader = seed.leader("after")?;
     leader.ready("standing by").await?;
     for shard in shards {
@@ -255,13 +255,13 @@ async fn a_leader_goes_on(seed: &Seed, shards: Vec<Controller>) -> Result<()> {
     leader.ready("ready\n").await?;
     last.succeeded().await?;
     last.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    last.gone().await
+    last.deleted().await
 }
 
 /// Some Workers are drained during their operations, and none is lost.
-#[allow(clippy::print_stdout, reason = "the figures are for docs/reliability.md")]
+#[allow(clippy::print_stdout, reason = "the figures are for docs/reliability-evidence.md")]
 async fn a_fifth_joins(seed: &Seed, shards: &mut Vec<Controller>) -> Result<()> {
-    seed.ask(&seed.all()).await?;
+    seed.request(&seed.all()).await?;
     shards.push(seed.shard(SHARDS[4])?);
     seed.sharder.has_shards(5).await?;
     eventually(SOON, "the fifth gets Workers", async || {
@@ -271,19 +271,19 @@ async fn a_fifth_joins(seed: &Seed, shards: &mut Vec<Controller>) -> Result<()> 
     .await?;
     seed.assigned_to(&SHARDS).await?;
     seed.succeeded(&seed.all()).await?;
-    seed.ask(&seed.all()).await?;
+    seed.request(&seed.all()).await?;
     seed.succeeded(&seed.all()).await?;
     println!("a fifth shard joined: {} of {WORKERS} Workers were handed over", seed.owners.of(SHARDS[4]).len());
     seed.one_writer_at_a_time().await
 }
 
-#[allow(clippy::print_stdout, reason = "the figures are for docs/reliability.md")]
+#[allow(clippy::print_stdout, reason = "the figures are for docs/reliability-evidence.md")]
 async fn one_is_killed(seed: &Seed, shards: &mut Vec<Controller>) -> Result<()> {
     let orphans = seed.owners.of(SHARDS[0]);
     let killed = shards.remove(0);
     killed.process.signal("KILL")?;
     let since = Instant::now();
-    seed.ask(&orphans).await?;
+    seed.request(&orphans).await?;
     seed.assigned_to(&SHARDS[1..]).await?;
     let taken_over = since.elapsed();
     seed.succeeded(&orphans).await?;
@@ -301,11 +301,11 @@ async fn one_is_suspended(seed: &Seed, shards: &mut Vec<Controller>) -> Result<(
     let orphans = seed.owners.of(SHARDS[1]);
     let suspended = shards.remove(0);
     suspended.process.signal("STOP")?;
-    seed.ask(&orphans).await?;
+    seed.request(&orphans).await?;
     seed.assigned_to(&SHARDS[2..]).await?;
     seed.succeeded(&orphans).await?;
     let awake = seed.audit.mark().await?;
-    seed.ask(&orphans).await?;
+    seed.request(&orphans).await?;
     suspended.process.signal("CONT")?;
     let status = suspended.process.wait(SOON).await?;
     ensure!(!status.success(), "losing its lease is an error: {status}");
@@ -316,11 +316,11 @@ async fn one_is_suspended(seed: &Seed, shards: &mut Vec<Controller>) -> Result<(
 }
 
 /// It releases its lease, so no other shard waits for its expiry.
-#[allow(clippy::print_stdout, reason = "the figures are for docs/reliability.md")]
+#[allow(clippy::print_stdout, reason = "the figures are for docs/reliability-evidence.md")]
 async fn one_is_stopped(seed: &Seed, shards: &mut Vec<Controller>) -> Result<()> {
     let orphans = seed.owners.of(SHARDS[2]);
     let stopped = shards.remove(0);
-    seed.ask(&orphans).await?;
+    seed.request(&orphans).await?;
     let since = Instant::now();
     stopped.process.signal("TERM")?;
     let status = stopped.process.wait(SOON).await?;

@@ -66,7 +66,7 @@ async fn writes_of_different_workers_do_not_wait_for_each_other() -> Result<()> 
 }
 
 #[tokio::test]
-#[ignore = "200 Workers; runs by name, for the figures of docs/reliability.md"]
+#[ignore = "200 Workers; runs by name, for the figures of docs/reliability-evidence.md"]
 async fn two_hundred_workers_while_each_write_takes_two_seconds() -> Result<()> {
     let Figures { took, most_writing, memory } = create(200).await?;
     println!("200 Workers after {took:.1?}; at most {most_writing} written at a time; {memory:.1} MiB at most");

@@ -46,8 +46,8 @@ fn stall_clusters(proxy: &Proxy, shoots: &[Shoot], stall: &Treatment) -> Arc<Mut
         .iter()
         .map(|shoot| format!("/apis/extensions.gardener.cloud/v1alpha1/clusters/{}", shoot.namespace))
         .collect();
-    let asked = Arc::<Mutex<BTreeSet<String>>>::default();
-    let (stall, seen) = (stall.clone(), Arc::clone(&asked));
+    let requested = Arc::<Mutex<BTreeSet<String>>>::default();
+    let (stall, seen) = (stall.clone(), Arc::clone(&requested));
     proxy.set_faults(move |call| {
         if !paths.contains(&call.path) {
             return Treatment::Forward;
@@ -55,7 +55,7 @@ fn stall_clusters(proxy: &Proxy, shoots: &[Shoot], stall: &Treatment) -> Arc<Mut
         seen.lock().unwrap_or_else(PoisonError::into_inner).insert(call.path.clone());
         stall.clone()
     });
-    asked
+    requested
 }
 
 async fn healthy_workers_go_on(stall: Treatment) -> Result<()> {
@@ -66,12 +66,12 @@ async fn healthy_workers_go_on(stall: Treatment) -> Result<()> {
     for _ in 0..SLOTS {
         stalled.push(Shoot::new(&control_plane, "stalled").await?);
     }
-    let asked = stall_clusters(&proxy, &stalled, &stall);
+    let requested = stall_clusters(&proxy, &stalled, &stall);
     for shoot in &stalled {
         shoot.create(|_| {}).await?;
     }
     eventually(AFTER_A_STALL, "each slot waits for an answer", async || {
-        let count = asked.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let count = requested.lock().unwrap_or_else(PoisonError::into_inner).len();
         ensure!(count == SLOTS, "{count} of {SLOTS}");
         Ok(())
     })
@@ -99,17 +99,17 @@ pub(crate) async fn succeeded(shoot: &Shoot, deadline: Duration) -> Result<()> {
 }
 
 #[tokio::test]
-async fn answers_that_never_begin_do_not_hold_up_other_workers() -> Result<()> {
-    healthy_workers_go_on(Treatment::NeverAnswer).await
+async fn missing_responses_delay_no_other_worker() -> Result<()> {
+    healthy_workers_go_on(Treatment::NeverRespond).await
 }
 
 #[tokio::test]
-async fn answers_that_stop_halfway_do_not_hold_up_other_workers() -> Result<()> {
+async fn truncated_responses_delay_no_other_worker() -> Result<()> {
     healthy_workers_go_on(Treatment::Stall).await
 }
 
 #[tokio::test]
-async fn a_leader_without_answers_gives_its_lease_to_another() -> Result<()> {
+async fn leader_without_responses_releases_its_lease() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     let _machines = Faker::start(control_plane.client(FAKER).await?, None, Duration::ZERO);
     let namespace = control_plane.namespace("extension").await?;
@@ -129,7 +129,7 @@ async fn a_leader_without_answers_gives_its_lease_to_another() -> Result<()> {
     let shoot = Shoot::new(&control_plane, "shoot").await?;
     shoot.create(|_| {}).await?;
     eventually(GIVEN_UP, "readiness tells that there are no answers", async || {
-        let (status, text) = first.ask("GET", "/readyz", "").await?;
+        let (status, text) = first.request("GET", "/readyz", "").await?;
         ensure!(status == 503 && text.contains("no request has been answered"), "{status} {text:?}");
         Ok(())
     })

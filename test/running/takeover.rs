@@ -58,12 +58,12 @@ async fn seed_of(
     }
     documents.extend([bundle["cluster"].take(), bundle["worker"].take()]);
     shoot.create_these(documents).await?;
-    answer(&shoot, status).await?;
+    response(&shoot, status).await?;
     Ok((shoot, written))
 }
 
 /// The Go extension writes a successful operation.
-async fn answer(shoot: &Shoot, mut status: Value) -> Result<()> {
+async fn response(shoot: &Shoot, mut status: Value) -> Result<()> {
     let worker = shoot.get(Kind::Worker, WORKER).await?.context("no Worker")?;
     status["observedGeneration"] = worker["metadata"]["generation"].clone();
     status["lastOperation"] = json!({"type": "Reconcile", "state": "Succeeded", "progress": 100,
@@ -76,7 +76,7 @@ async fn answer(shoot: &Shoot, mut status: Value) -> Result<()> {
 /// Changes the Worker. The Go extension reports success without changing anything.
 async fn set_spec(shoot: &Shoot, spec: &Value) -> Result<()> {
     shoot.change(Kind::Worker, WORKER, |worker| worker["spec"] = spec.clone()).await?;
-    answer(shoot, json!({})).await
+    response(shoot, json!({})).await
 }
 
 /// Waits until the metrics contain these lines.
@@ -86,7 +86,7 @@ async fn measured(shadow: &Controller, lines: &[&str]) -> Result<()> {
         for line in lines {
             let line = format!("gardener_extension_worker_shadow_{line}");
             let shadow: Vec<&str> = metrics.lines().filter(|line| line.contains("_shadow_")).collect();
-            ensure!(metrics.lines().any(|known| known == line), "{shadow:#?}");
+            ensure!(metrics.lines().any(|cached| cached == line), "{shadow:#?}");
         }
         Ok(())
     })
@@ -138,14 +138,14 @@ async fn what_the_go_extension_has_left_is_taken_over_without_a_new_template() -
     measured(&shadow, &nothing).await?;
     one_summary_and_no_line_of_a_worker_that_is_the_same(&shadow, &shoot).await?;
     let checked = check(&kubeconfig, &shoot.namespace, &[]).await?;
-    let shown = String::from_utf8_lossy(&checked.stdout);
-    ensure!(checked.status.code() == Some(0) && shown.contains("No node would roll"), "{checked:?}");
+    let printed = String::from_utf8_lossy(&checked.stdout);
+    ensure!(checked.status.code() == Some(0) && printed.contains("No node would roll"), "{checked:?}");
 
     // An injected difference is reported with name, path and cause.
     let spec = shoot.get(Kind::Worker, WORKER).await?.context("no Worker")?["spec"].take();
     let mut other = spec.clone();
     other["pools"][0]["volume"]["size"] = json!("99Gi");
-    let gone = other["pools"].as_array_mut().and_then(Vec::pop).context("no pool")?;
+    let deleted = other["pools"].as_array_mut().and_then(Vec::pop).context("no pool")?;
     set_spec(&shoot, &other).await?;
     measured(
         &shadow,
@@ -161,28 +161,32 @@ async fn what_the_go_extension_has_left_is_taken_over_without_a_new_template() -
     .await?;
     let log = std::fs::read_to_string(shadow.process.log())?;
     let reported = format!("MachineDeployment {}-a-z1 would be changed, and its machines replaced", shoot.namespace);
-    let place = "providerSpec.properties.storageProfile.osDisk.diskSizeGB";
+    let location = "providerSpec.properties.storageProfile.osDisk.diskSizeGB";
     ensure!(
-        log.lines().any(|line| line.contains(&reported) && line.contains(place)),
+        log.lines().any(|line| line.contains(&reported) && line.contains(location)),
         "{reported:?} is missing:\n{log}"
     );
-    let reported = format!("MachineDeployment {}-{}-", shoot.namespace, gone["name"].as_str().unwrap_or_default());
+    let reported = format!("MachineDeployment {}-{}-", shoot.namespace, deleted["name"].as_str().unwrap_or_default());
     ensure!(
         log.lines().any(|line| line.contains(&reported) && line.contains("would be deleted")),
         "{reported:?}:\n{log}"
     );
     let checked = check(&kubeconfig, &shoot.namespace, &["-o", "json"]).await?;
-    let shown: Value = serde_json::from_slice(&checked.stdout).with_context(|| format!("{checked:?}"))?;
+    let printed: Value = serde_json::from_slice(&checked.stdout).with_context(|| format!("{checked:?}"))?;
     // A pool was removed from the Worker.
     ensure!(checked.status.code() == Some(6), "{checked:?}");
-    ensure!(shown["rolls"][0]["pool"] == "a" && shown["rolls"][0]["differences"][0] == place, "{}", shown["rolls"]);
-    ensure!(shown["permissions"]["missing"] == json!([]), "{}", shown["permissions"]);
+    ensure!(
+        printed["rolls"][0]["pool"] == "a" && printed["rolls"][0]["differences"][0] == location,
+        "{}",
+        printed["rolls"]
+    );
+    ensure!(printed["permissions"]["missing"] == json!([]), "{}", printed["permissions"]);
 
     // The controller needs more permissions than the shadow.
     let refused = check(&kubeconfig, &shoot.namespace, &["--as", RESTRICTED]).await?;
-    let shown = String::from_utf8_lossy(&refused.stdout);
+    let printed = String::from_utf8_lossy(&refused.stdout);
     ensure!(
-        refused.status.code() == Some(6) && shown.contains("MISSING") && shown.contains("workers/status"),
+        refused.status.code() == Some(6) && printed.contains("MISSING") && printed.contains("workers/status"),
         "{refused:?}"
     );
 
@@ -232,7 +236,7 @@ async fn all_workers_are_known(control_plane: &ControlPlane) -> Result<()> {
     })
     .await?;
     later.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    later.gone().await
+    later.deleted().await
 }
 
 /// The custom resource definitions accept any string as a duration.
@@ -254,7 +258,7 @@ async fn an_unreadable_object_is_reported_and_stops_no_other(
     })
     .await?;
     let deployment = format!("MachineDeployment \"{}-a-z1\"", an_object.namespace);
-    let wanted = [
+    let expected = [
         (
             &a_worker.namespace,
             vec!["can't be compared: spec.pools[1].clusterAutoscaler.maxNodeProvisionTime: a duration such as"],
@@ -267,15 +271,15 @@ async fn an_unreadable_object_is_reported_and_stops_no_other(
 
     let checked = check_all(kubeconfig, &["-o", "json"]).await?;
     ensure!(checked.status.code() == Some(3), "what can't be compared is no yes: {checked:?}");
-    let shown: Value = serde_json::from_slice(&checked.stdout).with_context(|| format!("{checked:?}"))?;
+    let printed: Value = serde_json::from_slice(&checked.stdout).with_context(|| format!("{checked:?}"))?;
     let of = |namespace: &str| {
-        let mut workers = shown["workers"].as_array().into_iter().flatten();
+        let mut workers = printed["workers"].as_array().into_iter().flatten();
         workers.find(|worker| worker["namespace"] == namespace).cloned().unwrap_or_default()
     };
-    ensure!(shown["workers"].as_array().is_some_and(|workers| workers.len() == 3), "{shown}");
+    ensure!(printed["workers"].as_array().is_some_and(|workers| workers.len() == 3), "{printed}");
     let readable = of(&shoot.namespace);
     ensure!(readable["placements"].as_array().is_some_and(|placements| placements.len() == 4), "{readable}");
-    for (namespace, words) in &wanted {
+    for (namespace, words) in &expected {
         let worker = of(namespace);
         let finding = &worker["findings"][0];
         ensure!(finding["kind"] == "cannot-be-judged" && finding["severity"] == "error", "{worker}");
@@ -288,13 +292,13 @@ async fn an_unreadable_object_is_reported_and_stops_no_other(
     let text = String::from_utf8_lossy(&table.stdout).into_owned() + &String::from_utf8_lossy(&table.stderr);
     ensure!(table.status.code() == Some(3) && text.contains("the check is incomplete"), "{table:?}");
     ensure!(text.matches("can't be compared").count() == 2, "{text}");
-    ensure!(!text.contains("hunter2") && !shown.to_string().contains("hunter2"), "a value is shown: {text}");
+    ensure!(!text.contains("hunter2") && !printed.to_string().contains("hunter2"), "a value is shown: {text}");
 
     let mut preview = tokio::process::Command::from(test_support::program::command());
     preview.args(["preview", "--live", "-o", "json", "--kubeconfig"]).arg(kubeconfig);
     let previewed = preview.output().await?;
-    let shown: Value = serde_json::from_slice(&previewed.stdout).with_context(|| format!("{previewed:?}"))?;
-    ensure!(previewed.status.code() == Some(3) && shown["total"]["findings"]["error"] == 2, "{previewed:?}");
+    let printed: Value = serde_json::from_slice(&previewed.stdout).with_context(|| format!("{previewed:?}"))?;
+    ensure!(previewed.status.code() == Some(3) && printed["total"]["findings"]["error"] == 2, "{previewed:?}");
 
     // A Worker that rolls is reported although others cannot be compared.
     let spec = shoot.get(Kind::Worker, WORKER).await?.context("no Worker")?["spec"].take();
@@ -302,8 +306,8 @@ async fn an_unreadable_object_is_reported_and_stops_no_other(
     other["pools"][0]["volume"]["size"] = json!("99Gi");
     set_spec(shoot, &other).await?;
     let checked = check_all(kubeconfig, &["-o", "json"]).await?;
-    let shown: Value = serde_json::from_slice(&checked.stdout).with_context(|| format!("{checked:?}"))?;
-    ensure!(checked.status.code() == Some(3) && shown["rolls"][0]["pool"] == "a", "{checked:?}");
+    let printed: Value = serde_json::from_slice(&checked.stdout).with_context(|| format!("{checked:?}"))?;
+    ensure!(checked.status.code() == Some(3) && printed["rolls"][0]["pool"] == "a", "{checked:?}");
     Ok(())
 }
 
@@ -368,10 +372,10 @@ async fn a_shadow_compares_the_workers_of_each_cloud() -> Result<()> {
     measured(&shadow, &[r#"workers{standing="same"} 0"#, r#"workers{standing="differs"} 5"#]).await?;
     let log = std::fs::read_to_string(shadow.process.log())?;
     for (case, shoot) in OF_EACH_CLOUD.into_iter().zip(&shoots) {
-        let told = |line: &str| {
+        let announced = |line: &str| {
             line.contains(&shoot.namespace) && line.contains("would be changed") && line.contains("providerSpec.")
         };
-        ensure!(log.lines().any(told), "{case} is not in\n{log}");
+        ensure!(log.lines().any(announced), "{case} is not in\n{log}");
     }
     shadow.process.stop(Duration::from_secs(10)).await?;
     control_plane.stop().await

@@ -92,7 +92,7 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
         let is_end = |span: &&Span| attribute(span, "outcome").as_deref() == Some("succeeded");
         reconciles().find(is_end).context("no reconcile has succeeded")?;
         let first = reconciles().min_by_key(|span| span.start_time_unix_nano).context("no reconcile")?;
-        for (key, wanted) in [
+        for (key, expected) in [
             ("operation", "Create"),
             ("namespace", shoot.namespace.as_str()),
             ("name", "fleet"),
@@ -100,7 +100,7 @@ async fn a_collector_gets_the_trace_of_a_reconcile() -> Result<()> {
             ("outcome", "waiting"),
         ] {
             let value = attribute(first, key);
-            ensure!(value.as_deref() == Some(wanted), "{key}: {value:?} of {first:?}");
+            ensure!(value.as_deref() == Some(expected), "{key}: {value:?} of {first:?}");
         }
         ensure!(first.parent_span_id.is_empty(), "it is a trace of its own: {first:?}");
         let within = |parent: &Span, name: &str| {

@@ -11,10 +11,10 @@ async fn a_client_secret_is_exchanged_for_one_token() {
     let world = World::new(&["a", "b", "c"]);
     world.ensure().await;
     world.ensure().await;
-    let [asked] = world.arm.token_requests().try_into().unwrap();
-    assert_eq!((asked.tenant.as_str(), asked.client.as_str()), ("tenant", "client"));
-    assert_eq!(asked.proof, Proof::Secret("clients-s3cret".to_owned()));
-    assert_eq!(asked.scope, "https://management.core.windows.net//.default");
+    let [requested] = world.arm.token_requests().try_into().unwrap();
+    assert_eq!((requested.tenant.as_str(), requested.client.as_str()), ("tenant", "client"));
+    assert_eq!(requested.proof, Proof::Secret("clients-s3cret".to_owned()));
+    assert_eq!(requested.scope, "https://management.core.windows.net//.default");
 }
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn workers_with_the_same_credentials_share_a_token() {
 }
 
 #[tokio::test]
-async fn a_workload_identity_shows_its_token() {
+async fn workload_identity_presents_its_token() {
     let mut world = World::new(&["a"]);
     let config = json!({
         "apiVersion": "azure.provider.extensions.gardener.cloud/v1alpha1",
@@ -47,11 +47,15 @@ async fn a_workload_identity_shows_its_token() {
     assert!(world.ensure().await.failures.is_empty());
     world.secret["data"]["token"] = "renewed-t0ken".into();
     world.ensure().await;
-    let asked = world.arm.token_requests();
-    let proofs: Vec<&Proof> = asked.iter().map(|asked| &asked.proof).collect();
+    let requested = world.arm.token_requests();
+    let proofs: Vec<&Proof> = requested.iter().map(|requested| &requested.proof).collect();
     let tokens = ["gardens-t0ken", "renewed-t0ken"].map(|token| Proof::Assertion(token.to_owned()));
     assert_eq!(proofs, tokens.iter().collect::<Vec<_>>());
-    assert!(asked.iter().all(|asked| (asked.tenant.as_str(), asked.client.as_str()) == ("id-tenant", "id-client")));
+    assert!(
+        requested
+            .iter()
+            .all(|requested| (requested.tenant.as_str(), requested.client.as_str()) == ("id-tenant", "id-client"))
+    );
     world.secret["data"]["token"] = "".into();
     let error = world.ensure_once(true, false).await.unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::InfraUnauthenticated), "{error}");

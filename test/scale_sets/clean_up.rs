@@ -26,7 +26,7 @@ fn with_leftovers() -> World {
 }
 
 #[tokio::test]
-async fn orphans_and_scale_sets_of_removed_pools_go() {
+async fn deletes_orphans_and_scale_sets_of_removed_pools() {
     for pace in [Operations::AtOnce, Operations::Polled { times: 2, retry_after: 0 }] {
         let mut world = with_leftovers();
         world.group.operations(pace);
@@ -63,7 +63,7 @@ async fn what_this_reconcile_created_is_no_orphan() {
 }
 
 #[tokio::test]
-async fn what_a_class_was_found_to_refer_to_goes_when_that_has_gone_meanwhile() {
+async fn deletes_resources_once_their_class_is_deleted() {
     let world = with_leftovers();
     world.group.operations(Operations::Held);
     let kept = vec![id_of("vmo-gone-00000000")];
@@ -119,7 +119,7 @@ async fn without_a_resource_group_nothing_is_left() {
 }
 
 #[tokio::test]
-async fn an_infrastructure_that_got_zones_lets_all_scale_sets_go() {
+async fn zonal_infrastructure_releases_all_scale_sets() {
     let mut world = with_leftovers();
     world.worker["spec"]["infrastructureProviderStatus"]["zoned"] = true.into();
     assert_eq!(done(world.clean_up(&[&id_of("vmo-a-AbCd1234")]).await), Some(json!([record("a", "vmo-a-AbCd1234")])));
@@ -158,7 +158,7 @@ async fn without_credentials_nothing_can_be_removed() {
 }
 
 #[tokio::test]
-async fn a_pool_that_comes_back_waits_until_its_old_scale_set_is_gone() {
+async fn returning_pool_waits_for_scale_set_deletion() {
     let mut world = with_leftovers();
     world.group.operations(Operations::Held);
     assert!(matches!(world.clean_up_once(vec![]).await, CleanUp::Waiting(_)));

@@ -39,9 +39,9 @@ async fn a_crash_while_azure_is_at_it_is_followed_to_the_end() {
 }
 
 #[tokio::test]
-async fn a_lost_answer_makes_no_second_scale_set() {
+async fn lost_response_creates_no_second_scale_set() {
     let world = World::new(&["a"]);
-    world.group.fail(Fault::on(Verb::Put).answer_lost());
+    world.group.fail(Fault::on(Verb::Put).response_lost());
     let dependencies = world.ensure().await;
     assert!(dependencies.failures.is_empty(), "{dependencies:?}");
     assert_eq!(world.verbs(), ["CreateOrUpdate", "CreateOrUpdate"]);

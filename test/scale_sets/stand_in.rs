@@ -164,7 +164,7 @@ async fn faults_come_as_ordered() {
     let group = arm.group("sub", "rg");
     group.naming(Naming::Numbered);
     group.fail(Fault::on(Verb::Put).status(429).retry_after(17));
-    group.fail(Fault::on(Verb::Delete).of("other").answer_lost());
+    group.fail(Fault::on(Verb::Delete).of("other").response_lost());
     let caller = Caller::with_token(&arm).await;
     let throttled = caller.put("vmo-a-AbCd1234", 2).await;
     assert_eq!((throttled.status, throttled.header("retry-after").as_str()), (429, "17"));

@@ -54,7 +54,7 @@ async fn a_failed_operation_reports_why_and_is_retried() {
     assert!(text.contains("QuotaExceeded: no more scale sets") && text.contains("vmo-a-"), "{text}");
     assert_eq!(code, Some(ErrorCode::InfraQuotaExceeded));
     let provided = world.ensure_once(false, false).await.unwrap();
-    assert!(provided.look_again.is_some_and(|again| again <= Duration::from_secs(1)));
+    assert!(provided.check_again.is_some_and(|again| again <= Duration::from_secs(1)));
     world.group.heal();
     let mended =
         world.settled_as(|dependencies| dependencies.failures.is_empty() && dependencies.waiting.is_empty()).await;
@@ -118,8 +118,8 @@ async fn error_codes_follow_the_error_of_azure() {
     ] {
         let world = World::new(&["a"]);
         world.group.fail(Fault::on(Verb::Put).status(status).error(code, "in Azure's words"));
-        let (text, told) = failure_of(&world.ensure().await, "a");
-        assert_eq!(told, expected, "{text}");
+        let (text, reported) = failure_of(&world.ensure().await, "a");
+        assert_eq!(reported, expected, "{text}");
         assert!(text.contains(code), "{text}");
     }
 }
@@ -141,7 +141,7 @@ async fn a_404_of_a_proxy_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_page_with_which_a_proxy_answers_deletes_nothing() {
+async fn proxy_page_deletes_nothing() {
     let mut world = World::new(&["a"]);
     let made = world.ensure().await;
     world.keep(&made);

@@ -43,7 +43,7 @@ impl World {
 
     /// One more, at the same Azure.
     pub(crate) fn beside(arm: Arc<Arm>, pools: &[&str], namespace: &str) -> Self {
-        let (azure, rings) = who_asks(&arm, WriteAccess::Allowed);
+        let (azure, rings) = callers(&arm, WriteAccess::Allowed);
         let pools: Vec<Value> = pools.iter().map(|pool| self::pool(pool)).collect();
         let worker = json!({
             "metadata": {"name": "az", "namespace": namespace, "uid": format!("uid of {namespace}")},
@@ -78,12 +78,12 @@ impl World {
 
     /// The process ends and another one begins. What was under way is gone.
     pub(crate) fn restart(&mut self) {
-        (self.azure, self.rings) = who_asks(&self.arm, WriteAccess::Allowed);
+        (self.azure, self.rings) = callers(&self.arm, WriteAccess::Allowed);
     }
 
     /// The process may (not) change anything at Azure.
     pub(crate) fn restart_with(&mut self, writes: WriteAccess) {
-        (self.azure, self.rings) = who_asks(&self.arm, writes);
+        (self.azure, self.rings) = callers(&self.arm, writes);
     }
 
     fn secrets(&self) -> Secrets {
@@ -231,12 +231,12 @@ impl World {
     }
 }
 
-fn who_asks(arm: &Arm, writes: WriteAccess) -> (Azure, Arc<Mutex<Vec<WorkerName>>>) {
+fn callers(arm: &Arm, writes: WriteAccess) -> (Azure, Arc<Mutex<Vec<WorkerName>>>) {
     let origin = Some(arm.url().parse().unwrap());
     let addresses = Addresses { resource_manager: origin.clone(), authority: origin };
     let ended: Arc<Mutex<Vec<WorkerName>>> = Arc::default();
-    let told = Arc::clone(&ended);
-    let task_ended = Arc::new(move |worker| told.lock().unwrap().push(worker));
+    let reported = Arc::clone(&ended);
+    let task_ended = Arc::new(move |worker| reported.lock().unwrap().push(worker));
     (Azure::new(addresses, Arc::new(move || writes), task_ended), ended)
 }
 

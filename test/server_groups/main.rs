@@ -120,7 +120,7 @@ async fn a_group_is_made_once_whenever_the_process_ends() {
 }
 
 #[tokio::test]
-async fn another_policy_is_another_group_and_the_old_one_goes_when_no_class_needs_it() {
+async fn new_policy_replaces_group_after_its_last_class() {
     let stand_in = stand_in();
     let process = Process::new(WriteAccess::Allowed);
     let before = records(&process.ensure(&worker(&stand_in, "affinity", json!([]))).await);
@@ -149,13 +149,13 @@ async fn another_policy_is_another_group_and_the_old_one_goes_when_no_class_need
         "two pages, and their end"
     );
     // Without a policy the group is not needed any more, and its record goes with it.
-    let gone = worker(&stand_in, "", records(&changed));
-    let CleanUp::Done(Some(patch)) = process.clean_up(&gone, &[]).await else { panic!("the record has to go") };
+    let deleted = worker(&stand_in, "", records(&changed));
+    let CleanUp::Done(Some(patch)) = process.clean_up(&deleted, &[]).await else { panic!("the record has to go") };
     assert_eq!((patch, stand_in.names().len()), (json!({"serverGroupDependencies": null}), 2));
 }
 
 #[tokio::test]
-async fn what_a_worker_has_goes_with_it() {
+async fn worker_resources_are_deleted_with_it() {
     let stand_in = stand_in();
     let process = Process::new(WriteAccess::Allowed);
     let made = worker(&stand_in, "affinity", json!([]));
@@ -171,22 +171,22 @@ async fn what_a_worker_has_goes_with_it() {
 }
 
 #[tokio::test]
-async fn a_group_whose_policy_was_taken_back_before_its_record_was_written_goes_with_the_worker() {
+async fn unrecorded_group_is_deleted_with_the_worker() {
     let stand_in = stand_in();
     let process = Process::new(WriteAccess::Allowed);
     process.ensure(&worker(&stand_in, "affinity", json!([]))).await;
     let mut taken_back = worker(&stand_in, "", json!([]));
-    for offered in [json!([]), json!(["affinity"])] {
+    for selectable in [json!([]), json!(["affinity"])] {
         stand_in.calls();
         let cluster = taken_back.cluster.as_mut().unwrap();
         let config = &mut Arc::make_mut(cluster.spec.cloud_profile.as_mut().unwrap()).spec.provider_config;
         let mut document: Value = serde_json::from_str(config.as_ref().unwrap().get()).unwrap();
-        document["serverGroupPolicies"] = offered.clone();
+        document["serverGroupPolicies"] = selectable.clone();
         *config = Some(serde_json::value::to_raw_value(&document).unwrap());
         let cluster = taken_back.cluster.as_ref();
         let removed = process.cloud.remove(&taken_back.worker, cluster, &taken_back.secrets).await.unwrap();
         assert!(matches!(removed, CleanUp::Done(None)), "{removed:?}");
-        assert_eq!(stand_in.calls().is_empty(), offered == json!([]), "who offers no policies has no groups");
+        assert_eq!(stand_in.calls().is_empty(), selectable == json!([]), "who offers no policies has no groups");
     }
     assert_eq!(stand_in.names(), Vec::<String>::new());
 }
@@ -237,7 +237,7 @@ async fn failures_have_the_code_of_their_cause_and_keep_the_record() {
         assert!(failure.message.contains(words), "{call} {status}: {failure}");
         assert!(!failure.message.contains("top-secret"));
         assert_eq!((failure.code, records(&state)), (code, record.clone()), "{call} {status}");
-        assert!(state.look_again.is_some() && !state.records_changed);
+        assert!(state.check_again.is_some() && !state.records_changed);
         stand_in.set(|state| state.fails.clear());
         let state = process.ensure(&worker(&stand_in, "affinity", record.clone())).await;
         assert_eq!(records(&state)[0]["id"], made(1), "{call} {status}: it is tried again");
@@ -250,11 +250,11 @@ async fn a_deletion_that_fails_keeps_the_record_and_is_tried_again() {
     let process = Process::new(WriteAccess::Allowed);
     let made = records(&process.ensure(&worker(&stand_in, "affinity", json!([]))).await);
     stand_in.set(|state| state.fails = vec![Fault::of("delete", 409, "in use").times(1)]);
-    let gone = worker(&stand_in, "", made);
-    let CleanUp::Failed(failure, _) = process.clean_up(&gone, &[]).await else { panic!("the deletion fails") };
+    let deleted = worker(&stand_in, "", made);
+    let CleanUp::Failed(failure, _) = process.clean_up(&deleted, &[]).await else { panic!("the deletion fails") };
     assert!(failure.message.contains("in use"), "{failure:?}");
     assert_eq!(stand_in.names().len(), 1);
-    eventually(SOON, "the next try", async || match process.clean_up(&gone, &[]).await {
+    eventually(SOON, "the next try", async || match process.clean_up(&deleted, &[]).await {
         CleanUp::Done(Some(_)) => Ok(()),
         other => Err(anyhow!("{other:?}")),
     })
@@ -264,7 +264,7 @@ async fn a_deletion_that_fails_keeps_the_record_and_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_page_with_which_a_proxy_answers_deletes_nothing() {
+async fn proxy_page_deletes_nothing() {
     let stand_in = stand_in();
     let process = Process::new(WriteAccess::Allowed);
     let made = records(&process.ensure(&worker(&stand_in, "affinity", json!([]))).await);
@@ -307,9 +307,9 @@ async fn a_slow_cloud_holds_nobody_up() {
     let stand_in = stand_in();
     stand_in.set(|state| state.delay = Duration::from_millis(600));
     let process = Process::new(WriteAccess::Allowed);
-    let asked = worker(&stand_in, "affinity", json!([]));
+    let requested = worker(&stand_in, "affinity", json!([]));
     let begun = Instant::now();
-    let state = process.ensure(&asked).await;
+    let state = process.ensure(&requested).await;
     assert!(begun.elapsed() < Duration::from_millis(1500));
     assert!(state.dependencies.unwrap().waiting.contains_key("search"));
     let called_back = async || {
@@ -323,10 +323,10 @@ async fn a_slow_cloud_holds_nobody_up() {
 #[tokio::test]
 async fn who_does_not_lead_and_a_dry_run_change_nothing() {
     let stand_in = stand_in();
-    let asked = worker(&stand_in, "affinity", json!([]));
-    let denied = Process::new(WriteAccess::Denied).ensure(&asked).await;
+    let requested = worker(&stand_in, "affinity", json!([]));
+    let denied = Process::new(WriteAccess::Denied).ensure(&requested).await;
     assert!(denied.dependencies.unwrap().failures["search"].message.contains("lead"));
-    let pretended = Process::new(WriteAccess::DryRun).ensure(&asked).await;
+    let pretended = Process::new(WriteAccess::DryRun).ensure(&requested).await;
     assert!(!pretended.records_changed && records(&pretended)[0]["id"].as_str().unwrap().starts_with(UID));
     assert_eq!(stand_in.names(), Vec::<String>::new());
 }
@@ -346,7 +346,7 @@ async fn only_keystone_gets_the_credentials() {
     });
     let application = |credential: Value| json!({"identity": {"methods": ["application_credential"], "application_credential": credential}});
     let secret = ("applicationCredentialSecret", "top-secret");
-    for (credentials, told) in [
+    for (credentials, reported) in [
         (json!({}), password),
         (with(&[secret, ("applicationCredentialID", "i")]), application(json!({"id": "i", "secret": "top-secret"}))),
         (
@@ -357,10 +357,10 @@ async fn only_keystone_gets_the_credentials() {
         ),
     ] {
         let stand_in = stand_in();
-        let asked = worker_with(&stand_in, "affinity", json!([]), credentials);
-        Process::new(WriteAccess::Allowed).ensure(&asked).await;
-        assert_eq!(stand_in.set(|state| state.identity["auth"].clone()), told);
-        let context = decode::context_of(&asked.worker, asked.cluster.as_ref(), &asked.secrets).unwrap();
+        let requested = worker_with(&stand_in, "affinity", json!([]), credentials);
+        Process::new(WriteAccess::Allowed).ensure(&requested).await;
+        assert_eq!(stand_in.set(|state| state.identity["auth"].clone()), reported);
+        let context = decode::context_of(&requested.worker, requested.cluster.as_ref(), &requested.secrets).unwrap();
         assert!(!format!("{:?}", needs(&context).unwrap()).contains("top-secret"));
     }
 }

@@ -9,7 +9,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::time::{sleep, timeout};
 
 use crate::command::{Command, Running};
-use crate::flood::{ANSWERED, Stopwatch, alone, good_clients_beside};
+use crate::flood::{COMPLETED, Stopwatch, alone, good_clients_beside};
 use crate::good::{self, ApiServer, JSON};
 use crate::stage;
 use test_support::https::Connection;
@@ -22,18 +22,18 @@ const EVERY_WAIT: Duration = Duration::from_secs(30);
 const LARGEST_BODY: usize = 7 << 20;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn health_and_metrics_answer_beside_a_flood_at_any_stage() -> Result<()> {
+async fn health_and_metrics_respond_during_any_flood() -> Result<()> {
     let _alone = alone().await;
     for command in EVERY_COMMAND {
         let running = Running::start(command).await?;
         for stage in stage::plain() {
             for (port, path) in [(running.health, "/healthz"), (running.metrics, "/metrics")] {
                 // Descriptors are shared: the port of health must answer whoever's port they flood.
-                let ask = async |stopwatch: &mut Stopwatch| {
-                    stopwatch.ask(good::get(running.health, "/healthz")).await?;
-                    stopwatch.ask(good::get(port, path)).await
+                let request = async |stopwatch: &mut Stopwatch| {
+                    stopwatch.request(good::get(running.health, "/healthz")).await?;
+                    stopwatch.request(good::get(port, path)).await
                 };
-                let longest = good_clients_beside(port, std::slice::from_ref(&stage), ANSWERED, ask).await;
+                let longest = good_clients_beside(port, std::slice::from_ref(&stage), COMPLETED, request).await;
                 let longest = longest.with_context(|| format!("{command:?}, a flood at the port of {path}"))?;
                 println!("{command:?} {path}, {}: {longest:?}", stage.name);
             }
@@ -60,8 +60,8 @@ async fn a_process_that_is_held_up_takes_it_out_on_nobody() -> Result<()> {
     let _alone = alone().await;
     let running = Running::start(Command::Controller).await?;
     for stage in stage::plain() {
-        let ask = async |stopwatch: &mut Stopwatch| stopwatch.ask(good::get(running.health, "/healthz")).await;
-        let beside = good_clients_beside(running.health, std::slice::from_ref(&stage), EVERY_WAIT, ask);
+        let request = async |stopwatch: &mut Stopwatch| stopwatch.request(good::get(running.health, "/healthz")).await;
+        let beside = good_clients_beside(running.health, std::slice::from_ref(&stage), EVERY_WAIT, request);
         let longest = tokio::select! {
             longest = beside => longest?,
             held_up = hold_up(&running) => match held_up? {},
@@ -73,7 +73,7 @@ async fn a_process_that_is_held_up_takes_it_out_on_nobody() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reviews_are_answered_beside_a_flood_at_any_stage() -> Result<()> {
+async fn reviews_complete_during_any_flood() -> Result<()> {
     let _alone = alone().await;
     let running = Running::start(Command::Admission).await?;
     let path = running.command.review_path().context("it has webhooks")?;
@@ -85,7 +85,7 @@ async fn reviews_are_answered_beside_a_flood_at_any_stage() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn reviews_of_the_sidecar_are_answered_beside_a_flood_at_all_stages() -> Result<()> {
+async fn sidecar_reviews_complete_during_any_flood() -> Result<()> {
     let _alone = alone().await;
     let running = Running::start(Command::Sidecar).await?;
     let path = running.command.review_path().context("it has webhooks")?;
@@ -98,10 +98,10 @@ async fn reviews_of_the_sidecar_are_answered_beside_a_flood_at_all_stages() -> R
 async fn beside_flood_at_webhooks(running: &Running, stages: &[stage::Stage]) -> Result<Duration> {
     let path = running.command.review_path().context("it has webhooks")?;
     let api_server = ApiServer::new(running.webhooks, path)?;
-    good_clients_beside(running.webhooks, stages, ANSWERED, async |stopwatch| {
-        stopwatch.ask(good::review(running.webhooks, path)).await?;
-        stopwatch.ask(api_server.review()).await?;
-        stopwatch.ask(good::get(running.health, "/healthz")).await
+    good_clients_beside(running.webhooks, stages, COMPLETED, async |stopwatch| {
+        stopwatch.request(good::review(running.webhooks, path)).await?;
+        stopwatch.request(api_server.review()).await?;
+        stopwatch.request(good::get(running.health, "/healthz")).await
     })
     .await
 }
@@ -118,12 +118,12 @@ async fn every_wait_ends_and_the_connection_of_an_api_server_stays() -> Result<(
         .into_iter()
         .flat_map(|port| stage::plain().into_iter().map(move |stage| (port, stage)));
     // Who has been answered may ask again.
-    let silent = webhooks.chain(plain).filter(|(_, stage)| !stage.is_answered);
+    let silent = webhooks.chain(plain).filter(|(_, stage)| !stage.is_completed);
     try_join_all(silent.map(async |(port, stage)| {
         let mut held = stage.reach(port).await?;
-        let told = timeout(EVERY_WAIT, held.read_to_end(&mut Vec::new())).await;
+        let reported = timeout(EVERY_WAIT, held.read_to_end(&mut Vec::new())).await;
         // An end without a farewell of TLS is an end, too.
-        told.map(drop).with_context(|| format!("{}: held for {EVERY_WAIT:?}", stage.name))
+        reported.map(drop).with_context(|| format!("{}: held for {EVERY_WAIT:?}", stage.name))
     }))
     .await?;
     ensure!(api_server.review().await? == connection, "it had to connect again");
@@ -150,8 +150,8 @@ async fn bodies_that_have_not_come_take_no_room() -> Result<()> {
     let announced = format!("Content-Length: {LARGEST_BODY}");
     for framing in ["Transfer-Encoding: chunked", announced.as_str()] {
         let begun = bodies(&running, path, 40, framing, b"1\r\n{\r\n").await?;
-        let answer = timeout(Duration::from_secs(1), good::review(running.webhooks, path)).await;
-        answer.with_context(|| format!("beside bodies with {framing}"))??;
+        let response = timeout(Duration::from_secs(1), good::review(running.webhooks, path)).await;
+        response.with_context(|| format!("beside bodies with {framing}"))??;
         drop(begun);
     }
     Ok(())

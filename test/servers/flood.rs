@@ -17,9 +17,9 @@ pub(crate) const FLOOD: usize = 700;
 /// How many come at the same time.
 const SIDE_BY_SIDE: usize = 16;
 /// How often the good client asks when all of them are there.
-const QUESTIONS: usize = 3;
+const QUERIES: usize = 3;
 /// What a good client may wait.
-pub(crate) const ANSWERED: Duration = Duration::from_secs(1);
+pub(crate) const COMPLETED: Duration = Duration::from_secs(1);
 
 /// One flood after the other: descriptors of the test and processors are few, and one that comes beside another is not what is
 /// measured.
@@ -37,12 +37,12 @@ pub(crate) struct Stopwatch {
 
 impl Stopwatch {
     /// Asks, and fails when the answer takes too long.
-    pub(crate) async fn ask<T>(&mut self, question: impl Future<Output = Result<T>>) -> Result<T> {
+    pub(crate) async fn request<T>(&mut self, query: impl Future<Output = Result<T>>) -> Result<T> {
         let began = Instant::now();
-        let answer = timeout(self.limit, question).await;
-        let answer = answer.with_context(|| format!("no answer in {:?}", self.limit))?.context("no good answer")?;
+        let response = timeout(self.limit, query).await;
+        let response = response.with_context(|| format!("no answer in {:?}", self.limit))?.context("no good answer")?;
         self.longest = self.longest.max(began.elapsed());
-        Ok(answer)
+        Ok(response)
     }
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn good_clients_beside(
     port: u16,
     stages: &[Stage],
     limit: Duration,
-    mut ask: impl AsyncFnMut(&mut Stopwatch) -> Result<()>,
+    mut request: impl AsyncFnMut(&mut Stopwatch) -> Result<()>,
 ) -> Result<Duration> {
     let names = stages.iter().map(|stage| stage.name).collect::<Vec<_>>().join(", ");
     let mut stopwatch = Stopwatch { limit, longest: Duration::ZERO };
@@ -60,20 +60,20 @@ pub(crate) async fn good_clients_beside(
     // Whoever is not let in, or is sent away again, has lost; that is for the good clients to judge.
     let mut coming = pin!(coming.buffer_unordered(SIDE_BY_SIDE).collect::<Vec<Result<Held>>>());
     let flood = loop {
-        let asking = pin!(ask(&mut stopwatch));
+        let asking = pin!(request(&mut stopwatch));
         match select(coming, asking).await {
             Either::Left((flood, asking)) => {
                 asking.await.with_context(|| names.clone())?;
                 break flood;
             }
-            Either::Right((answer, still_coming)) => {
-                answer.with_context(|| format!("while they come: {names}"))?;
+            Either::Right((response, still_coming)) => {
+                response.with_context(|| format!("while they come: {names}"))?;
                 coming = still_coming;
             }
         }
     };
-    for _ in 0..QUESTIONS {
-        ask(&mut stopwatch).await.with_context(|| names.clone())?;
+    for _ in 0..QUERIES {
+        request(&mut stopwatch).await.with_context(|| names.clone())?;
     }
     drop(flood);
     Ok(stopwatch.longest)

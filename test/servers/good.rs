@@ -14,31 +14,31 @@ use serde_json::json;
 
 use test_support::garden_objects;
 use test_support::http;
-use test_support::https::{Answer, Connection, client_config};
+use test_support::https::{Connection, Reply, client_config};
 
 pub(crate) const JSON: &str = "application/json";
 
 /// A question that is answered without a cluster.
-pub(crate) fn question() -> Vec<u8> {
+pub(crate) fn query() -> Vec<u8> {
     garden_objects::review("pods", &json!({"metadata": {"name": "x", "namespace": "y"}}))
 }
 
 /// A request with a new connection.
 pub(crate) async fn get(port: u16, path: &str) -> Result<()> {
-    let (status, answer) = http::get(port, path).await?;
-    ensure!(status == 200, "{path}: {status} {answer:?}");
+    let (status, response) = http::get(port, path).await?;
+    ensure!(status == 200, "{path}: {status} {response:?}");
     Ok(())
 }
 
 /// A review with a new connection.
 pub(crate) async fn review(port: u16, path: &str) -> Result<()> {
-    let answer = Connection::open(port).await?.post(path, JSON, &question()).await?;
-    is_allowed(&answer)
+    let response = Connection::open(port).await?.post(path, JSON, &query()).await?;
+    is_allowed(&response)
 }
 
 /// Whether that is the answer to a review.
-pub(crate) fn is_allowed(answer: &Answer) -> Result<()> {
-    ensure!(answer.status == 200 && answer.body.contains(r#""allowed":true"#), "{answer:?}");
+pub(crate) fn is_allowed(response: &Reply) -> Result<()> {
+    ensure!(response.status == 200 && response.body.contains(r#""allowed":true"#), "{response:?}");
     Ok(())
 }
 
@@ -58,12 +58,12 @@ impl ApiServer {
 
     /// Asks; returns the own address of the connection that was taken.
     pub(crate) async fn review(&self) -> Result<SocketAddr> {
-        let request = Request::post(&self.url).header(header::CONTENT_TYPE, JSON).body(Body::from(question()))?;
-        let answer = self.client.request(request).await.context("HTTP/2")?;
-        let status = answer.status().as_u16();
-        let address = answer.extensions().get::<HttpInfo>().context("no connection")?.local_addr();
-        let body = to_bytes(Body::new(answer.into_body()), 1 << 20).await?;
-        is_allowed(&Answer { status, body: String::from_utf8(body.to_vec())? })?;
+        let request = Request::post(&self.url).header(header::CONTENT_TYPE, JSON).body(Body::from(query()))?;
+        let response = self.client.request(request).await.context("HTTP/2")?;
+        let status = response.status().as_u16();
+        let address = response.extensions().get::<HttpInfo>().context("no connection")?.local_addr();
+        let body = to_bytes(Body::new(response.into_body()), 1 << 20).await?;
+        is_allowed(&Reply { status, body: String::from_utf8(body.to_vec())? })?;
         Ok(address)
     }
 }

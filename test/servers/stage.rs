@@ -24,7 +24,7 @@ pub(crate) struct Stage {
     tls: Option<&'static str>,
     sends: Vec<u8>,
     /// Whether it waits for the answer before it falls silent.
-    pub(crate) is_answered: bool,
+    pub(crate) is_completed: bool,
 }
 
 /// The longest that a client of the flood tries to get to its stage.
@@ -43,7 +43,7 @@ impl Stage {
         };
         stream.write_all(&self.sends).await?;
         stream.flush().await?;
-        if self.is_answered {
+        if self.is_completed {
             stream.read_u8().await?;
         }
         Ok(stream)
@@ -51,19 +51,19 @@ impl Stage {
 }
 
 fn stage(name: &'static str, tls: Option<&'static str>, sends: impl Into<Vec<u8>>) -> Stage {
-    Stage { name, tls, sends: sends.into(), is_answered: false }
+    Stage { name, tls, sends: sends.into(), is_completed: false }
 }
 
 /// Stages of HTTP/1.1. `method` and `path` are of a request with a body.
 fn http1(tls: Option<&'static str>, method: &str, path: &str) -> [Stage; 5] {
     let head = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n");
-    let answered = stage("answered over HTTP/1.1", tls, "GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n");
+    let responded = stage("answered over HTTP/1.1", tls, "GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n");
     [
         stage("half a request line", tls, &head[..6]),
         stage("half a head", tls, head.as_str()),
         stage("a body in pieces", tls, format!("{head}Transfer-Encoding: chunked\r\n\r\n1\r\n{{\r\n")),
         stage("an announced body", tls, format!("{head}Content-Length: 3000\r\n\r\n{{")),
-        Stage { is_answered: true, ..answered },
+        Stage { is_completed: true, ..responded },
     ]
 }
 

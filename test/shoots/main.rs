@@ -81,7 +81,7 @@ fn differences(case: &Case, corpus: &Corpus) -> Vec<Difference> {
     });
     let mut differences = Vec::new();
     match result {
-        Ok(Ok((wanted, got))) => differ(Vec::new(), &wanted, &got, &mut differences),
+        Ok(Ok((reference, got))) => differ(Vec::new(), &reference, &got, &mut differences),
         Ok(Err(problem)) => differences.push(Difference::of_case(problem)),
         Err(_) => differences.push(Difference::of_case("panicked".to_owned())),
     }

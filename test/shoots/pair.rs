@@ -11,7 +11,7 @@ use super::Compared;
 use super::corpus::{Corpus, garden, surroundings, typed};
 use super::paths::{different, pool_of};
 use super::preview::{self, Pair, has_zones};
-use super::single::{hashes, shown};
+use super::single::{hashes, output};
 use super::usage::changed_inputs;
 
 pub(crate) fn result(input: &Value, base: &Documents, expected: &Value, corpus: &Corpus) -> Result<Compared, String> {
@@ -32,27 +32,27 @@ pub(crate) fn result(input: &Value, base: &Documents, expected: &Value, corpus: 
     let new_worker = worker(&new_shoot, &profile.spec, &surroundings(&outside, old_worker));
     let new_worker = new_worker.map_err(|error| error.to_string())?["spec"].take();
 
-    let stored = if expected["stored"].is_null() { shown(&written) } else { expected["stored"].clone() };
-    let wanted_worker = if expected["worker"].is_null() { old_worker } else { &expected["worker"] };
-    let wanted = json!({
+    let stored = if expected["stored"].is_null() { output(&written) } else { expected["stored"].clone() };
+    let expected_worker = if expected["worker"].is_null() { old_worker } else { &expected["worker"] };
+    let reference = json!({
         "stored": stored, "storedPaths": expected["storedPaths"],
-        "worker": wanted_worker, "workerPaths": expected["workerPaths"], "pools": measured(&expected["pools"]),
+        "worker": expected_worker, "workerPaths": expected["workerPaths"], "pools": measured(&expected["pools"]),
     });
     let worker_paths = different(old_worker, &new_worker);
     let changed = changed_inputs([old_worker, &new_worker], [old_shoot, &new_shoot])?;
     corpus.changed_inputs.lock().map_err(|error| error.to_string())?.extend(changed);
-    let mut wanted = wanted;
+    let mut reference = reference;
     let pools = expected["pools"].as_object().into_iter().flatten();
     let pair = Pair { shoots: [old_shoot, &new_shoot], profile: &profile_after, workers: [old_worker, &new_worker] };
-    let pools = pools.map(|(name, pool)| (name.clone(), pair.wanted(name, pool, previewed.get(name))));
-    wanted["preview"] = pools.collect();
+    let pools = pools.map(|(name, pool)| (name.clone(), pair.expected(name, pool, previewed.get(name))));
+    reference["preview"] = pools.collect();
     let got = json!({
         "preview": previewed,
-        "stored": shown(&new_shoot), "storedPaths": different(old_shoot, &new_shoot),
+        "stored": output(&new_shoot), "storedPaths": different(old_shoot, &new_shoot),
         "worker": new_worker, "workerPaths": worker_paths,
         "pools": effects([old_worker, &new_worker], [old_shoot, &new_shoot], &worker_paths)?,
     });
-    Ok((wanted, got))
+    Ok((reference, got))
 }
 
 /// What is compared of a pool: its effect as far as it is gardenlet's, and which hashes change.

@@ -23,7 +23,7 @@ pub(crate) fn effects(
 ) -> Result<BTreeMap<String, String>, String> {
     let change = change(shoots, profiles, is_zoned)?;
     named_by_a_person(&change)?;
-    saved_for_whatever_is_not_known(&change, shoots, profiles, is_zoned)?;
+    saved_for_any_unrecorded_state(&change, shoots, profiles, is_zoned)?;
     let pools: BTreeSet<&str> = change.placements.iter().map(|placement| placement.pool.as_str()).collect();
     let mut effects: BTreeMap<String, String> =
         pools.into_iter().map(|pool| (pool.to_owned(), effect(&change, pool).to_owned())).collect();
@@ -50,7 +50,7 @@ fn change(shoots: [&Value; 2], profiles: [&Value; 2], is_zoned: bool) -> Result<
 
 /// What is saved of a roll is what the controller finds, although a Shoot as it is written tells of no rotation that all class
 /// names come of.
-fn saved_for_whatever_is_not_known(
+fn saved_for_any_unrecorded_state(
     change: &WorkerChange,
     shoots: [&Value; 2],
     profiles: [&Value; 2],
@@ -124,7 +124,7 @@ impl Pair<'_> {
     /// says itself: another region or hibernation changes objects, of a provider config only some members count, another strategy
     /// depends on what machine-controller-manager makes of it, and a pool can't be deployed without a known machine type, a volume, or the zones that it wants, or with a
     /// provider config of another cloud.
-    pub(crate) fn wanted(&self, name: &str, pool: &Value, got: Option<&String>) -> Value {
+    pub(crate) fn expected(&self, name: &str, pool: &Value, got: Option<&String>) -> Value {
         let effect = pool["effect"].as_str().unwrap_or_default();
         let is_one_of = |words: &[&str]| got.is_some_and(|got| words.contains(&got.as_str()));
         let differs = |path: &str| self.shoots[0].pointer(path) != self.shoots[1].pointer(path);

@@ -28,31 +28,31 @@ pub(crate) fn result(input: &Value, expected: &Value, corpus: &Corpus) -> Result
         Ok(_) if expected.get("error").is_some() => Err("is an error there".to_owned()),
         Ok((stored, worker)) => {
             let got = json!({
-                "stored": shown(&stored), "worker": worker["spec"], "pools": hashes(&worker["spec"], &stored)?,
+                "stored": output(&stored), "worker": worker["spec"], "pools": hashes(&worker["spec"], &stored)?,
             });
-            let wanted = json!({
+            let reference = json!({
                 "stored": expected["stored"], "worker": expected["worker"], "pools": compared_hashes(&expected["pools"]),
             });
-            Ok((wanted, got))
+            Ok((reference, got))
         }
     }
 }
 
 /// What the cases show of a stored Shoot.
-pub(crate) fn shown(stored: &Value) -> Value {
+pub(crate) fn output(stored: &Value) -> Value {
     let of = |object: &Value, members: &[&str]| -> Value {
         let found = members.iter().filter_map(|member| Some(((*member).to_owned(), object.get(*member)?.clone())));
         Value::Object(found.collect())
     };
     let spec = &stored["spec"];
-    let mut shown = json!({
+    let mut output = json!({
         "kubernetes": of(&spec["kubernetes"], &["version", "kubelet", "kubeProxy"]),
         "provider": of(&spec["provider"], &["workers", "workersSettings"]),
     });
     if let Some(dns) = spec["systemComponents"].get("nodeLocalDNS") {
-        shown["systemComponents"] = json!({"nodeLocalDNS": dns});
+        output["systemComponents"] = json!({"nodeLocalDNS": dns});
     }
-    json!({"spec": shown})
+    json!({"spec": output})
 }
 
 /// The hashes of every pool that a library of Gardener makes, without what a provider adds.

@@ -54,27 +54,27 @@ impl fmt::Debug for Way {
 impl HttpClient for Way {
     async fn execute_request(&self, request: &Request) -> azure_core::Result<AsyncRawResponse> {
         let broken = |error: anyhow::Error| azure_core::Error::with_error(ErrorKind::Io, error, "no answer");
-        let answer = self.clone().carry(asked(request).map_err(broken)?).await.map_err(broken)?;
-        let status = StatusCode::from(answer.status().as_u16());
+        let response = self.clone().carry(requested(request).map_err(broken)?).await.map_err(broken)?;
+        let status = StatusCode::from(response.status().as_u16());
         let mut headers = Headers::new();
-        for (name, value) in answer.headers() {
+        for (name, value) in response.headers() {
             headers.insert(name.as_str().to_owned(), value.to_str().unwrap_or_default().to_owned());
         }
-        let body = answer.bytes().await.map_err(|error| broken(error.into()))?;
+        let body = response.bytes().await.map_err(|error| broken(error.into()))?;
         Ok(AsyncRawResponse::from_bytes(status, headers, body))
     }
 }
 
-fn asked(request: &Request) -> anyhow::Result<reqwest::Request> {
+fn requested(request: &Request) -> anyhow::Result<reqwest::Request> {
     let method = request.method().as_ref().parse()?;
-    let mut asked = reqwest::Request::new(method, request.url().clone());
+    let mut requested = reqwest::Request::new(method, request.url().clone());
     for (name, value) in request.headers().iter() {
         let name: reqwest::header::HeaderName = name.as_str().parse()?;
-        asked.headers_mut().insert(name, value.as_str().parse()?);
+        requested.headers_mut().insert(name, value.as_str().parse()?);
     }
     let body = azure_core::Bytes::from(request.body());
-    *asked.body_mut() = Some(body.into());
-    Ok(asked)
+    *requested.body_mut() = Some(body.into());
+    Ok(requested)
 }
 
 /// The shoot's resource group.

@@ -17,7 +17,7 @@ use crate::api_server::kinds::{
     DEPLOYMENT, Kind, LEASE, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, SECRET, WORKER,
 };
 use crate::api_server::request::Request;
-use crate::api_server::{Answer, ApiServer};
+use crate::api_server::{ApiServer, Reply};
 use crate::random::Random;
 
 /// Number of scripts, concurrent scripts, and requests per script.
@@ -201,8 +201,8 @@ impl Side {
     fn learnt(&mut self, step: &Step, code: u16, text: &str) -> Compared {
         let mut body: Value = serde_json::from_str(text).unwrap_or(Value::Null);
         if body["kind"] == "Status" {
-            let said = json!({"status": body["status"], "reason": body["reason"]});
-            return Compared { code, body: said };
+            let message = json!({"status": body["status"], "reason": body["reason"]});
+            return Compared { code, body: message };
         }
         if body["kind"].as_str().is_some_and(|kind| kind.ends_with("List")) {
             let items = body["items"].as_array_mut().into_iter().flatten();
@@ -230,12 +230,12 @@ impl Side {
         if !known.contains(&version) {
             known.push(version.clone());
         }
-        let place = self.order.iter().position(|seen| *seen == version).unwrap_or_else(|| {
+        let location = self.order.iter().position(|seen| *seen == version).unwrap_or_else(|| {
             self.order.push(version);
             self.order.len() - 1
         });
         let Some(metadata) = object["metadata"].as_object_mut() else { return };
-        metadata.insert("resourceVersion".to_owned(), json!(place));
+        metadata.insert("resourceVersion".to_owned(), json!(location));
         metadata
             .retain(|member, _| !["uid", "managedFields", "namespace", "creationTimestamp"].contains(&member.as_str()));
         if let Some(time) = metadata.get_mut("deletionTimestamp") {
@@ -337,7 +337,7 @@ fn merge(random: &Random, kind: &Kind) -> Value {
     patch
 }
 
-async fn asked_real(client: &Client, request: Request) -> Result<(u16, String)> {
+async fn requested_real(client: &Client, request: Request) -> Result<(u16, String)> {
     let query = if request.query.is_empty() { String::new() } else { format!("?{}", request.query) };
     // Plurals of kinds end with `s`, but names of objects do not.
     let of_list = request.path.ends_with('s');
@@ -346,22 +346,22 @@ async fn asked_real(client: &Client, request: Request) -> Result<(u16, String)> 
         (true, false) => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
         (true, true) => "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
     };
-    let asked = axum::http::Request::builder()
+    let requested = axum::http::Request::builder()
         .method(request.method.as_str())
         .uri(format!("{}{query}", request.path))
         .header("content-type", &request.content_type)
         .header("accept", accepted)
         .body(Body::from(request.body))?;
-    let answer = client.send(asked).await?;
-    let code = answer.status().as_u16();
-    let body = axum::body::to_bytes(axum::body::Body::new(answer.into_body()), usize::MAX).await?;
+    let response = client.send(requested).await?;
+    let code = response.status().as_u16();
+    let body = axum::body::to_bytes(axum::body::Body::new(response.into_body()), usize::MAX).await?;
     Ok((code, String::from_utf8(body.to_vec())?))
 }
 
-fn asked_model(server: &ApiServer, request: &Request) -> (u16, String) {
-    match server.answer("script", request) {
-        Answer::Body { code, text } => (code, text),
-        Answer::Watch(mut watching) => {
+fn requested_model(server: &ApiServer, request: &Request) -> (u16, String) {
+    match server.response("script", request) {
+        Reply::Body { code, text } => (code, text),
+        Reply::Watch(mut watching) => {
             let events = std::iter::from_fn(|| watching.next(&server.store()));
             (200, events.collect())
         }
@@ -399,22 +399,22 @@ async fn script(client: &Client, namespace: String, seed: u64) -> Result<Option<
     };
     let list = Step::read(&SECRET, None, "");
     let starts = [
-        version_of(&asked_real(client, real.request(&list)).await?.1),
-        version_of(&asked_model(&server, &model.request(&list)).1),
+        version_of(&requested_real(client, real.request(&list)).await?.1),
+        version_of(&requested_model(&server, &model.request(&list)).1),
     ];
     for number in 0..REQUESTS {
         let step = Step::random(&random);
         let request = real.request(&step);
-        let asked =
+        let requested =
             format!("{} {}?{} {}", request.method, request.path, request.query, String::from_utf8_lossy(&request.body));
-        let (code, text) = asked_real(client, request).await?;
-        let answered = real.learnt(&step, code, &text);
-        let (code, of_model) = asked_model(&server, &model.request(&step));
+        let (code, text) = requested_real(client, request).await?;
+        let responded = real.learnt(&step, code, &text);
+        let (code, of_model) = requested_model(&server, &model.request(&step));
         let modelled = model.learnt(&step, code, &of_model);
-        if answered != modelled {
-            let said = if answered.code >= 400 { text.as_str() } else { "" };
+        if responded != modelled {
+            let message = if responded.code >= 400 { text.as_str() } else { "" };
             return Ok(Some(format!(
-                "script {seed}, request {number}: {asked} metadata: {}\n  real:  {answered:?} {said}\n  model: {modelled:?}",
+                "script {seed}, request {number}: {requested} metadata: {}\n  real:  {responded:?} {message}\n  model: {modelled:?}",
                 step.only_metadata
             )));
         }
@@ -431,22 +431,22 @@ async fn script(client: &Client, namespace: String, seed: u64) -> Result<Option<
         let of_kind = |kind| queries(start).map(|query| Step::read(kind, None, &query));
         KINDS.into_iter().flat_map(of_kind).collect()
     };
-    let asked = watches(&starts[0]);
-    let shown = future::try_join_all(asked.iter().map(|step| asked_real(client, real.request(step)))).await?;
-    for ((step, shown), same) in asked.iter().zip(shown).zip(watches(&starts[1])) {
-        let shown = events(&mut real, step.kind, shown);
-        let modelled = asked_model(&server, &model.request(&same));
+    let requested = watches(&starts[0]);
+    let output = future::try_join_all(requested.iter().map(|step| requested_real(client, real.request(step)))).await?;
+    for ((step, output), same) in requested.iter().zip(output).zip(watches(&starts[1])) {
+        let output = events(&mut real, step.kind, output);
+        let modelled = requested_model(&server, &model.request(&same));
         let modelled = events(&mut model, same.kind, modelled);
-        if shown != modelled {
-            let first = shown.iter().zip(&modelled).position(|(shown, modelled)| shown != modelled);
-            let at = first.unwrap_or(shown.len().min(modelled.len()));
+        if output != modelled {
+            let first = output.iter().zip(&modelled).position(|(output, modelled)| output != modelled);
+            let at = first.unwrap_or(output.len().min(modelled.len()));
             return Ok(Some(format!(
                 "script {seed}, watch of {}, {}: {} events and {}, event {at}\n  real:  {:?}\n  model: {:?}",
                 step.kind.plural,
                 step.query,
-                shown.len(),
+                output.len(),
                 modelled.len(),
-                shown.get(at),
+                output.get(at),
                 modelled.get(at)
             )));
         }
@@ -455,7 +455,7 @@ async fn script(client: &Client, namespace: String, seed: u64) -> Result<Option<
 }
 
 #[tokio::test]
-async fn the_api_server_answers_as_the_real_one() -> Result<()> {
+async fn simulated_api_server_responds_as_the_real_one() -> Result<()> {
     let control_plane = cluster::shared().await?;
     let client = control_plane.client(ADMIN).await?;
     let compared = stream::iter(0..SCRIPTS).map(async |seed| {

@@ -25,12 +25,12 @@ fn most() -> String {
 
 /// The patches in order of their names, or only that of `DEFECT`.
 fn patches() -> Result<Vec<(String, PathBuf)>> {
-    let wanted = env::var("DEFECT").ok();
+    let expected = env::var("DEFECT").ok();
     let mut patches = Vec::new();
     for entry in fs::read_dir(repository().join("test/simulation/defects"))? {
         let path = entry?.path();
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if wanted.as_ref().is_none_or(|wanted| *wanted == name) {
+        if expected.as_ref().is_none_or(|expected| *expected == name) {
             patches.push((name, path));
         }
     }

@@ -84,11 +84,11 @@ impl Gardenlet {
         self.actor.create(&CLUSTER, documents.cluster.clone());
         documents.secrets.iter().for_each(|secret| self.actor.create(&SECRET, secret.clone()));
         let mut worker = documents.worker.clone();
-        self.asked(&mut worker, "reconcile");
+        self.requested(&mut worker, "reconcile");
         self.actor.create(&WORKER, worker);
     }
 
-    fn asked(&self, worker: &mut Value, operation: &str) {
+    fn requested(&self, worker: &mut Value, operation: &str) {
         worker["metadata"]["annotations"][OPERATION] = json!(operation);
         worker["metadata"]["annotations"][TIMESTAMP] = json!((self.now)().to_string());
     }
@@ -97,10 +97,10 @@ impl Gardenlet {
     /// instead, because Gardener's API server rejects changes of the shoot until it succeeds.
     pub(crate) fn request(&self, why: &str, change: impl FnOnce(&mut Value)) {
         self.mirror_hibernation();
-        self.ask(why, change);
+        self.annotate(why, change);
     }
 
-    fn ask(&self, why: &str, change: impl FnOnce(&mut Value)) {
+    fn annotate(&self, why: &str, change: impl FnOnce(&mut Value)) {
         self.actor.note(format!("asks: {why}"));
         let operation = if self.is_migrating() {
             "migrate"
@@ -116,7 +116,7 @@ impl Gardenlet {
         self.actor.change(&WORKER, WORKER_NAME, |worker| {
             self.published.set(published(worker));
             change(worker);
-            self.asked(worker, operation);
+            self.requested(worker, operation);
         });
     }
 
@@ -155,12 +155,12 @@ impl Gardenlet {
     }
 
     /// Hibernates the shoot or wakes it up.
-    pub(crate) fn hibernate(&self, is_wanted: bool) {
+    pub(crate) fn hibernate(&self, is_required: bool) {
         self.mirror_hibernation();
         self.actor.change(&CLUSTER, NAMESPACE, |cluster| {
-            cluster["spec"]["shoot"]["spec"]["hibernation"] = json!({ "enabled": is_wanted });
+            cluster["spec"]["shoot"]["spec"]["hibernation"] = json!({ "enabled": is_required });
         });
-        self.ask(if is_wanted { "hibernate" } else { "wake up" }, |_| {});
+        self.annotate(if is_required { "hibernate" } else { "wake up" }, |_| {});
     }
 
     pub(crate) fn is_hibernated(&self) -> bool {
@@ -198,7 +198,7 @@ impl Gardenlet {
         self.mirror_hibernation();
         self.migrates.set(true);
         self.actor.note("asks: migrate");
-        self.actor.change(&WORKER, WORKER_NAME, |worker| self.asked(worker, "migrate"));
+        self.actor.change(&WORKER, WORKER_NAME, |worker| self.requested(worker, "migrate"));
     }
 
     /// Whether the last operation was a successful migration and the Worker has no finalizers.
@@ -247,7 +247,7 @@ impl Gardenlet {
         let kept = self.kept_machines();
         self.scale_machine_controller(0);
         for kind in MACHINE_OBJECTS {
-            self.actor.list(kind).iter().for_each(|object| self.let_go(kind, &object.value));
+            self.actor.list(kind).iter().for_each(|object| self.release(kind, &object.value));
         }
         kept
     }
@@ -265,7 +265,7 @@ impl Gardenlet {
             if secret.value["metadata"]["labels"]["gardener.cloud/purpose"] == "machineclass" {
                 self.take_away(&SECRET, &secret.value);
             } else {
-                self.let_go(&SECRET, &secret.value);
+                self.release(&SECRET, &secret.value);
             }
         }
         self.actor.delete(&WORKER, WORKER_NAME);
@@ -281,18 +281,18 @@ impl Gardenlet {
         self.actor.change_status(&WORKER, WORKER_NAME, |worker| {
             worker["status"] = json!({"state": kept, "providerStatus": moved["status"]["providerStatus"]});
         });
-        self.actor.change(&WORKER, WORKER_NAME, |worker| self.asked(worker, "restore"));
+        self.actor.change(&WORKER, WORKER_NAME, |worker| self.requested(worker, "restore"));
         self.migrates.set(false);
         self.restores.set(true);
         true
     }
 
-    fn let_go(&self, kind: &'static Kind, object: &Value) {
+    fn release(&self, kind: &'static Kind, object: &Value) {
         self.actor.change(kind, name_of(object), |object| object["metadata"]["finalizers"] = Value::Null);
     }
 
     fn take_away(&self, kind: &'static Kind, object: &Value) {
-        self.let_go(kind, object);
+        self.release(kind, object);
         self.actor.delete(kind, name_of(object));
     }
 
@@ -366,7 +366,7 @@ impl Gardenlet {
     }
 
     /// Waits until the Worker is deleted. Returns false on timeout.
-    pub(crate) async fn wait_until_gone(&self, most: Duration) -> bool {
+    pub(crate) async fn wait_until_deleted(&self, most: Duration) -> bool {
         self.wait_until(most, |worker| worker.is_none()).await
     }
 

@@ -55,7 +55,7 @@ const ONE_FORCED_OF: u64 = 8;
 /// Maximum number of writes between the deletion of the last machine and the relist.
 const MOST_WRITES: u64 = 16;
 /// Kinds to relist, selected by the seed. The watch of Workers continues, so only the list reveals deletions.
-const LISTED_ANEW: [&[&Kind]; 4] = [
+const RELISTED: [&[&Kind]; 4] = [
     &[&MACHINE_CLASS],
     &[&SECRET],
     &[&MACHINE_CLASS, &SECRET],
@@ -90,14 +90,14 @@ pub(crate) struct Ended {
     pub(crate) calmed_after: u64,
 }
 
-/// Runs a life. The trace is only rendered if a rule was broken or `wants_trace` is set.
-pub(crate) fn live(seed: u64, wants_trace: bool) -> Ended {
+/// Runs a life. The trace is only rendered if a rule was broken or `requests_trace` is set.
+pub(crate) fn live(seed: u64, requests_trace: bool) -> Ended {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
     simulation::seed(seed);
     runtime.block_on(async {
         let mut life = Life::new(seed);
         life.run().await;
-        life.ended(wants_trace)
+        life.ended(requests_trace)
     })
 }
 
@@ -153,7 +153,7 @@ struct Life {
     is_deletion_forced: bool,
     /// Number of writes after the deletion of the last machine until a relist of everything, or of these kinds.
     relisted_after: Option<u64>,
-    listed_anew: Option<&'static [&'static Kind]>,
+    relisted: Option<&'static [&'static Kind]>,
     found: Vec<String>,
     calmed_after: u64,
 }
@@ -200,7 +200,7 @@ impl Life {
         };
         controllers = controllers.into_iter().map(|controller| controller.depending_on(&dependencies)).collect();
         let is_deleted_in_trouble = match theme {
-            Theme::DeletedInTrouble | Theme::KindsListedAnew => true,
+            Theme::DeletedInTrouble | Theme::RelistedKinds => true,
             Theme::Shards => seed.is_multiple_of(5),
             Theme::MovedHibernated => seed.is_multiple_of(4),
             Theme::Everything
@@ -253,8 +253,8 @@ impl Life {
             theme,
             is_deleted_in_trouble,
             is_deletion_forced: is_deleted_in_trouble && seed.is_multiple_of(ONE_FORCED_OF),
-            relisted_after: (seed % 2 == 1 || theme == Theme::KindsListedAnew).then_some(seed / 2 % MOST_WRITES),
-            listed_anew: (theme == Theme::KindsListedAnew).then(|| some_kinds(seed)),
+            relisted_after: (seed % 2 == 1 || theme == Theme::RelistedKinds).then_some(seed / 2 % MOST_WRITES),
+            relisted: (theme == Theme::RelistedKinds).then(|| some_kinds(seed)),
             found: Vec::new(),
             calmed_after: 0,
         }
@@ -273,7 +273,7 @@ impl Life {
         }
         if self.theme == Theme::LetGoByHand {
             self.is_edited = true;
-            self.disturbances.spawn(people::let_go(self.actor("person"), self.random.clone()));
+            self.disturbances.spawn(people::release(self.actor("person"), self.random.clone()));
         }
         self.create();
         self.controllers.iter_mut().for_each(Controller::start);
@@ -343,7 +343,7 @@ impl Life {
     /// Whether gardenlet must repeat its request. With two controllers that both act as leaders, one may start an
     /// operation that the other continues, which only the write fence prevents. Then no controller publishes the bounds
     /// again, so gardenlet waits in vain and must repeat the request.
-    fn is_to_ask(&self) -> bool {
+    fn must_request(&self) -> bool {
         self.network.take_forgotten()
             || self.is_edited
             || self.is_scaled_late.load(Ordering::Relaxed)
@@ -359,7 +359,7 @@ impl Life {
             *self.random.one_of(&[50, 400, 3000]).unwrap_or(&50),
             Arc::clone(&self.now),
         );
-        let manager = if self.listed_anew.is_some() { manager.holding_used_ones() } else { manager };
+        let manager = if self.relisted.is_some() { manager.holding_used_ones() } else { manager };
         self.surroundings.spawn(manager.run());
         if self.kind == Controllers::Shards {
             let sharder = Sharder {
@@ -383,7 +383,7 @@ impl Life {
         self.surroundings.spawn(people::collect_garbage(self.actor("garbage"), self.random.clone()));
     }
 
-    fn ended(self, wants_trace: bool) -> Ended {
+    fn ended(self, requests_trace: bool) -> Ended {
         let store = self.network.server.store();
         let mut found = violations(&store.log, self.kind != Controllers::Two, &self.network.trace);
         found.extend(self.network.violations());
@@ -392,12 +392,13 @@ impl Life {
             found.extend(of_another_shard(&store.log).into_iter().take(5));
         }
         let plan = format!("{} {:?}: {}; {:?}", self.provider, self.kind, self.steps.join(", "), self.faults);
-        let trace = if wants_trace || !found.is_empty() { self.network.trace.text(&store.log) } else { String::new() };
+        let trace =
+            if requests_trace || !found.is_empty() { self.network.trace.text(&store.log) } else { String::new() };
         Ended { plan, found, trace, requests: self.network.trace.requests(), calmed_after: self.calmed_after }
     }
 }
 
 fn some_kinds(seed: u64) -> &'static [&'static Kind] {
-    let index = usize::try_from(seed / (2 * MOST_WRITES)).unwrap_or_default() % LISTED_ANEW.len();
-    LISTED_ANEW[index]
+    let index = usize::try_from(seed / (2 * MOST_WRITES)).unwrap_or_default() % RELISTED.len();
+    RELISTED[index]
 }

@@ -151,27 +151,27 @@ impl MachineControllerManager {
         for set in sets.iter().filter(|set| is_vanishing(&set.value)) {
             self.end_set(&set.value);
         }
-        let Some(wanted) = self.wanted_set(deployment, &sets) else { return };
+        let Some(expected) = self.target_set(deployment, &sets) else { return };
         let replicas = deployment["spec"]["replicas"].as_u64().unwrap_or_default();
-        let wanted = &wanted.value;
+        let expected = &expected.value;
         if is_in_place(deployment) {
-            return self.update_in_place(deployment, wanted, &sets, replicas);
+            return self.update_in_place(deployment, expected, &sets, replicas);
         }
-        let machines = self.scale_set(wanted, replicas);
+        let machines = self.scale_set(expected, replicas);
         let ready = machines.iter().filter(|machine| is_ready(&machine.value)).count();
         // Machines count until they are deleted.
-        let present = self.owned(&MACHINE, wanted, "MachineSet").len();
+        let present = self.owned(&MACHINE, expected, "MachineSet").len();
         let mut old = 0;
-        for set in sets.iter().map(|set| &set.value).filter(|set| name_of(set) != name_of(wanted)) {
+        for set in sets.iter().map(|set| &set.value).filter(|set| name_of(set) != name_of(expected)) {
             let machines = self.owned(&MACHINE, set, "MachineSet").len();
-            let is_gone = ready as u64 >= replicas && self.end_set(set);
-            old += if is_gone { 0 } else { machines };
+            let is_deleted = ready as u64 >= replicas && self.end_set(set);
+            old += if is_deleted { 0 } else { machines };
         }
         self.report(deployment, present, ready, old);
     }
 
     /// The machine set for a deployment's template, created if missing.
-    fn wanted_set(&mut self, deployment: &Value, sets: &[Arc<Object>]) -> Option<Arc<Object>> {
+    fn target_set(&mut self, deployment: &Value, sets: &[Arc<Object>]) -> Option<Arc<Object>> {
         let template = &deployment["spec"]["template"];
         let is_same = |set: &Value| same_template(&set["spec"]["template"], template);
         if let Some(set) = sets.iter().find(|set| is_same(&set.value)) {
@@ -306,7 +306,7 @@ impl MachineControllerManager {
     fn report(&self, deployment: &Value, updated: usize, ready: usize, old: usize) {
         let Some(deployment) = self.actor.get(&MACHINE_DEPLOYMENT, name_of(deployment)) else { return };
         let deployment = &deployment.value;
-        let wanted = usize::try_from(deployment["spec"]["replicas"].as_u64().unwrap_or_default()).unwrap_or_default();
+        let expected = usize::try_from(deployment["spec"]["replicas"].as_u64().unwrap_or_default()).unwrap_or_default();
         let (replicas, available) = (updated + old, (ready + old).min(updated + old));
         let failed: Vec<Value> = self
             .owned_by_deployment(deployment)
@@ -315,7 +315,7 @@ impl MachineControllerManager {
             .filter(|machine| machine["status"]["lastOperation"]["state"] == "Failed")
             .map(|machine| json!({"name": name_of(machine), "ownerRef": name_of(deployment), "lastOperation": machine["status"]["lastOperation"]}))
             .collect();
-        let is_available = available >= wanted;
+        let is_available = available >= expected;
         let condition = |kind: &str, reason: &str, status: bool| {
             let status = if status { "True" } else { "False" };
             let before = deployment["status"]["conditions"].as_array().into_iter().flatten();
@@ -328,11 +328,11 @@ impl MachineControllerManager {
             })
         };
         let available_reason = if is_available { "MinimumReplicasAvailable" } else { "MinimumReplicasUnavailable" };
-        let is_complete = updated == wanted && ready >= wanted && old == 0;
+        let is_complete = updated == expected && ready >= expected && old == 0;
         let progress = if is_complete { "NewMachineSetAvailable" } else { "MachineSetUpdated" };
         let mut status = json!({
             "observedGeneration": deployment["metadata"]["generation"], "replicas": replicas, "updatedReplicas": updated,
-            "readyReplicas": available, "availableReplicas": available, "unavailableReplicas": wanted.saturating_sub(available),
+            "readyReplicas": available, "availableReplicas": available, "unavailableReplicas": expected.saturating_sub(available),
             "conditions": [condition("Available", available_reason, is_available), condition("Progressing", progress, true)],
         });
         if !failed.is_empty() {

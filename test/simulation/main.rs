@@ -1,6 +1,6 @@
 //! Runs the controller's own code against a simulated environment, in one process and without real time: an API server,
 //! gardenlet, machine-controller-manager, an autoscaler, a user, a second controller, and an unreliable network. A seed
-//! determines everything, so a life that breaks a rule can be repeated (docs/reliability.md#simulation).
+//! determines everything, so a life that breaks a rule can be repeated (docs/reliability-evidence.md#simulation).
 //!
 //! ```text
 //! life ─► gardenlet, people, machines ─► actor ┐
@@ -32,6 +32,7 @@ mod controllers;
 mod defects;
 mod dependency;
 mod documents;
+mod expected;
 mod gardenlet;
 mod life;
 mod machines;
@@ -44,7 +45,6 @@ mod seeds;
 mod sharder;
 mod signal;
 mod trace;
-mod wanted;
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use axum::Router;
-use axum::body::{Body as AnswerBody, to_bytes};
+use axum::body::{Body as ResponseBody, to_bytes};
 use axum::http::{Request as HttpRequest, Response, header};
 use futures::future::BoxFuture;
 use futures::{FutureExt, stream};
@@ -23,7 +23,7 @@ use tower::{BoxError, Service, ServiceExt as _};
 
 use crate::api_server::request::Request;
 use crate::api_server::watch::Watching;
-use crate::api_server::{Answer, ApiServer};
+use crate::api_server::{ApiServer, Reply};
 use crate::dependency::{Way, user_of};
 use crate::random::Random;
 use crate::signal::{Listener, Signal};
@@ -31,7 +31,7 @@ use crate::trace::Trace;
 
 /// A request to a cloud, and its response.
 type CloudRequest = reqwest::Request;
-type CloudAnswer = anyhow::Result<reqwest::Response>;
+type CloudResponse = anyhow::Result<reqwest::Response>;
 
 /// How long a client waits for a cloud's response.
 const CLOUD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -46,7 +46,7 @@ pub(crate) struct Faults {
     /// Maximum delay of watch events, in milliseconds.
     pub(crate) lag: u64,
     pub(crate) lost_requests: u64,
-    pub(crate) lost_answers: u64,
+    pub(crate) lost_responses: u64,
     /// No response at all.
     pub(crate) silences: u64,
     /// Errors 500, 503 or 429.
@@ -66,7 +66,7 @@ pub(crate) struct Faults {
 enum Fate {
     Arrives,
     Lost,
-    AnswerLost,
+    ResponseLost,
     Silence,
     Refused(u16),
     Half,
@@ -173,7 +173,7 @@ impl Network {
     }
 
     /// Whether the process is running. If not, wakes the task when it is resumed.
-    fn goes_on(&self, author: &'static str, task: &Context<'_>) -> bool {
+    fn continues(&self, author: &'static str, task: &Context<'_>) -> bool {
         let mut suspended = locked(&self.suspended);
         let waiting = suspended.get_mut(author);
         waiting.is_none_or(|waiting| {
@@ -184,13 +184,13 @@ impl Network {
 
     /// Waits while the process is suspended.
     async fn resumed(&self, author: &'static str) {
-        poll_fn(|task| if self.goes_on(author, task) { Poll::Ready(()) } else { Poll::Pending }).await;
+        poll_fn(|task| if self.continues(author, task) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
     /// Runs the process's future while it is not suspended.
     pub(crate) async fn unless_suspended<T>(&self, author: &'static str, process: impl Future<Output = T>) -> T {
         let mut process = pin!(process);
-        poll_fn(|task| if self.goes_on(author, task) { process.as_mut().poll(task) } else { Poll::Pending }).await
+        poll_fn(|task| if self.continues(author, task) { process.as_mut().poll(task) } else { Poll::Pending }).await
     }
 
     /// All rules that were broken at clouds.
@@ -223,7 +223,7 @@ impl Network {
         }
         let fates = [
             (faults.lost_requests, Fate::Lost),
-            (faults.lost_answers, Fate::AnswerLost),
+            (faults.lost_responses, Fate::ResponseLost),
             (faults.silences, Fate::Silence),
             (faults.refusals, Fate::Refused(*random.one_of(&[500, 503, 429]).unwrap_or(&500))),
             (faults.foreign, *random.one_of(&[Fate::Half, Fate::Page]).unwrap_or(&Fate::Half)),
@@ -234,7 +234,11 @@ impl Network {
         (fate.map_or(Fate::Arrives, |(_, fate)| fate), ways)
     }
 
-    async fn deliver(self, author: &'static str, request: HttpRequest<Body>) -> Result<Response<AnswerBody>, BoxError> {
+    async fn deliver(
+        self,
+        author: &'static str,
+        request: HttpRequest<Body>,
+    ) -> Result<Response<ResponseBody>, BoxError> {
         if self.is_suspended(author) {
             // A task of the suspended process sent it, which is impossible in reality. Its retry passes the write
             // fence.
@@ -250,56 +254,56 @@ impl Network {
         sleep(outward).await;
         let path =
             if request.query.is_empty() { request.path.clone() } else { format!("{}?{}", request.path, request.query) };
-        let told = |fate: String| self.trace.request(author, &request.method, &path, fate);
+        let reported = |fate: String| self.trace.request(author, &request.method, &path, fate);
         match fate {
             Fate::Lost => {
-                told("lost on its way".to_owned());
+                reported("lost on its way".to_owned());
                 return Err("connection reset".into());
             }
             Fate::Silence => {
-                told("no answer".to_owned());
+                reported("no answer".to_owned());
                 return std::future::pending().await;
             }
             Fate::Refused(code) => {
-                told(format!("refused with {code}"));
+                reported(format!("refused with {code}"));
                 return Ok(refusal(code));
             }
             Fate::Page => {
-                told("a page of a proxy".to_owned());
+                reported("a page of a proxy".to_owned());
                 return Ok(Response::builder().status(404).body("<html>no such host</html>".into())?);
             }
             Fate::Lie => {
-                told("answered and not done".to_owned());
+                reported("answered and not done".to_owned());
                 self.is_to_be_noticed();
                 let text = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}"#;
                 return Ok(json(200, text.to_owned()));
             }
-            Fate::Arrives | Fate::AnswerLost | Fate::Half | Fate::Doubled => {}
+            Fate::Arrives | Fate::ResponseLost | Fate::Half | Fate::Doubled => {}
         }
         if fate == Fate::Doubled {
             self.done(author, &request, &path, " (the first of two)");
         }
         let note = match fate {
-            Fate::AnswerLost => ", and the answer is lost",
+            Fate::ResponseLost => ", and the answer is lost",
             Fate::Half => ", and half of the answer",
             _ => "",
         };
-        let answer = self.done(author, &request, &path, note);
+        let reply = self.done(author, &request, &path, note);
         sleep(back).await;
         self.resumed(author).await;
-        match (answer, fate) {
-            (_, Fate::AnswerLost) => Err("connection reset".into()),
-            (Answer::Watch(watching), _) => Ok(Response::new(self.shown(author, watching))),
-            (Answer::Body { code, mut text }, Fate::Half) => {
+        match (reply, fate) {
+            (_, Fate::ResponseLost) => Err("connection reset".into()),
+            (Reply::Watch(watching), _) => Ok(Response::new(self.output(author, watching))),
+            (Reply::Body { code, mut text }, Fate::Half) => {
                 let half = (0..=text.len() / 2).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
                 text.truncate(half);
                 Ok(json(code, text))
             }
-            (Answer::Body { code, text }, _) => Ok(json(code, text)),
+            (Reply::Body { code, text }, _) => Ok(json(code, text)),
         }
     }
 
-    async fn asked_of_cloud(self, author: &'static str, cloud: Router, request: CloudRequest) -> CloudAnswer {
+    async fn cloud_requests(self, author: &'static str, cloud: Router, request: CloudRequest) -> CloudResponse {
         if self.is_suspended(author) {
             self.resumed(author).await;
             bail!("connection reset");
@@ -307,70 +311,70 @@ impl Network {
         let (fate, [outward, back]) = self.fate(author, false);
         sleep(outward).await;
         let (method, path) = (request.method().to_string(), request.url().path().to_owned());
-        let told = |fate: String| self.trace.request(author, &method, &path, fate);
+        let reported = |fate: String| self.trace.request(author, &method, &path, fate);
         let page = |code: u16, text: &'static str| Ok(Response::builder().status(code).body(text)?.into());
         match fate {
             Fate::Lost => {
-                told("lost on its way".to_owned());
+                reported("lost on its way".to_owned());
                 bail!("connection reset");
             }
             Fate::Silence => {
-                told("no answer".to_owned());
+                reported("no answer".to_owned());
                 sleep(CLOUD_TIMEOUT).await;
                 bail!("operation timed out");
             }
             Fate::Refused(code) => {
-                told(format!("refused with {code}"));
+                reported(format!("refused with {code}"));
                 return page(code, r#"{"error": {"code": "Busy", "message": "not now"}}"#);
             }
             Fate::Page => {
-                told("a page of a proxy".to_owned());
+                reported("a page of a proxy".to_owned());
                 return page(404, "<html>no such host</html>");
             }
             Fate::Doubled => {
-                told("done twice".to_owned());
+                reported("done twice".to_owned());
                 of_cloud(&cloud, &request).await?;
             }
-            Fate::Arrives | Fate::AnswerLost | Fate::Half | Fate::Lie => {}
+            Fate::Arrives | Fate::ResponseLost | Fate::Half | Fate::Lie => {}
         }
-        let mut answer = of_cloud(&cloud, &request).await?;
-        let is_deleted = request.method() == "DELETE" && answer.status().is_success();
+        let mut reply = of_cloud(&cloud, &request).await?;
+        let is_deleted = request.method() == "DELETE" && reply.status().is_success();
         if let Some(user) = is_deleted.then(|| user_of(&self.server.store(), &path)).flatten() {
             let found = format!("{author} deletes what {user} refers to");
             locked(&self.found).push(found);
         }
-        told(answer.status().to_string());
+        reported(reply.status().to_string());
         sleep(back).await;
         self.resumed(author).await;
         match fate {
-            Fate::AnswerLost => bail!("connection reset"),
+            Fate::ResponseLost => bail!("connection reset"),
             Fate::Half => {
-                let half = answer.body().len() / 2;
-                answer.body_mut().truncate(half);
+                let half = reply.body().len() / 2;
+                reply.body_mut().truncate(half);
             }
             _ => {}
         }
-        Ok(answer.into())
+        Ok(reply.into())
     }
 
     /// Executes a request and records it in the trace.
-    fn done(&self, author: &'static str, request: &Request, path: &str, note: &str) -> Answer {
+    fn done(&self, author: &'static str, request: &Request, path: &str, note: &str) -> Reply {
         let before = self.server.store().revision;
-        let answer = self.server.answer(author, request);
-        let code = match &answer {
-            Answer::Body { code, .. } => *code,
-            Answer::Watch(_) => 200,
+        let reply = self.server.response(author, request);
+        let code = match &reply {
+            Reply::Body { code, .. } => *code,
+            Reply::Watch(_) => 200,
         };
         self.trace.request(author, &request.method, path, format!("{code}{note}"));
         self.keep_writes(author, before);
-        answer
+        reply
     }
 
     /// Writes directly to the server, and records it in the trace.
     pub(crate) fn written(&self, author: &'static str, write: impl FnOnce()) {
         let before = self.server.store().revision;
         write();
-        self.server.tell_writes();
+        self.server.report_writes();
         self.keep_writes(author, before);
     }
 
@@ -380,15 +384,22 @@ impl Network {
     }
 
     /// The events of a watch as a response body.
-    fn shown(&self, author: &'static str, watching: Watching) -> AnswerBody {
+    fn output(&self, author: &'static str, watching: Watching) -> ResponseBody {
         let end = Instant::now() + Duration::from_secs(watching.timeout);
         let (writes, cuts) = (self.server.writes(), self.cuts.listen());
-        let stream =
-            Shown { network: self.clone(), author, watching, writes, cuts, end, bookmark: Instant::now() + BOOKMARKS };
-        AnswerBody::from_stream(stream::unfold(Some(stream), |shown| async move {
-            let mut shown = shown?;
-            match shown.next().await {
-                Ok(Some(text)) => Some((Ok(text), Some(shown))),
+        let stream = Displayed {
+            network: self.clone(),
+            author,
+            watching,
+            writes,
+            cuts,
+            end,
+            bookmark: Instant::now() + BOOKMARKS,
+        };
+        ResponseBody::from_stream(stream::unfold(Some(stream), |output| async move {
+            let mut output = output?;
+            match output.next().await {
+                Ok(Some(text)) => Some((Ok(text), Some(output))),
                 Ok(None) => None,
                 Err(error) => Some((Err(error), None)),
             }
@@ -397,7 +408,7 @@ impl Network {
 }
 
 /// A watch in transit to a client.
-struct Shown {
+struct Displayed {
     network: Network,
     author: &'static str,
     watching: Watching,
@@ -407,7 +418,7 @@ struct Shown {
     bookmark: Instant,
 }
 
-impl Shown {
+impl Displayed {
     /// The next events; `None` at the end of the watch.
     async fn next(&mut self) -> Result<Option<String>, BoxError> {
         loop {
@@ -439,7 +450,7 @@ impl Shown {
                 () = sleep_until(self.end.min(self.bookmark)) => {
                     if Instant::now() >= self.bookmark {
                         self.bookmark = Instant::now() + BOOKMARKS;
-                        if self.watching.wants_bookmarks {
+                        if self.watching.requests_bookmarks {
                             return Ok(Some(self.watching.bookmark()));
                         }
                     }
@@ -452,14 +463,14 @@ impl Shown {
 impl Way {
     /// Sends a request to the cloud and returns its response. A request in transit arrives even if the process has
     /// ended.
-    pub(crate) async fn carry(self, request: CloudRequest) -> CloudAnswer {
+    pub(crate) async fn carry(self, request: CloudRequest) -> CloudResponse {
         let Self { network, author, router } = self;
-        let (answered, answer) = oneshot::channel();
+        let (responded, reply) = oneshot::channel();
         tokio::spawn(async move {
             // The receiver may have ended.
-            let _ = answered.send(network.asked_of_cloud(author, router, request).await);
+            let _ = responded.send(network.cloud_requests(author, router, request).await);
         });
-        answer.await?
+        reply.await?
     }
 }
 
@@ -471,7 +482,7 @@ pub(crate) struct Connection {
 }
 
 impl Service<HttpRequest<Body>> for Connection {
-    type Response = Response<AnswerBody>;
+    type Response = Response<ResponseBody>;
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
@@ -480,25 +491,25 @@ impl Service<HttpRequest<Body>> for Connection {
     }
 
     fn call(&mut self, request: HttpRequest<Body>) -> Self::Future {
-        let (answered, answer) = oneshot::channel();
+        let (responded, reply) = oneshot::channel();
         let delivery = self.network.clone().deliver(self.author, request);
         tokio::spawn(async move {
             // The receiver may have ended.
-            let _ = answered.send(delivery.await);
+            let _ = responded.send(delivery.await);
         });
-        async move { answer.await.unwrap_or_else(|_| Err("the network is gone".into())) }.boxed()
+        async move { reply.await.unwrap_or_else(|_| Err("the network is gone".into())) }.boxed()
     }
 }
 
 /// Calls the fake cloud. Preserves headers, because Keystone returns its token in one.
 async fn of_cloud(cloud: &Router, request: &CloudRequest) -> anyhow::Result<Response<Vec<u8>>> {
-    let mut asked = HttpRequest::builder().method(request.method()).uri(request.url().as_str());
+    let mut requested = HttpRequest::builder().method(request.method()).uri(request.url().as_str());
     for (name, value) in request.headers() {
-        asked = asked.header(name, value);
+        requested = requested.header(name, value);
     }
-    asked = asked.header(header::HOST, request.url().authority());
+    requested = requested.header(header::HOST, request.url().authority());
     let body = request.body().and_then(reqwest::Body::as_bytes).unwrap_or_default().to_vec();
-    let (parts, body) = cloud.clone().oneshot(asked.body(AnswerBody::from(body))?).await?.into_parts();
+    let (parts, body) = cloud.clone().oneshot(requested.body(ResponseBody::from(body))?).await?.into_parts();
     Ok(Response::from_parts(parts, to_bytes(body, usize::MAX).await?.to_vec()))
 }
 
@@ -513,17 +524,17 @@ async fn read(request: HttpRequest<Body>) -> Result<Request, BoxError> {
         query: parts.uri.query().unwrap_or_default().to_owned(),
         content_type: text(header::CONTENT_TYPE),
         only_metadata: text(header::ACCEPT).contains("as=PartialObjectMetadata"),
-        body: to_bytes(AnswerBody::new(body), usize::MAX).await?.to_vec(),
+        body: to_bytes(ResponseBody::new(body), usize::MAX).await?.to_vec(),
     })
 }
 
-fn json(code: u16, text: String) -> Response<AnswerBody> {
-    let mut response = Response::new(AnswerBody::from(text));
+fn json(code: u16, text: String) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::from(text));
     *response.status_mut() = code.try_into().unwrap_or_default();
     response
 }
 
-fn refusal(code: u16) -> Response<AnswerBody> {
+fn refusal(code: u16) -> Response<ResponseBody> {
     let text = format!(
         r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":"not now","reason":"Unknown","code":{code}}}"#
     );

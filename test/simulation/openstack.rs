@@ -9,7 +9,7 @@ use gardener_extension_worker::cloud::dependency::Cloud;
 use gardener_extension_worker::cloud::openstack::{OpenStack as Client, Transport};
 use gardener_extension_worker::cloud::{CloudFactory, TaskEnded, WriteCheck};
 use serde_json::{Value, json};
-use test_support::openstack::{OpenStack as StandIn, Project, ask_for_groups, set_policy};
+use test_support::openstack::{OpenStack as StandIn, Project, enable_groups, set_policy};
 
 use crate::dependency::{Dependency, WAY};
 use crate::documents::Documents;
@@ -65,7 +65,7 @@ impl Dependency for OpenStack {
         documents.cluster["spec"]["cloudProfile"]["spec"]["providerConfig"]["serverGroupPolicies"] = json!(POLICIES);
         let region = documents.worker["spec"]["region"].as_str().unwrap_or_default().to_owned();
         self.project.set(|state| state.regions = vec![region]);
-        ask_for_groups(&mut documents.secrets, &self.project, &[]);
+        enable_groups(&mut documents.secrets, &self.project, &[]);
         for pool in pool_names(&documents.worker) {
             change_policy(&mut documents.worker, &pool, random);
         }

@@ -79,7 +79,7 @@ pub(crate) async fn edit(actor: Actor, random: Random) {
 }
 
 /// Removes the Worker's finalizer during operations, like a user who considers it stuck, until dropped.
-pub(crate) async fn let_go(actor: Actor, random: Random) {
+pub(crate) async fn release(actor: Actor, random: Random) {
     loop {
         sleep(random.millis(500, 60_000)).await;
         let Some(worker) = actor.get(&WORKER, WORKER_NAME) else { continue };

@@ -17,10 +17,10 @@ use crate::api_server::kinds::{
 };
 use crate::api_server::store::{Change, Object};
 use crate::dependency::{of_class, recorded};
+use crate::expected::{Expected, expected, machine_images};
 use crate::gardenlet::FORCED;
 use crate::sharder::{DRAIN, SHARD};
 use crate::trace::Trace;
-use crate::wanted::{Wanted, machine_images, wanted};
 pub(crate) use leftovers::leftovers;
 use machine_controller::LateStop;
 
@@ -44,11 +44,11 @@ const RAW: &[&str] = &[
 
 /// A version of Worker and Cluster, and until when it was current.
 #[derive(Clone)]
-struct Asked {
+struct Requested {
     until: Option<Timestamp>,
     worker: Arc<Object>,
     cluster: Arc<Object>,
-    wanted: Arc<Wanted>,
+    expected: Arc<Expected>,
     hibernates: bool,
     is_deleted: bool,
     /// Whether the shoot is being deleted, even if the Worker is not yet.
@@ -58,15 +58,15 @@ struct Asked {
     moves: bool,
 }
 
-impl Asked {
-    fn wants(&self, deployment: &str) -> bool {
-        self.wanted.deployments.contains_key(deployment)
+impl Requested {
+    fn requests(&self, deployment: &str) -> bool {
+        self.expected.deployments.contains_key(deployment)
     }
 
     /// Whether a deployment belongs to no pool.
-    fn lets_go(&self, name: &str, deployment: &Value) -> bool {
+    fn releases(&self, name: &str, deployment: &Value) -> bool {
         let pool = deployment["metadata"]["labels"][POOL].as_str().unwrap_or_default();
-        !self.wants(name) && !self.wanted.unplanned.contains(pool)
+        !self.requests(name) && !self.expected.unplanned.contains(pool)
     }
 }
 
@@ -75,7 +75,7 @@ struct Rules {
     /// Whether only one controller acts as leader.
     is_alone: bool,
     now: BTreeMap<(&'static str, String), Arc<Object>>,
-    asked: Vec<Asked>,
+    requested: Vec<Requested>,
     /// Machines that existed when the shoot moved away.
     moved: Vec<(&'static str, String)>,
     /// Names of objects that a user has written.
@@ -83,7 +83,7 @@ struct Rules {
     /// Class Secrets that a controller has created.
     made: BTreeSet<String>,
     /// When a user removed the Worker's finalizer.
-    let_go: Option<Timestamp>,
+    release: Option<Timestamp>,
     /// When machine-controller-manager was started; `None` while it is stopped.
     runs_since: Option<Timestamp>,
     /// A stop of it that arrived too late, so the controller must start it again.
@@ -112,11 +112,11 @@ impl Rules {
         Self {
             is_alone,
             now: BTreeMap::new(),
-            asked: Vec::new(),
+            requested: Vec::new(),
             moved: Vec::new(),
             edited: Vec::new(),
             made: BTreeSet::new(),
-            let_go: None,
+            release: None,
             runs_since: None,
             stopped_late: None,
             not_started_again: Vec::new(),
@@ -133,9 +133,9 @@ impl Rules {
         let before = change.before.as_ref().map(|object| &object.value);
         let is_held = |worker: &Value| has_finalizer(worker, FINALIZER);
         if change.author == "person" && change.kind == &WORKER && !is_held(&change.after.value) {
-            self.let_go = Some(change.at);
+            self.release = Some(change.at);
         }
-        let after = (!change.is_gone).then_some(&change.after.value);
+        let after = (!change.is_deleted).then_some(&change.after.value);
         self.started_again(change.at);
         if is_controller(change.author) {
             let count = self.found.len();
@@ -144,7 +144,7 @@ impl Rules {
                 *found = format!("#{} by {}: {found}", change.revision, change.author);
             }
         }
-        if change.author == "gardenlet" && change.kind == &MACHINE && change.is_gone {
+        if change.author == "gardenlet" && change.kind == &MACHINE && change.is_deleted {
             self.moved.push((change.kind.kind, change.name.clone()));
         }
         self.keep(change);
@@ -153,23 +153,23 @@ impl Rules {
     /// Records the new object and the requested version.
     fn keep(&mut self, change: &Change) {
         let key = (change.kind.kind, change.name.clone());
-        if change.is_gone {
+        if change.is_deleted {
             self.now.remove(&key)
         } else {
             self.now.insert(key, Arc::clone(&change.after))
         };
         if change.kind == &DEPLOYMENT {
-            let runs = !change.is_gone && change.after.value["spec"]["replicas"] != 0;
+            let runs = !change.is_deleted && change.after.value["spec"]["replicas"] != 0;
             self.runs_since = runs.then(|| self.runs_since.unwrap_or(change.at));
-            self.stopped_late = self.stopped_late.filter(|_| !runs && !change.is_gone);
+            self.stopped_late = self.stopped_late.filter(|_| !runs && !change.is_deleted);
         }
         if [&WORKER, &CLUSTER].contains(&change.kind) {
-            self.ask(change);
+            self.request(change);
         }
     }
 
     /// Records the newly requested version.
-    fn ask(&mut self, change: &Change) {
+    fn request(&mut self, change: &Change) {
         let Some(worker) = self.of(&WORKER).next().cloned() else { return };
         let Some(cluster) = self.of(&CLUSTER).next().cloned() else { return };
         let secrets: Vec<_> = self.of(&SECRET).cloned().collect();
@@ -179,13 +179,13 @@ impl Rules {
         if last["type"] == "Restore" && (operation.is_none() || last["state"] == "Succeeded") {
             self.moved.clear();
         }
-        if let Some(last) = self.asked.last_mut() {
+        if let Some(last) = self.requested.last_mut() {
             last.until = Some(change.at);
         }
         self.carry_over(&worker.value, &cluster, &secrets);
-        let asked = Asked {
+        let requested = Requested {
             until: None,
-            wanted: wanted(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value)),
+            expected: expected(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value)),
             hibernates: cluster.value["spec"]["shoot"]["spec"]["hibernation"]["enabled"] == true,
             is_deleted: is_vanishing(&worker.value),
             shoot_is_deleted: is_vanishing(&cluster.value["spec"]["shoot"]),
@@ -194,31 +194,31 @@ impl Rules {
             worker,
             cluster,
         };
-        self.asked.push(asked);
-        self.asked.retain(|asked| asked.until.is_none_or(|until| until + ON_ITS_WAY >= change.at));
+        self.requested.push(requested);
+        self.requested.retain(|requested| requested.until.is_none_or(|until| until + ON_ITS_WAY >= change.at));
     }
 
     /// An earlier request may be fulfilled with dependencies recorded only now, or with images that the CloudProfile
     /// only now contains.
     fn carry_over(&mut self, now: &Value, cluster: &Arc<Object>, secrets: &[Arc<Object>]) {
-        let Some(last) = self.asked.last() else { return };
+        let Some(last) = self.requested.last() else { return };
         let is_recorded = recorded(&last.worker.value) != recorded(now);
         let has_images = machine_images(&last.cluster.value) != machine_images(&cluster.value);
         if !is_recorded && !has_images {
             return;
         }
-        let carried = self.asked.iter().map(|asked| {
-            let mut worker = asked.worker.value.clone();
+        let carried = self.requested.iter().map(|requested| {
+            let mut worker = requested.worker.value.clone();
             if is_recorded {
                 worker["status"]["providerStatus"] = now["status"]["providerStatus"].clone();
             }
-            let cluster = if has_images { cluster } else { &asked.cluster };
-            let wanted = wanted(&worker, &cluster.value, secrets.iter().map(|secret| &secret.value));
-            Asked { cluster: Arc::clone(cluster), wanted, ..asked.clone() }
+            let cluster = if has_images { cluster } else { &requested.cluster };
+            let expected = expected(&worker, &cluster.value, secrets.iter().map(|secret| &secret.value));
+            Requested { cluster: Arc::clone(cluster), expected, ..requested.clone() }
         });
-        let carried: Vec<Asked> =
-            carried.filter(|carried| !self.is_asked(|asked| asked.wanted == carried.wanted)).collect();
-        self.asked.extend(carried);
+        let carried: Vec<Requested> =
+            carried.filter(|carried| !self.is_requested(|requested| requested.expected == carried.expected)).collect();
+        self.requested.extend(carried);
     }
 
     fn of(&self, kind: &Kind) -> impl Iterator<Item = &Arc<Object>> {
@@ -231,8 +231,8 @@ impl Rules {
     }
 
     fn check(&mut self, change: &Change, before: Option<&Value>, after: Option<&Value>) {
-        self.asked.retain(|asked| asked.until.is_none_or(|until| until + ON_ITS_WAY >= change.at));
-        self.let_go = self.let_go.filter(|at| *at + ON_ITS_WAY >= change.at);
+        self.requested.retain(|requested| requested.until.is_none_or(|until| until + ON_ITS_WAY >= change.at));
+        self.release = self.release.filter(|at| *at + ON_ITS_WAY >= change.at);
         match change.kind.kind {
             "MachineDeployment" => {
                 self.deployment(&change.name, before, after);
@@ -261,7 +261,7 @@ impl Rules {
     /// deletes them, except for machine sets that it ignores because no deployment can adopt them.
     fn machine_object(&mut self, change: &Change, before: Option<&Value>) {
         let (kind, name) = (change.kind.kind, change.name.as_str());
-        if begins_to_vanish(before, (!change.is_gone).then_some(&change.after.value)) {
+        if begins_to_vanish(before, (!change.is_deleted).then_some(&change.after.value)) {
             let set = before.filter(|_| change.kind == &MACHINE_SET);
             match set.map(|set| self.why_it_stays(set)) {
                 Some(None) => {}
@@ -269,7 +269,7 @@ impl Rules {
                 None => self.found.push(format!("{kind} {name} is deleted")),
             }
         }
-        if before.is_none() && !self.is_asked(|asked| asked.moves) {
+        if before.is_none() && !self.is_requested(|requested| requested.moves) {
             self.found.push(format!("{kind} {name} is made, and nothing has moved here"));
         }
         if before.is_none() {
@@ -281,15 +281,15 @@ impl Rules {
     fn why_it_stays(&self, set: &Value) -> Option<&'static str> {
         let deployment = of_deployment(set);
         let has_machines = machines_of(self, deployment) > 0;
-        let goes_with_shoot = self.is_asked(|asked| asked.is_deleted);
+        let is_deleted_with_shoot = self.is_requested(|requested| requested.is_deleted);
         let is_held = set["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
         if is_owned(set) {
             Some("it goes with its owner")
-        } else if !goes_with_shoot && self.get(&MACHINE_DEPLOYMENT, deployment).is_some() {
+        } else if !is_deleted_with_shoot && self.get(&MACHINE_DEPLOYMENT, deployment).is_some() {
             Some("its deployment is there")
-        } else if has_machines && !(goes_with_shoot && is_held) {
+        } else if has_machines && !(is_deleted_with_shoot && is_held) {
             Some("it has machines")
-        } else if !goes_with_shoot && !self.is_asked(|asked| !asked.wants(deployment)) {
+        } else if !is_deleted_with_shoot && !self.is_requested(|requested| !requested.requests(deployment)) {
             Some("its deployment is wanted")
         } else {
             None
@@ -303,18 +303,20 @@ impl Rules {
     /// Whether two independent controllers can disagree about a class, because one has not yet observed that it is
     /// needed again, or no longer needed.
     fn is_disputed(&self, class: &str) -> bool {
-        let wants = |asked: &Asked| asked.wanted.deployments.values().any(|wanted| wanted.class == class);
-        !self.is_alone && self.is_asked(|asked| !wants(asked)) && self.is_asked(wants)
+        let requests =
+            |requested: &Requested| requested.expected.deployments.values().any(|expected| expected.class == class);
+        !self.is_alone && self.is_requested(|requested| !requests(requested)) && self.is_requested(requests)
     }
 
     /// Whether a version that is or was recently current satisfies the condition.
-    fn is_asked(&self, asks: impl Fn(&Asked) -> bool) -> bool {
-        self.asked.iter().any(asks)
+    fn is_requested(&self, requires: impl Fn(&Requested) -> bool) -> bool {
+        self.requested.iter().any(requires)
     }
 
     fn deployment(&mut self, name: &str, before: Option<&Value>, after: Option<&Value>) {
         if let Some(before) = before.filter(|_| begins_to_vanish(before, after))
-            && !self.is_asked(|asked| asked.is_deleted || asked.moves || asked.lets_go(name, before))
+            && !self
+                .is_requested(|requested| requested.is_deleted || requested.moves || requested.releases(name, before))
         {
             self.found.push(format!("MachineDeployment {name} is deleted, which is wanted"));
         }
@@ -343,15 +345,15 @@ impl Rules {
     fn new_deployment(&mut self, name: &str, after: &Value) {
         self.held(&format!("MachineDeployment {name}"));
         let replicas = after["spec"]["replicas"].as_i64().unwrap_or_default();
-        let is_right = |asked: &Asked| {
-            asked.wanted.get(name).is_some_and(|wanted| match (asked.hibernates, asked.moves) {
+        let is_right = |requested: &Requested| {
+            requested.expected.get(name).is_some_and(|expected| match (requested.hibernates, requested.moves) {
                 (true, false) => replicas == 0,
-                (_, true) => replicas <= wanted.maximum,
-                _ => replicas == wanted.minimum,
+                (_, true) => replicas <= expected.maximum,
+                _ => replicas == expected.minimum,
             })
         };
-        let is_hibernated = replicas == 0 && self.is_asked(|asked| asked.hibernates);
-        if !is_hibernated && !self.is_asked(is_right) {
+        let is_hibernated = replicas == 0 && self.is_requested(|requested| requested.hibernates);
+        if !is_hibernated && !self.is_requested(is_right) {
             self.found.push(format!("MachineDeployment {name} begins with {replicas} replicas"));
         }
     }
@@ -366,26 +368,31 @@ impl Rules {
             return;
         }
         let (old, new) = (class_of(before), class_of(after));
-        let causes =
-            |asked: &Asked| asked.wanted.get(name).is_some_and(|wanted| wanted.class == new && wanted.class != old);
-        if !self.is_asked(causes) && !self.is_edited(name) {
+        let causes = |requested: &Requested| {
+            requested.expected.get(name).is_some_and(|expected| expected.class == new && expected.class != old)
+        };
+        if !self.is_requested(causes) && !self.is_edited(name) {
             self.found.push(format!("MachineDeployment {name} rolls from {old} to {new} without a cause"));
         }
     }
 
     fn replicas(&mut self, name: &str, before: &Value, after: &Value) {
         let [from, to] = [before, after].map(|number| number.as_i64().unwrap_or_default());
-        let causes = |asked: &Asked| {
-            let Some(wanted) = asked.wanted.get(name) else { return false };
-            match asked.hibernates {
+        let causes = |requested: &Requested| {
+            let Some(expected) = requested.expected.get(name) else { return false };
+            match requested.hibernates {
                 true => to == 0,
-                false => from < wanted.minimum && to == wanted.minimum || from > wanted.maximum && to == wanted.maximum,
+                false => {
+                    from < expected.minimum && to == expected.minimum
+                        || from > expected.maximum && to == expected.maximum
+                }
             }
         };
         // The Cluster may already request hibernation while an older Worker still needs the machine deployment.
-        let is_hibernated =
-            to == 0 && self.is_asked(|asked| asked.hibernates) && self.is_asked(|asked| asked.wants(name));
-        if from != to && !is_hibernated && !self.is_asked(causes) {
+        let is_hibernated = to == 0
+            && self.is_requested(|requested| requested.hibernates)
+            && self.is_requested(|requested| requested.requests(name));
+        if from != to && !is_hibernated && !self.is_requested(causes) {
             self.found.push(format!("MachineDeployment {name} gets {to} replicas after {from}"));
         }
     }
@@ -432,13 +439,14 @@ impl Rules {
             self.found.push(format!("{kind} {name} refers to {dependency}, which is not recorded"));
         }
         let [old, new] = [before, after].map(|object| object.map(|object| &object["providerSpec"]));
-        let is_wanted = |new: &Value| {
-            let same = |wanted: &crate::wanted::TargetDeployment| wanted.class == name && wanted.provider_spec == *new;
-            self.is_asked(|asked| asked.wanted.deployments.values().any(same))
+        let is_required = |new: &Value| {
+            let same =
+                |expected: &crate::expected::TargetDeployment| expected.class == name && expected.provider_spec == *new;
+            self.is_requested(|requested| requested.expected.deployments.values().any(same))
         };
         if let (Some(old), Some(new)) = (old, new)
             && old != new
-            && !is_wanted(new)
+            && !is_required(new)
         {
             self.found.push(format!("{kind} {name} changes"));
         }
@@ -451,7 +459,7 @@ impl Rules {
         let operation = &before["metadata"]["annotations"]["gardener.cloud/operation"];
         if loses_finalizer && *operation != "migrate" {
             let left: Vec<String> = self.machine_objects();
-            if !left.is_empty() && !self.is_asked(|asked| asked.is_forced) {
+            if !left.is_empty() && !self.is_requested(|requested| requested.is_forced) {
                 self.found.push(format!("the Worker's finalizer goes before {}", left.join(", ")));
             }
             if !is_vanishing(before) {
@@ -477,15 +485,16 @@ impl Rules {
         if !has_finalizer(worker, FINALIZER) {
             self.found.push("the Worker is told to have succeeded, and no finalizer holds it".to_owned());
         }
-        let is_there = |(name, wanted): (&String, &crate::wanted::TargetDeployment)| {
+        let is_there = |(name, expected): (&String, &crate::expected::TargetDeployment)| {
             let is_of_another = !self.is_alone && self.writers.get(name).is_some_and(|writer| *writer != author);
             self.is_edited(name)
                 || is_of_another
-                || self.get(&MACHINE_DEPLOYMENT, name).is_some_and(|live| class_of(live) == wanted.class)
+                || self.get(&MACHINE_DEPLOYMENT, name).is_some_and(|live| class_of(live) == expected.class)
         };
-        let is_done =
-            |asked: &Asked| asked.wanted.unplanned.is_empty() && asked.wanted.deployments.iter().all(is_there);
-        if !self.is_asked(is_done) {
+        let is_done = |requested: &Requested| {
+            requested.expected.unplanned.is_empty() && requested.expected.deployments.iter().all(is_there)
+        };
+        if !self.is_requested(is_done) {
             self.found
                 .push("the Worker is told to have succeeded, and its machine deployments are not as wanted".to_owned());
         }
@@ -505,7 +514,7 @@ impl Rules {
     fn held(&mut self, what: &str) {
         let is_held = self.of(&WORKER).any(|worker| has_finalizer(&worker.value, FINALIZER));
         // Writes that were in transit when a user removed the finalizer may still arrive.
-        if !is_held && self.let_go.is_none() {
+        if !is_held && self.release.is_none() {
             self.found.push(format!("{what} comes without the Worker's finalizer"));
         }
     }
@@ -541,8 +550,8 @@ pub(crate) fn is_of_class(secret: &Value) -> bool {
 /// Whether a controller has kept the labels of a Worker. It may only remove the shard labels of a drained one.
 fn are_labels_kept(before: &Value, now: &Value) -> bool {
     let mut kept = before["metadata"]["labels"].clone();
-    let has_let_go = now["metadata"]["labels"][SHARD].is_null();
-    if let Some(labels) = kept.as_object_mut().filter(|labels| has_let_go && labels.contains_key(DRAIN)) {
+    let has_released = now["metadata"]["labels"][SHARD].is_null();
+    if let Some(labels) = kept.as_object_mut().filter(|labels| has_released && labels.contains_key(DRAIN)) {
         [SHARD, DRAIN].iter().for_each(|label| drop(labels.remove(*label)));
     }
     let labels = |labels: &Value| labels.as_object().cloned().unwrap_or_default();

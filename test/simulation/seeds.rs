@@ -11,7 +11,7 @@ pub(crate) enum Theme {
     /// Two controllers are shards.
     Shards,
     /// The Worker is deleted amid faults, and some kinds are relisted separately.
-    KindsListedAnew,
+    RelistedKinds,
     /// A user removes the Worker's finalizer.
     LetGoByHand,
     /// The autoscaler acts just before the last request, and watches are slow.
@@ -47,7 +47,7 @@ const THEMES: [(Theme, u64); 16] = [
     (Theme::Everything, 600),
     (Theme::DeletedInTrouble, 100),
     (Theme::Shards, 100),
-    (Theme::KindsListedAnew, 100),
+    (Theme::RelistedKinds, 100),
     (Theme::LetGoByHand, 100),
     (Theme::ScaledFirst, 100),
     (Theme::MovedHibernated, 100),
@@ -120,15 +120,15 @@ const ONCE_BROKEN: &[u64] = &[
 impl Theme {
     /// The theme of a seed.
     pub(crate) fn of(seed: u64) -> Self {
-        let place = usize::try_from(seed / STRIDE).unwrap_or(usize::MAX);
-        let (theme, _) = THEMES.get(place).expect("no lives are so far");
+        let location = usize::try_from(seed / STRIDE).unwrap_or(usize::MAX);
+        let (theme, _) = THEMES.get(location).expect("no lives are so far");
         *theme
     }
 }
 
 /// The first seed of each theme, with its number of lives in the deep tier.
 fn themes() -> impl Iterator<Item = (u64, u64)> + Send {
-    THEMES.iter().zip(0..).map(|((_, lives), place): (_, u64)| (place * STRIDE, *lives))
+    THEMES.iter().zip(0..).map(|((_, lives), location): (_, u64)| (location * STRIDE, *lives))
 }
 
 /// The seeds of a tier.

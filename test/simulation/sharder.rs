@@ -102,7 +102,7 @@ pub(crate) fn of_another_shard(log: &[Change]) -> Vec<String> {
             let Change { revision, author, kind, name, .. } = change;
             found.push(format!("#{revision} {author} writes {} {name} while the Worker is {shard:?}'s", kind.kind));
         }
-        if change.kind == &WORKER && !change.is_gone {
+        if change.kind == &WORKER && !change.is_deleted {
             change.after.value["metadata"]["labels"][SHARD].as_str().unwrap_or_default().clone_into(&mut shard);
         }
     }

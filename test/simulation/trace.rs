@@ -62,18 +62,18 @@ impl Trace {
 
     /// Whether a client sent requests within this time after a write, received all responses, and its process was not
     /// disturbed.
-    pub(crate) fn is_answered(&self, who: &str, revision: u64, within: Duration) -> bool {
+    pub(crate) fn is_completed(&self, who: &str, revision: u64, within: Duration) -> bool {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let after = lines.iter().skip_while(|line| !matches!(line.what, What::Wrote(wrote) if wrote == revision));
         let end = after.clone().next().map(|line| line.at + within);
         let own = after.filter(|line| line.who == who).take_while(|line| end.is_some_and(|end| line.at <= end));
-        let answers = own.filter_map(|line| match &line.what {
+        let responses = own.filter_map(|line| match &line.what {
             What::Request { fate, .. } => Some(fate.parse::<u16>().is_ok() || fate.ends_with("(the first of two)")),
             What::Note(_) => Some(false),
             What::Wrote(_) => None,
         });
-        let answers: Vec<bool> = answers.collect();
-        !answers.is_empty() && answers.iter().all(|is_answered| *is_answered)
+        let responses: Vec<bool> = responses.collect();
+        !responses.is_empty() && responses.iter().all(|is_completed| *is_completed)
     }
 
     /// Renders the trace, with the changes of each write.
@@ -81,7 +81,7 @@ impl Trace {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
         for Line { at, who, what } in lines.iter() {
-            let said = match what {
+            let message = match what {
                 What::Request { method, path, fate } => format!("{method} {path} → {fate}"),
                 What::Note(note) => format!("— {note}"),
                 What::Wrote(revision) => {
@@ -89,9 +89,9 @@ impl Trace {
                     change.map_or_else(String::new, described)
                 }
             };
-            let said = shortened(&said);
+            let message = shortened(&message);
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "{:>9.3} {who:<12} {said}", at.as_secs_f64());
+            let _ = writeln!(text, "{:>9.3} {who:<12} {message}", at.as_secs_f64());
         }
         text
     }
@@ -107,7 +107,7 @@ fn shortened(text: &str) -> String {
 /// The changes of a write.
 pub(crate) fn described(change: &Change) -> String {
     let head = format!("  #{} {} {}", change.revision, change.kind.kind, change.name);
-    match (&change.before, change.is_gone) {
+    match (&change.before, change.is_deleted) {
         (_, true) => format!("{head} is gone"),
         (None, _) => format!("{head} is made: {}", change.after.value["spec"]),
         (Some(before), _) => {

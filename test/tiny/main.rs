@@ -59,8 +59,8 @@ fn live() -> ExitCode {
     let log = folder.path().join("log");
     let this = std::env::current_exe().unwrap();
     let demo = Command::new(this).arg(DEMO).env(quarry::VARIABLE, &log).status().unwrap();
-    let asked = std::fs::read_to_string(log).unwrap_or_default();
-    let lines: Vec<&str> = asked.lines().collect();
+    let requested = std::fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = requested.lines().collect();
     assert!(lines.first() == Some(&"ensure pebble") && lines.contains(&"clean up"), "the cloud was asked: {lines:?}");
     if demo.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -100,12 +100,12 @@ fn plans_its_pools() {
     let classes = rendered["machineClasses"].as_array().unwrap_or_else(|| panic!("{rendered:#}"));
     let specs: Vec<&Value> = classes.iter().map(|class| &class["providerSpec"]).collect();
     let machine = |kind: &str, zone: &str, image: &str, scratch: Option<&str>| json!({"kind": kind, "zone": zone, "network": "net-beach", "image": image, "scratchSize": scratch});
-    let wanted = [
+    let expected = [
         machine("slate-8", "north-a", "img-3-arm64", Some("100Gi")),
         machine("granite-4", "north-a", "img-3-amd64", None),
         machine("granite-4", "north-b", "img-3-amd64", None),
     ];
-    assert!(specs.len() == wanted.len() && wanted.iter().all(|spec| specs.contains(&spec)), "{specs:#?}");
+    assert!(specs.len() == expected.len() && expected.iter().all(|spec| specs.contains(&spec)), "{specs:#?}");
     assert_eq!(
         rendered["workerStatus"]["providerStatus"]["machineImages"],
         json!([

@@ -42,15 +42,15 @@ struct Quarry {
 }
 
 impl Quarry {
-    fn asked(&self, what: &str) {
+    fn requested(&self, what: &str) {
         let mut file = OpenOptions::new().create(true).append(true).open(&self.log).expect("the log can be opened");
         writeln!(file, "{what}").expect("the log can be written");
     }
 }
 
 impl Cloud for Quarry {
-    fn ensure<'a>(&'a self, asked: DependencyRequest<'a>) -> BoxFuture<'a, Result<DependencyState, WorkerError>> {
-        self.asked(&format!("ensure {}", asked.context.worker.spec.worker_type));
+    fn ensure<'a>(&'a self, requested: DependencyRequest<'a>) -> BoxFuture<'a, Result<DependencyState, WorkerError>> {
+        self.requested(&format!("ensure {}", requested.context.worker.spec.worker_type));
         async { Ok(DependencyState { has_something: true, ..DependencyState::default() }) }.boxed()
     }
 
@@ -59,7 +59,7 @@ impl Cloud for Quarry {
         _: &'a WorkerContext<'a>,
         _: UsedByClasses,
     ) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
-        self.asked("clean up");
+        self.requested("clean up");
         async { Ok(CleanUp::Done(None)) }.boxed()
     }
 

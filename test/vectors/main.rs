@@ -24,7 +24,7 @@ const PRINTED: usize = 10;
 /// A difference between a table and this library.
 struct Difference {
     input: Value,
-    wanted: Value,
+    expected: Value,
     got: String,
 }
 
@@ -88,19 +88,19 @@ fn run(folder: &Path, file: &Path, total: &mut Total) {
             return;
         }
     };
-    let (mut differences, mut not_asked) = (Vec::new(), 0);
+    let (mut differences, mut not_requested) = (Vec::new(), 0);
     for case in &cases {
         match catch_unwind(|| check.run(case)).unwrap_or_else(|_| Verdict::Different(panicked(case))) {
             Verdict::Same => total.passed += 1,
             Verdict::Different(difference) => differences.push(difference),
-            Verdict::NotAsked => not_asked += 1,
+            Verdict::NotRequested => not_requested += 1,
         }
     }
-    let not_asked = if not_asked > 0 { format!(", {not_asked} can't happen") } else { String::new() };
-    println!("  {name}: {} cases, {} failed{not_asked}", cases.len(), differences.len());
+    let not_requested = if not_requested > 0 { format!(", {not_requested} can't happen") } else { String::new() };
+    println!("  {name}: {} cases, {} failed{not_requested}", cases.len(), differences.len());
     for difference in differences.iter().take(PRINTED) {
         println!("    input:  {}", difference.input);
-        println!("    wanted: {}", difference.wanted);
+        println!("    wanted: {}", difference.expected);
         println!("    got:    {}", difference.got);
     }
     total.failed += differences.len();
@@ -127,5 +127,5 @@ fn cases(file: &Path) -> Result<Vec<Value>, String> {
 }
 
 fn panicked(case: &Value) -> Difference {
-    Difference { input: case.clone(), wanted: Value::Null, got: "a panic".to_owned() }
+    Difference { input: case.clone(), expected: Value::Null, got: "a panic".to_owned() }
 }

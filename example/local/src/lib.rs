@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let code = runtime.block_on(story::tell(arguments));
+    let code = runtime.block_on(story::report(arguments));
     // A build that was interrupted need not be waited for.
     runtime.shutdown_background();
     code

@@ -5,7 +5,7 @@ use gardener_extension_worker::api::gotext::yaml;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
-use test_support::openstack::{Project, ask_for_groups};
+use test_support::openstack::{Project, enable_groups};
 
 /// A cloud with an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -57,10 +57,10 @@ impl Example {
         let text = std::fs::read_to_string(path).with_context(|| format!("reading {file}"))?;
         let mut documents = yaml::documents(&text).context(file)?;
         if cloud == Cloud::Openstack {
-            ask_for_groups(&mut documents, openstack, &[("search", "soft-anti-affinity")]);
+            enable_groups(&mut documents, openstack, &[("search", "soft-anti-affinity")]);
         }
-        let place = documents.iter().position(|document| document["kind"] == "Worker");
-        let worker = documents.remove(place.with_context(|| format!("{file} has no Worker"))?);
+        let location = documents.iter().position(|document| document["kind"] == "Worker");
+        let worker = documents.remove(location.with_context(|| format!("{file} has no Worker"))?);
         let text = |member: &str| worker["metadata"][member].as_str().unwrap_or_default().to_owned();
         Ok(Self { namespace: text("namespace"), name: text("name"), surroundings: documents, worker })
     }

@@ -25,8 +25,8 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(300);
 const INTERRUPTED: u8 = 130;
 
 /// Tells the story, and cleans up however it ends.
-pub(crate) async fn tell(arguments: &Arguments) -> ExitCode {
-    match try_to_tell(arguments).await {
+pub(crate) async fn report(arguments: &Arguments) -> ExitCode {
+    match try_to_report(arguments).await {
         Ok(code) => code,
         Err(error) => {
             eprintln!("{error:#}");
@@ -35,7 +35,7 @@ pub(crate) async fn tell(arguments: &Arguments) -> ExitCode {
     }
 }
 
-async fn try_to_tell(arguments: &Arguments) -> Result<ExitCode> {
+async fn try_to_report(arguments: &Arguments) -> Result<ExitCode> {
     let voice = Voice::new();
     let mut interruption = Interruption::new()?;
     let openstack = OpenStack::start()?;
@@ -47,7 +47,7 @@ async fn try_to_tell(arguments: &Arguments) -> Result<ExitCode> {
     };
     let ticker = Ticker::start(&stage.client, &example.namespace, voice);
     let code = tokio::select! {
-        told = play(&stage, &example, &project, voice) => match told {
+        reported = play(&stage, &example, &project, voice) => match reported {
             Ok(()) if arguments.exit => ExitCode::SUCCESS,
             Ok(()) => {
                 println!("{}", stage.what_to_try(&example)?);
@@ -62,7 +62,7 @@ async fn try_to_tell(arguments: &Arguments) -> Result<ExitCode> {
         () = interruption.comes() => ExitCode::from(INTERRUPTED),
     };
     drop(ticker);
-    voice.say("stopping everything");
+    voice.print_line("stopping everything");
     stage.stop().await?;
     Ok(code)
 }
@@ -70,16 +70,16 @@ async fn try_to_tell(arguments: &Arguments) -> Result<ExitCode> {
 /// The two parts: machines appear, machines are replaced.
 async fn play(stage: &Stage, example: &Example, openstack: &Project, voice: Voice) -> Result<()> {
     let Stage { client, .. } = stage;
-    voice.say(&format!("gardenlet's turn: it writes the Worker with {} pools", example.pools()));
+    voice.print_line(&format!("gardenlet's turn: it writes the Worker with {} pools", example.pools()));
     example.apply_worker(client).await?;
     let first = wait_for_nodes(client, example, example.first_version()?).await?;
-    voice.say(&format!("the Worker is Succeeded, {} nodes are ready", first.len()));
+    voice.print_line(&format!("the Worker is Succeeded, {} nodes are ready", first.len()));
     for name in openstack.names() {
-        voice.say(&format!("OpenStack has server group {name}"));
+        voice.print_line(&format!("OpenStack has server group {name}"));
     }
 
     let next_version = example.next_version()?;
-    voice.say(&format!("gardenlet's turn again: every pool shall have image {next_version}"));
+    voice.print_line(&format!("gardenlet's turn again: every pool shall have image {next_version}"));
     example.change_image(client, next_version).await?;
     let second = wait_for_nodes(client, example, next_version).await?;
     ensure!(
@@ -87,7 +87,7 @@ async fn play(stage: &Stage, example: &Example, openstack: &Project, voice: Voic
         "every node is a new one; old ones are left: {:?}",
         first.intersection(&second)
     );
-    voice.say(&format!("the Worker is Succeeded, {} other nodes are ready, old classes are gone", second.len()));
+    voice.print_line(&format!("the Worker is Succeeded, {} other nodes are ready, old classes are gone", second.len()));
     Ok(())
 }
 
@@ -117,8 +117,8 @@ async fn wait_for_nodes(client: &Client, example: &Example, version: &str) -> Re
         conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
     };
     let ready: BTreeSet<_> = nodes.iter().filter(is_ready).map(|node| node.name_any()).collect();
-    let wanted = example.machines();
-    ensure!(ready.len() == wanted, "{wanted} nodes are ready then; it is {ready:?}");
+    let expected = example.machines();
+    ensure!(ready.len() == expected, "{expected} nodes are ready then; it is {ready:?}");
     Ok(ready)
 }
 
@@ -134,14 +134,14 @@ struct Stage {
 impl Stage {
     /// Starts everything, and writes what has to be there before the Worker.
     async fn build(example: &Example, arguments: &Arguments, voice: Voice) -> Result<Self> {
-        voice.say("starting etcd and kube-apiserver (the first time they are built, which takes minutes)");
+        voice.print_line("starting etcd and kube-apiserver (the first time they are built, which takes minutes)");
         let control_plane = ControlPlane::start().await?;
         let client = control_plane.client(ADMIN).await?;
-        voice.say("starting the controller: gardener-extension-worker controller");
+        voice.print_line("starting the controller: gardener-extension-worker controller");
         let controller = start_controller(&control_plane)?;
-        voice.say(&format!("gardenlet's turn: it writes Cluster and secrets from {}", arguments.cloud.file()));
+        voice.print_line(&format!("gardenlet's turn: it writes Cluster and secrets from {}", arguments.cloud.file()));
         example.apply_surroundings(&client).await?;
-        voice.say("starting machine-controller-manager, with a cloud in memory");
+        voice.print_line("starting machine-controller-manager, with a cloud in memory");
         let deletion = if arguments.unhurried { Deletion::AsShipped } else { Deletion::Hastened };
         let machines = MachineControllerManager::start(&control_plane, &example.namespace, deletion).await?;
         Ok(Self { client, controller, machines, control_plane })

@@ -41,7 +41,7 @@ impl Voice {
     }
 
     /// A line of the story itself.
-    pub(crate) fn say(&self, text: &str) {
+    pub(crate) fn print_line(&self, text: &str) {
         let elapsed = self.start.elapsed().as_secs_f32();
         println!("{elapsed:6.1} s  {}", self.painted(text, "1"));
     }
@@ -61,15 +61,15 @@ impl Ticker {
         let changes = Kind::ALL.map(|kind| changes(client, namespace, kind).boxed());
         let mut changes = futures::stream::select_all(changes);
         Self(tokio::spawn(async move {
-            let mut said = HashMap::new();
-            while let Some((kind, object, is_gone)) = changes.next().await {
+            let mut message = HashMap::new();
+            while let Some((kind, object, is_deleted)) = changes.next().await {
                 let name = object.name_any();
-                let sentence = if is_gone {
+                let sentence = if is_deleted {
                     "gone".to_owned()
                 } else {
                     kind.sentence(&serde_json::to_value(&object).unwrap_or_default(), &prefix)
                 };
-                let before = said.insert((kind, name.clone()), sentence.clone());
+                let before = message.insert((kind, name.clone()), sentence.clone());
                 if before.as_ref() != Some(&sentence) {
                     voice.line(kind, name.trim_start_matches(&prefix), &sentence);
                 }

@@ -16,7 +16,7 @@ use crate::controller::queue::Requeue;
 use crate::controller::reconcile::error::ReconcileError;
 use crate::controller::reconcile::reconcile;
 use crate::controller::run::context::ControllerContext;
-use crate::controller::test_support::{Question, controller_over, refusal};
+use crate::controller::test_support::{ReceivedRequest, controller_over, refusal};
 use decisions::worker::request::FINALIZER;
 use runtime::cluster::identity::Identity;
 use wire::api::gardener::Worker;
@@ -51,7 +51,7 @@ pub(crate) struct Seed(Arc<Mutex<State>>);
 struct State {
     objects: Objects,
     version: u64,
-    asked: Vec<(String, Value)>,
+    requested: Vec<(String, Value)>,
     refusal: Option<Refusal>,
     change: Option<(String, Change)>,
 }
@@ -96,7 +96,7 @@ impl Seed {
     /// A controller with an empty cache.
     pub(crate) fn controller(&self) -> Arc<ControllerContext> {
         let seed = self.clone();
-        controller_over(None, move |question, _| seed.answer(question)).0
+        controller_over(None, move |call, _| seed.response(call)).0
     }
 
     /// A seed with existing machines and a finished operation, and a controller without state of it.
@@ -107,7 +107,7 @@ impl Seed {
         seed.reconcile(&context).await.unwrap();
         assert_eq!(seed.state(), "Succeeded", "{}", seed.get(WORKER).unwrap()["status"]);
         context.memory.forget("uid-workers/mail");
-        seed.asked();
+        seed.requested();
         (seed, context)
     }
 
@@ -193,13 +193,13 @@ impl Seed {
     }
 
     /// Requests since the last call: method, plural and name.
-    pub(crate) fn asked(&self) -> Vec<(String, Value)> {
-        take(&mut self.lock().asked)
+    pub(crate) fn requested(&self) -> Vec<(String, Value)> {
+        take(&mut self.lock().requested)
     }
 
     /// Writes since the last call.
     pub(crate) fn writes(&self) -> Vec<String> {
-        self.asked().into_iter().map(|(line, _)| line).filter(|line| !line.starts_with("GET ")).collect()
+        self.requested().into_iter().map(|(line, _)| line).filter(|line| !line.starts_with("GET ")).collect()
     }
 
     /// Refuses matching requests from now on.
@@ -244,34 +244,34 @@ impl Seed {
         self.0.lock().unwrap()
     }
 
-    fn answer(&self, question: &Question) -> (u16, Value) {
-        let name = place(&question.path);
-        let line = format!("{} {name}", question.method);
+    fn response(&self, call: &ReceivedRequest) -> (u16, Value) {
+        let name = location(&call.path);
+        let line = format!("{} {name}", call.method);
         let mut state = self.lock();
-        state.asked.push((line.clone(), question.body.clone()));
+        state.requested.push((line.clone(), call.body.clone()));
         if let Some((_, change)) = state.change.take_if(|(awaited, _)| *awaited == line) {
             change(&mut state.objects);
         }
-        let refused = state.refusal.as_mut().and_then(|refusal| refusal(&line, &question.body));
+        let refused = state.refusal.as_mut().and_then(|refusal| refusal(&line, &call.body));
         if let Some((code, reason)) = refused {
             return refusal(code, reason);
         }
-        match question.method.as_str() {
+        match call.method.as_str() {
             "GET" if name.contains('/') => {
                 state.objects.get(&name).cloned().map_or_else(absent, |object| (200, object))
             }
-            "GET" => (200, state.list(&name, &question.query)),
-            "POST" => state.create(&name, question.body.clone()),
+            "GET" => (200, state.list(&name, &call.query)),
+            "POST" => state.create(&name, call.body.clone()),
             "PUT" => state.write(&name, |object| {
                 let metadata = object["metadata"].clone();
-                *object = question.body.clone();
+                *object = call.body.clone();
                 for kept in ["uid", "generation", "resourceVersion"] {
                     object["metadata"][kept] = metadata[kept].clone();
                 }
                 Ok(())
             }),
             "DELETE" => state.delete(&name),
-            _ => state.patch(&name, &question.body),
+            _ => state.patch(&name, &call.body),
         }
     }
 }
@@ -326,7 +326,7 @@ impl State {
     fn patch(&mut self, name: &str, patch: &Value) -> (u16, Value) {
         let scaled = name.strip_suffix("/scale");
         let name = scaled.or_else(|| name.strip_suffix("/status")).unwrap_or(name);
-        let (code, answer) = self.write(name, |object| {
+        let (code, response) = self.write(name, |object| {
             if patch.is_array() {
                 let patch: json_patch::Patch = serde_json::from_value(patch.clone()).unwrap();
                 return json_patch::patch(object, &patch).map_err(|_| refusal(422, "Invalid"));
@@ -339,11 +339,11 @@ impl State {
             Ok(())
         });
         if scaled.is_some() && code == 200 {
-            let version = &answer["metadata"]["resourceVersion"];
-            let spec = json!({"replicas": answer["spec"]["replicas"]});
+            let version = &response["metadata"]["resourceVersion"];
+            let spec = json!({"replicas": response["spec"]["replicas"]});
             return (200, json!({"metadata": {"resourceVersion": version}, "spec": spec}));
         }
-        (code, answer)
+        (code, response)
     }
 
     fn write(&mut self, name: &str, change: impl FnOnce(&mut Value) -> Result<(), (u16, Value)>) -> (u16, Value) {
@@ -384,10 +384,10 @@ fn absent() -> (u16, Value) {
 }
 
 /// Plural, name and subresource in a path.
-fn place(path: &str) -> String {
+fn location(path: &str) -> String {
     let of_namespace = path.split_once("/namespaces/").and_then(|(_, rest)| rest.split_once('/'));
-    let place = of_namespace.map(|(_, place)| place);
-    place.or_else(|| path.find("clusters/").map(|at| &path[at..])).unwrap_or(path).to_owned()
+    let location = of_namespace.map(|(_, location)| location);
+    location.or_else(|| path.find("clusters/").map(|at| &path[at..])).unwrap_or(path).to_owned()
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use axum::body::Body as AnswerBody;
+use axum::body::Body as ResponseBody;
 use axum::http::{Request, Response};
 use kube::client::Body;
 use serde_json::{Value, json};
@@ -51,16 +51,16 @@ pub(crate) fn worker_in(namespace: &str) -> Worker {
 }
 
 /// Requests to an API server, each with its body.
-pub(crate) type Asked = Arc<Mutex<Vec<(String, Value)>>>;
+pub(crate) type Requested = Arc<Mutex<Vec<(String, Value)>>>;
 
-pub(crate) struct Question {
+pub(crate) struct ReceivedRequest {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) query: String,
     pub(crate) body: Value,
 }
 
-impl Question {
+impl ReceivedRequest {
     /// The method and the last part of the path.
     fn line(&self) -> String {
         format!("{} {}", self.method, self.path.rsplit('/').next().unwrap_or_default())
@@ -70,45 +70,45 @@ impl Question {
 /// A controller of shard `a`, or without shards, with an API server that responds with the result of `answer`.
 pub(crate) fn controller(
     shard: Option<Shard>,
-    answer: impl Fn(&str, &SeedCache) -> (u16, Value) + Clone + Send + 'static,
-) -> (Arc<ControllerContext>, Asked) {
-    controller_over(shard, move |question, known| answer(&question.line(), known))
+    response: impl Fn(&str, &SeedCache) -> (u16, Value) + Clone + Send + 'static,
+) -> (Arc<ControllerContext>, Requested) {
+    controller_over(shard, move |received, cached| response(&received.line(), cached))
 }
 
 /// Like [`controller`], but `answer` gets the whole request.
 pub(crate) fn controller_over(
     shard: Option<Shard>,
-    answer: impl Fn(&Question, &SeedCache) -> (u16, Value) + Clone + Send + 'static,
-) -> (Arc<ControllerContext>, Asked) {
-    let asked = Asked::default();
+    response: impl Fn(&ReceivedRequest, &SeedCache) -> (u16, Value) + Clone + Send + 'static,
+) -> (Arc<ControllerContext>, Requested) {
+    let requested = Requested::default();
     let metrics = Arc::<Metrics>::default();
     let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
-    let seen = Arc::clone(&asked);
-    let known = Arc::clone(&cache);
+    let seen = Arc::clone(&requested);
+    let cached = Arc::clone(&cache);
     let service = service_fn(move |request: Request<Body>| {
         let seen = Arc::clone(&seen);
-        let known = Arc::clone(&known);
-        let answer = answer.clone();
+        let cached = Arc::clone(&cached);
+        let response = response.clone();
         async move {
             let [path, query] = [request.uri().path(), request.uri().query().unwrap_or_default()].map(str::to_owned);
             let method = request.method().to_string();
             let body = request.into_body().collect_bytes().await?;
             let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-            let question = Question { method, path, query, body };
-            seen.lock().unwrap().push((question.line(), question.body.clone()));
-            let (code, object) = answer(&question, &known);
-            let answer = Response::builder().status(code).header("content-type", "application/json");
-            Ok(answer.body(AnswerBody::from(object.to_string())).unwrap())
+            let received = ReceivedRequest { method, path, query, body };
+            seen.lock().unwrap().push((received.line(), received.body.clone()));
+            let (code, object) = response(&received, &cached);
+            let response = Response::builder().status(code).header("content-type", "application/json");
+            Ok(response.body(ResponseBody::from(object.to_string())).unwrap())
         }
     });
-    let Access { client, answers, .. } = access_through(service, "default".to_owned(), &metrics, WriteFence::Open);
+    let Access { client, responses, .. } = access_through(service, "default".to_owned(), &metrics, WriteFence::Open);
     let context = ControllerContext {
         events: EventRecorder::new(client.clone(), Clock::default()),
         garden: Garden::default(),
         clouds: Clouds::default(),
         node_counts: None,
         client,
-        answers,
+        responses,
         clock: Clock::default(),
         served: Served::new(Providers::SHIPPED, &[], &[Served::DEFAULT_CLASS.to_owned()]).unwrap(),
         metrics,
@@ -120,7 +120,7 @@ pub(crate) fn controller_over(
         is_dry_run: false,
         shard,
     };
-    (Arc::new(context), asked)
+    (Arc::new(context), requested)
 }
 
 /// A reconcile in the middle of an operation of the Worker.
@@ -136,7 +136,7 @@ pub(crate) fn reconcile_of<'a>(
 }
 
 /// Delivers a watch event with the Worker.
-pub(crate) fn shown(worker: Value, context: &ControllerContext) {
+pub(crate) fn observed(worker: Value, context: &ControllerContext) {
     let worker: LazyObject<Worker> = serde_json::from_value(worker).unwrap();
     context.cache.workers.0.event(Identity::of(&worker).unwrap(), || worker);
 }
@@ -157,6 +157,6 @@ pub(crate) fn refusal(code: u16, reason: &str) -> (u16, Value) {
 }
 
 /// Requests without bodies.
-pub(crate) fn lines(asked: &Asked) -> Vec<String> {
-    asked.lock().unwrap().iter().map(|(line, _)| line.clone()).collect()
+pub(crate) fn lines(requested: &Requested) -> Vec<String> {
+    requested.lock().unwrap().iter().map(|(line, _)| line.clone()).collect()
 }

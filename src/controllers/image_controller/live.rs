@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use profiles::images::catalogue::Catalogue;
-use profiles::images::objects::discovery::Answers;
+use profiles::images::objects::discovery::SourceResults;
 use profiles::images::objects::numbers::ImageNumbers;
 use wire::api::image_objects::ImageLookup;
 
@@ -28,20 +28,20 @@ const CHECK: Duration = Duration::from_secs(1);
 
 /// Last responses of clouds. Clones share their state.
 #[derive(Clone, Default)]
-pub(super) struct Live(Arc<Mutex<BTreeMap<String, Asked>>>);
+pub(super) struct Live(Arc<Mutex<BTreeMap<String, LookupResult>>>);
 
 /// The last response for a lookup.
-struct Asked {
+struct LookupResult {
     /// Generation of the spec that was used.
     generation: Option<i64>,
     at: (Instant, Timestamp),
-    answer: Arc<Result<Catalogue, String>>,
+    response: Arc<Result<Catalogue, String>>,
 }
 
 impl Live {
     /// Runs indefinitely. Repeats each lookup after the interval or when its spec has changed, and notifies `changed`
     /// of every response.
-    pub(super) async fn ask(
+    pub(super) async fn request(
         &self,
         endpoint: Option<&str>,
         interval: Duration,
@@ -54,8 +54,8 @@ impl Live {
             for lookup in self.due(lookups(), interval) {
                 if names.len() < PARALLEL && names.insert(lookup.name_any()) {
                     under_way.push(async move {
-                        let answer = timeout(TIMEOUT, answer(&lookup, endpoint)).await;
-                        (lookup, answer.unwrap_or_else(|_| Err(format!("no complete answer within {TIMEOUT:?}"))))
+                        let response = timeout(TIMEOUT, response(&lookup, endpoint)).await;
+                        (lookup, response.unwrap_or_else(|_| Err(format!("no complete answer within {TIMEOUT:?}"))))
                     });
                 }
             }
@@ -63,9 +63,9 @@ impl Live {
                 sleep(CHECK).await;
                 continue;
             }
-            if let Ok(Some((lookup, answer))) = timeout(CHECK, under_way.next()).await {
+            if let Ok(Some((lookup, response))) = timeout(CHECK, under_way.next()).await {
                 names.remove(&lookup.name_any());
-                self.keep(&lookup, answer);
+                self.keep(&lookup, response);
                 changed.notify_one();
             }
         }
@@ -76,60 +76,61 @@ impl Live {
     fn due(&self, lookups: Option<Vec<Arc<ImageLookup>>>, interval: Duration) -> Vec<Arc<ImageLookup>> {
         let Some(mut lookups) = lookups else { return Vec::new() };
         lookups.retain(|lookup| lookup.spec.ec2.is_some());
-        let mut known = self.known();
-        known.retain(|name, _| lookups.iter().any(|lookup| lookup.metadata.name.as_ref() == Some(name)));
+        let mut cached = self.cached();
+        cached.retain(|name, _| lookups.iter().any(|lookup| lookup.metadata.name.as_ref() == Some(name)));
         lookups.retain(|lookup| {
-            known
-                .get(&lookup.name_any())
-                .is_none_or(|asked| asked.generation != lookup.metadata.generation || asked.at.0.elapsed() >= interval)
+            cached.get(&lookup.name_any()).is_none_or(|requested| {
+                requested.generation != lookup.metadata.generation || requested.at.0.elapsed() >= interval
+            })
         });
         lookups
     }
 
-    fn keep(&self, lookup: &ImageLookup, answer: Result<Catalogue, String>) {
+    fn keep(&self, lookup: &ImageLookup, response: Result<Catalogue, String>) {
         let name = lookup.name_any();
-        match &answer {
+        match &response {
             Ok(catalogue) => info!(lookup = name, images = catalogue.images().len(), "EC2 has answered"),
             Err(error) => warn!(lookup = name, error, "EC2 can't be asked"),
         }
         let at = (Instant::now(), Timestamp::now());
-        let asked = Asked { generation: lookup.metadata.generation, at, answer: Arc::new(answer) };
-        self.known().insert(name, asked);
+        let requested = LookupResult { generation: lookup.metadata.generation, at, response: Arc::new(response) };
+        self.cached().insert(name, requested);
     }
 
     /// The last responses, without those for an outdated spec.
-    pub(super) fn answers(&self, lookups: &[Arc<ImageLookup>]) -> Answers {
-        let known = self.known();
-        let answer = |lookup: &Arc<ImageLookup>| {
-            let asked = known.get(lookup.metadata.name.as_ref()?)?;
-            let is_current = asked.generation == lookup.metadata.generation;
-            is_current.then(|| (lookup.name_any(), (Arc::clone(&asked.answer), asked.at.1)))
+    pub(super) fn responses(&self, lookups: &[Arc<ImageLookup>]) -> SourceResults {
+        let cached = self.cached();
+        let response = |lookup: &Arc<ImageLookup>| {
+            let requested = cached.get(lookup.metadata.name.as_ref()?)?;
+            let is_current = requested.generation == lookup.metadata.generation;
+            is_current.then(|| (lookup.name_any(), (Arc::clone(&requested.response), requested.at.1)))
         };
-        lookups.iter().filter_map(answer).collect()
+        lookups.iter().filter_map(response).collect()
     }
 
     /// When the cloud last responded to a lookup without an error; from its status if that was before this process
     /// started.
     pub(super) fn last_success(&self, lookup: &str, numbers: &ImageNumbers) -> Option<Timestamp> {
-        let answered = self.known().get(lookup).filter(|asked| asked.answer.is_ok()).map(|asked| asked.at.1);
-        answered.or_else(|| numbers.live.get(lookup).copied())
+        let responded =
+            self.cached().get(lookup).filter(|requested| requested.response.is_ok()).map(|requested| requested.at.1);
+        responded.or_else(|| numbers.live.get(lookup).copied())
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<String, Asked>> {
+    fn cached(&self) -> MutexGuard<'_, BTreeMap<String, LookupResult>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// All images that EC2 has for a lookup, in all its regions.
 #[cfg(feature = "live-images")]
-async fn answer(lookup: &ImageLookup, endpoint: Option<&str>) -> Result<Catalogue, String> {
+async fn response(lookup: &ImageLookup, endpoint: Option<&str>) -> Result<Catalogue, String> {
     use profiles::images::lookup::Lookup;
     use profiles::images::query::ImageQuery;
     use runtime::cloud::aws::Ec2;
     use runtime::cloud::image_source::ImageSource;
 
-    let known = Lookup::new(&lookup.name_any(), lookup.spec.clone()).map_err(|error| error.to_string())?;
-    let query = ImageQuery::of_lookup(&known, &[]);
+    let cached = Lookup::new(&lookup.name_any(), lookup.spec.clone()).map_err(|error| error.to_string())?;
+    let query = ImageQuery::of_lookup(&cached, &[]);
     let regions = lookup.spec.ec2.as_ref().map(|ec2| ec2.regions.as_slice()).unwrap_or_default();
     let mut listings = Vec::new();
     for region in Ec2::in_regions(regions, endpoint).await.map_err(|error| error.to_string())? {
@@ -140,7 +141,7 @@ async fn answer(lookup: &ImageLookup, endpoint: Option<&str>) -> Result<Catalogu
 
 /// Without the feature, every lookup fails.
 #[cfg(not(feature = "live-images"))]
-async fn answer(_: &ImageLookup, _: Option<&str>) -> Result<Catalogue, String> {
+async fn response(_: &ImageLookup, _: Option<&str>) -> Result<Catalogue, String> {
     Err("spec.ec2: the controller was built without the feature live-images".to_owned())
 }
 

@@ -65,15 +65,15 @@ impl ImageMetrics {
             }
         }
         let names = lookups.iter().map(|(lookup, _)| lookup.clone()).collect();
-        let before = std::mem::replace(&mut *self.known(), names);
-        for lookup in before.into_iter().filter(|known| lookups.iter().all(|(lookup, _)| lookup != known)) {
+        let before = std::mem::replace(&mut *self.cached(), names);
+        for lookup in before.into_iter().filter(|cached| lookups.iter().all(|(lookup, _)| lookup != cached)) {
             let labels = OfLookup { lookup };
             self.failing_since.remove(&labels);
             self.last_success.remove(&labels);
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Vec<String>> {
+    fn cached(&self) -> MutexGuard<'_, Vec<String>> {
         self.lookups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

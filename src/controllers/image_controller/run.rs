@@ -53,7 +53,7 @@ pub(crate) async fn run(
     let interval = Duration::from_secs(arguments.image_interval_seconds.into());
     tokio::join!(
         stores.follow(client, &changed),
-        live.ask(arguments.ec2_endpoint(), interval, || stores.known_lookups(), &changed),
+        live.request(arguments.ec2_endpoint(), interval, || stores.cached_lookups(), &changed),
         work(arguments, (client, metrics), (&stores, &live), &changed)
     )
     .2
@@ -132,7 +132,7 @@ impl Listed {
             let versions = versions(&sources).ok();
             match before.filter(|before| before.versions.is_some() && before.versions == versions) {
                 Some(before) => Self { checked: Timestamp::now(), ..before },
-                None => Self::anew(&sources, versions),
+                None => Self::again(&sources, versions),
             }
         });
         let failed = |error: JoinError| Self::of(None, Err(error.to_string()));
@@ -141,7 +141,7 @@ impl Listed {
         listed
     }
 
-    fn anew(sources: &[SourcePath], versions: Option<Versions>) -> Self {
+    fn again(sources: &[SourcePath], versions: Option<Versions>) -> Self {
         let content = read_all(sources).map_err(|error| reason(error.as_ref()));
         match &content {
             Ok(catalogue) => info!(images = catalogue.images().len(), "the sources are read"),

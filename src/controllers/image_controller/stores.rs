@@ -67,7 +67,7 @@ impl Stores {
     }
 
     /// The lookups; `None` until they are synced.
-    pub(super) fn known_lookups(&self) -> Option<Vec<Arc<ImageLookup>>> {
+    pub(super) fn cached_lookups(&self) -> Option<Vec<Arc<ImageLookup>>> {
         self.lookups.is_fresh().then(|| decoded(&self.lookups))
     }
 
@@ -84,12 +84,15 @@ impl Stores {
     }
 
     /// Waits for the response to an image write, and stores the result before a watch reports it.
-    pub(super) async fn own_image(&self, answer: impl Future<Output = kube::Result<MachineImage>>) -> kube::Result<()> {
-        let asked = self.images.read();
-        let written = answer.await?;
+    pub(super) async fn own_image(
+        &self,
+        response: impl Future<Output = kube::Result<MachineImage>>,
+    ) -> kube::Result<()> {
+        let requested = self.images.read();
+        let written = response.await?;
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(identity) = Identity::of(&written) {
-            asked.of_write(identity, || ImageObject::new(&written, &mut shared));
+            requested.of_write(identity, || ImageObject::new(&written, &mut shared));
         }
         Ok(())
     }

@@ -109,23 +109,23 @@ async fn delete(image: &MachineImage, client: &Client, stores: &Stores) -> Resul
     info!(image = name, "no source has the image any more, and nobody uses it");
     let preconditions = Preconditions { uid: uid.clone(), resource_version: image.resource_version() };
     let parameters = DeleteParams::default().preconditions(preconditions);
-    let answer = Api::<MachineImage>::all(client.clone()).delete(&name, &parameters).await?;
+    let response = Api::<MachineImage>::all(client.clone()).delete(&name, &parameters).await?;
     // Otherwise a finalizer still blocks the deletion.
-    if answer.is_right() {
+    if response.is_right() {
         stores.images.own_deletion("", &name, &uid.unwrap_or_default(), Instant::now());
     }
     Ok(())
 }
 
 /// Waits for the response to a write, and stores the result.
-async fn keep<K>(store: &Kind<K>, answer: impl Future<Output = kube::Result<K>>) -> kube::Result<()>
+async fn keep<K>(store: &Kind<K>, response: impl Future<Output = kube::Result<K>>) -> kube::Result<()>
 where
     K: Resource<DynamicType = ()>,
 {
-    let asked = store.read();
-    let written = answer.await?;
+    let requested = store.read();
+    let written = response.await?;
     if let Some(identity) = Identity::of(&written) {
-        asked.of_write(identity, || LazyObject::decoded(Arc::new(written)));
+        requested.of_write(identity, || LazyObject::decoded(Arc::new(written)));
     }
     Ok(())
 }

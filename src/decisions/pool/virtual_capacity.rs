@@ -50,8 +50,8 @@ mod tests {
                 r#"{"nodeTemplate":{"virtualCapacity":{"x":1},"capacity":{"cpu":1}}}"#,
             ),
         ];
-        for (text, wanted) in cases {
-            assert_eq!(without_virtual_capacity(text), wanted);
+        for (text, target) in cases {
+            assert_eq!(without_virtual_capacity(text), target);
         }
     }
 }

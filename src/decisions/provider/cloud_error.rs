@@ -135,7 +135,7 @@ impl Found {
 /// Codes at the places where SDKs print them.
 fn codes_in_prose(prose: &str) -> Vec<String> {
     // Azure SDK, legacy Azure SDK, AWS SDK v2, AWS CLI, AWS XML responses.
-    const PLACES: [(&str, &str); 5] = [
+    const LOCATIONS: [(&str, &str); 5] = [
         ("ERROR CODE: ", "\n"),
         ("Code=\"", "\""),
         ("api error ", ":"),
@@ -143,7 +143,7 @@ fn codes_in_prose(prose: &str) -> Vec<String> {
         ("<Code>", "</Code>"),
     ];
     let mut codes: Vec<String> = Vec::new();
-    for (before, after) in PLACES {
+    for (before, after) in LOCATIONS {
         for (start, _) in prose.match_indices(before) {
             let rest = &prose[start + before.len()..];
             let code = rest.split_once(after).map_or(rest, |(code, _)| code);

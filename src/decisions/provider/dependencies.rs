@@ -25,13 +25,13 @@ documents! { strict
 
 /// The cloud dependencies that the pools of a Worker need.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Needs<Scope, Wanted> {
+pub struct Needs<Scope, Target> {
     /// Location of the dependencies and credentials for it.
     pub scope: Scope,
     /// Pools with a dependency, in pool order.
-    pub pools: Vec<PoolNeed<Wanted>>,
+    pub pools: Vec<PoolNeed<Target>>,
     /// Names of the Worker's pools that may own dependencies.
-    pub known_pools: BTreeSet<String>,
+    pub cached_pools: BTreeSet<String>,
     /// All recorded dependencies.
     pub records: Vec<DependencyRecord>,
     /// Pools whose dependency is invalid or unknown, with the reason. They keep their recorded dependency.
@@ -40,24 +40,24 @@ pub struct Needs<Scope, Wanted> {
 
 /// The dependency that one pool needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PoolNeed<Wanted> {
+pub struct PoolNeed<Target> {
     /// Name of the pool.
     pub pool: String,
     /// The recorded dependency of the pool.
     pub recorded: Option<DependencyRecord>,
     /// Target state of the dependency.
-    pub wanted: Wanted,
+    pub target: Target,
 }
 
-impl<Scope, Wanted> Needs<Scope, Wanted> {
+impl<Scope, Target> Needs<Scope, Target> {
     /// Needs of a Worker with these records whose pools need no dependency.
     #[must_use]
     pub fn of_records(scope: Scope, records: Vec<DependencyRecord>) -> Self {
-        Self { scope, pools: Vec::new(), known_pools: BTreeSet::new(), records, refused: BTreeMap::new() }
+        Self { scope, pools: Vec::new(), cached_pools: BTreeSet::new(), records, refused: BTreeMap::new() }
     }
 
     /// Adds the need of a pool, or the reason why the pool can't have it.
-    pub(in crate::provider) fn add(&mut self, pool: &str, need: Result<PoolNeed<Wanted>, DependencyFailure>) {
+    pub(in crate::provider) fn add(&mut self, pool: &str, need: Result<PoolNeed<Target>, DependencyFailure>) {
         match need {
             Ok(need) => self.pools.push(need),
             Err(failure) => drop(self.refused.insert(pool.to_owned(), failure)),
@@ -68,7 +68,7 @@ impl<Scope, Wanted> Needs<Scope, Wanted> {
     /// are removed.
     pub(in crate::provider) fn provided(
         &self,
-        mut provide: impl FnMut(&PoolNeed<Wanted>) -> Result<DependencyRecord, DependencyFailure>,
+        mut provide: impl FnMut(&PoolNeed<Target>) -> Result<DependencyRecord, DependencyFailure>,
     ) -> (Dependencies, Vec<DependencyRecord>) {
         let mut dependencies = Dependencies { failures: self.refused.clone(), ..Dependencies::default() };
         let stays = |record: &&DependencyRecord| self.refused.contains_key(&record.pool_name);

@@ -58,12 +58,12 @@ pub enum DocumentError {
     #[error(transparent)]
     Decode(#[from] DecodeError),
     /// The document has another kind or version.
-    #[error("expected kind {wanted_kind} of {wanted_version}, found kind {kind:?} of {version:?}")]
+    #[error("expected kind {target_kind} of {target_version}, found kind {kind:?} of {version:?}")]
     Type {
         /// Required kind.
-        wanted_kind: &'static str,
+        target_kind: &'static str,
         /// Required API version.
-        wanted_version: &'static str,
+        target_version: &'static str,
         /// Actual kind.
         kind: String,
         /// Actual API version.
@@ -98,7 +98,7 @@ pub fn decode_document<T: Document>(raw: &RawValue) -> Result<T, DocumentError> 
         return Ok(T::default());
     }
     if !is_kind || version != T::API_VERSION {
-        return Err(DocumentError::Type { wanted_kind: T::KIND, wanted_version: T::API_VERSION, kind, version });
+        return Err(DocumentError::Type { target_kind: T::KIND, target_version: T::API_VERSION, kind, version });
     }
     if T::STRICT {
         refuse_duplicates(text)?;

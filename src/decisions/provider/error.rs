@@ -158,14 +158,14 @@ pub enum PoolProblem {
         in_status: String,
     },
     /// The selected image has no reference to an image of the cloud.
-    #[error("machineImage: {image} {version} in {place} has no image reference; give it one of {expected}")]
+    #[error("machineImage: {image} {version} in {location} has no image reference; give it one of {expected}")]
     ImageWithoutReference {
         /// Name of the image.
         image: String,
         /// Version of the image.
         version: String,
         /// Object in which the image was found.
-        place: &'static str,
+        location: &'static str,
         /// Supported reference members.
         expected: &'static str,
     },

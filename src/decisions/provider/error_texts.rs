@@ -162,8 +162,8 @@ fn by_http_status(status: Option<u16>) -> Option<ErrorCode> {
 }
 
 fn is_in(pattern: &str, text: &str) -> bool {
-    if let Some((before, wanted)) = pattern.strip_prefix("(?<!").and_then(|rest| rest.split_once(')')) {
-        return text.match_indices(wanted).any(|(start, _)| !text[..start].ends_with(before));
+    if let Some((before, target)) = pattern.strip_prefix("(?<!").and_then(|rest| rest.split_once(')')) {
+        return text.match_indices(target).any(|(start, _)| !text[..start].ends_with(before));
     }
     match pattern.split_once(".*") {
         None => text.contains(pattern),

@@ -177,7 +177,7 @@ pub trait PoolPlanner {
 
     /// All inputs from the Worker that decide what the pool gets from a CloudProfile. Pools of two Workers with equal
     /// inputs get the same from every profile. `None` if the pool must not share results with other pools.
-    fn asks_profile(&self, _pool: &WorkerPool) -> Option<Value> {
+    fn needs_profile(&self, _pool: &WorkerPool) -> Option<Value> {
         None
     }
 

@@ -90,8 +90,8 @@ impl<Worker: ZonalProvider> PoolPlanner for ZonalPlanner<'_, Worker> {
         }
     }
 
-    fn asks_profile(&self, pool: &WorkerPool) -> Option<Value> {
-        Some(self.images.asks_profile(pool))
+    fn needs_profile(&self, pool: &WorkerPool) -> Option<Value> {
+        Some(self.images.needs_profile(pool))
     }
 
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError> {

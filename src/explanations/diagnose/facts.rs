@@ -172,7 +172,7 @@ impl<'a> Facts<'a> {
     /// Whether the shoot is to have no machines.
     pub(super) fn is_hibernated(&self) -> bool {
         let shoot = self.cluster.as_ref().and_then(|cluster| cluster.spec.shoot.as_ref());
-        shoot.is_some_and(Shoot::is_hibernation_wanted)
+        shoot.is_some_and(Shoot::should_hibernate)
     }
 
     /// Gardener's error codes for an error of the driver.

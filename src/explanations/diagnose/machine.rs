@@ -140,9 +140,9 @@ fn disruption_budgets(text: &str) -> Vec<String> {
         let is_name = |part: &str| {
             !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte))
         };
-        let goes_on = ["is ", "needs ", "does "].iter().any(|word| rest.starts_with(word));
+        let continues = ["is ", "needs ", "does "].iter().any(|word| rest.starts_with(word));
         let name = name.to_owned();
-        if goes_on && name.splitn(2, '/').all(is_name) && !budgets.contains(&name) {
+        if continues && name.splitn(2, '/').all(is_name) && !budgets.contains(&name) {
             budgets.push(name);
         }
     }
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn budgets_are_found_in_what_drivers_say() {
+    fn finds_budgets_in_driver_messages() {
         for (text, budgets) in [
             ("pod disruption budget kube-system/dns is misconfigured and requires zero", &["kube-system/dns"][..]),
             (

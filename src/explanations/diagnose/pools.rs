@@ -95,8 +95,8 @@ pub(super) fn rows(facts: &Facts<'_>) -> (Vec<PoolRow>, Vec<Finding>) {
             state: PoolState::NoDeployment,
         });
     }
-    let place = |row: &PoolRow| facts.worker.spec.pools.iter().position(|pool| pool.name == row.pool);
-    rows.sort_by_key(|row| (place(row).unwrap_or(usize::MAX), row.deployment.clone()));
+    let location = |row: &PoolRow| facts.worker.spec.pools.iter().position(|pool| pool.name == row.pool);
+    rows.sort_by_key(|row| (location(row).unwrap_or(usize::MAX), row.deployment.clone()));
     (rows, findings)
 }
 

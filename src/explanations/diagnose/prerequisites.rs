@@ -43,8 +43,8 @@ fn machine_controller_manager(facts: &Facts<'_>) -> Option<Finding> {
     let unmet = conditions.find(|condition| {
         condition.condition_type == "Available" && condition.status != "True" && !condition.message.is_empty()
     });
-    let said = unmet.map(|condition| format!(": {}", condition.message)).unwrap_or_default();
-    (deployment.status.available_replicas == 0).then(|| found(&format!("has no available pod{said}")))
+    let detail = unmet.map(|condition| format!(": {}", condition.message)).unwrap_or_default();
+    (deployment.status.available_replicas == 0).then(|| found(&format!("has no available pod{detail}")))
 }
 
 /// What does not happen because machine-controller-manager is scaled to zero, and the next step; `None` if it has nothing to do.

@@ -57,8 +57,8 @@ fn not_taken_up(facts: &Facts<'_>) -> Option<Finding> {
     let annotation = |name: &str| worker.metadata.annotations.as_ref().and_then(|annotations| annotations.get(name));
     if worker.status.last_operation.is_none() || is_reconcile_requested(worker) || is_unanswered(worker, now) {
         let since = requested_at(worker).or_else(|| moment(worker.metadata.creation_timestamp.as_ref()));
-        let asked = annotation("gardener.cloud/operation").map_or("an operation", String::as_str);
-        let message = format!("gardenlet has asked for {asked}, and no controller has taken it up");
+        let requested = annotation("gardener.cloud/operation").map_or("an operation", String::as_str);
+        let message = format!("gardenlet has asked for {requested}, and no controller has taken it up");
         let found = FindingKind::NotTakenUp.found("the Worker", message).since(since);
         let is_late = since.is_none_or(|since| now.duration_since(since) > TAKEN_UP_WITHIN);
         return Some(if is_late { found } else { Finding { severity: Severity::Waiting, ..found } });

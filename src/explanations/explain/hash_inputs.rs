@@ -87,10 +87,10 @@ fn explain_item(item: &HashItem, shoot: &Shoot, pool: &WorkerPool) -> HashInput 
         "inPlaceHash" => in_place_items(pool, shoot),
         _ => Ok(HashItems::default()),
     };
-    HashInput { stands_for: stands_for.unwrap_or_default().iter().map(shown).collect(), ..shown(item) }
+    HashInput { stands_for: stands_for.unwrap_or_default().iter().map(displayed).collect(), ..displayed(item) }
 }
 
-pub(super) fn shown(item: &HashItem) -> HashInput {
+pub(super) fn displayed(item: &HashItem) -> HashInput {
     let mut sha256 = hex::encode(Sha256::digest(item.value.as_bytes()));
     sha256.truncate(DIGEST_LENGTH);
     HashInput {

@@ -54,7 +54,7 @@ pub(super) fn of_worker(context: WorkerContext<'_>, pool: &WorkerPool) -> Vec<Ef
         "name prefix",
         context.shoot.status.technical_id.as_str(),
     ));
-    if context.shoot.is_hibernation_wanted() {
+    if context.shoot.should_hibernate() {
         inputs.push(EffectiveInput::of(
             Origin::Shoot,
             "spec.hibernation.enabled",
@@ -68,8 +68,8 @@ pub(super) fn of_worker(context: WorkerContext<'_>, pool: &WorkerPool) -> Vec<Ef
 /// The capabilities of the machine type. The explanation of the image has those that it lacks.
 fn machine_capabilities(context: WorkerContext<'_>, pool: &WorkerPool) -> Option<EffectiveInput> {
     let profile = &context.cloud_profile.spec;
-    let is_wanted = |machine_type: &&MachineType| machine_type.name == pool.machine_type;
-    let machine_type = profile.machine_types.iter().find(is_wanted)?;
+    let is_required = |machine_type: &&MachineType| machine_type.name == pool.machine_type;
+    let machine_type = profile.machine_types.iter().find(is_required)?;
     let definitions: &[CapabilityDefinition] = &profile.machine_capabilities;
     let architecture = pool.architecture.as_deref().unwrap_or_default();
     let complete = complete_machine_type(machine_type.capabilities.as_ref(), architecture, definitions);

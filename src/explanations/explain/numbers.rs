@@ -84,7 +84,7 @@ pub(super) fn explain_placement(
     let live_replicas = live.map(|spec| spec.replicas);
     let is_other = |live: &&String| placement.class.as_ref().is_some_and(|(class, _)| class.0 != **live);
     let live_class = live.map(|spec| &spec.template.spec.class.name).filter(|name| is_other(name) && !name.is_empty());
-    let hibernated = context.shoot.is_hibernation_wanted();
+    let hibernated = context.shoot.should_hibernate();
     let mut hazards = Vec::new();
     if removes_a_node_first(pool, &placement, live_replicas) {
         hazards.push(Hazard::SurgeAndUnavailableZero);

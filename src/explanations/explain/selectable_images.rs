@@ -15,9 +15,9 @@ impl Explanation {
             return;
         }
         for pool in &mut self.pools {
-            let wanted = &pool.image.name;
+            let required = &pool.image.name;
             let Some(fitting) = &mut pool.image.fitting else { continue };
-            let (same, others): (Vec<_>, Vec<_>) = listed.iter().partition(|image| image.name == *wanted);
+            let (same, others): (Vec<_>, Vec<_>) = listed.iter().partition(|image| image.name == *required);
             let best = same.into_iter().chain(others).flat_map(|image| {
                 selectable(&image.versions, now).into_iter().map(move |(version, classification)| NamedImage {
                     name: image.name.clone(),

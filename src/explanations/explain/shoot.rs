@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::hash_inputs::shown;
+use super::hash_inputs::displayed;
 use super::{Explanation, HashEffect, HashInput, PoolFailure};
 use decisions::pool::hash::PoolHash;
 use decisions::provider::{Provider, WorkerContext};
@@ -106,5 +106,5 @@ pub fn explain_shoot(
 /// The provider's hash inputs that come from fields of the pool itself.
 fn items_of_pool(provider: &dyn Provider, pool: &WorkerPool) -> Vec<HashInput> {
     let items = provider.pool_items(pool).unwrap_or_default();
-    items.with_node_agent_secret.iter().chain(items.in_place.iter()).map(shown).collect()
+    items.with_node_agent_secret.iter().chain(items.in_place.iter()).map(displayed).collect()
 }

@@ -8,7 +8,7 @@ use super::finding::{Finding, FindingKind};
 use super::machine_size::MachineSize;
 use super::placement_change::PlacementChange;
 use super::rule::Verdict;
-use profiles::offer::selection::matches;
+use profiles::resolved_profile::selection::matches;
 use wire::api::bounded_text::{escaped, shortened};
 
 /// Maximum length of a limit's name in a message, in bytes.
@@ -55,7 +55,7 @@ pub struct Limit {
 
 /// Adds a finding to each Worker for pools that would not get all their machines. Pools consume capacity one after the
 /// other, as if all changed at the same time and deleted machines released nothing.
-pub fn judge_capacity(limits: &[Limit], workers: &mut [WorkerChange]) {
+pub fn evaluate_capacity(limits: &[Limit], workers: &mut [WorkerChange]) {
     for limit in limits {
         let mut covered = Covered { limit, known: BTreeMap::new() };
         let used = limit.used.unwrap_or_else(|| {
@@ -265,7 +265,7 @@ mod tests {
             [WorkerChange { placements: vec![placement("a"), placement("b")], ..WorkerChange::default() }];
         let types = LimitedTypes::All;
         let limit = Limit { name: "cores".to_owned(), region: None, types, unit: LimitUnit::Cpus, total, used };
-        judge_capacity(&[limit], &mut workers);
+        evaluate_capacity(&[limit], &mut workers);
         workers[0]
             .findings
             .iter()

@@ -56,7 +56,7 @@ impl WorkerChange {
     /// The result for a Worker with an unreadable object. Nothing is known about its pools.
     #[must_use]
     pub fn not_compared(namespace: &str, name: &str, reason: &str) -> Self {
-        let finding = Finding::of_pool(FindingKind::CannotBeJudged, "", format!("can't be compared: {reason}"));
+        let finding = Finding::of_pool(FindingKind::CannotBeEvaluated, "", format!("can't be compared: {reason}"));
         Self { namespace: namespace.to_owned(), name: name.to_owned(), findings: vec![finding], ..Self::default() }
     }
 
@@ -82,7 +82,7 @@ impl WorkerChange {
     /// Whether something can't be compared, or becomes invalid.
     #[must_use]
     pub fn breaks(&self) -> bool {
-        let breaks = [FindingKind::CannotBePlanned, FindingKind::CannotBeJudged, FindingKind::Refused];
+        let breaks = [FindingKind::CannotBePlanned, FindingKind::CannotBeEvaluated, FindingKind::Refused];
         self.findings.iter().any(|finding| breaks.contains(&finding.kind))
     }
 }
@@ -214,8 +214,8 @@ fn names(
 ) -> Vec<String> {
     let old_order = planned.and_then(|planned| planned.as_ref().ok()).map(|planned| planned.order.clone());
     let mut names = after.order.clone();
-    let gone = old_order.unwrap_or_default().into_iter().chain(before.keys().cloned());
-    for name in gone.filter(|name| before.contains_key(name)) {
+    let deleted = old_order.unwrap_or_default().into_iter().chain(before.keys().cloned());
+    for name in deleted.filter(|name| before.contains_key(name)) {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -231,7 +231,7 @@ fn placement_change(
     baseline: Baseline,
 ) -> PlacementChange {
     let Effect { verdict, new_nodes_differ } = effect(old, new);
-    let tells_differences = new_nodes_differ || (baseline == Baseline::Live && verdict.is_roll());
+    let reports_differences = new_nodes_differ || (baseline == Baseline::Live && verdict.is_roll());
     let replicas = |placement: Option<&Placement>| placement.map(Placement::replicas).unwrap_or_default();
     let before = replicas(old);
     let after = replicas(new);
@@ -249,7 +249,7 @@ fn placement_change(
         deployment: name.to_owned(),
         verdict,
         new_nodes_differ,
-        class_differences: if tells_differences { class_differences(old, new) } else { Vec::new() },
+        class_differences: if reports_differences { class_differences(old, new) } else { Vec::new() },
         nodes: Nodes { before, after, affected, seen },
         old_class: old.map(|old| old.class_name.clone()),
         new_class: new.map(|new| new.class_name.clone()),

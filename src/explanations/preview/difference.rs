@@ -241,7 +241,7 @@ fn texts(names: &[Name]) -> Value {
 /// pool is another pool.
 fn is_renaming(path: &Path, (old, old_names): (&[Value], &[Name]), (new, new_names): (&[Value], &[Name])) -> bool {
     let is_pools = matches!(path.0.last(), Some(Step::Member(name)) if name == "pools");
-    let gone: Vec<_> = (0..old.len()).filter(|index| !new_names.contains(&old_names[*index])).collect();
+    let deleted: Vec<_> = (0..old.len()).filter(|index| !new_names.contains(&old_names[*index])).collect();
     let come: Vec<_> = (0..new.len()).filter(|index| !old_names.contains(&new_names[*index])).collect();
     let rest = |entry: &Value, name: &Name| {
         let mut rest = entry.clone();
@@ -251,9 +251,9 @@ fn is_renaming(path: &Path, (old, old_names): (&[Value], &[Name]), (new, new_nam
         rest
     };
     !is_pools
-        && !gone.is_empty()
-        && gone == come
-        && gone.iter().all(|index| rest(&old[*index], &old_names[*index]) == rest(&new[*index], &new_names[*index]))
+        && !deleted.is_empty()
+        && deleted == come
+        && deleted.iter().all(|index| rest(&old[*index], &old_names[*index]) == rest(&new[*index], &new_names[*index]))
 }
 
 /// Whether both lists have the same entries in another order.
@@ -262,8 +262,8 @@ pub(super) fn is_reordered(old: &[Value], new: &[Value]) -> bool {
     old != new
         && old.len() == new.len()
         && new.iter().all(|entry| {
-            let place = left.iter().position(|other| *other == entry);
-            place.map(|place| left.swap_remove(place)).is_some()
+            let location = left.iter().position(|other| *other == entry);
+            location.map(|location| left.swap_remove(location)).is_some()
         })
 }
 
@@ -274,22 +274,22 @@ pub(super) fn apply<'a>(document: &Value, changes: impl IntoIterator<Item = &'a 
         let Some((last, parents)) = change.path.0.split_last() else { continue };
         match change.kind {
             ChangeKind::Order => {
-                if let Some(Value::Array(entries)) = place(&mut changed, &change.path.0) {
+                if let Some(Value::Array(entries)) = location(&mut changed, &change.path.0) {
                     reorder(entries, change.new.as_ref());
                 }
             }
             ChangeKind::Value => {
-                if let Some(place) = place(&mut changed, parents) {
-                    set(place, last, change.new.as_ref());
+                if let Some(location) = location(&mut changed, parents) {
+                    set(location, last, change.new.as_ref());
                 }
             }
             ChangeKind::Remove => {
-                if let (Some(Value::Array(entries)), Step::Entry(name)) = (place(&mut changed, parents), last) {
+                if let (Some(Value::Array(entries)), Step::Entry(name)) = (location(&mut changed, parents), last) {
                     entries.retain(|entry| !has_name(entry, name));
                 }
             }
             ChangeKind::Insert(index) => {
-                if let (Some(Value::Array(entries)), Some(entry)) = (place(&mut changed, parents), &change.new) {
+                if let (Some(Value::Array(entries)), Some(entry)) = (location(&mut changed, parents), &change.new) {
                     entries.insert(index.min(entries.len()), entry.clone());
                 }
             }
@@ -298,31 +298,31 @@ pub(super) fn apply<'a>(document: &Value, changes: impl IntoIterator<Item = &'a 
     changed
 }
 
-fn place<'a>(document: &'a mut Value, steps: &[Step]) -> Option<&'a mut Value> {
-    steps.iter().try_fold(document, |place, step| match step {
+fn location<'a>(document: &'a mut Value, steps: &[Step]) -> Option<&'a mut Value> {
+    steps.iter().try_fold(document, |location, step| match step {
         Step::Member(name) | Step::Key(name) => {
-            if place.is_null() {
-                *place = Value::Object(Map::new());
+            if location.is_null() {
+                *location = Value::Object(Map::new());
             }
-            Some(place.as_object_mut()?.entry(name.as_str()).or_insert(Value::Null))
+            Some(location.as_object_mut()?.entry(name.as_str()).or_insert(Value::Null))
         }
-        Step::Entry(name) => place.as_array_mut()?.iter_mut().find(|entry| has_name(entry, name)),
-        Step::Index(index) => place.get_mut(*index),
+        Step::Entry(name) => location.as_array_mut()?.iter_mut().find(|entry| has_name(entry, name)),
+        Step::Index(index) => location.get_mut(*index),
     })
 }
 
-fn set(place: &mut Value, last: &Step, value: Option<&Value>) {
+fn set(location: &mut Value, last: &Step, value: Option<&Value>) {
     let (Step::Member(name) | Step::Key(name)) = last else {
         let Step::Index(index) = last else { return };
-        if let (Some(entry), Some(value)) = (place.get_mut(*index), value) {
+        if let (Some(entry), Some(value)) = (location.get_mut(*index), value) {
             *entry = value.clone();
         }
         return;
     };
-    if place.is_null() {
-        *place = Value::Object(Map::new());
+    if location.is_null() {
+        *location = Value::Object(Map::new());
     }
-    let Some(members) = place.as_object_mut() else { return };
+    let Some(members) = location.as_object_mut() else { return };
     match value {
         Some(value) => members.insert(name.clone(), value.clone()),
         None => members.remove(name),

@@ -99,14 +99,14 @@ pub struct ObjectDifference {
     pub would_be: WouldBe,
     /// The paths that differ. For a deployment that gets another class, those of the class. Empty if only digests are
     /// known.
-    pub(crate) places: Vec<String>,
+    pub(crate) locations: Vec<String>,
     /// Why its machines would be replaced or updated, if it has any; absent if they would not.
     pub roll: Option<RollCause>,
 }
 
 impl ObjectDifference {
     fn new(kind: MachineObjectKind, name: &str, pool: &str, would_be: WouldBe) -> Self {
-        Self { kind, name: name.to_owned(), pool: pool.to_owned(), would_be, places: Vec::new(), roll: None }
+        Self { kind, name: name.to_owned(), pool: pool.to_owned(), would_be, locations: Vec::new(), roll: None }
     }
 }
 
@@ -116,7 +116,7 @@ impl fmt::Display for ObjectDifference {
         if let Some(cause) = self.roll {
             write!(formatter, ", and its machines replaced (cause: {})", cause.as_str())?;
         }
-        if self.places.is_empty() { Ok(()) } else { write!(formatter, ": {}", self.places.join(", ")) }
+        if self.locations.is_empty() { Ok(()) } else { write!(formatter, ": {}", self.locations.join(", ")) }
     }
 }
 
@@ -135,20 +135,20 @@ fn of_placement(
     live: &MachineObjects,
     rolls: &BTreeMap<String, Roll>,
 ) -> Vec<ObjectDifference> {
-    let wanted = &change.machine.deployment;
-    let new = |kind, name: &str, would_be| ObjectDifference::new(kind, name, &wanted.pool_name, would_be);
+    let required = &change.machine.deployment;
+    let new = |kind, name: &str, would_be| ObjectDifference::new(kind, name, &required.pool_name, would_be);
     let mut differences = Vec::new();
     if let Some(write) = &change.secret {
-        differences.push(new(MachineObjectKind::Secret, &wanted.secret_name.0, of(write)));
+        differences.push(new(MachineObjectKind::Secret, &required.secret_name.0, of(write)));
     }
     let class_of = |name: &str| live.classes.get(name).and_then(|class| class.whole.as_deref());
     if let Some(write) = &change.class {
-        let before = class_of(&wanted.class_name.0);
-        let places = before.map(|before| class_paths(before, write.after())).unwrap_or_default();
-        let class = new(MachineObjectKind::MachineClass, &wanted.class_name.0, of(write));
-        differences.push(ObjectDifference { places, ..class });
+        let before = class_of(&required.class_name.0);
+        let locations = before.map(|before| class_paths(before, write.after())).unwrap_or_default();
+        let class = new(MachineObjectKind::MachineClass, &required.class_name.0, of(write));
+        differences.push(ObjectDifference { locations, ..class });
     }
-    let name = &wanted.name.0;
+    let name = &required.name.0;
     match (&change.deployment, live.deployments.get(name)) {
         (Some(write), None) => differences.push(new(MachineObjectKind::MachineDeployment, name, of(write))),
         (Some(write), Some(live)) => {
@@ -157,17 +157,19 @@ fn of_placement(
             if merge_patch(&before, &after).is_some() {
                 let replaces = replaces_machines(&before["spec"]["template"], &after["spec"]["template"]);
                 let roll = rolls.get(name);
-                let mut places = roll.map(|roll| roll.inputs.clone()).unwrap_or_default();
+                let mut locations = roll.map(|roll| roll.inputs.clone()).unwrap_or_default();
                 // Another controller wrote the deployment, so compare the classes.
-                if let Some(from) = class_of(&live.object.spec.template.spec.class.name).filter(|_| places.is_empty()) {
-                    places = class_paths(from, &class_document(change.machine));
+                if let Some(from) =
+                    class_of(&live.object.spec.template.spec.class.name).filter(|_| locations.is_empty())
+                {
+                    locations = class_paths(from, &class_document(change.machine));
                 }
-                if places.is_empty() {
-                    places = paths(&before, &after);
+                if locations.is_empty() {
+                    locations = paths(&before, &after);
                 }
                 let roll = replaces.then(|| roll.map_or(RollCause::NotRecorded, |roll| roll.cause));
                 let deployment = new(MachineObjectKind::MachineDeployment, name, of(write));
-                differences.push(ObjectDifference { places, roll, ..deployment });
+                differences.push(ObjectDifference { locations, roll, ..deployment });
             }
         }
         (None, _) => {}
@@ -202,14 +204,14 @@ fn without_our_annotations(deployment: &Value) -> Value {
 
 /// Objects that no pool needs and that are not deleted yet.
 fn unwanted(found: &Orphans, live: &MachineObjects) -> Vec<ObjectDifference> {
-    let gone = |kind, name: &str, pool: &str| ObjectDifference::new(kind, name, pool, WouldBe::Deleted);
+    let deleted = |kind, name: &str, pool: &str| ObjectDifference::new(kind, name, pool, WouldBe::Deleted);
     let Deletions { deployments, machine_sets, classes, class_secrets } = found.deletions(live);
     let pool = |name: &str| live.deployments.get(name).and_then(|deployment| deployment.pool()).unwrap_or_default();
     deployments
         .into_iter()
-        .map(|(name, _)| gone(MachineObjectKind::MachineDeployment, name, pool(name)))
-        .chain(machine_sets.into_iter().map(|(name, _)| gone(MachineObjectKind::MachineSet, name, "")))
-        .chain(classes.into_iter().map(|(name, _)| gone(MachineObjectKind::MachineClass, name, "")))
-        .chain(class_secrets.into_iter().map(|(name, _)| gone(MachineObjectKind::Secret, name, "")))
+        .map(|(name, _)| deleted(MachineObjectKind::MachineDeployment, name, pool(name)))
+        .chain(machine_sets.into_iter().map(|(name, _)| deleted(MachineObjectKind::MachineSet, name, "")))
+        .chain(classes.into_iter().map(|(name, _)| deleted(MachineObjectKind::MachineClass, name, "")))
+        .chain(class_secrets.into_iter().map(|(name, _)| deleted(MachineObjectKind::Secret, name, "")))
         .collect()
 }

@@ -24,7 +24,8 @@ pub enum FindingKind {
     /// Neither the old nor the new inputs can be planned; existing objects stay as they are.
     StillCannotBePlanned,
     /// An object in a seed can't be read, so the Worker can't be compared.
-    CannotBeJudged,
+    #[serde(rename = "cannot-be-judged")]
+    CannotBeEvaluated,
     /// The old inputs could not be planned, so the old objects are unknown if only files are given.
     CouldNotBePlanned,
     /// The content of a class changes, but not its name: old nodes stay, new ones differ.
@@ -66,7 +67,7 @@ impl FindingKind {
     #[must_use]
     pub fn severity(self) -> Severity {
         match self {
-            Self::CannotBePlanned | Self::StillCannotBePlanned | Self::CannotBeJudged => Severity::Error,
+            Self::CannotBePlanned | Self::StillCannotBePlanned | Self::CannotBeEvaluated => Severity::Error,
             Self::ManualUpdate
             | Self::ZonesAtOnce
             | Self::RollPace

@@ -43,7 +43,7 @@ mod shoot_source;
 mod surge;
 mod trials;
 
-pub use capacity::{Limit, LimitUnit, LimitedTypes, judge_capacity};
+pub use capacity::{Limit, LimitUnit, LimitedTypes, evaluate_capacity};
 pub use cause::Cause;
 pub use cloud_profile::CloudProfiles;
 pub use cloud_profile::SharedCloudProfile;

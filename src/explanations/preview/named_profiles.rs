@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use super::cloud_profile::{CloudProfiles, SharedCloudProfile};
-use profiles::offer::{ProfileError, merged};
+use profiles::resolved_profile::{ProfileError, merged};
 
 /// CloudProfiles that Shoots may refer to.
 #[derive(Clone, Debug, Default)]

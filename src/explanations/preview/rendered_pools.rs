@@ -72,20 +72,20 @@ pub(super) fn render_pools(
     let plan = &desired.plan;
     let mut rendered = RenderedPools::default();
     for machine in plan.machines() {
-        let wanted = &machine.deployment;
+        let required = &machine.deployment;
         let placement = Placement {
-            pool: wanted.pool_name.clone(),
+            pool: required.pool_name.clone(),
             zone: machine.zone.clone(),
             deployment: desired.deployment_document(machine, live),
-            class_name: wanted.class_name.0.clone(),
+            class_name: required.class_name.0.clone(),
             class: Some(class_document(machine)),
             user_data: Some(machine.user_data.clone()),
-            bounds: Some(Bounds { minimum: wanted.minimum, maximum: wanted.maximum, priority: wanted.priority }),
+            bounds: Some(Bounds { minimum: required.minimum, maximum: required.maximum, priority: required.priority }),
             hash_items: Some(machine.hash_items.clone()),
-            is_hibernated: context.shoot.is_hibernation_wanted(),
+            is_hibernated: context.shoot.should_hibernate(),
         };
-        rendered.order.push(wanted.name.0.clone());
-        rendered.placements.insert(wanted.name.0.clone(), placement);
+        rendered.order.push(required.name.0.clone());
+        rendered.placements.insert(required.name.0.clone(), placement);
     }
     if inputs.image_policy == ImagePolicy::Pin {
         let pinned = desired.image_drifts().map(|(pool, text)| (pool.to_owned(), text.to_owned()));
@@ -103,10 +103,10 @@ pub(super) fn render_pools(
 
 /// All fields of the Worker that decide which part of the CloudProfile a pool uses; `None` if the provider does not
 /// know.
-pub(super) fn asks_profile(inputs: &Inputs, pool: &str) -> Option<Value> {
+pub(super) fn needs_profile(inputs: &Inputs, pool: &str) -> Option<Value> {
     let context = worker_context(inputs).ok()?;
     let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type).ok()?;
-    provider.planner(context).ok()?.asks_profile(context.pool(pool)?)
+    provider.planner(context).ok()?.needs_profile(context.pool(pool)?)
 }
 
 /// The assumed cloud state before a change: everything recorded exists, as the old inputs need it. A file seldom

@@ -58,7 +58,7 @@ pub(super) fn both_made(
         None => Ok(inputs.clone()),
     };
     let old = old.map(|old| of(old, None)).transpose();
-    let old = old.map_err(|failure| (FindingKind::CannotBeJudged, failure))?;
+    let old = old.map_err(|failure| (FindingKind::CannotBeEvaluated, failure))?;
     let new = new.map(|new| of(new, old.as_ref())).transpose();
     Ok((old, new.map_err(|failure| (FindingKind::CannotBePlanned, failure))?))
 }
@@ -185,15 +185,15 @@ impl Inputs {
 
 /// Sets a field, unless a value of another type is in its path. Such a Shoot is rejected later.
 fn set(shoot: &mut Value, parents: &[&str], member: &str, value: Value) {
-    let mut place = shoot;
+    let mut location = shoot;
     for parent in parents {
-        let Some(members) = place.as_object_mut() else { return };
-        place = members.entry(*parent).or_insert(Value::Null);
-        if place.is_null() {
-            *place = json!({});
+        let Some(members) = location.as_object_mut() else { return };
+        location = members.entry(*parent).or_insert(Value::Null);
+        if location.is_null() {
+            *location = json!({});
         }
     }
-    if let Some(members) = place.as_object_mut() {
+    if let Some(members) = location.as_object_mut() {
         members.insert(member.to_owned(), value);
     }
 }

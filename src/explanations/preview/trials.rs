@@ -18,7 +18,7 @@ use super::cause::Cause;
 use super::cloud_profile::{CloudProfiles, ProfileStep};
 use super::difference::{Change, ChangeKind, ChangedObject, Path, apply, difference};
 use super::inputs::{Document, Inputs};
-use super::rendered_pools::{Failure, RenderedPools, asks_profile, render_pools};
+use super::rendered_pools::{Failure, RenderedPools, needs_profile, render_pools};
 use super::rule::{Effect, effect};
 use decisions::worker::machines::machine_objects::MachineObjects;
 use wire::api::gotext::json::to_go_json;
@@ -150,9 +150,9 @@ impl<'a> Trials<'a> {
             Some(placement.pool.clone())
         };
         let name = placement(&old).or_else(|| placement(&new))?;
-        let asked = asks_profile(self.old, &name)?;
+        let requested = needs_profile(self.old, &name)?;
         let worker_type = &self.old.worker.value["spec"]["type"];
-        Some(to_go_json(&json!([worker_type, asked, self.whole_effect(target)])))
+        Some(to_go_json(&json!([worker_type, requested, self.whole_effect(target)])))
     }
 
     fn search_causes(&self, targets: &BTreeSet<String>) -> BTreeMap<String, Vec<Cause>> {

@@ -74,8 +74,8 @@ pub fn still_used(name: &str, new: &ProfileSpec, old: &ProfileSpec, users: Users
         spec.kubernetes.versions.iter().map(|version| version.version.clone()).collect()
     };
     let kept = kubernetes(new);
-    let gone: HashSet<String> = kubernetes(old).difference(&kept).cloned().collect();
-    let is_gone = |image: &str, version: &str| {
+    let deleted: HashSet<String> = kubernetes(old).difference(&kept).cloned().collect();
+    let is_deleted = |image: &str, version: &str| {
         has(&old.machine_images, image, Some(version)) && !has(&new.machine_images, image, Some(version))
     };
     let mut problems = Vec::new();
@@ -86,7 +86,7 @@ pub fn still_used(name: &str, new: &ProfileSpec, old: &ProfileSpec, users: Users
             title(&child.metadata)
         );
         for version in child.spec.kubernetes.iter().flat_map(|kubernetes| &kubernetes.versions) {
-            if gone.contains(&version.version) {
+            if deleted.contains(&version.version) {
                 problems.push(format!("unable to delete Kubernetes version \"{}\" {by}", version.version));
             }
         }
@@ -98,7 +98,7 @@ pub fn still_used(name: &str, new: &ProfileSpec, old: &ProfileSpec, users: Users
             } else if is && !was {
                 problems.push(format!("unable to add MachineImage \"{}\" to CloudProfile \"{name}\" - MachineImage is already defined by NamespacedCloudProfile \"{title}\"", image.name));
             }
-            for version in image.versions.iter().filter(|version| is_gone(&image.name, &version.version)) {
+            for version in image.versions.iter().filter(|version| is_deleted(&image.name, &version.version)) {
                 problems
                     .push(format!("unable to delete MachineImage version '{}/{}' {by}", image.name, version.version));
             }
@@ -107,12 +107,12 @@ pub fn still_used(name: &str, new: &ProfileSpec, old: &ProfileSpec, users: Users
     for shoot in users.shoots.iter().filter(|shoot| uses(shoot, name, &children)) {
         let by = format!("from CloudProfile \"{name}\" - version is still in use by shoot '{}'", shoot.title());
         let version = shoot.spec.kubernetes.version.as_deref().unwrap_or_default();
-        if gone.contains(version) {
+        if deleted.contains(version) {
             problems.push(format!("unable to delete Kubernetes version \"{version}\" {by}"));
         }
         for pool in &shoot.spec.provider.workers {
             let image = pool.machine.image.iter();
-            problems.extend(image.filter(|image| is_gone(&image.name, &image.version)).map(|image| {
+            problems.extend(image.filter(|image| is_deleted(&image.name, &image.version)).map(|image| {
                 format!(
                     "unable to delete Machine image version '{}/{}' {by} by worker \"{}\"",
                     image.name, image.version, pool.name
@@ -153,7 +153,7 @@ pub fn children<'a>(profile: &str, namespaced: &'a [NamespacedCloudProfile]) -> 
 
 fn has(images: &[ProfileImage], name: &str, version: Option<&str>) -> bool {
     let has_version =
-        |image: &ProfileImage, wanted: &str| image.versions.iter().any(|version| version.version == wanted);
+        |image: &ProfileImage, required: &str| image.versions.iter().any(|version| version.version == required);
     images.iter().any(|image| image.name == name && version.is_none_or(|version| has_version(image, version)))
 }
 

@@ -9,7 +9,7 @@ use wire::api::gotext::quantity::Quantity;
 use wire::api::gotext::time::go_time_text;
 
 /// Maximum size of a value in a message, in bytes.
-const SHOWN: usize = 64;
+const DISPLAYED: usize = 64;
 
 /// An invalid member.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum Problem {
     /// The member has the wrong type, so the object can't be decoded.
     Type {
         /// Expected type.
-        wanted: &'static str,
+        required: &'static str,
         /// Actual type, or the reason for the mismatch.
         found: String,
     },
@@ -269,7 +269,7 @@ fn fits(value: &mut Value, shape: Shape, path: &str, misfits: &mut Vec<InvalidFi
         (_, other) => Some(found(other).to_owned()),
     };
     let Some(found) = problem else { return true };
-    misfits.push(InvalidField { path: path.to_owned(), problem: Problem::Type { wanted: words(shape), found } });
+    misfits.push(InvalidField { path: path.to_owned(), problem: Problem::Type { required: words(shape), found } });
     if matches!(shape, Text) && matches!(value, Value::Number(_) | Value::Bool(_)) {
         *value = value.to_string().into();
         return true;
@@ -298,7 +298,7 @@ fn empty_if_null(value: &mut Value) -> Value {
 fn empty(shape: Shape, item: &Value) -> Value {
     match shape {
         Text if item.is_null() => Value::String(String::new()),
-        Text => shortened(&item.to_string(), SHOWN).into(),
+        Text => shortened(&item.to_string(), DISPLAYED).into(),
         List(_) => Value::Array(Vec::new()),
         MapOf(_) | Object(_) => Value::Object(Map::new()),
         Flag | Number | Shape::Quantity | Time | Shape::Duration | Document => Value::Null,
@@ -324,7 +324,7 @@ fn words(shape: Shape) -> &'static str {
 }
 
 fn not(value: &Value, why: &str) -> String {
-    format!("{}: {why}", shortened(&value.to_string(), SHOWN))
+    format!("{}: {why}", shortened(&value.to_string(), DISPLAYED))
 }
 
 fn found(value: &Value) -> &'static str {
@@ -351,7 +351,7 @@ pub fn nearest(name: &str, known: &[&'static str]) -> Option<&'static str> {
 fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (position, left) in one.chars().take(SHOWN).enumerate() {
+    for (position, left) in one.chars().take(DISPLAYED).enumerate() {
         let mut next = vec![position + 1];
         for (right, (above, beside)) in other.iter().zip(row.iter().zip(row.iter().skip(1))) {
             let changed = above + usize::from(left != *right);

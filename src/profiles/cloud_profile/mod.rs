@@ -21,9 +21,9 @@ pub mod validation;
 
 /// Compares errors with the expected ones of a test table: one text for each in order, contained in its message.
 #[cfg(test)]
-fn difference(errors: &FieldErrors, wanted: &[String]) -> Option<String> {
+fn difference(errors: &FieldErrors, required: &[String]) -> Option<String> {
     let found: Vec<String> = errors.0.iter().map(ToString::to_string).collect();
-    let same =
-        found.len() == wanted.len() && found.iter().zip(wanted).all(|(found, wanted)| found.contains(wanted.as_str()));
-    (!same).then(|| format!("{found:#?} instead of {wanted:#?}"))
+    let same = found.len() == required.len()
+        && found.iter().zip(required).all(|(found, required)| found.contains(required.as_str()));
+    (!same).then(|| format!("{found:#?} instead of {required:#?}"))
 }

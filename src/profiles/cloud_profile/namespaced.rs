@@ -84,7 +84,7 @@ fn merge_image(parent: &mut ProfileImage, namespaced: ProfileImage) {
     }
     for version in namespaced.versions {
         match parent.versions.iter_mut().find(|known| known.version == version.version) {
-            Some(known) if says_more(&version) => *known = version,
+            Some(known) if is_more_specific(&version) => *known = version,
             Some(known) => known.expiration_date = version.expiration_date,
             None => parent.versions.push(version),
         }
@@ -92,7 +92,7 @@ fn merge_image(parent: &mut ProfileImage, namespaced: ProfileImage) {
 }
 
 /// Whether an entry has more settings for a version than its expiration.
-fn says_more(version: &ProfileImageVersion) -> bool {
+fn is_more_specific(version: &ProfileImageVersion) -> bool {
     !version.architectures.is_empty()
         || !version.capability_flavors.is_empty()
         || !version.cri.is_empty()

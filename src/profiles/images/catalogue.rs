@@ -21,13 +21,13 @@ pub struct TooManyImages;
 pub struct Catalogue {
     images: Vec<ImageRecord>,
     /// Indexes of the images, sorted by place.
-    by_place: Vec<u32>,
+    by_location: Vec<u32>,
 }
 
 /// Identity of an image: realm, region, and name at the cloud.
-type Place<'a> = (&'static str, &'a str, Option<&'a str>, &'a ImageReference);
+type Location<'a> = (&'static str, &'a str, Option<&'a str>, &'a ImageReference);
 
-fn place(image: &ImageRecord) -> Place<'_> {
+fn location(image: &ImageRecord) -> Location<'_> {
     (image.provider, &image.realm, image.region.as_deref(), &image.reference)
 }
 
@@ -54,9 +54,9 @@ impl Catalogue {
         }
         distinguish_virtual_machines(&mut images, &mut shared);
         images.shrink_to_fit();
-        let mut by_place: Vec<u32> = (0_u32..).take(images.len()).collect();
-        by_place.sort_by_key(|position| images.get(*position as usize).map(place));
-        Ok(Self { images, by_place })
+        let mut by_location: Vec<u32> = (0_u32..).take(images.len()).collect();
+        by_location.sort_by_key(|position| images.get(*position as usize).map(location));
+        Ok(Self { images, by_location })
     }
 
     /// All images.
@@ -76,9 +76,10 @@ impl Catalogue {
     ) -> Option<&ImageRecord> {
         let at = |region: Option<&str>| {
             let image = |position: &u32| self.images.get(*position as usize);
-            let wanted = Some((provider, realm, region, reference));
-            let found = self.by_place.binary_search_by(|position| image(position).map(place).cmp(&wanted)).ok()?;
-            self.by_place.get(found).and_then(image)
+            let required = Some((provider, realm, region, reference));
+            let found =
+                self.by_location.binary_search_by(|position| image(position).map(location).cmp(&required)).ok()?;
+            self.by_location.get(found).and_then(image)
         };
         at(region).or_else(|| at(None))
     }
@@ -88,13 +89,13 @@ impl Catalogue {
 #[derive(Default)]
 struct Images {
     images: Vec<ImageRecord>,
-    places: HashMap<(&'static str, String, Option<String>, ImageReference), usize>,
+    locations: HashMap<(&'static str, String, Option<String>, ImageReference), usize>,
 }
 
 impl Images {
     fn add(&mut self, mut image: ImageRecord, shared: &mut Shared) -> Result<(), TooManyImages> {
-        let place = (image.provider, image.realm.clone(), image.region.clone(), image.reference.clone());
-        let known = self.places.get(&place).copied();
+        let location = (image.provider, image.realm.clone(), image.region.clone(), image.reference.clone());
+        let known = self.locations.get(&location).copied();
         if let Some(known) = known.and_then(|position| self.images.get_mut(position)) {
             merge(known, &image);
             shared.share(known);
@@ -103,7 +104,7 @@ impl Images {
         if self.images.len() >= MOST_IMAGES {
             return Err(TooManyImages);
         }
-        self.places.insert(place, self.images.len());
+        self.locations.insert(location, self.images.len());
         shared.share(&mut image);
         self.images.push(image);
         Ok(())

@@ -10,9 +10,9 @@ use super::lock::{Lock, LockedImage};
 use super::record::{ImageRecord, ImageState, capabilities};
 use super::reference::ImageReference;
 use super::resolution::{FlavorKey, Policy};
-use crate::offer::lint::Severity;
-use crate::offer::offered::{OfferedFlavor, OfferedVersion};
-use crate::offer::profile::Profile;
+use crate::resolved_profile::lint::Severity;
+use crate::resolved_profile::profile::Profile;
+use crate::resolved_profile::selectable::{SelectableFlavor, SelectableVersion};
 use decisions::provider::explanation::{ImageName, capabilities_text};
 use wire::api::gardener::{Capabilities, CapabilityDefinition};
 use wire::capabilities::{
@@ -136,7 +136,7 @@ struct Listed<'a> {
 /// Checks the images of a profile against the sources, and against a lock if there is one.
 #[must_use]
 pub fn check(profile: &Profile, catalogue: &Catalogue, lock: Option<&Lock>, policy: &Policy) -> ImageCheck {
-    let offer = profile.offer(policy.now);
+    let resolved_profile = profile.resolved_profile(policy.now);
     let realm = profile.format.realm(&profile.spec.regions);
     // Without definitions, a flavor only has an architecture.
     let architecture = [architecture_definition()];
@@ -144,7 +144,7 @@ pub fn check(profile: &Profile, catalogue: &Catalogue, lock: Option<&Lock>, poli
         [] => &architecture[..],
         definitions => definitions,
     };
-    let mut locked: HashMap<LockedPlace<'_>, Vec<(Capabilities, &LockedImage)>> = HashMap::new();
+    let mut locked: HashMap<LockedLocation<'_>, Vec<(Capabilities, &LockedImage)>> = HashMap::new();
     let of_cloud =
         |(key, _): &(&FlavorKey, &LockedImage)| key.provider == profile.format.provider_type() && key.realm == realm;
     for (key, image) in lock.into_iter().flat_map(|lock| &lock.images).filter(of_cloud) {
@@ -154,7 +154,7 @@ pub fn check(profile: &Profile, catalogue: &Catalogue, lock: Option<&Lock>, poli
         }
     }
     let mut checker = Checker { profile, catalogue, locked, policy, realm, definitions, check: ImageCheck::default() };
-    for version in offer.images.iter().filter(|version| !version.is_expired()) {
+    for version in resolved_profile.images.iter().filter(|version| !version.is_expired()) {
         checker.overlaps(version);
         for flavor in &version.flavors {
             let claims = checker.claims(version, flavor);
@@ -166,7 +166,7 @@ pub fn check(profile: &Profile, catalogue: &Catalogue, lock: Option<&Lock>, poli
                 checker.image(&at(None), name);
             }
             if flavor.anywhere.is_none() {
-                for region in offer.regions.iter().filter(|region| !flavor.by_region.contains_key(*region)) {
+                for region in resolved_profile.regions.iter().filter(|region| !flavor.by_region.contains_key(*region)) {
                     checker.find(
                         ImageRule::Region,
                         &at(Some(region)),
@@ -184,13 +184,13 @@ pub fn check(profile: &Profile, catalogue: &Catalogue, lock: Option<&Lock>, poli
 }
 
 /// Image, version and region.
-type LockedPlace<'a> = (&'a str, &'a str, Option<&'a str>);
+type LockedLocation<'a> = (&'a str, &'a str, Option<&'a str>);
 
 struct Checker<'a> {
     profile: &'a Profile,
     catalogue: &'a Catalogue,
     /// Locked images for the profile's cloud, with the flavors that they have in this profile.
-    locked: HashMap<LockedPlace<'a>, Vec<(Capabilities, &'a LockedImage)>>,
+    locked: HashMap<LockedLocation<'a>, Vec<(Capabilities, &'a LockedImage)>>,
     policy: &'a Policy,
     realm: &'static str,
     /// Capabilities that flavors can have.
@@ -204,7 +204,7 @@ impl Checker<'_> {
     }
 
     /// Capabilities of a flavor. In the old format without an architecture, those that Gardener allows.
-    fn claims(&self, version: &OfferedVersion, flavor: &OfferedFlavor) -> Capabilities {
+    fn claims(&self, version: &SelectableVersion, flavor: &SelectableFlavor) -> Capabilities {
         let mut claims = flavor.capabilities.clone();
         if self.is_old_format() && claims.values(ARCHITECTURE).is_none() {
             let admitted = match &version.architectures[..] {
@@ -230,14 +230,14 @@ impl Checker<'_> {
 
     /// Reports flavors that match the same machines, because then the order of capabilities decides which image they
     /// get.
-    fn overlaps(&mut self, version: &OfferedVersion) {
+    fn overlaps(&mut self, version: &SelectableVersion) {
         let definitions = self.definitions;
         // In the old format, a version has one image per architecture.
         if self.is_old_format() {
             return;
         }
         for (position, flavor) in version.flavors.iter().enumerate() {
-            let overlaps = |(_, other): &(usize, &OfferedFlavor)| {
+            let overlaps = |(_, other): &(usize, &SelectableFlavor)| {
                 meet(flavor, other) && are_compatible(&flavor.capabilities, &other.capabilities, definitions)
             };
             let Some((first, other)) = version.flavors.iter().take(position).enumerate().find(overlaps) else {
@@ -324,7 +324,7 @@ impl Checker<'_> {
 }
 
 /// Whether both flavors have an image in the same region.
-fn meet(a: &OfferedFlavor, b: &OfferedFlavor) -> bool {
+fn meet(a: &SelectableFlavor, b: &SelectableFlavor) -> bool {
     let anywhere = a.anywhere.is_some() || b.anywhere.is_some();
     anywhere || a.by_region.keys().any(|region| b.by_region.contains_key(region))
 }

@@ -10,9 +10,9 @@ use super::record::{capabilities, fact};
 use super::reference::{ImageReference, is_same_name};
 use super::resolution::FlavorKey;
 use crate::cloud_profile::validation::FeatureGates;
-use crate::offer::diff::{ProfileDiff, diff};
-use crate::offer::lint::Settings;
-use crate::offer::profile::{Profile, ProfileError};
+use crate::resolved_profile::diff::{ProfileDiff, diff};
+use crate::resolved_profile::lint::Settings;
+use crate::resolved_profile::profile::{Profile, ProfileError};
 use decisions::provider::Providers;
 use decisions::provider::profile::Members;
 use decisions::provider::profile::old_format::{capabilities_of, set_capabilities};
@@ -53,7 +53,7 @@ pub enum FillError {
     Profile(#[from] ProfileError),
     /// Two images match the same machines.
     #[error(
-        "{image} {version}: {first} and {second} are the same to this profile ({place}); choose with --where, or define a capability that tells them apart"
+        "{image} {version}: {first} and {second} are the same to this profile ({location}); choose with --where, or define a capability that tells them apart"
     )]
     SameFlavor {
         /// Name of the image.
@@ -65,7 +65,7 @@ pub enum FillError {
         /// The second flavor.
         second: String,
         /// Where both have an image.
-        place: String,
+        location: String,
     },
     /// Machine types would get another image, or none, which was not allowed.
     #[error("machine types would get another image than before, or none; nothing is printed. --replace allows it")]
@@ -91,7 +91,7 @@ struct Flavor {
 pub fn fill(document: &Value, lock: &Lock, settings: &FillSettings, providers: Providers) -> Result<Filled, FillError> {
     // Missing fields have a meaning, so the profile is completed as the API server would store it.
     let profile = Profile::read_completed(document.clone(), providers)?;
-    let offer = profile.offer(Timestamp::UNIX_EPOCH);
+    let resolved_profile = profile.resolved_profile(Timestamp::UNIX_EPOCH);
     let realm = profile.format.realm(&profile.spec.regions);
     let mut filled = document.clone();
     if let Some(members) = filled.as_object_mut() {
@@ -127,7 +127,7 @@ pub fn fill(document: &Value, lock: &Lock, settings: &FillSettings, providers: P
             }
         }
         if !flavors.is_empty() {
-            let admitted = offer.architectures_of(image, version);
+            let admitted = resolved_profile.architectures_of(image, version);
             let listed = write_provider(&mut filled, &profile, (image, version), &flavors, &admitted);
             write_core(&mut filled, &profile, (image, version), &flavors, &listed, settings.classification);
         }
@@ -189,7 +189,7 @@ fn flavors(
                     version: key.version.clone(),
                     first: known.title.clone(),
                     second: title,
-                    place: key.place().to_owned(),
+                    location: key.location().to_owned(),
                 });
             }
             Some(known) => known,

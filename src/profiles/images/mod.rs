@@ -26,7 +26,6 @@
 //!
 //! This room has no client: all data about images comes from files, so air-gapped landscapes work in the same way.
 
-mod asked_names;
 pub mod catalogue;
 pub mod check;
 pub mod fill;
@@ -39,6 +38,7 @@ pub mod promotion;
 pub mod query;
 pub mod record;
 pub mod reference;
+mod requested_names;
 pub mod resolution;
 pub mod shared;
 pub mod source_path;

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cloud_is_asked_for_both_spellings_of_a_version() {
+    fn queries_both_spellings_of_a_version() {
         let template = Template::parse("capa-ami-{{.OS}}-?{{.K8sVersion}}-*", &["OS"]).unwrap();
         let pattern = template.pattern(&BTreeMap::from([("OS".to_owned(), "a*b".to_owned())])).unwrap();
         assert_eq!(pattern.filters(Some("1.35")), [r"capa-ami-a\*b-*v1.35*-*", r"capa-ami-a\*b-*1.35*-*"]);

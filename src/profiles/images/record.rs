@@ -169,7 +169,7 @@ impl ImageRecord {
 
     /// The region, for people.
     #[must_use]
-    pub fn place(&self) -> &str {
+    pub fn location(&self) -> &str {
         self.region.as_deref().unwrap_or("every region")
     }
 }

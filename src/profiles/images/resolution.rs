@@ -35,7 +35,7 @@ pub struct FlavorKey {
 impl FlavorKey {
     /// The region, for people.
     #[must_use]
-    pub fn place(&self) -> &str {
+    pub fn location(&self) -> &str {
         self.region.as_deref().unwrap_or("every region")
     }
 
@@ -69,7 +69,7 @@ impl fmt::Display for FlavorKey {
             self.version,
             self.flavor_text(),
             self.cloud(),
-            self.place()
+            self.location()
         )
     }
 }
@@ -134,12 +134,12 @@ pub enum Rejection {
     #[error("{}", if *.0 { "it is encrypted" } else { "it is not encrypted" })]
     Encryption(bool),
     /// Its architecture differs from the one in its name.
-    #[error("its architecture is {}, not {wanted}", if .known.is_empty() { "unknown" } else { .known.as_str() })]
+    #[error("its architecture is {}, not {required}", if .known.is_empty() { "unknown" } else { .known.as_str() })]
     Architecture {
         /// Architecture of the image.
         known: String,
         /// Architecture of the flavor.
-        wanted: String,
+        required: String,
     },
     /// It does not match a filter of the lookup.
     #[error("its {0} does not pass the filter")]
@@ -222,10 +222,10 @@ fn ranked<'a>(mut candidates: Vec<(&'a ImageRecord, Option<Rejection>)>) -> Vec<
     candidates.sort_by(|(a, of_a), (b, of_b)| (&a.reference, of_a.is_some()).cmp(&(&b.reference, of_b.is_some())));
     candidates.dedup_by(|(a, _), (b, _)| a.reference == b.reference);
     candidates.sort_by(|(a, of_a), (b, of_b)| {
-        let place = |image: &'a ImageRecord, reason: &Option<Rejection>| {
+        let location = |image: &'a ImageRecord, reason: &Option<Rejection>| {
             (reason.is_some(), Reverse(image.created), &image.reference)
         };
-        place(a, of_a).cmp(&place(b, of_b))
+        location(a, of_a).cmp(&location(b, of_b))
     });
     let best = candidates.first().filter(|(_, reason)| reason.is_none()).map(|(image, _)| *image);
     let verdict = |(image, reason): (&'a ImageRecord, Option<Rejection>)| {
@@ -306,13 +306,13 @@ pub(super) fn lookup_matches<'a>(
     }
     let of_image = |(position, meanings): (usize, Vec<(&Combination, &'a str)>)| {
         let image = by_name.get(position).copied()?;
-        Some(judged(lookup, image, meanings, policy))
+        Some(evaluated(lookup, image, meanings, policy))
     };
     meanings.into_iter().filter_map(of_image).flatten().collect()
 }
 
 /// Possible flavors of an image according to its name, each with the reason if it can't be used.
-fn judged<'a>(
+fn evaluated<'a>(
     lookup: &Lookup,
     image: &'a ImageRecord,
     meanings: Vec<(&Combination, &str)>,
@@ -326,7 +326,7 @@ fn judged<'a>(
         let mut flavor = Arc::clone(&combination.flavor);
         let mut reason = (!some_fit).then(|| Rejection::Architecture {
             known: known.join(", "),
-            wanted: architectures(&combination.flavor).join(", "),
+            required: architectures(&combination.flavor).join(", "),
         });
         for name in &lookup.facts {
             match image.facts.values(name) {

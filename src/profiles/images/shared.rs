@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_values_are_one_and_those_that_nobody_uses_go() {
+    fn merges_equal_values_and_drops_unused_ones() {
         let mut values = Values::default();
         let mut first = Arc::new("a".to_owned());
         let mut second = Arc::new("a".to_owned());

@@ -52,7 +52,7 @@ impl TemplateUser {
 
     /// The same in one line, escaped and bounded.
     #[must_use]
-    pub fn shown_template(&self) -> String {
+    pub fn template_of(&self) -> String {
         one_line(&self.template)
     }
 

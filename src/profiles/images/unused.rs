@@ -6,13 +6,13 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::asked_names::AskedNames;
 use super::catalogue::Catalogue;
 use super::lock::Lock;
+use super::requested_names::RequestedNames;
 use super::users::{Reader, parent, title};
 use super::version_users::{ImageVersionStage, PlannedVersion, VersionUse, VersionUsers, kept_image_version};
-use crate::offer::offered::OfferedVersion;
-use crate::offer::profile::Profile;
+use crate::resolved_profile::profile::Profile;
+use crate::resolved_profile::selectable::SelectableVersion;
 use wire::capabilities::Classification;
 
 pub use super::users::UsersError;
@@ -85,16 +85,21 @@ pub fn unused(
     if !objects.iter().any(|document| document["kind"] == "Shoot" || document["kind"] == "Worker") {
         return Err(UsersError::NoUsers);
     }
-    let offer = profile.offer(now);
-    let mut listed: BTreeSet<String> = offer.images.iter().flat_map(ids_of).collect();
+    let resolved_profile = profile.resolved_profile(now);
+    let mut listed: BTreeSet<String> = resolved_profile.images.iter().flat_map(ids_of).collect();
     let of_cloud = catalogue.images().iter().filter(|image| image.provider == profile.spec.provider_type);
     let at_cloud = of_cloud.clone().map(|image| image.reference.value.clone());
-    let asked = AskedNames::new(listed.iter().cloned().chain(at_cloud));
+    let requested = RequestedNames::new(listed.iter().cloned().chain(at_cloud));
     let parents: BTreeMap<String, String> = objects.iter().filter_map(parent).collect();
-    let reader =
-        Reader { profile: profile.name(), provider: &profile.spec.provider_type, asked: &asked, parents: &parents };
+    let reader = Reader {
+        profile: profile.name(),
+        provider: &profile.spec.provider_type,
+        requested: &requested,
+        parents: &parents,
+    };
     let mut ids: BTreeSet<String> = BTreeSet::new();
-    let listed_versions = offer.images.iter().map(|version| (Some(version.image.clone()), version.version.clone()));
+    let listed_versions =
+        resolved_profile.images.iter().map(|version| (Some(version.image.clone()), version.version.clone()));
     let mut users = VersionUsers::new(listed_versions);
     planned.iter().for_each(|planned| users.plan(planned));
     for document in std::iter::once(&profile.document).chain(objects) {
@@ -105,7 +110,7 @@ pub fn unused(
     }
     let mut needed = ids.clone();
     let mut versions: Vec<VersionNeed> = Vec::new();
-    for (version, kept) in offer.images.iter().zip(kept_versions(&offer.images, now)) {
+    for (version, kept) in resolved_profile.images.iter().zip(kept_versions(&resolved_profile.images, now)) {
         let VersionUse { users: count, mut examples } = users.of(Some(&version.image), &version.version);
         let by_id = ids_of(version).filter(|id| ids.contains(id)).count();
         if count == 0 && by_id > 0 {
@@ -125,7 +130,7 @@ pub fn unused(
         }
         versions.push(need);
     }
-    for (need, version) in versions.iter_mut().zip(&offer.images).filter(|(need, _)| need.is_unused()) {
+    for (need, version) in versions.iter_mut().zip(&resolved_profile.images).filter(|(need, _)| need.is_unused()) {
         let unneeded: BTreeSet<String> = ids_of(version).filter(|id| !needed.contains(id)).collect();
         need.images = unneeded.into_iter().collect();
     }
@@ -133,28 +138,28 @@ pub fn unused(
         lock.into_iter().flat_map(|lock| lock.images.values()).map(|locked| locked.reference.value.to_lowercase());
     let elsewhere: BTreeSet<String> = needed.into_iter().chain(listed).chain(locked).collect();
     let images = of_cloud.filter(|image| !elsewhere.contains(&image.reference.value.to_lowercase())).map(|image| {
-        UnusedImage { id: image.reference.value.clone(), name: image.name.clone(), region: image.place().to_owned() }
+        UnusedImage { id: image.reference.value.clone(), name: image.name.clone(), region: image.location().to_owned() }
     });
     Ok(Unused { versions, images: images.collect(), documents: objects.len() })
 }
 
 /// Image names of a version at the cloud, in lower case, because clouds ignore case.
-fn ids_of(version: &OfferedVersion) -> impl Iterator<Item = String> + '_ {
+fn ids_of(version: &SelectableVersion) -> impl Iterator<Item = String> + '_ {
     let names = version.flavors.iter().flat_map(|flavor| flavor.anywhere.iter().chain(flavor.by_region.values()));
     names.map(|name| name.value.to_lowercase())
 }
 
 /// Why each version must be kept even if it has no users, by its position in the resolved profile.
-fn kept_versions(offered: &[OfferedVersion], now: Timestamp) -> Vec<Option<String>> {
-    let stage_of = |version: &OfferedVersion| ImageVersionStage {
+fn kept_versions(selectable: &[SelectableVersion], now: Timestamp) -> Vec<Option<String>> {
+    let stage_of = |version: &SelectableVersion| ImageVersionStage {
         version: version.version.clone(),
         stage: version.classification,
         expires: version.expires,
         architectures: version.architectures.clone(),
     };
     let mut by_image: BTreeMap<&str, Vec<ImageVersionStage>> = BTreeMap::new();
-    let mut positions = Vec::with_capacity(offered.len());
-    for version in offered {
+    let mut positions = Vec::with_capacity(selectable.len());
+    for version in selectable {
         let of_image = by_image.entry(&version.image).or_default();
         positions.push((version.image.as_str(), of_image.len()));
         of_image.push(stage_of(version));

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use super::asked_names::AskedNames;
+use super::requested_names::RequestedNames;
 use wire::api::bounded_unpacking::unpacked_json;
 
 /// Maximum nesting of encoded texts.
@@ -52,7 +52,7 @@ pub(super) struct Reader<'a> {
     /// `spec.type`.
     pub(super) provider: &'a str,
     /// Image names at clouds to search for.
-    pub(super) asked: &'a AskedNames,
+    pub(super) requested: &'a RequestedNames,
     /// Parents of NamespacedCloudProfiles by `namespace/name`.
     pub(super) parents: &'a BTreeMap<String, String>,
 }
@@ -88,11 +88,11 @@ impl Reader<'_> {
             Some("CloudProfile") => {
                 let bastion = document.pointer("/spec/bastion").unwrap_or(&empty);
                 self.walk(bastion, "bastion", &title, &mut needs)?;
-                self.offered(document, &title, &mut needs)?;
+                self.selectable(document, &title, &mut needs)?;
             }
             Some("NamespacedCloudProfile") => {
                 self.walk(&document["spec"], "", &title, &mut needs)?;
-                self.offered(document, &title, &mut needs)?;
+                self.selectable(document, &title, &mut needs)?;
             }
             // A Cluster has a copy of the profile, which is not a use.
             Some("Cluster") => {
@@ -114,11 +114,11 @@ impl Reader<'_> {
     }
 
     /// An offer does not use its versions. But its images are in use if it is another profile.
-    fn offered(&self, document: &Value, title: &str, needs: &mut Needs) -> Result<(), UsersError> {
-        let mut offered = Needs::default();
-        self.walk(document, "", title, &mut offered)?;
+    fn selectable(&self, document: &Value, title: &str, needs: &mut Needs) -> Result<(), UsersError> {
+        let mut selectable = Needs::default();
+        self.walk(document, "", title, &mut selectable)?;
         let known = if self.is_of_another(document) { &mut needs.ids } else { &mut needs.listed };
-        known.append(&mut offered.ids);
+        known.append(&mut selectable.ids);
         Ok(())
     }
 
@@ -211,7 +211,7 @@ impl Reader<'_> {
 
     /// Finds the searched names anywhere in a text.
     fn names(&self, text: &str, needs: &mut Needs) {
-        self.asked.find_in(text, |name| {
+        self.requested.find_in(text, |name| {
             if !needs.ids.contains(name) {
                 needs.ids.insert(name.to_owned());
             }

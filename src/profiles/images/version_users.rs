@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::asked_names::AskedNames;
+use super::requested_names::RequestedNames;
 use super::users::{Needs, Reader, UsersError, parent, title};
 use wire::api::gotext::version::Version;
 use wire::capabilities::Classification;
@@ -83,9 +83,9 @@ impl VersionUsers {
     /// # Errors
     /// When an object can't be understood: then it is unknown what it uses.
     pub fn add_objects(&mut self, profile: &str, provider: &str, objects: &[Value]) -> Result<(), UsersError> {
-        let asked = AskedNames::new(std::iter::empty());
+        let requested = RequestedNames::new(std::iter::empty());
         let parents: BTreeMap<String, String> = objects.iter().filter_map(parent).collect();
-        let reader = Reader { profile, provider, asked: &asked, parents: &parents };
+        let reader = Reader { profile, provider, requested: &requested, parents: &parents };
         for object in objects {
             self.add(&title(object), &reader.needs(object)?);
         }

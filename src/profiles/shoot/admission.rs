@@ -60,8 +60,8 @@ fn set_marks(shoot: &mut Value, before: Option<&Value>) -> Result<(), ShootError
 }
 
 fn set_version(kubernetes: &mut Value, path: &str, profile: &ProfileSpec, garden: &Garden) -> Result<(), ShootError> {
-    let wanted = text(&kubernetes["version"]);
-    let found = default_kubernetes_version(&profile.kubernetes.versions, wanted, garden.now);
+    let requested = text(&kubernetes["version"]);
+    let found = default_kubernetes_version(&profile.kubernetes.versions, requested, garden.now);
     let found = found.map_err(|source| ShootError::NoDefault { path: path.to_owned(), source })?;
     if let Some(version) = found {
         kubernetes["version"] = version.into();
@@ -77,12 +77,13 @@ fn set_machine(pool: &mut Value, old: Option<&Value>, profile: &ProfileSpec, gar
     let definitions = &profile.machine_capabilities;
     let architecture = default_architecture(machine["architecture"].as_str(), machine_type, definitions).to_owned();
     machine["architecture"] = architecture.as_str().into();
-    let wanted = machine.get("image").map(image);
+    let requested = machine.get("image").map(image);
     let stays = old.and_then(|old| old.pointer("/machine/image")).filter(|old| {
-        let is_same = |wanted: &MachineImage| {
-            wanted.name == text(&old["name"]) && (wanted.version.is_empty() || wanted.version == text(&old["version"]))
+        let is_same = |requested: &MachineImage| {
+            requested.name == text(&old["name"])
+                && (requested.version.is_empty() || requested.version == text(&old["version"]))
         };
-        wanted.as_ref().is_none_or(is_same)
+        requested.as_ref().is_none_or(is_same)
     });
     if let Some(old) = stays {
         let mut kept = old.clone();
@@ -93,14 +94,14 @@ fn set_machine(pool: &mut Value, old: Option<&Value>, profile: &ProfileSpec, gar
         machine["image"] = kept;
         return Ok(());
     }
-    let pool = PoolWithoutImage { wanted: wanted.as_ref(), architecture: &architecture, machine_type, in_place };
+    let pool = PoolWithoutImage { requested: requested.as_ref(), architecture: &architecture, machine_type, in_place };
     let chosen = default_image(&profile.machine_images, definitions, pool, garden.now)?;
-    let place = &mut machine["image"];
-    if !place.is_object() {
-        *place = json!({});
+    let location = &mut machine["image"];
+    if !location.is_object() {
+        *location = json!({});
     }
-    place["name"] = chosen.name.into();
-    place["version"] = chosen.version.into();
+    location["name"] = chosen.name.into();
+    location["version"] = chosen.version.into();
     Ok(())
 }
 
@@ -114,7 +115,7 @@ mod tests {
     use crate::shoot::Reservation;
 
     /// The image version of a pool that requests `wanted`, with the image version of the stored pool if there is one.
-    fn version(wanted: Value, before: Option<&str>) -> Result<String, String> {
+    fn version(requested: Value, before: Option<&str>) -> Result<String, String> {
         let versions =
             ["1443.7.0", "1592.4.0", "1592.9.0"].map(|version| json!({"version": version, "architectures": ["amd64"]}));
         let profile = json!({"type": "gcp", "machineTypes": [{"name": "t"}],
@@ -124,7 +125,7 @@ mod tests {
             Garden { reservation: Reservation::Static, node_local_dns: false, now: jiff::Timestamp::UNIX_EPOCH };
         let pool = |image: Value| json!({"name": "a", "machine": {"type": "t", "image": image}});
         let stored = before.map(|version| pool(json!({"name": "linux", "version": version, "providerConfig": 1})));
-        let mut written = pool(wanted);
+        let mut written = pool(requested);
         set_machine(&mut written, stored.as_ref(), &profile, &garden).map_err(|error| error.to_string())?;
         assert_eq!(written["machine"]["architecture"], "amd64");
         assert!(written["machine"]["image"].get("providerConfig").is_none());
@@ -134,8 +135,8 @@ mod tests {
     #[test]
     fn keeps_stored_image_version() {
         for stored in ["1592.1.0-rc.1", "1592.1", "1592.1.0", "1.2.3.4", "1592.4.0"] {
-            for wanted in [json!({"name": "linux", "version": stored}), json!({"name": "linux"})] {
-                assert_eq!(version(wanted, Some(stored)).as_deref(), Ok(stored));
+            for requested in [json!({"name": "linux", "version": stored}), json!({"name": "linux"})] {
+                assert_eq!(version(requested, Some(stored)).as_deref(), Ok(stored));
             }
         }
         let other = json!({"name": "linux", "version": "1443"});
@@ -144,15 +145,15 @@ mod tests {
 
     #[test]
     fn resolves_version_prefix() {
-        let chosen = |wanted: &str| version(json!({"name": "linux", "version": wanted}), None);
-        for (wanted, found) in [
+        let chosen = |requested: &str| version(json!({"name": "linux", "version": requested}), None);
+        for (requested, found) in [
             ("1443.1.0-rc.1", "1443.7.0"),
             ("1443.1.0", "1443.1.0"),
             ("1592.4", "1592.4.0"),
             ("v1592", "1592.9.0"),
             ("1443.x.1.2", "1443.7.0"),
         ] {
-            assert_eq!(chosen(wanted).as_deref(), Ok(found), "{wanted}");
+            assert_eq!(chosen(requested).as_deref(), Ok(found), "{requested}");
         }
         assert!(chosen("x.1.2.3").unwrap_err().contains("must be a semantic version"));
     }

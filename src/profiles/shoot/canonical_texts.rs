@@ -55,10 +55,10 @@ pub(super) fn rewrite(shoot: &mut Value) -> Result<(), ShootError> {
 }
 
 fn rewrite_members(object: &mut Value, table: &[(&str, Meaning)], path: &str) -> Result<(), ShootError> {
-    for (place, meaning) in table {
-        let (place, all) = place.strip_suffix("/*").map_or((*place, false), |place| (place, true));
-        let Some(found) = object.pointer_mut(&format!("/{place}")) else { continue };
-        let path = format!("{path}.{}", place.replace('/', "."));
+    for (location, meaning) in table {
+        let (location, all) = location.strip_suffix("/*").map_or((*location, false), |location| (location, true));
+        let Some(found) = object.pointer_mut(&format!("/{location}")) else { continue };
+        let path = format!("{path}.{}", location.replace('/', "."));
         match found.as_object_mut().filter(|_| all) {
             Some(members) => {
                 for (member, text) in members {

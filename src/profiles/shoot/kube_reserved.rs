@@ -31,8 +31,8 @@ pub(super) fn set(shoot: &mut Value, profile: &ProfileSpec, reservation: Reserva
     Ok(())
 }
 
-fn reserve(place: &mut Value, path: &[&str], cpu: String, memory: String) -> Result<(), ShootError> {
-    let reserved = object(place, path)?;
+fn reserve(location: &mut Value, path: &[&str], cpu: String, memory: String) -> Result<(), ShootError> {
+    let reserved = object(location, path)?;
     for (resource, amount) in [("cpu", cpu), ("memory", memory), ("pid", PROCESS_IDS.to_owned())] {
         reserved.entry(resource).or_insert(json!(amount));
     }

@@ -31,13 +31,13 @@ fn is_empty(member: &Value) -> bool {
 /// # Errors
 /// When the path contains another type.
 pub(super) fn object<'a>(value: &'a mut Value, path: &[&str]) -> Result<&'a mut Map<String, Value>, ShootError> {
-    let mut place = value;
+    let mut location = value;
     for (depth, member) in path.iter().enumerate() {
-        let members = place.as_object_mut();
+        let members = location.as_object_mut();
         let members = members.ok_or_else(|| ShootError::malformed(path[..depth].join("."), "is no object"))?;
-        place = members.entry(*member).or_insert_with(|| Map::new().into());
+        location = members.entry(*member).or_insert_with(|| Map::new().into());
     }
-    place.as_object_mut().ok_or_else(|| ShootError::malformed(path.join("."), "is no object"))
+    location.as_object_mut().ok_or_else(|| ShootError::malformed(path.join("."), "is no object"))
 }
 
 pub(super) fn pools(shoot: &Value) -> &[Value] {

@@ -196,11 +196,11 @@ pub fn unfit_in_place(version: &ListedImageVersion<'_>, from: &str) -> Option<Un
 }
 
 /// Whether an image version has the container runtime of a pool with all its runtime types.
-fn has_runtimes(offered: &[ImageContainerRuntime], wanted: Option<&ImageContainerRuntime>) -> bool {
-    let name = wanted.map_or("containerd", |wanted| wanted.name.as_str());
-    let Some(found) = offered.iter().find(|offered| offered.name == name) else { return false };
-    let mut wanted = wanted.iter().flat_map(|wanted| &wanted.container_runtimes);
-    wanted.all(|wanted| found.container_runtimes.iter().any(|found| found.runtime_type == wanted.runtime_type))
+fn has_runtimes(selectable: &[ImageContainerRuntime], requested: Option<&ImageContainerRuntime>) -> bool {
+    let name = requested.map_or("containerd", |requested| requested.name.as_str());
+    let Some(found) = selectable.iter().find(|selectable| selectable.name == name) else { return false };
+    let mut requested = requested.iter().flat_map(|requested| &requested.container_runtimes);
+    requested.all(|requested| found.container_runtimes.iter().any(|found| found.runtime_type == requested.runtime_type))
 }
 
 /// A version without prerelease and build metadata, as Gardener compares some versions.

@@ -108,13 +108,13 @@ impl<'c> History<'c> {
     /// Replaces the shoot, as its owner would. Runs maintenance immediately if the owner requests it or moves the
     /// window.
     pub fn set_shoot(&mut self, state: MaintainedShoot, now: Timestamp) {
-        let is_newly_asked = is_maintain_asked(&state) && !is_maintain_asked(&self.state);
+        let is_newly_requested = is_maintain_requested(&state) && !is_maintain_requested(&self.state);
         self.state = state;
         self.pools = fitting(&self.state, self.catalog);
         let window = window(&self.state);
         let has_moved = window != self.window;
         self.window = window;
-        if is_newly_asked || has_moved {
+        if is_newly_requested || has_moved {
             self.reconcile(now, Trigger::Event);
         }
     }
@@ -151,7 +151,7 @@ impl<'c> History<'c> {
         if next != now {
             self.wake_up = Some(self.wake_up.map_or(next, |wake_up| wake_up.min(next)));
         }
-        if !self.window.contains(now) && !is_maintain_asked(&self.state) {
+        if !self.window.contains(now) && !is_maintain_requested(&self.state) {
             return false;
         }
         let around = Surroundings { catalog: self.catalog, pools: &self.pools, now };
@@ -219,7 +219,7 @@ fn fitting<'c>(state: &MaintainedShoot, catalog: &'c VersionCatalog<'c>) -> Pool
     state.shoot.spec.provider.workers.iter().map(|pool| FittingVersions::new(catalog, pool)).collect()
 }
 
-fn is_maintain_asked(state: &MaintainedShoot) -> bool {
+fn is_maintain_requested(state: &MaintainedShoot) -> bool {
     let annotation = state.shoot.metadata.annotations.as_ref().and_then(|annotations| annotations.get(OPERATION));
     annotation.is_some_and(|text| operations(text).any(|operation| operation == MAINTAIN))
 }

@@ -158,7 +158,7 @@ impl KubernetesSettings {
 
     /// Removes feature gates and admission plugins that the versions do not support, and returns the texts. `pools` has
     /// the version of each pool's kubelets.
-    pub fn keep_known(&mut self, control_plane: &str, pools: &[&str]) -> Vec<String> {
+    pub fn keep_existing(&mut self, control_plane: &str, pools: &[&str]) -> Vec<String> {
         let mut texts = Vec::new();
         for component in COMPONENTS {
             let members = self.0.get_mut("kubernetes").and_then(|kubernetes| kubernetes.get_mut(component));

@@ -97,13 +97,13 @@ pub fn next_change(state: &MaintainedShoot, around: Surroundings<'_, '_>) -> Opt
     let pools = &spec.provider.workers;
     let versions = pools.iter().filter_map(|pool| pool.kubernetes.version.as_deref());
     let kubernetes = std::iter::once(control_plane).chain(versions).filter_map(|version| {
-        let judged = judged_kubernetes(version, auto, around).ok()?;
-        judged.next_change(around.catalog.kubernetes.iter(), around.now)
+        let evaluated = evaluated_kubernetes(version, auto, around).ok()?;
+        evaluated.next_change(around.catalog.kubernetes.iter(), around.now)
     });
     let images = pools.iter().zip(around.pools).filter_map(|(pool, fitting)| {
         let kubelet = Version::parse(pool.kubernetes.version.as_deref().unwrap_or(control_plane)).ok()?;
-        let (judged, list) = judged_image(pool, fitting.as_ref().ok()?, &kubelet, auto, around.now)?;
-        judged.next_change(list, around.now)
+        let (evaluated, list) = evaluated_image(pool, fitting.as_ref().ok()?, &kubelet, auto, around.now)?;
+        evaluated.next_change(list, around.now)
     });
     kubernetes.chain(images).min()
 }
@@ -146,7 +146,7 @@ fn plan(
     let pools = update_pools(&spec.provider.workers, &new, auto, around, run);
     if let Some(settings) = &mut settings {
         let versions: Vec<&str> = pools.iter().map(|version| version.as_deref().unwrap_or(&after)).collect();
-        operations.extend(settings.keep_known(&after, &versions));
+        operations.extend(settings.keep_existing(&after, &versions));
     }
     run.operation = operation(&state.shoot);
     if let Some(operation) = &run.operation.as_ref().filter(|_| !is_failed(&state.shoot)) {
@@ -185,8 +185,8 @@ fn update_images(
                 break;
             }
         };
-        let judged = judged_image(pool, fitting, &kubelet, auto, around.now);
-        let Some(update) = judged.and_then(|(judged, list)| judged.update(list, around.now)) else { continue };
+        let evaluated = evaluated_image(pool, fitting, &kubelet, auto, around.now);
+        let Some(update) = evaluated.and_then(|(evaluated, list)| evaluated.update(list, around.now)) else { continue };
         match &update.to {
             Ok(to) => *target = Some(to.clone()),
             Err(error) => run.logged.push(texts::image_failed(&update, error, &pool.name)),
@@ -197,7 +197,7 @@ fn update_images(
 }
 
 /// A version that a run evaluates: its entry in the list, and why it is updated.
-struct Judged<'a, 's> {
+struct Evaluated<'a, 's> {
     subject: Subject<'s>,
     /// The name of the image as the profile writes it.
     listed_name: Option<&'s str>,
@@ -206,7 +206,7 @@ struct Judged<'a, 's> {
     cause: Option<Cause>,
 }
 
-impl<'a> Judged<'a, '_> {
+impl<'a> Evaluated<'a, '_> {
     fn update(&self, list: impl Iterator<Item = &'a ListedVersion<'a>>, now: Timestamp) -> Option<Update> {
         let cause = self.cause?;
         let candidates: Vec<Candidate<'_>> = list.map(|listed| Candidate { listed, stage: listed.at(now) }).collect();
@@ -234,13 +234,13 @@ impl<'a> Judged<'a, '_> {
 }
 
 /// The image of a pool, with the versions that fit the pool.
-fn judged_image<'a, 's>(
+fn evaluated_image<'a, 's>(
     pool: &'s VersionedPool,
     fitting: &'s FittingVersions<'a>,
     kubelet: &'s Version,
     auto: AutoUpdate,
     now: Timestamp,
-) -> Option<(Judged<'a, 's>, impl Iterator<Item = &'a ListedVersion<'a>> + use<'a, 's>)> {
+) -> Option<(Evaluated<'a, 's>, impl Iterator<Item = &'a ListedVersion<'a>> + use<'a, 's>)> {
     let current = pool.machine.image.as_ref()?;
     let in_place_from = pool.is_updated_in_place().then_some(current.version.as_str());
     let list = move || fitting.at(kubelet, in_place_from).map(|version| &version.listed);
@@ -249,14 +249,14 @@ fn judged_image<'a, 's>(
     let mut listed = list().filter(|listed| fitting.image.image.name == name && listed.text == current.version);
     let listed = listed.next();
     let cause = cause(listed.map(|listed| listed.at(now)), auto.machine_image_version == Some(true));
-    let judged = Judged {
+    let evaluated = Evaluated {
         subject: Subject::Image { name, strategy },
         listed_name: Some(&fitting.image.image.name),
         current: &current.version,
         listed,
         cause,
     };
-    Some((judged, list()))
+    Some((evaluated, list()))
 }
 
 /// The effect of maintenance on the image of a pool without automatic updates.
@@ -284,8 +284,10 @@ pub fn forced_image(
     now: Timestamp,
 ) -> ForcedImage {
     let auto = AutoUpdate { kubernetes_version: false, machine_image_version: Some(false) };
-    let judged = judged_image(pool, fitting, kubelet, auto, now);
-    let Some(update) = judged.and_then(|(judged, list)| judged.update(list, now)) else { return ForcedImage::Stays };
+    let evaluated = evaluated_image(pool, fitting, kubelet, auto, now);
+    let Some(update) = evaluated.and_then(|(evaluated, list)| evaluated.update(list, now)) else {
+        return ForcedImage::Stays;
+    };
     let to = match update.to {
         Ok(to) => to,
         Err(NoTarget::EndOfLife { .. } | NoTarget::Nothing { .. }) => return ForcedImage::Stuck,
@@ -329,8 +331,8 @@ fn update_pools(
         }
         if let Ok(Some(mut update)) = updated {
             if let Ok(to) = &mut update.to {
-                let wanted = Version::parse(to).unwrap_or_else(|_| control_plane.clone());
-                *to = wanted.min(control_plane.clone()).to_string();
+                let requested = Version::parse(to).unwrap_or_else(|_| control_plane.clone());
+                *to = requested.min(control_plane.clone()).to_string();
                 version = Some(to.clone());
             }
             run.kubernetes.insert(pool.name.clone(), update);
@@ -345,15 +347,15 @@ fn update_kubernetes(
     auto: AutoUpdate,
     around: Surroundings<'_, '_>,
 ) -> Result<Option<Update>, NoTarget> {
-    Ok(judged_kubernetes(current, auto, around)?.update(around.catalog.kubernetes.iter(), around.now))
+    Ok(evaluated_kubernetes(current, auto, around)?.update(around.catalog.kubernetes.iter(), around.now))
 }
 
 /// Evaluates a Kubernetes version. The list contains it if an entry has the same three numbers.
-fn judged_kubernetes<'c, 's>(
+fn evaluated_kubernetes<'c, 's>(
     current: &'s str,
     auto: AutoUpdate,
     around: Surroundings<'_, 'c>,
-) -> Result<Judged<'c, 's>, NoTarget> {
+) -> Result<Evaluated<'c, 's>, NoTarget> {
     let constraint = VersionConstraint::parse(&format!("= {}", numbers(current)));
     let mut found = None;
     for listed in &around.catalog.kubernetes {
@@ -373,7 +375,7 @@ fn judged_kubernetes<'c, 's>(
         }
     }
     let cause = cause(found.map(|listed| listed.at(around.now)), auto.kubernetes_version);
-    Ok(Judged { subject: Subject::Kubernetes, listed_name: None, current, listed: found, cause })
+    Ok(Evaluated { subject: Subject::Kubernetes, listed_name: None, current, listed: found, cause })
 }
 
 fn cause(listed: Option<Classification>, is_automatic: bool) -> Option<Cause> {
@@ -396,8 +398,8 @@ fn operation(shoot: &VersionedShoot) -> Option<String> {
         return is_needed.then(|| "retry".to_owned());
     }
     shoot.status.last_operation.as_ref()?;
-    let wanted = annotation(MAINTENANCE_OPERATION).unwrap_or_default();
-    let mut operations: Vec<&str> = operations(wanted).collect();
+    let requested = annotation(MAINTENANCE_OPERATION).unwrap_or_default();
+    let mut operations: Vec<&str> = operations(requested).collect();
     if !operations.contains(&"reconcile") {
         operations.push("reconcile");
     }
@@ -414,19 +416,19 @@ fn finish(state: &mut MaintainedShoot, garden: &Garden, plan: Plan, around: Surr
     let before = state.shoot.status.last_maintenance.as_ref().map(|last| last.state.clone());
     let shoot = &mut state.shoot;
     let has_work = !run.operations.is_empty() || run.control_plane.is_some() || !run.kubernetes.is_empty();
-    let is_told = has_work || !(run.images.is_empty() || run.is_silent);
+    let is_reported = has_work || !(run.images.is_empty() || run.is_silent);
     let changed = changed(shoot, &plan);
     let rejected =
-        if is_told { rejection(garden.validation, [shoot, &changed], around.catalog, around.now) } else { None };
-    let last = is_told.then(|| texts::last_maintenance(run));
-    let is_maintain_asked = remove_maintain_annotation(shoot);
+        if is_reported { rejection(garden.validation, [shoot, &changed], around.catalog, around.now) } else { None };
+    let last = is_reported.then(|| texts::last_maintenance(run));
+    let is_maintain_requested = remove_maintain_annotation(shoot);
     if let Some(rejected) = rejected {
         // Everything is lost except the log.
         let logged = std::mem::take(&mut run.logged);
         let last_maintenance = Some(texts::failed_maintenance(&rejected));
         *run = Run { logged, rejected: Some(rejected), last_maintenance, ..Run::default() };
     } else {
-        let is_map_there = shoot.metadata.annotations.is_some() || asks_gardenlet(shoot);
+        let is_map_there = shoot.metadata.annotations.is_some() || requests_gardenlet(shoot);
         if !is_map_there {
             *run = Run { crash: Some(NIL_MAP.to_owned()), last_maintenance: last, ..Run::default() };
             run.last_maintenance
@@ -439,7 +441,7 @@ fn finish(state: &mut MaintainedShoot, garden: &Garden, plan: Plan, around: Surr
         run.changes_settings = plan.settings != state.settings || plan.credentials_binding.is_some();
         state.settings = plan.settings;
         state.shoot = changed;
-        let took_annotation = remove_operation_annotations(&mut state.shoot, is_maintain_asked);
+        let took_annotation = remove_operation_annotations(&mut state.shoot, is_maintain_requested);
         let moved = run.updates().any(|(_, update)| update.is_move());
         run.is_stable = !(moved || run.changes_settings || took_annotation);
     }
@@ -447,7 +449,7 @@ fn finish(state: &mut MaintainedShoot, garden: &Garden, plan: Plan, around: Surr
         state.shoot.status.last_maintenance.get_or_insert_default().state = last.state.to_owned();
     }
     let after = state.shoot.status.last_maintenance.as_ref().map(|last| last.state.clone());
-    run.is_stable = (run.is_stable || run.rejected.is_some()) && before == after && !is_maintain_asked;
+    run.is_stable = (run.is_stable || run.rejected.is_some()) && before == after && !is_maintain_requested;
 }
 
 /// The Shoot with the planned versions.
@@ -468,30 +470,30 @@ fn changed(shoot: &VersionedShoot, plan: &Plan) -> VersionedShoot {
 }
 
 /// Whether gardenlet is triggered, which creates the annotations if there are none.
-fn asks_gardenlet(shoot: &VersionedShoot) -> bool {
+fn requests_gardenlet(shoot: &VersionedShoot) -> bool {
     shoot.status.last_operation.is_some() && (!is_failed(shoot) || operation(shoot).is_some())
 }
 
 /// Removes the annotation with which the owner requested the run. Returns whether it existed.
 fn remove_maintain_annotation(shoot: &mut VersionedShoot) -> bool {
     let Some(annotations) = &mut shoot.metadata.annotations else { return false };
-    let is_asked =
+    let is_requested =
         annotations.get(OPERATION).is_some_and(|text| operations(text).any(|operation| operation == MAINTAIN));
-    if is_asked {
+    if is_requested {
         annotations.remove(OPERATION);
     }
-    is_asked
+    is_requested
 }
 
 /// Removes the annotations of the operations that the run started. Returns whether any existed.
-fn remove_operation_annotations(shoot: &mut VersionedShoot, is_maintain_asked: bool) -> bool {
+fn remove_operation_annotations(shoot: &mut VersionedShoot, is_maintain_requested: bool) -> bool {
     let taken = match (&shoot.status.last_operation, is_failed(shoot)) {
         (None, _) => None,
         (_, true) => operation(shoot).map(|_| NEEDS_RETRY),
         (_, false) => Some(MAINTENANCE_OPERATION),
     };
     let Some(annotations) = &mut shoot.metadata.annotations else { return false };
-    if is_maintain_asked {
+    if is_maintain_requested {
         annotations.remove(OPERATION);
     }
     taken.is_some_and(|taken| annotations.remove(taken).is_some())
@@ -515,7 +517,7 @@ impl MaintainedShoot {
     pub fn write(&self, before: Option<&KubernetesSettings>, shoot: &mut Value) {
         let spec = &self.shoot.spec;
         let mut set = |pointer: &str, value: &str| {
-            shoot.pointer_mut(pointer).into_iter().for_each(|place| *place = value.into());
+            shoot.pointer_mut(pointer).into_iter().for_each(|location| *location = value.into());
         };
         set("/spec/kubernetes/version", spec.kubernetes.version.as_deref().unwrap_or_default());
         for (index, pool) in spec.provider.workers.iter().enumerate() {

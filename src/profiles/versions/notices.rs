@@ -395,18 +395,18 @@ mod tests {
         let time = |text: &str| Some(text.parse::<Timestamp>().unwrap());
         let (_, pools) =
             notices_and_pools(&shoot("1.33.6", json!([pool("a", "2.0.0"), own]), false), &profile(), now).unwrap();
-        let wanted = |pool: &str| PoolVersions { pool: pool.to_owned(), ..PoolVersions::default() };
+        let requested = |pool: &str| PoolVersions { pool: pool.to_owned(), ..PoolVersions::default() };
         let [a, own] = &pools[..] else { panic!("{pools:?}") };
         let kubernetes_expires = time("2026-05-01T00:00:00Z");
-        let wanted_of_a = PoolVersions { kubernetes_expires, update_available: true, ..wanted("a") };
-        assert_eq!(*a, wanted_of_a, "3.0.0 is there, although nobody wants it automatically");
-        let wanted_of_own = PoolVersions {
+        let target_of_a = PoolVersions { kubernetes_expires, update_available: true, ..requested("a") };
+        assert_eq!(*a, target_of_a, "3.0.0 is there, although nobody wants it automatically");
+        let target_of_own = PoolVersions {
             image_expires: time("2026-06-15T00:00:00Z"),
             kubernetes_expires: time("2026-01-15T00:00:00Z"),
             stuck: time("2026-02-01T21:00:00Z"),
-            ..wanted("own")
+            ..requested("own")
         };
-        assert_eq!(*own, wanted_of_own);
+        assert_eq!(*own, target_of_own);
     }
 
     #[test]
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_is_answered_with_versions_that_newly_expire() {
+    fn warns_of_newly_expiring_versions_in_a_profile() {
         let now: Timestamp = "2026-02-01T12:00:00Z".parse().unwrap();
         let of_change = |new: &ProfileSpec, old: Option<&ProfileSpec>| -> Vec<String> {
             let old = old.map(Expirations::from);

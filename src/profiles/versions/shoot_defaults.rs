@@ -22,12 +22,12 @@ pub enum NoDefault {
     },
     /// No Kubernetes version fits.
     #[error(
-        "couldn't find a suitable version for {wanted}. Suitable versions have a non-expired expiration date and are no \
+        "couldn't find a suitable version for {requested}. Suitable versions have a non-expired expiration date and are no \
          'preview' versions. 'Preview'-classified versions have to be selected explicitly"
     )]
     NoKubernetesVersion {
         /// The requested version.
-        wanted: String,
+        requested: String,
     },
     /// The profile has no image with this name.
     #[error("image is not supported")]
@@ -78,38 +78,38 @@ impl Prefix {
 /// If the start is not a version, or no supported version has it.
 pub fn default_kubernetes_version<'a>(
     versions: &'a [ExpirableVersion],
-    wanted: &str,
+    requested: &str,
     now: Timestamp,
 ) -> Result<Option<&'a str>, NoDefault> {
-    if wanted.split('.').count() == 3 {
+    if requested.split('.').count() == 3 {
         return Ok(None);
     }
-    let prefix = Prefix::parse(wanted)?;
+    let prefix = Prefix::parse(requested)?;
     let supported = versions.iter().filter(|version| Life::from(*version).at(now) == Classification::Supported);
     let fitting = supported.filter_map(|version| Some((Version::parse(&version.version).ok()?, version)));
     let highest = fitting.filter(|(version, _)| prefix.fits(version)).max_by(|a, b| a.0.cmp(&b.0));
     match highest {
         Some((_, version)) => Ok(Some(&version.version)),
-        None => Err(NoDefault::NoKubernetesVersion { wanted: wanted.to_owned() }),
+        None => Err(NoDefault::NoKubernetesVersion { requested: requested.to_owned() }),
     }
 }
 
 /// The architecture of a pool: its own, that of its machine type, or `amd64`.
 #[must_use]
 pub fn default_architecture<'a>(
-    wanted: Option<&'a str>,
+    requested: Option<&'a str>,
     machine_type: Option<&'a ProfileMachineType>,
     definitions: &'a [CapabilityDefinition],
 ) -> &'a str {
     let of_type = || architecture_of_machine_type(machine_type?, definitions);
-    wanted.or_else(of_type).unwrap_or(DEFAULT_ARCHITECTURE)
+    requested.or_else(of_type).unwrap_or(DEFAULT_ARCHITECTURE)
 }
 
 /// A pool that needs an image.
 #[derive(Clone, Copy, Debug)]
 pub struct PoolWithoutImage<'a> {
     /// The image in the pool; name and version may be empty.
-    pub wanted: Option<&'a MachineImage>,
+    pub requested: Option<&'a MachineImage>,
     /// Architecture of the pool.
     pub architecture: &'a str,
     /// Machine type of the pool, if the profile has it.
@@ -131,13 +131,13 @@ pub fn default_image(
     pool: PoolWithoutImage<'_>,
     now: Timestamp,
 ) -> Result<MachineImage, NoDefault> {
-    let wanted = pool.wanted.filter(|wanted| !wanted.name.is_empty());
-    let version = wanted.map_or("", |wanted| wanted.version.as_str());
-    let image = match wanted {
-        Some(wanted) => {
-            let image = images.iter().find(|image| image.name == wanted.name).ok_or(NoDefault::UnknownImage)?;
+    let requested = pool.requested.filter(|requested| !requested.name.is_empty());
+    let version = requested.map_or("", |requested| requested.version.as_str());
+    let image = match requested {
+        Some(requested) => {
+            let image = images.iter().find(|image| image.name == requested.name).ok_or(NoDefault::UnknownImage)?;
             if image.versions.iter().any(|listed| listed.version == version) || version.split('.').count() == 3 {
-                return Ok(wanted.clone());
+                return Ok(requested.clone());
             }
             image
         }
@@ -152,8 +152,8 @@ pub fn default_image(
         .filter_map(|version| Some((Version::parse(&version.version).ok()?, version)))
         .filter(|(version, _)| prefix.fits(version))
         .collect();
-    let highest = |wanted: fn(&Classification) -> bool| {
-        let fitting = candidates.iter().filter(|(_, version)| wanted(&Life::from(*version).at(now)));
+    let highest = |requested: fn(&Classification) -> bool| {
+        let fitting = candidates.iter().filter(|(_, version)| requested(&Life::from(*version).at(now)));
         fitting.max_by(|a, b| a.0.cmp(&b.0)).map(|(_, version)| version)
     };
     let is_preferred = |classification: &Classification| {

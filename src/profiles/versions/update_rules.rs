@@ -72,8 +72,8 @@ pub(super) fn refused(before: &VersionedShoot, after: &VersionedShoot) -> Vec<St
 /// Rejects changes of pools with nodes that a user has yet to select for an in-place update. Gardener also rejects
 /// changes of pools with automatic in-place updates until they finish; those updates are assumed to be finished.
 fn changed_in_place(before: &VersionedShoot, after: &VersionedShoot) -> Vec<String> {
-    let asked = after.metadata.annotations.as_ref().and_then(|annotations| annotations.get(OPERATION));
-    if asked.is_some_and(|operation| operation == FORCED_IN_PLACE) {
+    let requested = after.metadata.annotations.as_ref().and_then(|annotations| annotations.get(OPERATION));
+    if requested.is_some_and(|operation| operation == FORCED_IN_PLACE) {
         return Vec::new();
     }
     let pending = &after.status.in_place_updates.pending_worker_updates;
@@ -162,10 +162,10 @@ pub(super) fn misfit(
     let (kubelet, constraint) = (kubelet?, listed.kubelet.as_ref()?);
     let is_allowed = constraint.as_ref().is_some_and(|constraint| constraint.allows(&kubelet));
     (!is_allowed).then(|| {
-        let wanted = listed.entry.kubelet_version_constraint.as_deref().unwrap_or_default();
+        let required = listed.entry.kubelet_version_constraint.as_deref().unwrap_or_default();
         format!(
             ": Invalid value: machine image '{title}' does not support kubelet version '{kubelet}', supported kubelet \
-             versions by this machine image version: '{wanted}'"
+             versions by this machine image version: '{required}'"
         )
     })
 }

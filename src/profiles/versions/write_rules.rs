@@ -52,29 +52,30 @@ struct WriteRules<'a> {
 
 impl<'a> WriteRules<'a> {
     fn control_plane(&self) -> Vec<String> {
-        let Some(wanted) = self.after.kubernetes.version.as_deref() else { return Vec::new() };
+        let Some(requested) = self.after.kubernetes.version.as_deref() else { return Vec::new() };
         let old = self.before.and_then(|before| before.kubernetes.version.as_deref());
-        let mut refused: Vec<String> = self.kubernetes(wanted, old, "spec.kubernetes.version").into_iter().collect();
-        if let (Ok(wanted), Some(Ok(old))) = (Version::parse(wanted), old.map(Version::parse)) {
-            refused
-                .extend(changed_version(&wanted, &old, false).map(|text| format!("spec.kubernetes.version: {text}")));
+        let mut refused: Vec<String> = self.kubernetes(requested, old, "spec.kubernetes.version").into_iter().collect();
+        if let (Ok(requested), Some(Ok(old))) = (Version::parse(requested), old.map(Version::parse)) {
+            refused.extend(
+                changed_version(&requested, &old, false).map(|text| format!("spec.kubernetes.version: {text}")),
+            );
         }
         refused
     }
 
     /// A new version of a Shoot or pool must be listed. A new Shoot or pool can't have an expired one.
-    fn kubernetes(&self, wanted: &str, old: Option<&str>, path: &str) -> Option<String> {
-        if old == Some(wanted) || self.catalog.kubernetes.is_empty() {
+    fn kubernetes(&self, requested: &str, old: Option<&str>, path: &str) -> Option<String> {
+        if old == Some(requested) || self.catalog.kubernetes.is_empty() {
             return None;
         }
-        let found = self.catalog.kubernetes.iter().find(|listed| listed.text == wanted);
+        let found = self.catalog.kubernetes.iter().find(|listed| listed.text == requested);
         let why = match found.map(|listed| (listed.at(self.now), old)) {
             None => "the CloudProfile does not list it",
             Some((Classification::Expired, None)) => "it has expired",
             Some((Classification::Unavailable, None)) => "its first stage has not begun",
             Some(_) => return None,
         };
-        Some(format!("{path}: Unsupported value: {wanted:?}: {why}"))
+        Some(format!("{path}: Unsupported value: {requested:?}: {why}"))
     }
 
     fn kubernetes_of_pool(&self, pool: &VersionedPool, path: &str) -> Vec<String> {
@@ -82,19 +83,19 @@ impl<'a> WriteRules<'a> {
         let own = pool.kubernetes.version.as_deref();
         let path = format!("{path}.kubernetes.version");
         let mut refused = Vec::new();
-        if let Some(wanted) = own {
+        if let Some(requested) = own {
             // `control_plane` checks the version of the control plane.
-            if self.after.kubernetes.version.as_deref() != Some(wanted) {
+            if self.after.kubernetes.version.as_deref() != Some(requested) {
                 let of_control_plane = self.before.and_then(|before| before.kubernetes.version.as_deref());
                 let effective = |old: &'a VersionedPool| old.kubernetes.version.as_deref().or(of_control_plane);
-                refused.extend(self.kubernetes(wanted, old.and_then(effective), &path));
+                refused.extend(self.kubernetes(requested, old.and_then(effective), &path));
             }
         }
         let Some((old, before)) = old.zip(self.before) else { return refused };
         let has_own = own.is_some() || old.kubernetes.version.is_some();
-        if let (true, Some(wanted), Some(old)) = (has_own, kubelet(self.after, pool), kubelet(before, old)) {
+        if let (true, Some(requested), Some(old)) = (has_own, kubelet(self.after, pool), kubelet(before, old)) {
             let skips = !pool.is_updated_in_place();
-            refused.extend(changed_version(&wanted, &old, skips).map(|text| format!("{path}: {text}")));
+            refused.extend(changed_version(&requested, &old, skips).map(|text| format!("{path}: {text}")));
         }
         refused
     }
@@ -140,16 +141,16 @@ impl<'a> WriteRules<'a> {
     }
 }
 
-fn is_lower(wanted: &str, old: &str) -> Option<bool> {
-    Some(Version::parse(wanted).ok()? < Version::parse(old).ok()?)
+fn is_lower(requested: &str, old: &str) -> Option<bool> {
+    Some(Version::parse(requested).ok()? < Version::parse(old).ok()?)
 }
 
 /// The error for a change of a Kubernetes version.
-fn changed_version(wanted: &Version, old: &Version, may_skip_minors: bool) -> Option<&'static str> {
-    if wanted < old {
+fn changed_version(requested: &Version, old: &Version, may_skip_minors: bool) -> Option<&'static str> {
+    if requested < old {
         return Some("Forbidden: kubernetes version downgrade is not supported");
     }
-    let skips = wanted.major == old.major && wanted.minor > old.minor.saturating_add(1);
+    let skips = requested.major == old.major && requested.minor > old.minor.saturating_add(1);
     (skips && !may_skip_minors).then_some("Forbidden: kubernetes version upgrade cannot skip a minor version")
 }
 
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn kubernetes_goes_neither_down_nor_over_a_minor() {
+    fn kubernetes_neither_downgrades_nor_skips_a_minor() {
         let of = |old: &str, new: &str| refused(Some(&shoot(old, None, "2.0.0", "")), &shoot(new, None, "2.0.0", ""));
         assert_eq!(
             of("1.34.2", "1.33.2"),

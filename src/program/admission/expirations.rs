@@ -120,11 +120,11 @@ mod tests {
     }
 
     #[test]
-    fn a_shoot_is_answered_with_versions_that_expire() {
+    fn warns_of_expiring_versions_in_a_shoot() {
         let profile =
             profile(json!([{"version": "2.0.0"}, {"version": "1.0.0", "expirationDate": "2026-04-01T00:00:00Z"}]));
         let profile: ProfileSpec = serde_json::from_str(&profile.to_string()).unwrap();
-        let told = |image: Value| {
+        let reported = |image: Value| {
             let machine = json!({"type": "m", "architecture": "amd64", "image": image});
             let spec = json!({
                 "kubernetes": {"version": "1.34.3"}, "provider": {"workers": [{"name": "web", "machine": machine}]},
@@ -139,9 +139,9 @@ mod tests {
             ))
         };
         let expires = "pool web: os 1.0.0 expires on 2026-04-01, then forced to 2.0.0";
-        assert_eq!(told(json!({"name": "os", "version": "1.0.0"})), [expires]);
-        assert_eq!(told(json!({"name": "os", "version": "2.0.0"})), [""; 0]);
-        assert_eq!(told(Value::Null), [""; 0], "what Gardener has not set can't be told");
+        assert_eq!(reported(json!({"name": "os", "version": "1.0.0"})), [expires]);
+        assert_eq!(reported(json!({"name": "os", "version": "2.0.0"})), [""; 0]);
+        assert_eq!(reported(Value::Null), [""; 0], "what Gardener has not set can't be told");
     }
 
     #[test]
@@ -154,13 +154,13 @@ mod tests {
         let spec: ProfileSpec = serde_json::from_str(&new.to_string()).unwrap();
         let object = json!({"spec": new}).to_string();
         let old = json!({"spec": profile(json!([]))}).to_string();
-        let told = |old| {
+        let reported = |old| {
             let subject = Subject { object: &object, old: Some(old), stop: None };
             warnings(warn_of_profile(Verdict::ALLOWED, subject, &spec, now()))
         };
-        let all = told(old.as_str());
+        let all = reported(old.as_str());
         assert_eq!((all.len(), all[10].as_str()), (11, "and 90 more versions expire"));
         assert!(all.iter().all(|line| line.len() <= MOST_BYTES && !line.contains('\u{202e}')), "{all:?}");
-        assert_eq!(told(object.as_str()), [""; 0], "only what is new");
+        assert_eq!(reported(object.as_str()), [""; 0], "only what is new");
     }
 }

@@ -92,23 +92,24 @@ pub(crate) fn compare(
     let config = format.and_then(|format| format.open(profile.provider_config.as_deref()).ok());
     if let (Some(format), Some(config)) = (format, config) {
         let definitions = format.definitions(&profile.machine_capabilities);
-        let offer = Offer { profile, format, config: &*config, definitions: &definitions, region: &region, now };
+        let resolved_profile =
+            ResolvedProfile { profile, format, config: &*config, definitions: &definitions, region: &region, now };
         let path = FieldPath::new("spec.provider.workers");
         for (position, pool) in
             configured.into_iter().filter_map(|position| Some((position, pools.workers.get(position)?)))
         {
-            offer.config.validate_pool(pool, path.index(position), &mut errors);
+            resolved_profile.config.validate_pool(pool, path.index(position), &mut errors);
         }
         for position in positions {
             let Some(pool) = pools.workers.get(position) else { continue };
-            offer.compare(pool, path.index(position), &mut errors, &mut warnings);
+            resolved_profile.compare(pool, path.index(position), &mut errors, &mut warnings);
         }
     }
     verdict(what, &errors, warnings)
 }
 
 /// The images of a profile in a region, with the provider that decodes them.
-struct Offer<'a> {
+struct ResolvedProfile<'a> {
     profile: &'a ProfileSpec,
     format: &'a dyn ProfileFormat,
     config: &'a dyn ProfileConfig,
@@ -117,7 +118,7 @@ struct Offer<'a> {
     now: Timestamp,
 }
 
-impl Offer<'_> {
+impl ResolvedProfile<'_> {
     fn compare(&self, pool: &ShootPool, path: FieldPath<'_>, errors: &mut FieldErrors, warnings: &mut Vec<String>) {
         let machine_types = &mut self.profile.machine_types.iter();
         // Gardener itself denies machine types and versions that the generic part does not list.
@@ -159,7 +160,7 @@ impl Offer<'_> {
                 let each: Vec<String> = flavors
                     .iter()
                     .zip(&mismatches)
-                    .map(|(flavor, mismatch)| format!("spec.providerConfig.{}: {mismatch}", flavor.place))
+                    .map(|(flavor, mismatch)| format!("spec.providerConfig.{}: {mismatch}", flavor.location))
                     .collect();
                 let problem = format!(
                     "no image of {name}@{version} fits machine type {}: {}",
@@ -169,14 +170,14 @@ impl Offer<'_> {
                 refused(problem, errors);
             }
             Err(NoFlavor::Ambiguous { tied }) => {
-                let places = tied.iter().filter_map(|position| flavors.get(*position));
-                let places: Vec<String> =
-                    places.map(|flavor| format!("spec.providerConfig.{}", flavor.place)).collect();
+                let locations = tied.iter().filter_map(|position| flavors.get(*position));
+                let locations: Vec<String> =
+                    locations.map(|flavor| format!("spec.providerConfig.{}", flavor.location)).collect();
                 let problem = format!(
                     "nothing tells the images of {name}@{version} apart for machine type {}: {} of the profile list the \
                      same capabilities",
                     machine_type.name,
-                    places.join(" and ")
+                    locations.join(" and ")
                 );
                 refused(problem, errors);
             }

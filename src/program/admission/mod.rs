@@ -64,8 +64,8 @@ pub fn run(arguments: AdmissionArguments, providers: Providers) -> ExitCode {
 
 async fn served(arguments: &AdmissionArguments, providers: Providers) -> anyhow::Result<Served> {
     let known: Vec<&str> = providers.profile_formats().map(|format| format.provider_type()).collect();
-    let wanted: Vec<&str> = arguments.provider_types.iter().map(String::as_str).collect();
-    if let Some(unknown) = wanted.iter().find(|wanted| !known.contains(wanted)) {
+    let required: Vec<&str> = arguments.provider_types.iter().map(String::as_str).collect();
+    if let Some(unknown) = required.iter().find(|required| !known.contains(required)) {
         anyhow::bail!("--provider-type {unknown}: there are {}", known.join(", "));
     }
     let files = arguments.webhooks.cluster.files();
@@ -82,7 +82,7 @@ async fn served(arguments: &AdmissionArguments, providers: Providers) -> anyhow:
         }
     };
     let shoots = arguments.profile_warnings.then(|| GardenShoots::new(garden.clone()));
-    let webhooks = webhooks(if wanted.is_empty() { known } else { wanted }.into_iter());
+    let webhooks = webhooks(if required.is_empty() { known } else { required }.into_iter());
     let routes = [(VALIDATE, WebhookKind::Validating), (MUTATE, WebhookKind::Mutating)].map(|(path, kind)| {
         let reviewer = GardenReviewer {
             kind,

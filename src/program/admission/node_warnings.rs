@@ -33,7 +33,7 @@ pub(crate) fn warn_of_nodes(mut verdict: Verdict, subject: Subject<'_>, provider
 fn node_warnings(old: &str, new: &str, providers: Providers) -> Vec<String> {
     let sides = [old, new].map(|text| Side::read(text, providers));
     let [Some(old), Some(new)] = sides else { return Vec::new() };
-    if old.shoot.is_hibernation_wanted() {
+    if old.shoot.should_hibernate() {
         return Vec::new();
     }
     let mut warnings: Vec<String> = old.pools.iter().flat_map(|before| of_pool(before, &new.pools)).collect();
@@ -97,10 +97,10 @@ impl Pool {
         let has = |items: &HashItems, input: &str, value: &str| {
             items.iter().any(|item| item.input == input && item.value == value)
         };
-        let gone = before.items.iter().filter(|item| !has(&self.items, &item.input, &item.value));
+        let deleted = before.items.iter().filter(|item| !has(&self.items, &item.input, &item.value));
         let come = self.items.iter().filter(|item| !has(&before.items, &item.input, &item.value));
         let mut members: Vec<&str> = Vec::new();
-        for item in gone.chain(come) {
+        for item in deleted.chain(come) {
             let member = member_of_input(&item.input);
             if !members.contains(&member) {
                 members.push(member);
@@ -140,8 +140,8 @@ fn of_pool(before: &Pool, pools: &[Pool]) -> Vec<String> {
         };
         return vec![format!("{title}: its {nodes} {what}, because {causes} changed; {pace}")];
     }
-    let gone = before.worker.zones.iter().filter(|zone| !after.worker.zones.contains(zone));
-    gone.map(|zone| format!("{title}: its nodes in zone {} are deleted", shortened(&escaped(zone), NAME))).collect()
+    let deleted = before.worker.zones.iter().filter(|zone| !after.worker.zones.contains(zone));
+    deleted.map(|zone| format!("{title}: its nodes in zone {} are deleted", shortened(&escaped(zone), NAME))).collect()
 }
 
 #[cfg(test)]
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_answered_with_pools_that_roll_and_why() {
+    fn warns_of_rolling_pools_with_the_cause() {
         let web = "/spec/provider/workers/0";
         let at = |member: &str| format!("{web}/{member}");
         let none: [&str; 0] = [];

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use super::subject::Subject;
 use decisions::provider::Providers;
 use explanations::preview::NamedProfiles;
-use profiles::offer::diff::{Effect, effect};
-use profiles::offer::equivalence::{Difference, compare};
-use profiles::offer::{Profile, Resolution, merged};
+use profiles::resolved_profile::diff::{Effect, effect};
+use profiles::resolved_profile::equivalence::{Difference, compare};
+use profiles::resolved_profile::{Profile, Resolution, merged};
 use runtime::webhook::Verdict;
 use wire::api::bounded_text::{escaped, shortened};
 use wire::api::gardener::ProfileSpec;
@@ -75,7 +75,7 @@ impl UsedPool {
     }
 
     /// Whether an edit of the named profile affects this pool.
-    fn is_offered_by(&self, profile: &str) -> bool {
+    fn is_selectable_in(&self, profile: &str) -> bool {
         self.profile == profile || self.parent.as_deref() == Some(profile)
     }
 
@@ -121,7 +121,7 @@ fn pool_warnings(
     let Named { metadata } = serde_json::from_str(new).ok()?;
     let name = metadata.name.unwrap_or_default();
     let name = metadata.namespace.map_or_else(|| name.clone(), |namespace| format!("{namespace}/{name}"));
-    let own: Vec<&UsedPool> = pools.iter().filter(|pool| pool.is_offered_by(&name)).collect();
+    let own: Vec<&UsedPool> = pools.iter().filter(|pool| pool.is_selectable_in(&name)).collect();
     if own.is_empty() {
         return None;
     }
@@ -135,7 +135,7 @@ fn pool_warnings(
     };
     let old = read(old)?;
     let new = read(new)?;
-    let [before, after] = [&old, &new].map(|profile| profile.offer(now));
+    let [before, after] = [&old, &new].map(|profile| profile.resolved_profile(now));
     let differences = compare(&Resolution::of(&before), &Resolution::of(&after)).differences;
     let warnings = differences.iter().filter_map(|difference| warning(difference, &own));
     let mut warnings: Vec<String> = warnings.collect();
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_answered_with_the_pools_that_it_reaches() {
+    fn warns_of_the_pools_that_an_edit_affects() {
         let old = profile(2, "a:b:c:1");
         let none = [""; 0];
         let shoot = "garden-p/s\\u{1b}[2J";
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_of_a_namespaced_profile_is_answered_with_the_pools_of_its_own_project() {
+    fn namespaced_profile_warns_of_pools_in_its_project() {
         let parent: Value = serde_json::from_str(&profile(1, "a:b:c:1")).unwrap();
         let parent: ProfileSpec = serde_json::from_value(parent["spec"].clone()).unwrap();
         let own = |versions: &[&str]| {

@@ -193,20 +193,20 @@ impl Drop for StopOnDrop {
 /// Runs a check on a blocking thread, because it takes milliseconds.
 async fn on_thread<T: Send + 'static>(
     request: &Arc<ReviewRequest>,
-    judge: impl FnOnce(Subject<'_>, &str) -> Result<T, Verdict> + Send + 'static,
+    evaluate: impl FnOnce(Subject<'_>, &str) -> Result<T, Verdict> + Send + 'static,
 ) -> Result<T, Verdict> {
     let request = Arc::clone(request);
     // Set when the review is given up at its deadline, which drops this.
     let stop = StopOnDrop::default();
     let is_stopped = Arc::clone(&stop.0);
-    let judged = spawn_blocking(move || {
+    let evaluated = spawn_blocking(move || {
         let object = request.object.as_deref().and_then(|object| std::str::from_utf8(object).ok());
         // Create and update requests always have an object.
         let Some(object) = object else { return Err(Verdict::ALLOWED) };
         let old = request.old_object.as_deref().and_then(|object| std::str::from_utf8(object).ok());
-        judge(Subject { object, old, stop: Some(&is_stopped) }, &what(&request))
+        evaluate(Subject { object, old, stop: Some(&is_stopped) }, &what(&request))
     });
-    judged.await.unwrap_or_else(|_| {
+    evaluated.await.unwrap_or_else(|_| {
         let message = "the review failed; see the log of the webhook".to_owned();
         Err(Verdict::Denied(Denial::internal(message)))
     })

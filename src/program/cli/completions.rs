@@ -3,7 +3,7 @@
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::evidence::Answer;
+use super::evidence::Reply;
 use super::exit;
 use super::terminal::print;
 
@@ -17,10 +17,10 @@ pub(super) struct CompletionsArguments {
     shell: Shell,
 }
 
-pub(super) fn run(arguments: &CompletionsArguments, mut command: Command) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &CompletionsArguments, mut command: Command) -> anyhow::Result<Reply> {
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, name, &mut script);
     print(&String::from_utf8_lossy(&script))?;
-    Ok(Answer::of_program())
+    Ok(Reply::of_program())
 }

@@ -102,8 +102,8 @@ mod tests {
                     webhook-config-mode: url\nwebhook-config-url: a.example\n\
                     tls-cert-file: c.crt\ntls-private-key-file: c.key\n";
         let read = read_with(file, &["sidecar"]).unwrap();
-        for said in ["registry.example/azure:v1", "registry.example/aws:v1", "a.example", "c.crt", "c.key"] {
-            assert!(read.contains(said), "{said} is missing: {read}");
+        for message in ["registry.example/azure:v1", "registry.example/aws:v1", "a.example", "c.crt", "c.key"] {
+            assert!(read.contains(message), "{message} is missing: {read}");
         }
         // Only one argument of a pair is on the command line.
         let read = read_with(file, &["sidecar", "--tls-cert-file", "typed.crt", "--image", "gcp=typed:v1"]).unwrap();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_says_and_what_is_wrong_is_told() {
+    fn reports_missing_and_wrong_arguments() {
         for (file, typed, expected) in [
             ("webhook-config-namespace: ns", &["sidecar"][..], "--image <TYPE=IMAGE>"),
             ("image: azure", &["sidecar"], "a provider type and an image"),

@@ -13,12 +13,12 @@ use runtime::reader::files::Files;
 
 /// A command's result with its evidence. Incomplete evidence overrides the exit code.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct Reply {
     evidence: Evidence,
     exit: Exit,
 }
 
-impl Answer {
+impl Reply {
     pub(super) fn new(evidence: Evidence, exit: Exit) -> Self {
         Self { evidence, exit }
     }
@@ -47,7 +47,7 @@ pub(super) struct Evidence {
     /// Subjects that were read but could not be evaluated.
     unevaluated: Vec<String>,
     /// The same, of which the answer itself shows the reason.
-    unevaluated_in_answer: Vec<String>,
+    unevaluated_in_result: Vec<String>,
     /// Inputs that could not be read, so their content is unknown.
     unread: Vec<String>,
     not_given: Vec<MissingInput>,
@@ -70,7 +70,7 @@ impl Evidence {
             subject,
             evaluated: 0,
             unevaluated: Vec::new(),
-            unevaluated_in_answer: Vec::new(),
+            unevaluated_in_result: Vec::new(),
             unread: Vec::new(),
             not_given: Vec::new(),
         }
@@ -109,8 +109,8 @@ impl Evidence {
     }
 
     /// Records a subject that could not be evaluated, where the answer itself shows the reason.
-    pub(super) fn unevaluated_in_answer(&mut self, error: String) {
-        self.unevaluated_in_answer.push(error);
+    pub(super) fn unevaluated_in_result(&mut self, error: String) {
+        self.unevaluated_in_result.push(error);
     }
 
     pub(super) fn not_given(&mut self, not_given: MissingInput) {
@@ -119,17 +119,17 @@ impl Evidence {
 
     /// Merges the evidence for another part of the same answer.
     pub(super) fn join(&mut self, other: Self) {
-        let Self { subject: _, evaluated, unevaluated, unevaluated_in_answer, unread, not_given } = other;
+        let Self { subject: _, evaluated, unevaluated, unevaluated_in_result, unread, not_given } = other;
         self.evaluated += evaluated;
         self.unevaluated.extend(unevaluated);
-        self.unevaluated_in_answer.extend(unevaluated_in_answer);
+        self.unevaluated_in_result.extend(unevaluated_in_result);
         self.unread.extend(unread);
         self.not_given.extend(not_given);
     }
 
     /// Whether the answer covers every given input.
     pub(super) fn is_complete(&self) -> bool {
-        self.unevaluated.is_empty() && self.unevaluated_in_answer.is_empty() && self.unread.is_empty()
+        self.unevaluated.is_empty() && self.unevaluated_in_result.is_empty() && self.unread.is_empty()
     }
 
     pub(super) fn count(&self) -> usize {
@@ -151,7 +151,7 @@ impl Evidence {
         if self.is_complete() {
             return None;
         }
-        let all = self.evaluated + self.unevaluated.len() + self.unevaluated_in_answer.len();
+        let all = self.evaluated + self.unevaluated.len() + self.unevaluated_in_result.len();
         let mut text = format!("INCOMPLETE: {} of {} evaluated", self.evaluated, counted(all as u64, self.subject));
         if !self.unread.is_empty() {
             text.push_str(&format!(", {} not read", counted(self.unread.len() as u64, "input")));
@@ -160,11 +160,11 @@ impl Evidence {
     }
 
     /// Puts the shortfall, if any, before the answer.
-    pub(super) fn headline(&self, answer: &str) -> String {
+    pub(super) fn headline(&self, result: &str) -> String {
         match self.shortfall() {
             Some(shortfall) if self.evaluated == 0 => format!("{shortfall}: there is no answer"),
-            Some(shortfall) => format!("{shortfall}. Of these: {answer}"),
-            None => answer.to_owned(),
+            Some(shortfall) => format!("{shortfall}. Of these: {result}"),
+            None => result.to_owned(),
         }
     }
 
@@ -180,7 +180,7 @@ impl Evidence {
 
     /// The evidence as JSON.
     pub(super) fn document(&self) -> Value {
-        let unevaluated: Vec<&String> = self.unevaluated.iter().chain(&self.unevaluated_in_answer).collect();
+        let unevaluated: Vec<&String> = self.unevaluated.iter().chain(&self.unevaluated_in_result).collect();
         json!({
             "complete": self.is_complete(),
             "subject": self.subject,
@@ -233,7 +233,7 @@ mod tests {
             "INCOMPLETE: 2 of 3 shoots evaluated, 1 input not read. Of these: 1 moves"
         );
         assert_eq!(evidence.document()["complete"], false);
-        assert_eq!(Answer::new(evidence, Exit::Delete).exit(), Exit::Failed);
+        assert_eq!(Reply::new(evidence, Exit::Delete).exit(), Exit::Failed);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::diagnose::live::namespace;
-use super::evidence::{Answer, Evidence, no_match};
+use super::evidence::{Evidence, Reply, no_match};
 use super::exit::{self, Exit, wrong_usage};
 use super::input::{self, WorkerInput};
 use super::preview::shoots::Presume;
@@ -90,30 +90,30 @@ struct Explained {
     explanation: Explanation,
 }
 
-pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<Reply> {
     if arguments.shoot {
         if arguments.seed.is_named() {
             return Err(wrong_usage("--kubeconfig and --context are for --live"));
         }
         return shoot::run(arguments, providers);
     }
-    let mut answers = Answers::default();
+    let mut results = Results::default();
     let mut evidence = Evidence::of("Worker");
-    for_each_worker(arguments, &mut evidence, |worker, evidence| answers.add(arguments, providers, &worker, evidence))?;
+    for_each_worker(arguments, &mut evidence, |worker, evidence| results.add(arguments, providers, &worker, evidence))?;
     if let Some(pool) = &arguments.pool
-        && !answers.has_pool
-        && answers.unexplained.is_empty()
+        && !results.has_pool
+        && results.unexplained.is_empty()
     {
-        return Err(no_match("pool", pool, answers.pools.iter().map(String::as_str)));
+        return Err(no_match("pool", pool, results.pools.iter().map(String::as_str)));
     }
-    answers.print(arguments.output, &evidence)?;
-    let exit = if answers.failed || !answers.unexplained.is_empty() { Exit::Invalid } else { Exit::Done };
-    Ok(Answer::new(evidence, exit))
+    results.print(arguments.output, &evidence)?;
+    let exit = if results.failed || !results.unexplained.is_empty() { Exit::Invalid } else { Exit::Done };
+    Ok(Reply::new(evidence, exit))
 }
 
 /// Explanations of Workers as text, because the text is smaller than what it is made of.
 #[derive(Default)]
-struct Answers {
+struct Results {
     /// Tables, or JSON documents.
     explained: Vec<String>,
     unexplained: Vec<Unexplained>,
@@ -125,7 +125,7 @@ struct Answers {
     failed: bool,
 }
 
-impl Answers {
+impl Results {
     fn add(
         &mut self,
         arguments: &ExplainArguments,
@@ -164,8 +164,8 @@ impl Answers {
         for error in &self.unexplained {
             complain(&format!("{}: {}", error.input, error.message));
         }
-        for (place, text) in self.explained.iter().enumerate() {
-            let separator = if place > 0 { "\n" } else { "" };
+        for (location, text) in self.explained.iter().enumerate() {
+            let separator = if location > 0 { "\n" } else { "" };
             print(&format!("{separator}{text}"))?;
         }
         Ok(())

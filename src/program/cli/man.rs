@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::{Args, Command};
 use clap_mangen::Man;
 
-use super::evidence::Answer;
+use super::evidence::Reply;
 use super::exit;
 use super::terminal::print;
 
@@ -21,13 +21,13 @@ pub(super) struct ManArguments {
     folder: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &ManArguments, mut command: Command) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &ManArguments, mut command: Command) -> anyhow::Result<Reply> {
     command.build();
     match &arguments.folder {
         Some(folder) => write(&command, folder)?,
         None => print(&page(&command)?)?,
     }
-    Ok(Answer::of_program())
+    Ok(Reply::of_program())
 }
 
 /// Writes the pages of a command and its subcommands.

@@ -23,14 +23,14 @@ struct State {
     done: usize,
     begin: Instant,
     next: Instant,
-    shown: bool,
+    displayed: bool,
 }
 
 impl Progress {
     pub(super) fn new(noun: &'static str, total: usize) -> Self {
         let begin = Instant::now();
         let next = begin + if is_watched() { SILENT } else { LINE };
-        Self { noun, total, state: Mutex::new(State { done: 0, begin, next, shown: false }) }
+        Self { noun, total, state: Mutex::new(State { done: 0, begin, next, displayed: false }) }
     }
 
     /// Records that one more item is done.
@@ -43,14 +43,14 @@ impl Progress {
         if now >= state.next {
             progress(&text(state.done, self.total, self.noun, watched.then_some(WIDTH), now - state.begin));
             state.next = now + if watched { BAR } else { LINE };
-            state.shown = true;
+            state.displayed = true;
         }
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.state.get_mut().is_ok_and(|state| state.shown) {
+        if self.state.get_mut().is_ok_and(|state| state.displayed) {
             progress("");
         }
     }

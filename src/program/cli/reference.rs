@@ -49,7 +49,7 @@ pub fn reference(program: Program) -> String {
     page.push_str("These are the exit codes of all commands. If several apply, 3 takes precedence, then the highest code.\n\n| code | meaning |\n|---|---|\n");
     page.extend(Exit::ALL.map(|exit| format!("| {} | {} |\n", exit.code(), exit.meaning())));
     page.push_str("\nEvery answer states its evidence in the headline, in the member `evidence` of JSON documents, and in the exit code.\n\n| evidence | answer | exit code |\n|---|---|---|\n");
-    page.extend(EVIDENCE.map(|[evidence, answer, code]| format!("| {evidence} | {answer} | {code} |\n")));
+    page.extend(EVIDENCE.map(|[evidence, result, code]| format!("| {evidence} | {result} | {code} |\n")));
     page.push('\n');
     let mut commands = Vec::new();
     collect(&command, "", &mut commands);

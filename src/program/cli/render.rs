@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::evidence::{Answer, Evidence};
+use super::evidence::{Evidence, Reply};
 use super::exit::{self, Exit};
 use super::input::{WorkerInput, for_each_worker};
 use super::terminal::{self, OutputFormat, complain, one_of, print, yaml};
@@ -91,7 +91,7 @@ pub struct RenderedError {
     pub message: String,
 }
 
-pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> anyhow::Result<Reply> {
     let now = now()?;
     let mut exit = Exit::Done;
     let mut evidence = Evidence::of("Worker");
@@ -119,7 +119,7 @@ pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> anyhow::
         let inputs = arguments.inputs.iter().map(|input| input.display().to_string());
         bail!("{}: no Worker in it", inputs.collect::<Vec<_>>().join(", "));
     }
-    Ok(Answer::new(evidence, exit))
+    Ok(Reply::new(evidence, exit))
 }
 
 fn text(rendered: &Rendered, output: OutputFormat) -> anyhow::Result<String> {

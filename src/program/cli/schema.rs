@@ -4,7 +4,7 @@ use anyhow::bail;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::evidence::Answer;
+use super::evidence::Reply;
 use super::exit;
 use super::json_fields::{Field, documents};
 use super::terminal::{json, print};
@@ -25,22 +25,22 @@ pub(super) struct SchemaArguments {
     name: Vec<String>,
 }
 
-pub(super) fn run(arguments: &SchemaArguments) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &SchemaArguments) -> anyhow::Result<Reply> {
     let documents = documents().into_iter();
     let documents: Vec<_> = documents.map(|(title, fields)| (title.trim_end_matches(" -o json"), fields)).collect();
     let names: Vec<&str> = documents.iter().map(|(name, _)| *name).chain([PROFILE]).collect();
-    let asked = arguments.name.join(" ");
-    let schema = match documents.iter().find(|(name, _)| *name == asked) {
-        _ if asked.is_empty() => {
+    let requested = arguments.name.join(" ");
+    let schema = match documents.iter().find(|(name, _)| *name == requested) {
+        _ if requested.is_empty() => {
             print(&names.iter().map(|name| format!("{name}\n")).collect::<String>())?;
-            return Ok(Answer::of_program());
+            return Ok(Reply::of_program());
         }
-        _ if asked == PROFILE => profile_schema(),
+        _ if requested == PROFILE => profile_schema(),
         Some((name, fields)) => schema(name, fields),
-        None => bail!("no schema {asked:?}; there are {}", names.join(", ")),
+        None => bail!("no schema {requested:?}; there are {}", names.join(", ")),
     };
     print(&json(&schema)?)?;
-    Ok(Answer::of_program())
+    Ok(Reply::of_program())
 }
 
 /// Builds the schema of a document. Additional members are allowed, because later versions may add some.

@@ -70,8 +70,8 @@ pub(super) fn print_json_with_items<T: Serialize>(
 ) -> anyhow::Result<()> {
     let text = json(document)?;
     let member = format!("\n  \"{list}\": [");
-    let place = text.find(&format!("{member}]")).context("the document has no empty list")? + member.len();
-    let (head, end) = text.split_at(place);
+    let location = text.find(&format!("{member}]")).context("the document has no empty list")? + member.len();
+    let (head, end) = text.split_at(location);
     let mut part = head.to_owned();
     let mut count = 0;
     for item in items {

@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::evidence::Answer;
+use super::evidence::Reply;
 use super::exit;
 use super::terminal::{OutputFormat, json, one_of, print};
 use decisions::provider::Providers;
@@ -57,7 +57,7 @@ fn document(name: &str, version: &str, types: &[&str]) -> Value {
     document
 }
 
-pub(super) fn run(arguments: &VersionArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &VersionArguments, providers: Providers) -> anyhow::Result<Reply> {
     let name = env!("CARGO_PKG_NAME");
     let version = env!("CARGO_PKG_VERSION");
     let types: Vec<&str> = providers.worker_types().collect();
@@ -65,5 +65,5 @@ pub(super) fn run(arguments: &VersionArguments, providers: Providers) -> anyhow:
         OutputFormat::Json => json(&document(name, version, &types))?,
         _ => format!("{name} {version} for Workers of {}\n", types.join(", ")),
     })?;
-    Ok(Answer::of_program())
+    Ok(Reply::of_program())
 }

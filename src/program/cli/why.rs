@@ -7,7 +7,7 @@ use clap::Args;
 use kube::api::{Api, ApiResource, DynamicObject};
 use serde_json::{Value, json};
 
-use super::evidence::{Answer, Evidence};
+use super::evidence::{Evidence, Reply};
 use super::exit::{self, Exit};
 use super::input::machine_deployments_of_path;
 use super::table::{Cell, Table, printable};
@@ -38,7 +38,7 @@ pub(super) struct WhyArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &WhyArguments) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &WhyArguments) -> anyhow::Result<Reply> {
     let mut evidence = Evidence::of("MachineDeployment");
     let deployments = match deployment_in_cluster(&arguments.target) {
         Some((namespace, name)) => vec![fetch(&arguments.seed, namespace, name)?],
@@ -66,14 +66,13 @@ pub(super) fn run(arguments: &WhyArguments) -> anyhow::Result<Answer> {
         }
     }
     let complete = histories.iter().all(|(_, history)| history.is_some());
-    Ok(Answer::new(evidence, if complete { Exit::Done } else { Exit::Findings }))
+    Ok(Reply::new(evidence, if complete { Exit::Done } else { Exit::Findings }))
 }
 
 /// Parses `namespace/name`. Returns `None` for the name of a file.
 fn deployment_in_cluster(target: &str) -> Option<(&str, &str)> {
-    let looks_like_file =
-        [".yaml", ".yml", ".json"].iter().any(|end| target.ends_with(end)) || Path::new(target).exists();
-    let (namespace, name) = target.split_once('/').filter(|_| !looks_like_file)?;
+    let is_path_like = [".yaml", ".yml", ".json"].iter().any(|end| target.ends_with(end)) || Path::new(target).exists();
+    let (namespace, name) = target.split_once('/').filter(|_| !is_path_like)?;
     let is_name = |text: &str| {
         !text.is_empty()
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-.".contains(&byte))

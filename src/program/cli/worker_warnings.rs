@@ -179,7 +179,7 @@ mod tests {
             json!({"spec": {"pools": [pool]}})
         };
         assert_eq!(warnings(&pool(json!({}))), [""; 0]);
-        for (changes, wanted) in [
+        for (changes, required) in [
             (json!({"minimum": -4}), "minimum: -4 is below 0"),
             (json!({"minimum": 3}), "minimum: 3 is above the maximum 2"),
             (json!({"maxSurge": "-25%"}), "maxSurge: -25% is below 0 %"),
@@ -202,7 +202,7 @@ mod tests {
             (json!({"machineTyp": "x"}), "machineTyp: no such field; it is ignored"),
             (json!({"volume": {"siz": "1Gi"}}), "volume.siz: no such field; it is ignored"),
         ] {
-            assert_eq!(warnings(&pool(changes)), [format!("spec.pools[a].{wanted}")]);
+            assert_eq!(warnings(&pool(changes)), [format!("spec.pools[a].{required}")]);
         }
         let outside_of_zones =
             json!({"spec": {"infrastructureProviderStatus": {"zoned": false}, "pools": [{"name": "a"}]}});

@@ -31,11 +31,11 @@ pub(crate) fn into_deployment(
         return Vec::new();
     }
     let container = Entry {
-        wanted: sidecar.container(namespace, surroundings),
+        required: sidecar.container(namespace, surroundings),
         defaults: json!({"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}),
     };
     let volume =
-        volume(surroundings).map(|wanted| Entry { wanted, defaults: json!({"projected": {"defaultMode": 0o644}}) });
+        volume(surroundings).map(|required| Entry { required, defaults: json!({"projected": {"defaultMode": 0o644}}) });
     let container = container.into_list(deployment, &format!("{pod}/containers"), "name");
     let volume = volume.and_then(|volume| volume.into_list(deployment, &format!("{pod}/volumes"), "name"));
     container.into_iter().chain(volume).collect()
@@ -43,19 +43,19 @@ pub(crate) fn into_deployment(
 
 /// The patch of a VerticalPodAutoscaler.
 pub(crate) fn into_autoscaler(autoscaler: &Value, sidecar: &Sidecar) -> Vec<PatchOperation> {
-    let wanted = sidecar.autoscaler_policy();
+    let required = sidecar.autoscaler_policy();
     let Some(spec) = autoscaler["spec"].as_object() else { return Vec::new() };
     if spec.get("resourcePolicy").is_none_or(Value::is_null) {
-        let value = json!({"containerPolicies": [wanted]});
+        let value = json!({"containerPolicies": [required]});
         return vec![PatchOperation::Add { path: "/spec/resourcePolicy".to_owned(), value }];
     }
-    let entry = Entry { wanted, defaults: json!({}) };
+    let entry = Entry { required, defaults: json!({}) };
     entry.into_list(autoscaler, "/spec/resourcePolicy/containerPolicies", "containerName").into_iter().collect()
 }
 
 /// An entry of a list with named entries.
 struct Entry {
-    wanted: Value,
+    required: Value,
     /// Values that an API server adds by default.
     defaults: Value,
 }
@@ -65,19 +65,21 @@ impl Entry {
     /// up to date.
     fn into_list(self, object: &Value, list: &str, name: &str) -> Option<PatchOperation> {
         let Some(entries) = object.pointer(list).and_then(Value::as_array) else {
-            return Some(PatchOperation::Add { path: list.to_owned(), value: json!([self.wanted]) });
+            return Some(PatchOperation::Add { path: list.to_owned(), value: json!([self.required]) });
         };
-        match entries.iter().position(|entry| entry[name] == self.wanted[name]) {
-            None => Some(PatchOperation::Add { path: format!("{list}/-"), value: self.wanted }),
+        match entries.iter().position(|entry| entry[name] == self.required[name]) {
+            None => Some(PatchOperation::Add { path: format!("{list}/-"), value: self.required }),
             Some(position) if self.is(&entries[position]) => None,
-            Some(position) => Some(PatchOperation::Replace { path: format!("{list}/{position}"), value: self.wanted }),
+            Some(position) => {
+                Some(PatchOperation::Replace { path: format!("{list}/{position}"), value: self.required })
+            }
         }
     }
 
     fn is(&self, live: &Value) -> bool {
-        let mut filled = self.wanted.clone();
+        let mut filled = self.required.clone();
         fill(&mut filled, &self.defaults);
-        *live == self.wanted || *live == filled
+        *live == self.required || *live == filled
     }
 }
 
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_stays_and_what_differs_is_replaced_in_its_place() {
+    fn replaces_differing_entries_and_keeps_others() {
         let surroundings = Surroundings { workload_identity: true, ..ORDINARY };
         let injected = azure().container(NAMESPACE, surroundings);
         let mut stored = injected.clone();
@@ -186,9 +188,10 @@ mod tests {
             other[member] = value;
             let deployment = deployment(&[other, json!({"name": "another"})]);
             let patch = into_deployment(&deployment, &azure(), NAMESPACE, ORDINARY);
-            let wanted = azure().container(NAMESPACE, ORDINARY);
-            let wanted = PatchOperation::Replace { path: "/spec/template/spec/containers/1".to_owned(), value: wanted };
-            assert_eq!(patch, [wanted], "{member}");
+            let required = azure().container(NAMESPACE, ORDINARY);
+            let required =
+                PatchOperation::Replace { path: "/spec/template/spec/containers/1".to_owned(), value: required };
+            assert_eq!(patch, [required], "{member}");
         }
     }
 

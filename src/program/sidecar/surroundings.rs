@@ -62,14 +62,14 @@ mod tests {
 
     #[test]
     fn a_shoot_is_self_hosted_when_a_pool_carries_its_control_plane() {
-        for (shoot, wanted) in [
+        for (shoot, required) in [
             (r#"{"spec":{"provider":{"workers":[{"name":"a"},{"name":"b","controlPlane":{}}]}}}"#, Some(true)),
             (r#"{"spec":{"provider":{"workers":[{"name":"a","controlPlane":null}]}}}"#, Some(false)),
             (r#"{"spec":{"provider":{}}}"#, Some(false)),
             ("null", None),
         ] {
             let cluster = format!(r#"{{"spec":{{"cloudProfile":{{"spec":1}},"shoot":{shoot}}}}}"#);
-            assert_eq!(is_self_hosted(&cluster).unwrap(), wanted, "{shoot}");
+            assert_eq!(is_self_hosted(&cluster).unwrap(), required, "{shoot}");
         }
         assert!(is_self_hosted(r#"{"spec":{"shoot":{"spec":{"provider":{"workers":{}}}}}}"#).is_err());
     }

@@ -55,7 +55,7 @@ impl<T: Clone + Send + Sync + 'static> BackgroundTask<T> {
     /// Starts `work` and calls `tell` when it has ended.
     pub(in crate::cloud) fn begin<Work>(
         work: impl FnOnce(Arc<Report<T>>) -> Work,
-        tell: impl FnOnce() + Send + 'static,
+        notify: impl FnOnce() + Send + 'static,
     ) -> Self
     where
         Work: Future<Output = Result<T, DependencyFailure>> + Send + 'static,
@@ -69,7 +69,7 @@ impl<T: Clone + Send + Sync + 'static> BackgroundTask<T> {
             let result =
                 result.unwrap_or_else(|_| Err(DependencyFailure::without_code("the task ended without a result")));
             let _ = report.0.send(TaskState::Ended(result, Instant::now()));
-            tell();
+            notify();
         };
         Self { state, task: tokio::spawn(task.in_current_span()) }
     }
@@ -137,13 +137,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_task_that_panics_has_failed_once_and_is_due_again() {
-        let is_told = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&is_told);
+        let is_reported = Arc::new(AtomicBool::new(false));
+        let reported = Arc::clone(&is_reported);
         let task: BackgroundTask<()> =
-            BackgroundTask::begin(|_| async { panic!("in a test") }, move || told.store(true, Ordering::Relaxed));
+            BackgroundTask::begin(|_| async { panic!("in a test") }, move || reported.store(true, Ordering::Relaxed));
         task.watch().wait_for(|state| matches!(state, TaskState::Ended(..))).await.unwrap();
         tokio::task::yield_now().await;
-        assert!(is_told.load(Ordering::Relaxed), "its Worker is reconciled");
+        assert!(is_reported.load(Ordering::Relaxed), "its Worker is reconciled");
         tokio::time::advance(RETRIES.0).await;
         let TaskState::Ended(Err(_), since) = task.state() else { panic!("it has not failed") };
         assert_eq!(due(since, 0), None, "it is time");

@@ -25,7 +25,7 @@ pub trait Cloud: Send + Sync {
     ///
     /// # Errors
     /// If an object of the whole Worker is missing or invalid. Failures of single pools are part of the result.
-    fn ensure<'a>(&'a self, asked: DependencyRequest<'a>) -> BoxFuture<'a, Result<DependencyState, WorkerError>>;
+    fn ensure<'a>(&'a self, requested: DependencyRequest<'a>) -> BoxFuture<'a, Result<DependencyState, WorkerError>>;
 
     /// Removes dependencies that no pool needs and no machine class refers to. Called once the machines are up to
     /// date.
@@ -89,7 +89,7 @@ pub struct DependencyState {
     /// Whether records have changed. They have to be written before any object refers to the dependencies.
     pub records_changed: bool,
     /// When to requeue even without an event.
-    pub look_again: Option<Duration>,
+    pub check_again: Option<Duration>,
 }
 
 /// Progress of the removal of unneeded dependencies.

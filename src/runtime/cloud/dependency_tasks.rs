@@ -34,7 +34,7 @@ pub enum Removed<Listed> {
 
 /// `None` if pools need nothing and no former dependency is left.
 pub(super) type NeedsResult<D> =
-    Result<Option<Needs<<D as Dependency>::Scope, <D as Dependency>::Wanted>>, WorkerError>;
+    Result<Option<Needs<<D as Dependency>::Scope, <D as Dependency>::Target>>, WorkerError>;
 
 /// Terms for the dependency in messages.
 pub struct Words {
@@ -53,7 +53,7 @@ pub trait Dependency: Sized + Send + Sync + 'static {
     /// Location and credentials.
     type Scope: Clone + PartialEq + Send + Sync;
     /// Target state of a pool's dependency.
-    type Wanted: Clone + PartialEq + Send + Sync;
+    type Target: Clone + PartialEq + Send + Sync;
     /// An existing dependency.
     type Listed: Clone + Send + Sync;
     /// State shared by the tasks of one Worker.
@@ -78,7 +78,7 @@ pub trait Dependency: Sized + Send + Sync + 'static {
     fn provide(
         &self,
         session: &Self::Session,
-        need: PoolNeed<Self::Wanted>,
+        need: PoolNeed<Self::Target>,
         request: &DependencyRequest<'_>,
         report: Arc<Report<DependencyRecord>>,
     ) -> TaskResult<DependencyRecord>;
@@ -87,13 +87,13 @@ pub trait Dependency: Sized + Send + Sync + 'static {
     fn remove(
         &self,
         session: &Self::Session,
-        removal: Removal<Self::Scope, Self::Wanted>,
+        removal: Removal<Self::Scope, Self::Target>,
         listed: Option<Vec<Self::Listed>>,
         report: Arc<Report<Removed<Self::Listed>>>,
     ) -> TaskResult<Removed<Self::Listed>>;
 
     /// Whether a running removal may delete the pool's dependency, or one that the pool would adopt.
-    fn may_take(removal: &Needs<Self::Scope, Self::Wanted>, need: &PoolNeed<Self::Wanted>) -> bool;
+    fn may_take(removal: &Needs<Self::Scope, Self::Target>, need: &PoolNeed<Self::Target>) -> bool;
 
     /// Sorts records into the order in which they are written.
     fn sort(_records: &mut [DependencyRecord]) {}
@@ -101,9 +101,9 @@ pub trait Dependency: Sized + Send + Sync + 'static {
 
 /// Inputs that determine what is unneeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Removal<Scope, Wanted> {
+pub struct Removal<Scope, Target> {
     /// Dependencies of the pools.
-    pub needs: Needs<Scope, Wanted>,
+    pub needs: Needs<Scope, Target>,
     /// IDs that machine classes refer to. `None` if they were not read, so that nothing may be removed yet.
     pub used: Option<Vec<String>>,
 }
@@ -125,19 +125,19 @@ impl<Purpose, T: Clone + Send + Sync + 'static> Attempt<Purpose, T> {
     }
 }
 
-impl<Wanted: PartialEq> Attempt<PoolNeed<Wanted>, DependencyRecord> {
+impl<Target: PartialEq> Attempt<PoolNeed<Target>, DependencyRecord> {
     /// Whether the task provides what the pool needs. After its end, its result is the record in the need.
-    fn answers(&self, need: &PoolNeed<Wanted>) -> bool {
+    fn responses(&self, need: &PoolNeed<Target>) -> bool {
         let is_result =
             || matches!(self.task.state(), TaskState::Ended(Ok(record), _) if need.recorded.as_ref() == Some(&record));
-        self.purpose.wanted == need.wanted && (self.purpose.recorded == need.recorded || is_result())
+        self.purpose.target == need.target && (self.purpose.recorded == need.recorded || is_result())
     }
 }
 
 type RemovalAttempt<D> =
-    Attempt<Removal<<D as Dependency>::Scope, <D as Dependency>::Wanted>, Removed<<D as Dependency>::Listed>>;
+    Attempt<Removal<<D as Dependency>::Scope, <D as Dependency>::Target>, Removed<<D as Dependency>::Listed>>;
 
-impl<Scope, Wanted, Listed> Attempt<Removal<Scope, Wanted>, Removed<Listed>>
+impl<Scope, Target, Listed> Attempt<Removal<Scope, Target>, Removed<Listed>>
 where
     Listed: Clone + Send + Sync + 'static,
 {
@@ -157,7 +157,7 @@ where
 struct WorkerTasks<D: Dependency> {
     scope: D::Scope,
     session: D::Session,
-    pools: HashMap<String, Attempt<PoolNeed<D::Wanted>, DependencyRecord>>,
+    pools: HashMap<String, Attempt<PoolNeed<D::Target>, DependencyRecord>>,
     removal: Option<RemovalAttempt<D>>,
 }
 
@@ -168,7 +168,7 @@ impl<D: Dependency> WorkerTasks<D> {
     }
 
     /// Whether the pool's dependency may be about to be deleted, so that it must not be adopted.
-    fn is_being_removed(&self, need: &PoolNeed<D::Wanted>) -> bool {
+    fn is_being_removed(&self, need: &PoolNeed<D::Target>) -> bool {
         let removal = self.removal.as_ref().filter(|removal| removal.task.is_running());
         removal.is_some_and(|removal| D::may_take(&removal.purpose.needs, need))
     }
@@ -225,7 +225,7 @@ impl<D: Dependency> DependencyTasks<D> {
             tasks.pools.retain(|pool, attempt| {
                 let is_needed = |need: &&&PoolNeed<_>| need.pool == *pool;
                 free.iter().any(|need| is_needed(&need))
-                    || blocked.iter().find(is_needed).is_some_and(|need| attempt.answers(need))
+                    || blocked.iter().find(is_needed).is_some_and(|need| attempt.responses(need))
             });
             free.into_iter().map(|need| self.pool_task(tasks, need, &request)).collect()
         };
@@ -237,11 +237,11 @@ impl<D: Dependency> DependencyTasks<D> {
     fn pool_task(
         &self,
         tasks: &mut WorkerTasks<D>,
-        need: &PoolNeed<D::Wanted>,
+        need: &PoolNeed<D::Target>,
         request: &DependencyRequest<'_>,
     ) -> watch::Receiver<TaskState<DependencyRecord>> {
         let is_current =
-            |present: &&Attempt<_, _>| present.answers(need) && (!request.begins || present.task.is_running());
+            |present: &&Attempt<_, _>| present.responses(need) && (!request.begins || present.task.is_running());
         let present = tasks.pools.get(&need.pool).filter(is_current);
         let tries = match present.map_or(Ok(0), Attempt::next_try) {
             Ok(tries) => tries,
@@ -255,18 +255,18 @@ impl<D: Dependency> DependencyTasks<D> {
     }
 
     /// The current state.
-    fn dependency_state(&self, uid: &str, needs: Needs<D::Scope, D::Wanted>) -> DependencyState {
+    fn dependency_state(&self, uid: &str, needs: Needs<D::Scope, D::Target>) -> DependencyState {
         let workers = self.workers();
         let mut dependencies = Dependencies { failures: needs.refused, ..Dependencies::default() };
         let mut records = needs.records.clone();
-        let mut look_again: Option<Duration> = None;
+        let mut check_again: Option<Duration> = None;
         for PoolNeed { pool, .. } in needs.pools {
             let attempt = workers.get(uid).and_then(|tasks| tasks.pools.get(&pool));
             match attempt.map(|attempt| (attempt.task.state(), attempt.tries)) {
                 Some((TaskState::Ended(Ok(record), _), _)) => put(&mut records, record),
                 Some((TaskState::Ended(Err(failure), since), tries)) => {
                     let wait = due(since, tries).unwrap_or_default();
-                    look_again = Some(look_again.map_or(wait, |again| again.min(wait)));
+                    check_again = Some(check_again.map_or(wait, |again| again.min(wait)));
                     dependencies.failures.insert(pool, failure);
                 }
                 Some((TaskState::Running(delay), _)) => {
@@ -282,10 +282,10 @@ impl<D: Dependency> DependencyTasks<D> {
         D::sort(&mut records);
         let records_changed = records != needs.records && (self.write_check)() != WriteAccess::DryRun;
         dependencies.records = json!(records);
-        DependencyState { dependencies: Some(dependencies), has_something: true, records_changed, look_again }
+        DependencyState { dependencies: Some(dependencies), has_something: true, records_changed, check_again }
     }
 
-    async fn remove_now(&self, worker: &Worker, needs: Needs<D::Scope, D::Wanted>, used: UsedByClasses) -> CleanUp {
+    async fn remove_now(&self, worker: &Worker, needs: Needs<D::Scope, D::Target>, used: UsedByClasses) -> CleanUp {
         let uid = uid(worker);
         let before = needs.records.clone();
         self.settle_removal(&uid, &needs, &used, worker).await;
@@ -311,7 +311,7 @@ impl<D: Dependency> DependencyTasks<D> {
     async fn settle_removal(
         &self,
         uid: &str,
-        needs: &Needs<D::Scope, D::Wanted>,
+        needs: &Needs<D::Scope, D::Target>,
         used: &UsedByClasses,
         worker: &Worker,
     ) {
@@ -326,7 +326,7 @@ impl<D: Dependency> DependencyTasks<D> {
     fn removal_task(
         &self,
         tasks: &mut WorkerTasks<D>,
-        needs: &Needs<D::Scope, D::Wanted>,
+        needs: &Needs<D::Scope, D::Target>,
         used: &UsedByClasses,
         worker: &Worker,
     ) -> watch::Receiver<TaskState<Removed<D::Listed>>> {

@@ -56,17 +56,17 @@ impl WorkerStore {
     }
 
     /// Stores the response to a write.
-    pub fn own_write(asked: Read<'_, LazyObject<Worker>>, worker: Worker) -> Arc<Worker> {
+    pub fn own_write(requested: Read<'_, LazyObject<Worker>>, worker: Worker) -> Arc<Worker> {
         let worker = Arc::new(worker);
         let guarded = LazyObject::decoded(Arc::clone(&worker));
         if let Some(identity) = Identity::of(&guarded) {
-            asked.of_write(identity, || guarded);
+            requested.of_write(identity, || guarded);
         }
         worker
     }
 
     /// Removes a Worker after a response that it is deleted, before the watch reports it.
-    pub fn gone(&self, worker: &Identity) {
+    pub fn deleted(&self, worker: &Identity) {
         self.0.own_deletion(&worker.namespace, &worker.name, &worker.uid, Instant::now());
     }
 }

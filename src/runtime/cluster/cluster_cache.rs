@@ -90,10 +90,10 @@ impl ClusterCache {
     /// # Errors
     /// When it can't be read or decoded.
     pub(crate) async fn read_if_newer(&self, client: &Client, name: &str) -> Result<Option<Arc<Cluster>>, ReadError> {
-        let shown = if self.versions.is_fresh() { self.versions.version("", name) } else { None };
-        if let Some(shown) = shown {
+        let observed = if self.versions.is_fresh() { self.versions.version("", name) } else { None };
+        if let Some(observed) = observed {
             let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(read) = read.get(name).filter(|read| shown <= read.version) {
+            if let Some(read) = read.get(name).filter(|read| observed <= read.version) {
                 return Ok(Some(Arc::clone(&read.cluster)));
             }
         }
@@ -249,7 +249,7 @@ mod tests {
         let version = Arc::new(AtomicU64::new(5));
         let server = serving(&version, (404, "NotFound"));
         let cache = ClusterCache::default();
-        let shown = |version| {
+        let observed = |version| {
             let identity = Identity { namespace: String::new(), name: "c".to_owned(), uid: "u".to_owned(), version };
             cache.versions.event(identity, || ());
         };
@@ -257,23 +257,23 @@ mod tests {
             let cluster = cache.read_if_newer(&server.client, "c").await.unwrap().unwrap();
             (cluster.metadata.resource_version.clone().unwrap(), server.lines())
         };
-        let asked = vec!["GET /apis/extensions.gardener.cloud/v1alpha1/clusters/c".to_owned()];
+        let requested = vec!["GET /apis/extensions.gardener.cloud/v1alpha1/clusters/c".to_owned()];
         let nothing = vec![];
         let in_version = |version: &str, lines: &Vec<String>| (version.to_owned(), lines.clone());
-        shown(5);
-        assert_eq!(read().await, in_version("5", &asked), "nobody has read it yet");
+        observed(5);
+        assert_eq!(read().await, in_version("5", &requested), "nobody has read it yet");
         assert_eq!(read().await, in_version("5", &nothing));
         version.store(7, Ordering::Relaxed);
         assert_eq!(read().await, in_version("5", &nothing), "no watch shows that it has changed");
-        shown(6);
-        assert_eq!(read().await, in_version("7", &asked));
+        observed(6);
+        assert_eq!(read().await, in_version("7", &requested));
         assert_eq!(read().await, in_version("7", &nothing), "it is newer than what the watch shows");
         cache.versions.mark_stale();
-        assert_eq!(read().await, in_version("7", &asked), "nobody knows what the watch has missed");
+        assert_eq!(read().await, in_version("7", &requested), "nobody knows what the watch has missed");
         cache.versions.mark_resumed();
         assert_eq!(read().await, in_version("7", &nothing));
         cache.forget("c");
-        assert_eq!(read().await, in_version("7", &asked), "it was forgotten");
+        assert_eq!(read().await, in_version("7", &requested), "it was forgotten");
     }
 
     #[tokio::test]

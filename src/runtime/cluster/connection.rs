@@ -13,7 +13,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::Config;
 use kube::client::{Body, ConfigExt};
 
-use crate::cluster::answers::Answers;
+use crate::cluster::responses::Responses;
 use crate::cluster::write_fence::WriteFence;
 
 /// Keep-alive interval: HTTP/2 pings while requests are under way, TCP probes on an idle connection.
@@ -36,7 +36,7 @@ pub struct Access {
     pub client: kube::Client,
     pub fence: WriteFence,
     /// Tracks whether the client's requests receive responses.
-    pub answers: Answers,
+    pub responses: Responses,
 }
 
 /// Builds the HTTP client that sends the requests.

@@ -175,24 +175,24 @@ mod tests {
     /// Events sent to an API server that rejects this many requests, and the log.
     async fn published(refused: usize, code: u16, reason: &'static str) -> (Vec<Value>, String) {
         let left = std::sync::Mutex::new(refused);
-        let server = ApiServer::new(move |asked| {
+        let server = ApiServer::new(move |requested| {
             let mut left = left.lock().unwrap();
             match left.checked_sub(1) {
                 Some(fewer) => {
                     *left = fewer;
                     refusal(code, reason)
                 }
-                None => document(&asked.body),
+                None => document(&requested.body),
             }
         });
         let recorder = EventRecorder::new(server.client.clone(), Clock::default());
         let ((), log) = logged(recorder.publish::<Worker>(&worker(), note(&"n".repeat(2000)))).await;
-        let asked = server.asked();
+        let requested = server.requested();
         assert!(
-            asked.iter().all(|asked| asked.line == "POST /apis/events.k8s.io/v1/namespaces/ns/events"),
-            "{asked:?}"
+            requested.iter().all(|requested| requested.line == "POST /apis/events.k8s.io/v1/namespaces/ns/events"),
+            "{requested:?}"
         );
-        (asked.into_iter().map(|asked| asked.body).collect(), log)
+        (requested.into_iter().map(|requested| requested.body).collect(), log)
     }
 
     #[tokio::test]

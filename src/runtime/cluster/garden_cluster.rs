@@ -165,7 +165,7 @@ mod tests {
 
     #[tokio::test]
     async fn sets_kind_of_listed_objects() {
-        let server = ApiServer::new(|asked| match asked.last() {
+        let server = ApiServer::new(|requested| match requested.last() {
             "gone" => refusal(404, "NotFound"),
             "secret" => refusal(403, "Forbidden"),
             name => document(&json!({"metadata": {"name": name}, "spec": {"a": 1}})),
@@ -191,25 +191,28 @@ mod tests {
             assert_eq!(get(kind, namespace, "gone").await.unwrap(), None);
             let refused = get(kind, namespace, "secret").await.unwrap_err().to_string();
             assert_eq!(refused, format!("{name} \"secret\" can't be read"));
-            server.asked();
+            server.requested();
         }
     }
 
     #[tokio::test]
     async fn reads_all_pages() {
-        let server = ApiServer::new(|asked| {
-            let (name, next) = if asked.query.contains("continue=more") { ("b", "") } else { ("a", "more") };
+        let server = ApiServer::new(|requested| {
+            let (name, next) = if requested.query.contains("continue=more") { ("b", "") } else { ("a", "more") };
             let items = json!([{"metadata": {"name": name}}]);
             document(&json!({"metadata": {"resourceVersion": "7", "continue": next}, "items": items}))
         });
-        let mut shown = Vec::new();
-        let show = |object: Value| shown.push(format!("{} {}", object["kind"], object["metadata"]["name"]));
+        let mut observed = Vec::new();
+        let show = |object: Value| observed.push(format!("{} {}", object["kind"], object["metadata"]["name"]));
         GardenKind::Shoot.list(&server.client, None, show).await.unwrap();
-        assert_eq!(shown, [r#""Shoot" "a""#, r#""Shoot" "b""#]);
-        let asked = server.asked();
-        assert_eq!(asked.len(), 2);
+        assert_eq!(observed, [r#""Shoot" "a""#, r#""Shoot" "b""#]);
+        let requested = server.requested();
+        assert_eq!(requested.len(), 2);
         let path = "GET /apis/core.gardener.cloud/v1beta1/shoots";
-        assert!(asked.iter().all(|asked| asked.line == path && asked.query.contains("limit=500")), "{asked:?}");
+        assert!(
+            requested.iter().all(|requested| requested.line == path && requested.query.contains("limit=500")),
+            "{requested:?}"
+        );
 
         let none = ApiServer::new(|_| list(&[]));
         GardenKind::Shoot.list(&none.client, Some("p"), |object| panic!("{object}")).await.unwrap();

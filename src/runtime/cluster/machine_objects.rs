@@ -87,7 +87,7 @@ impl MachineObjectCache {
 
     /// Whether the cache has any machine object of a namespace.
     #[must_use]
-    pub fn knows_any_of(&self, namespace: &str) -> bool {
+    pub fn has_entries(&self, namespace: &str) -> bool {
         self.deployments.has_any_of(namespace)
             || self.classes.has_any_of(namespace)
             || self.class_secrets.has_any_of(namespace)
@@ -103,15 +103,15 @@ impl MachineObjectCache {
         &self,
         namespace: &str,
         provider: &dyn Provider,
-        mut known: BTreeMap<String, LiveDeployment>,
+        mut cached: BTreeMap<String, LiveDeployment>,
     ) -> Result<BTreeMap<String, LiveDeployment>, ReadError> {
-        let mut known_in = |name: &str| {
+        let mut cached_in = |name: &str| {
             let version = self.deployments.version(namespace, name)?.to_string();
-            known.remove(name).filter(|live| live.object.metadata.resource_version.as_ref() == Some(&version))
+            cached.remove(name).filter(|live| live.object.metadata.resource_version.as_ref() == Some(&version))
         };
         let texts = readable(&self.deployments, namespace)?.into_iter();
         texts
-            .map(|(name, text)| match known_in(&name).map_or_else(|| text.live(provider), Ok) {
+            .map(|(name, text)| match cached_in(&name).map_or_else(|| text.live(provider), Ok) {
                 Ok(live) => Ok((name, live)),
                 Err(reason) => Err(unreadable::<DeploymentText>(&name, reason)),
             })
@@ -126,10 +126,10 @@ impl MachineObjectCache {
         &self,
         namespace: &str,
         provider: &dyn Provider,
-        known: BTreeMap<String, LiveDeployment>,
+        cached: BTreeMap<String, LiveDeployment>,
     ) -> Result<MachineObjects, ReadError> {
         let mut objects = self.classes_of(namespace)?;
-        objects.deployments = self.deployments_of(namespace, provider, known)?;
+        objects.deployments = self.deployments_of(namespace, provider, cached)?;
         objects.machine_sets = readable(&self.machine_sets, namespace)?.into_iter().map(|(_, set)| set).collect();
         objects.machines = readable(&self.machines, namespace)?.into_iter().map(|(_, machine)| machine).collect();
         Ok(objects)
@@ -326,11 +326,11 @@ mod tests {
         let cache = MachineObjectCache::new(Providers::SHIPPED);
         put::<DeploymentText>(&cache, json!({"metadata": {"name": "d"}, "spec": {"replicas": 2}}));
         let replicas_beside = |version: &str| {
-            let known = json!({"metadata": {"name": "d", "resourceVersion": version}, "spec": {"replicas": 7}});
-            let known = LiveDeployment::read(known, &Azure).unwrap();
-            let gone = known.clone();
-            let known = [("d".to_owned(), known), ("gone".to_owned(), gone)].into();
-            let deployments = cache.of_namespace("ns", &Azure, known).unwrap().deployments;
+            let cached = json!({"metadata": {"name": "d", "resourceVersion": version}, "spec": {"replicas": 7}});
+            let cached = LiveDeployment::read(cached, &Azure).unwrap();
+            let deleted = cached.clone();
+            let cached = [("d".to_owned(), cached), ("gone".to_owned(), deleted)].into();
+            let deployments = cache.of_namespace("ns", &Azure, cached).unwrap().deployments;
             assert_eq!(deployments.len(), 1, "what has gone does not come back");
             deployments["d"].object.spec.replicas
         };
@@ -341,12 +341,12 @@ mod tests {
     fn decodes_packed_and_plain_text_equally() {
         let metadata = json!({"name": "d\"\u{e9}", "managedFields": [{"manager": "m"}], "labels": {"a": "b"}});
         let text = json!({"spec": {"replicas": 2}, "metadata": metadata, "kind": "MachineDeployment"}).to_string();
-        let answered = DeploymentText::live_of(&text, &Azure).unwrap();
+        let responded = DeploymentText::live_of(&text, &Azure).unwrap();
         let packed = DeploymentText::read(&text, Providers::SHIPPED).unwrap().live(&Azure).unwrap();
-        assert_eq!(answered.document, packed.document);
+        assert_eq!(responded.document, packed.document);
         let metadata = json!({"name": "d\"\u{e9}", "labels": {"a": "b"}});
         assert_eq!(
-            answered.document,
+            responded.document,
             json!({"spec": {"replicas": 2}, "metadata": metadata, "kind": "MachineDeployment"})
         );
         let error = DeploymentText::live_of(r#"{"spec": {"replicas": "two"}}"#, &Azure).unwrap_err();

@@ -166,19 +166,19 @@ mod tests {
 
     #[tokio::test]
     async fn reads_complete_machine_objects() {
-        let server = ApiServer::new(|asked| listed(&[object(&format!("a-{}", asked.last()).into())]));
+        let server = ApiServer::new(|requested| listed(&[object(&format!("a-{}", requested.last()).into())]));
         let objects = machine_objects(&server.client, "ns").await.unwrap();
-        let asked = server.asked();
-        let mut lines: Vec<&str> = asked.iter().map(|asked| asked.line.as_str()).collect();
+        let requested = server.requested();
+        let mut lines: Vec<&str> = requested.iter().map(|requested| requested.line.as_str()).collect();
         lines.sort_unstable();
         const MACHINE_OBJECTS: &str = "GET /apis/machine.sapcloud.io/v1alpha1/namespaces/ns";
         let kinds = ["machineclasses", "machinedeployments", "machines", "machinesets"];
         let expected: Vec<String> = kinds.iter().map(|kind| format!("{MACHINE_OBJECTS}/{kind}")).collect();
         assert_eq!(lines[1..], expected);
         assert_eq!(lines[0], "GET /api/v1/namespaces/ns/secrets");
-        for asked in &asked {
-            let is_of_classes = asked.query.contains("labelSelector=gardener.cloud%2Fpurpose%3Dmachineclass");
-            assert_eq!(is_of_classes, asked.last() == "secrets", "{asked:?}");
+        for requested in &requested {
+            let is_of_classes = requested.query.contains("labelSelector=gardener.cloud%2Fpurpose%3Dmachineclass");
+            assert_eq!(is_of_classes, requested.last() == "secrets", "{requested:?}");
         }
         assert_eq!(objects.deployments.keys().collect::<Vec<_>>(), ["a-machinedeployments"]);
         assert!(
@@ -191,7 +191,7 @@ mod tests {
     #[tokio::test]
     async fn names_undecodable_object() {
         let refused = async |name: Value| {
-            let server = ApiServer::new(move |asked| match asked.last() {
+            let server = ApiServer::new(move |requested| match requested.last() {
                 "machines" => {
                     let mut machine = object(&name);
                     machine["spec"]["class"] = json!("planted-secret");

@@ -99,11 +99,11 @@ impl MachineObjectWriter {
             let preconditions = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
             parameters = parameters.preconditions(preconditions);
         }
-        let asked = T::store(&self.cache.machine_objects).read();
+        let requested = T::store(&self.cache.machine_objects).read();
         match self.send(self.requests_of::<T>().delete(name, &parameters)?).await {
             Ok(text) => match Deleted::read::<T>(&text, uid)? {
-                Deleted::Held => self.note::<T>(asked, &text)?,
-                Deleted::Gone => self.record_deletion::<T>(name, uid),
+                Deleted::Held => self.note::<T>(requested, &text)?,
+                Deleted::Removed => self.record_deletion::<T>(name, uid),
             },
             Err(kube::Error::Api(status)) if status.is_not_found() => self.record_deletion::<T>(name, uid),
             Err(error) => return Err(error.into()),
@@ -119,9 +119,9 @@ impl MachineObjectWriter {
             Write::Replace(document) => requests.replace(name, &parameters, serde_json::to_vec(&document)?)?,
             Write::Patch { patch, .. } => requests.patch(name, &PatchParams::default(), &Patch::Merge(patch))?,
         };
-        let asked = T::store(&self.cache.machine_objects).read();
+        let requested = T::store(&self.cache.machine_objects).read();
         let text = self.send(request).await?;
-        self.note::<T>(asked, &text)?;
+        self.note::<T>(requested, &text)?;
         Ok(text)
     }
 
@@ -135,8 +135,8 @@ impl MachineObjectWriter {
         self.client.request_text(request).await
     }
 
-    fn note<T: Cached>(&self, asked: Read<'_, Readable<T>>, text: &str) -> Result<(), serde_json::Error> {
-        asked.of_write(Identity::read(text)?, || self.cache.machine_objects.kept(text));
+    fn note<T: Cached>(&self, requested: Read<'_, Readable<T>>, text: &str) -> Result<(), serde_json::Error> {
+        requested.of_write(Identity::read(text)?, || self.cache.machine_objects.kept(text));
         Ok(())
     }
 
@@ -151,14 +151,14 @@ impl MachineObjectWriter {
 enum Deleted {
     /// Finalizers keep the object; the response is its current version.
     Held,
-    Gone,
+    Removed,
 }
 
 impl Deleted {
     /// Parses the response to the deletion of the object with this UID.
     fn read<T: Cached>(text: &str, uid: Option<&str>) -> Result<Self, WriteError> {
         #[derive(Deserialize)]
-        struct Answer {
+        struct Reply {
             kind: String,
             #[serde(default)]
             status: Value,
@@ -169,11 +169,11 @@ impl Deleted {
         struct Details {
             uid: Option<String>,
         }
-        let Answer { kind, status, details } = serde_json::from_str(text)?;
+        let Reply { kind, status, details } = serde_json::from_str(text)?;
         let is_of_it = details.uid.is_none() || uid.is_none() || details.uid.as_deref() == uid;
         match kind.as_str() {
             kind if kind == T::Kind::KIND => Ok(Self::Held),
-            "Status" if status == "Success" && is_of_it => Ok(Self::Gone),
+            "Status" if status == "Success" && is_of_it => Ok(Self::Removed),
             _ => Err(WriteError::NotDeleted),
         }
     }
@@ -181,12 +181,12 @@ impl Deleted {
 
 #[cfg(test)]
 mod tests {
-    use axum::body::Body as AnswerBody;
+    use axum::body::Body as ResponseBody;
     use axum::http::Response;
     use serde_json::json;
 
     use super::*;
-    use crate::cluster::test_support::{ApiServer, Asked, document, refusal};
+    use crate::cluster::test_support::{ApiServer, Requested, document, refusal};
     use decisions::provider::Providers;
     use decisions::provider::azure::Azure;
     use decisions::worker::machines::live_machine::{LiveMachine, LiveMachineSet};
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn rejects_unrelated_deletion_responses() {
         let read =
-            |text: &str| Deleted::read::<LiveMachineSet>(text, Some("u")).ok().map(|it| matches!(it, Deleted::Gone));
+            |text: &str| Deleted::read::<LiveMachineSet>(text, Some("u")).ok().map(|it| matches!(it, Deleted::Removed));
         assert_eq!(read(r#"{"kind": "Status", "status": "Success", "details": {"uid": "u"}}"#), Some(true));
         assert_eq!(read(r#"{"kind": "Status", "status": "Success"}"#), Some(true), "nothing speaks against it");
         assert_eq!(read(r#"{"kind": "MachineSet", "metadata": {}}"#), Some(false), "held by finalizers");
@@ -210,19 +210,19 @@ mod tests {
         }
     }
 
-    type Answer = fn(&Asked) -> Response<AnswerBody>;
+    type Reply = fn(&Requested) -> Response<ResponseBody>;
 
     /// Access to a namespace in an API server that gives these responses.
-    fn namespace(answer: Answer) -> (ApiServer, Arc<SeedCache>, MachineObjectWriter) {
-        let server = ApiServer::new(answer);
+    fn namespace(response: Reply) -> (ApiServer, Arc<SeedCache>, MachineObjectWriter) {
+        let server = ApiServer::new(response);
         let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
         let apis = MachineObjectWriter::new(server.client.clone(), "ns".to_owned(), Arc::clone(&cache), &Azure);
         (server, cache, apis)
     }
 
     /// The response of an API server to a written document.
-    fn written(asked: &Asked, name: &str) -> Response<AnswerBody> {
-        let mut written = asked.body.clone();
+    fn written(requested: &Requested, name: &str) -> Response<ResponseBody> {
+        let mut written = requested.body.clone();
         for (member, value) in [("name", name), ("namespace", "ns"), ("uid", "u"), ("resourceVersion", "5")] {
             written["metadata"][member] = value.into();
         }
@@ -237,20 +237,20 @@ mod tests {
 
     #[tokio::test]
     async fn replaces_unlabelled_secret_keeping_finalizers() {
-        let (server, cache, apis) = namespace(|asked| match asked.line.split(' ').next() {
+        let (server, cache, apis) = namespace(|requested| match requested.line.split(' ').next() {
             Some("POST") => refusal(409, "AlreadyExists"),
             Some("GET") => document(&json!({"metadata": {"name": "s", "resourceVersion": "4", "finalizers": ["f"],
                 "labels": {"foreign": "true"}}})),
-            _ => written(asked, "s"),
+            _ => written(requested, "s"),
         });
         apis.write_secret("s", Write::Create(secret())).await.unwrap();
-        let asked = server.asked();
-        let lines: Vec<&str> = asked.iter().map(|asked| asked.line.as_str()).collect();
+        let requested = server.requested();
+        let lines: Vec<&str> = requested.iter().map(|requested| requested.line.as_str()).collect();
         let [all, one] = ["/api/v1/namespaces/ns/secrets", "/api/v1/namespaces/ns/secrets/s"];
         assert_eq!(lines, [format!("POST {all}"), format!("GET {one}"), format!("PUT {one}")]);
         let expected = json!({"name": "s", "labels": {"gardener.cloud/purpose": "machineclass"}, "resourceVersion": "4",
             "finalizers": ["f"]});
-        assert_eq!(asked[2].body["metadata"], expected);
+        assert_eq!(requested[2].body["metadata"], expected);
         assert_eq!(cache.machine_objects.class_secrets.version("ns", "s"), Some(5));
     }
 
@@ -264,19 +264,19 @@ mod tests {
 
     #[tokio::test]
     async fn ignores_not_found_on_patch_and_delete() {
-        let cases: [(Answer, Option<&str>); 3] = [
+        let cases: [(Reply, Option<&str>); 3] = [
             (|_| refusal(404, "NotFound"), None),
             (|_| refusal(403, "Forbidden"), Some("the API server answers 403 Forbidden")),
             (|_| refusal(409, "Conflict"), Some("the API server answers 409 Conflict")),
         ];
-        for (answer, expected) in cases {
-            let (server, _, apis) = namespace(answer);
+        for (response, expected) in cases {
+            let (server, _, apis) = namespace(response);
             let error = |result: Result<(), WriteError>| result.err().map(|error| error.to_string());
             let patch = json!({"metadata": {"labels": {"a": "b"}}});
             assert_eq!(error(apis.patch::<LiveMachine>("m", patch.clone()).await).as_deref(), expected);
             assert_eq!(error(apis.delete::<LiveMachine>("m", Some("u")).await).as_deref(), expected);
-            let asked = server.asked();
-            let [patched, deleted] = &*asked else { panic!("{asked:?}") };
+            let requested = server.requested();
+            let [patched, deleted] = &*requested else { panic!("{requested:?}") };
             let path = "/apis/machine.sapcloud.io/v1alpha1/namespaces/ns/machines/m";
             assert_eq!((&patched.line, &patched.body), (&format!("PATCH {path}"), &patch));
             assert_eq!(deleted.line, format!("DELETE {path}"));
@@ -286,13 +286,16 @@ mod tests {
 
     #[tokio::test]
     async fn stores_own_write_immediately() {
-        let (_server, cache, apis) = namespace(|asked| match (asked.line.split(' ').next(), asked.last()) {
-            (Some("DELETE"), "held") => document(&json!({"kind": "MachineClass", "metadata": {"name": "held",
+        let (_server, cache, apis) =
+            namespace(|requested| match (requested.line.split(' ').next(), requested.last()) {
+                (Some("DELETE"), "held") => document(&json!({"kind": "MachineClass", "metadata": {"name": "held",
                 "namespace": "ns", "uid": "u", "resourceVersion": "6", "deletionTimestamp": "2026-11-25T10:00:00Z"}})),
-            (Some("DELETE"), "gone") => refusal(404, "NotFound"),
-            (Some("DELETE"), _) => document(&json!({"kind": "Status", "status": "Success", "details": {"uid": "u"}})),
-            _ => written(asked, asked.body["metadata"]["name"].as_str().unwrap_or("held")),
-        });
+                (Some("DELETE"), "gone") => refusal(404, "NotFound"),
+                (Some("DELETE"), _) => {
+                    document(&json!({"kind": "Status", "status": "Success", "details": {"uid": "u"}}))
+                }
+                _ => written(requested, requested.body["metadata"]["name"].as_str().unwrap_or("held")),
+            });
         let classes = || cache.machine_objects.classes.names("ns");
         let names = ["deleted", "gone", "held"];
         for name in names {

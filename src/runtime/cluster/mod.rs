@@ -1,6 +1,5 @@
 //! Access to a cluster: clients, watches, stores, reads and writes. This room makes no decisions.
 
-pub mod answers;
 pub(crate) mod api_request;
 pub mod assignment;
 pub mod cache;
@@ -19,6 +18,7 @@ pub mod machine_objects;
 pub mod machine_reads;
 pub mod machine_writes;
 pub mod request_metrics;
+pub mod responses;
 pub mod retry_layer;
 pub mod secret_cache;
 pub mod seed;

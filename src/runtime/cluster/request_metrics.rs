@@ -49,17 +49,18 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let asked = ApiRequest::of(request.method(), request.uri());
-        let (verb, resource) = asked.map_or(("other", String::new()), |asked| (asked.verb, asked.resource.to_owned()));
+        let requested = ApiRequest::of(request.method(), request.uri());
+        let (verb, resource) =
+            requested.map_or(("other", String::new()), |requested| (requested.verb, requested.resource.to_owned()));
         let observer = Arc::clone(&self.observer);
         let span = traces::of_request(verb, &resource);
-        let answer = self.inner.call(request);
+        let response = self.inner.call(request);
         async move {
-            let answer = answer.await;
-            let code = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+            let response = response.await;
+            let code = response.as_ref().ok().map(|response| response.status().as_u16());
             observer(verb, &resource, code);
-            traces::answered(&span, code);
-            answer
+            traces::responded(&span, code);
+            response
         }
         .boxed()
     }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body as AnswerBody, Bytes, HttpBody, to_bytes};
+use axum::body::{Body as ResponseBody, Bytes, HttpBody, to_bytes};
 use axum::http::{HeaderMap, Request, Response, StatusCode, header};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -23,8 +23,8 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, timeout};
 use tower::{BoxError, Layer, Service};
 
-use crate::cluster::answers::Answers;
 use crate::cluster::api_request::ApiRequest;
+use crate::cluster::responses::Responses;
 use crate::cluster::slot;
 use crate::cluster::write_fence::BlockedWrite;
 use crate::process::jitter::random_half;
@@ -61,13 +61,13 @@ struct UnexpectedResponse {
 #[derive(Clone)]
 pub struct RetryLayer {
     deadline: Duration,
-    answers: Answers,
+    responses: Responses,
 }
 
 impl RetryLayer {
     /// Creates a layer that records responses in `answers`.
-    pub fn new(answers: Answers) -> Self {
-        Self { deadline: RESPONSE_TIMEOUT, answers }
+    pub fn new(responses: Responses) -> Self {
+        Self { deadline: RESPONSE_TIMEOUT, responses }
     }
 }
 
@@ -92,7 +92,7 @@ where
     B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    type Response = Response<AnswerBody>;
+    type Response = Response<ResponseBody>;
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
@@ -108,10 +108,10 @@ where
         async move {
             for number in 1..MAX_ATTEMPTS {
                 let Some(copy) = copy(&request) else { break };
-                let answer = attempt(std::mem::replace(&mut request, copy)).await;
-                match pause(&answer, number) {
+                let response = attempt(std::mem::replace(&mut request, copy)).await;
+                match pause(&response, number) {
                     Some(pause) => sleep(pause).await,
-                    None => return answer,
+                    None => return response,
                 }
             }
             attempt(request).await
@@ -121,7 +121,7 @@ where
 }
 
 impl RetryLayer {
-    async fn attempt<S, B>(&self, inner: &Mutex<S>, request: Request<Body>) -> Result<Response<AnswerBody>, BoxError>
+    async fn attempt<S, B>(&self, inner: &Mutex<S>, request: Request<Body>) -> Result<Response<ResponseBody>, BoxError>
     where
         S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
         B: HttpBody<Data = Bytes> + Send + 'static,
@@ -129,20 +129,20 @@ impl RetryLayer {
     {
         let began = Instant::now();
         let expected = Expected::of(&request);
-        let answer = timeout(self.deadline, answer(inner, request, expected)).await;
-        let answer = answer.unwrap_or_else(|_| Err(ResponseTimeout(self.deadline).into()));
-        match &answer {
-            Ok(answer) if is_proxy_error(answer.status()) => self.answers.unanswered(began),
+        let response = timeout(self.deadline, response(inner, request, expected)).await;
+        let response = response.unwrap_or_else(|_| Err(ResponseTimeout(self.deadline).into()));
+        match &response {
+            Ok(response) if is_proxy_error(response.status()) => self.responses.unanswered(began),
             // The start of a watch does not show that other requests succeed.
             Ok(_) if expected == Expected::Events => {}
             Ok(_) => {
-                self.answers.answered(Instant::now());
-                slot::answered(tokio::time::Instant::now());
+                self.responses.responded(Instant::now());
+                slot::responded(tokio::time::Instant::now());
             }
             Err(error) if error.is::<BlockedWrite>() => {}
-            Err(_) => self.answers.unanswered(began),
+            Err(_) => self.responses.unanswered(began),
         }
-        answer
+        response
     }
 }
 
@@ -162,7 +162,7 @@ enum Expected {
 
 impl Expected {
     fn of(request: &Request<Body>) -> Self {
-        match ApiRequest::of(request.method(), request.uri()).map(|asked| asked.verb) {
+        match ApiRequest::of(request.method(), request.uri()).map(|requested| requested.verb) {
             Some("watch") => Self::Events,
             Some("list") => Self::List,
             Some("get") => Self::Object,
@@ -174,14 +174,14 @@ impl Expected {
     /// Checks that the response comes from an API server.
     fn check(self, status: StatusCode, body: &[u8]) -> Result<(), UnexpectedResponse> {
         #[derive(Deserialize)]
-        struct Answer {
+        struct Reply {
             #[serde(default)]
             kind: String,
         }
         if !status.is_success() && status != StatusCode::NOT_FOUND {
             return Ok(());
         }
-        let kind = serde_json::from_slice(body).map(|Answer { kind }| kind).map_err(|_| "no object");
+        let kind = serde_json::from_slice(body).map(|Reply { kind }| kind).map_err(|_| "no object");
         let why = match (self, kind) {
             (Self::Kinds, _) if status == StatusCode::NOT_FOUND => return Ok(()),
             (_, Err(why)) => why,
@@ -195,21 +195,21 @@ impl Expected {
 }
 
 /// Returns the whole response, or the start of a watch.
-async fn answer<S, B>(
+async fn response<S, B>(
     inner: &Mutex<S>,
     request: Request<Body>,
     expected: Expected,
-) -> Result<Response<AnswerBody>, BoxError>
+) -> Result<Response<ResponseBody>, BoxError>
 where
     S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
     B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    let answer = send(inner, request).await?.map(AnswerBody::new);
-    if expected == Expected::Events && answer.status().is_success() {
-        return Ok(answer);
+    let response = send(inner, request).await?.map(ResponseBody::new);
+    if expected == Expected::Events && response.status().is_success() {
+        return Ok(response);
     }
-    let (parts, body) = answer.into_parts();
+    let (parts, body) = response.into_parts();
     let body = to_bytes(body, MAX_RESPONSE_BYTES).await?;
     expected.check(parts.status, &body)?;
     Ok(Response::from_parts(parts, body.into()))
@@ -219,12 +219,12 @@ async fn send<S, B>(inner: &Mutex<S>, request: Request<Body>) -> Result<Response
 where
     S: Service<Request<Body>, Response = Response<B>, Error = BoxError>,
 {
-    let answer = {
+    let response = {
         let mut service = inner.lock().await;
         poll_fn(|context| service.poll_ready(context)).await?;
         service.call(request)
     };
-    answer.await
+    response.await
 }
 
 /// Clones a request for a retry; `None` if its body can't be cloned or it is `SentOnce`.
@@ -245,14 +245,14 @@ fn copy(request: &Request<Body>) -> Option<Request<Body>> {
 ///
 /// Retrying a write that has already succeeded is safe: it is a no-op, or it conflicts and the caller rereads the
 /// object.
-fn pause<B>(answer: &Result<Response<B>, BoxError>, number: u32) -> Option<Duration> {
-    let asked = match answer {
-        Ok(answer) if is_retriable(answer.status()) => asked_pause(answer.headers()),
+fn pause<B>(response: &Result<Response<B>, BoxError>, number: u32) -> Option<Duration> {
+    let requested = match response {
+        Ok(response) if is_retriable(response.status()) => requested_pause(response.headers()),
         Err(error) if !error.is::<ResponseTimeout>() && !error.is::<BlockedWrite>() => None,
         _ => return None,
     };
-    match asked {
-        Some(asked) => (asked <= MAX_RETRY_AFTER).then_some(asked),
+    match requested {
+        Some(requested) => (requested <= MAX_RETRY_AFTER).then_some(requested),
         None => {
             let pause = INITIAL_DELAY * 2_u32.saturating_pow(number - 1);
             Some(pause + pause.mul_f64(random_half()))
@@ -277,7 +277,7 @@ fn is_proxy_error(status: StatusCode) -> bool {
 }
 
 /// The `Retry-After` header in seconds.
-fn asked_pause(headers: &HeaderMap) -> Option<Duration> {
+fn requested_pause(headers: &HeaderMap) -> Option<Duration> {
     headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok().map(Duration::from_secs)
 }
 
@@ -296,7 +296,7 @@ mod tests {
 
     /// How a response continues after its headers.
     #[derive(Clone, Copy, Debug)]
-    enum Goes {
+    enum Continuation {
         /// The body is complete.
         Whole(&'static str),
         /// Half of the body arrives, then nothing.
@@ -308,7 +308,7 @@ mod tests {
     }
 
     fn layer(deadline: Duration) -> RetryLayer {
-        RetryLayer { deadline, answers: Answers::default() }
+        RetryLayer { deadline, responses: Responses::default() }
     }
 
     fn request(method: &str, path: &str) -> Request<Body> {
@@ -316,7 +316,7 @@ mod tests {
     }
 
     /// Responds with these statuses in order; 0 breaks the connection.
-    async fn answers(method: &str, statuses: &[u16]) -> (Option<u16>, usize) {
+    async fn responses(method: &str, statuses: &[u16]) -> (Option<u16>, usize) {
         let left = Arc::new(std::sync::Mutex::new(VecDeque::from(statuses.to_vec())));
         let given = Arc::clone(&left);
         let service = tower::service_fn(move |_: Request<Body>| {
@@ -325,16 +325,16 @@ mod tests {
                 if status == 0 {
                     return Err(BoxError::from("connection reset"));
                 }
-                let mut answer = Response::builder().status(status);
+                let mut response = Response::builder().status(status);
                 if status == 429 {
-                    answer = answer.header(header::RETRY_AFTER, "60");
+                    response = response.header(header::RETRY_AFTER, "60");
                 }
-                Ok(answer.body(AnswerBody::from("{}")).unwrap())
+                Ok(response.body(ResponseBody::from("{}")).unwrap())
             }
         });
-        let answer = layer(RESPONSE_TIMEOUT).layer(service).oneshot(request(method, "/api")).await;
+        let response = layer(RESPONSE_TIMEOUT).layer(service).oneshot(request(method, "/api")).await;
         let tries = statuses.len() - left.lock().unwrap().len();
-        (answer.ok().map(|answer| answer.status().as_u16()), tries)
+        (response.ok().map(|response| response.status().as_u16()), tries)
     }
 
     #[tokio::test]
@@ -347,33 +347,37 @@ mod tests {
             // `Retry-After` is a minute, which is too long.
             ("GET", &[429], (Some(429), 1)),
         ] {
-            assert_eq!(answers(method, statuses).await, expected, "{method} {statuses:?}");
+            assert_eq!(responses(method, statuses).await, expected, "{method} {statuses:?}");
         }
     }
 
     /// Sends a request to a server that always responds like this. Returns the response or its error, whether it counts
     /// as a response, and whether it extends the slot.
-    async fn answered(asked: Request<Body>, status: u16, goes: Goes) -> (Result<u16, String>, bool, bool) {
+    async fn responded(
+        requested: Request<Body>,
+        status: u16,
+        deleted: Continuation,
+    ) -> (Result<u16, String>, bool, bool) {
         let service = tower::service_fn(move |_: Request<Body>| async move {
             let half = stream::once(std::future::ready(Ok(&SECRET[..SECRET.len() / 2])));
-            let body = match goes {
-                Goes::Whole(text) => AnswerBody::from(text),
-                Goes::Stalls => AnswerBody::from_stream(half.chain(stream::pending::<Result<_, BoxError>>())),
-                Goes::Breaks => {
+            let body = match deleted {
+                Continuation::Whole(text) => ResponseBody::from(text),
+                Continuation::Stalls => ResponseBody::from_stream(half.chain(stream::pending::<Result<_, BoxError>>())),
+                Continuation::Breaks => {
                     let broken = stream::once(std::future::ready(Err(BoxError::from("connection reset"))));
-                    AnswerBody::from_stream(half.chain(broken))
+                    ResponseBody::from_stream(half.chain(broken))
                 }
-                Goes::Never => std::future::pending().await,
+                Continuation::Never => std::future::pending().await,
             };
             Ok::<_, BoxError>(Response::builder().status(status).body(body).unwrap())
         });
         let layer = layer(Duration::from_millis(50));
-        let counts = layer.answers.clone();
+        let counts = layer.responses.clone();
         let slot = Slot::taken(tokio::time::Instant::now());
         let ends = slot.ends();
-        let answer = slot.clone().reconcile(layer.layer(service).oneshot(asked)).await;
-        let answer = answer.map(|answer| answer.status().as_u16()).map_err(|error| error.to_string());
-        (answer, counts.missing_for(Instant::now()).is_none(), slot.ends() > ends)
+        let response = slot.clone().reconcile(layer.layer(service).oneshot(requested)).await;
+        let response = response.map(|response| response.status().as_u16()).map_err(|error| error.to_string());
+        (response, counts.missing_for(Instant::now()).is_none(), slot.ends() > ends)
     }
 
     #[tokio::test]
@@ -382,62 +386,62 @@ mod tests {
         const LIST: (&str, &str) = ("GET", "/api/v1/namespaces/a/secrets");
         const DELETE: (&str, &str) = ("DELETE", "/api/v1/namespaces/a/secrets/s");
         const KINDS: (&str, &str) = ("GET", "/apis/machine.sapcloud.io/v1alpha1");
-        const PAGE_SIZE: Goes = Goes::Whole("<html>Please log in</html>");
-        const STATUS: Goes = Goes::Whole(r#"{"kind": "Status", "status": "Success"}"#);
-        for ((method, path), status, goes, expected) in [
-            (GET, 200, Goes::Whole(SECRET), Ok(200)),
-            (GET, 404, Goes::Whole(NOT_FOUND), Ok(404)),
-            (LIST, 200, Goes::Whole(r#"{"kind": "SecretList", "items": []}"#), Ok(200)),
+        const PAGE_SIZE: Continuation = Continuation::Whole("<html>Please log in</html>");
+        const STATUS: Continuation = Continuation::Whole(r#"{"kind": "Status", "status": "Success"}"#);
+        for ((method, path), status, deleted, expected) in [
+            (GET, 200, Continuation::Whole(SECRET), Ok(200)),
+            (GET, 404, Continuation::Whole(NOT_FOUND), Ok(404)),
+            (LIST, 200, Continuation::Whole(r#"{"kind": "SecretList", "items": []}"#), Ok(200)),
             (DELETE, 200, STATUS, Ok(200)),
-            (KINDS, 404, Goes::Whole("404 page not found"), Ok(404)),
-            (GET, 200, Goes::Never, Err("no answer of the API server within 50ms")),
-            (GET, 200, Goes::Stalls, Err("no answer of the API server within 50ms")),
-            (LIST, 500, Goes::Stalls, Err("no answer of the API server within 50ms")),
-            (DELETE, 200, Goes::Stalls, Err("no answer of the API server within 50ms")),
-            (GET, 200, Goes::Breaks, Err("connection reset")),
-            (GET, 200, Goes::Whole(""), Err("an answer that is not of an API server: 200 OK, no object")),
-            (GET, 200, Goes::Whole(r#"{"kind": "Secret", "#), Err("200 OK, no object")),
+            (KINDS, 404, Continuation::Whole("404 page not found"), Ok(404)),
+            (GET, 200, Continuation::Never, Err("no answer of the API server within 50ms")),
+            (GET, 200, Continuation::Stalls, Err("no answer of the API server within 50ms")),
+            (LIST, 500, Continuation::Stalls, Err("no answer of the API server within 50ms")),
+            (DELETE, 200, Continuation::Stalls, Err("no answer of the API server within 50ms")),
+            (GET, 200, Continuation::Breaks, Err("connection reset")),
+            (GET, 200, Continuation::Whole(""), Err("an answer that is not of an API server: 200 OK, no object")),
+            (GET, 200, Continuation::Whole(r#"{"kind": "Secret", "#), Err("200 OK, no object")),
             (GET, 200, PAGE_SIZE, Err("200 OK, no object")),
             (GET, 200, STATUS, Err("200 OK, no object but a status")),
             (GET, 404, PAGE_SIZE, Err("404 Not Found, no object")),
-            (GET, 404, Goes::Whole(SECRET), Err("404 Not Found, no status")),
-            (LIST, 200, Goes::Whole(SECRET), Err("200 OK, no list")),
+            (GET, 404, Continuation::Whole(SECRET), Err("404 Not Found, no status")),
+            (LIST, 200, Continuation::Whole(SECRET), Err("200 OK, no list")),
             (DELETE, 404, PAGE_SIZE, Err("404 Not Found, no object")),
-            (DELETE, 200, Goes::Whole(""), Err("200 OK, no object")),
+            (DELETE, 200, Continuation::Whole(""), Err("200 OK, no object")),
             (KINDS, 200, PAGE_SIZE, Err("200 OK, no object")),
         ] {
-            let (answer, counts, extends) = answered(request(method, path), status, goes).await;
-            let what = format!("{method} {path}: {status} {goes:?}");
-            match (&answer, expected) {
+            let (response, counts, extends) = responded(request(method, path), status, deleted).await;
+            let what = format!("{method} {path}: {status} {deleted:?}");
+            match (&response, expected) {
                 (Err(error), Err(text)) => assert!(error.ends_with(text), "{what}: {error}"),
-                _ => assert_eq!(answer, expected.map_err(str::to_owned), "{what}"),
+                _ => assert_eq!(response, expected.map_err(str::to_owned), "{what}"),
             }
-            assert_eq!((counts, extends), (answer.is_ok(), answer.is_ok()), "{what}");
+            assert_eq!((counts, extends), (response.is_ok(), response.is_ok()), "{what}");
         }
     }
 
     #[tokio::test]
     async fn returns_watch_without_waiting_for_body() {
         let watch = || request("GET", "/api/v1/secrets?watch=true");
-        let (answer, _, extends) = answered(watch(), 200, Goes::Stalls).await;
-        assert_eq!((answer, extends), (Ok(200), false));
-        let (answer, counts, _) = answered(watch(), 200, Goes::Never).await;
-        assert!(answer.is_err() && !counts, "{answer:?}");
+        let (response, _, extends) = responded(watch(), 200, Continuation::Stalls).await;
+        assert_eq!((response, extends), (Ok(200), false));
+        let (response, counts, _) = responded(watch(), 200, Continuation::Never).await;
+        assert!(response.is_err() && !counts, "{response:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn proxy_errors_count_as_no_response() {
         for (status, is_of_api_server) in [(502, false), (503, false), (504, false), (500, true)] {
-            let (answer, counts, extends) =
-                answered(request("GET", "/api/v1/secrets"), status, Goes::Whole("{}")).await;
-            assert_eq!((answer, counts, extends), (Ok(status), is_of_api_server, is_of_api_server), "{status}");
+            let (response, counts, extends) =
+                responded(request("GET", "/api/v1/secrets"), status, Continuation::Whole("{}")).await;
+            assert_eq!((response, counts, extends), (Ok(status), is_of_api_server, is_of_api_server), "{status}");
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn retry_delay_grows() {
         let start = Instant::now();
-        assert_eq!(answers("GET", &[0; 5]).await, (None, 5));
+        assert_eq!(responses("GET", &[0; 5]).await, (None, 5));
         let pauses = INITIAL_DELAY * (1 + 2 + 4 + 8);
         let longest = pauses.mul_f64(1.5) + Duration::from_millis(10);
         assert!((pauses..longest).contains(&start.elapsed()), "{:?}", start.elapsed());
@@ -452,14 +456,14 @@ mod tests {
             let mut left = Some(error);
             let service = tower::service_fn(move |_: Request<Body>| {
                 let error = left.take().expect("no more tries");
-                async move { Err::<Response<AnswerBody>, _>(error) }
+                async move { Err::<Response<ResponseBody>, _>(error) }
             });
             let layer = layer(RESPONSE_TIMEOUT);
-            let answers = layer.answers.clone();
-            let asked = request("PATCH", "/api/v1/namespaces/a/secrets/s");
-            let answer = layer.layer(service).oneshot(asked).await;
-            assert_eq!(answer.unwrap_err().to_string(), text);
-            assert_eq!(answers.missing_for(Instant::now()).is_none(), counts, "{text}");
+            let responses = layer.responses.clone();
+            let requested = request("PATCH", "/api/v1/namespaces/a/secrets/s");
+            let response = layer.layer(service).oneshot(requested).await;
+            assert_eq!(response.unwrap_err().to_string(), text);
+            assert_eq!(responses.missing_for(Instant::now()).is_none(), counts, "{text}");
         }
     }
 }

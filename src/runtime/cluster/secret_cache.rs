@@ -23,7 +23,7 @@ const MAX_CACHED_BYTES: usize = 8 * 1024 * 1024;
 /// Cache of Secrets.
 #[derive(Default)]
 pub struct SecretCache {
-    known: Mutex<BTreeMap<Reference, ReadSecret>>,
+    cached: Mutex<BTreeMap<Reference, ReadSecret>>,
     /// Last references of each Worker, by its UID. The names of boot scripts change often, and earlier ones are not
     /// needed again.
     of_workers: Mutex<BTreeMap<String, BTreeSet<Reference>>>,
@@ -76,11 +76,11 @@ impl SecretCache {
         let namespaces: BTreeSet<&String> = references.iter().map(|(namespace, _)| namespace).collect();
         // Take the Secrets out of the cache until their versions are compared. If that request fails, the next
         // reconcile must not use them.
-        let known = self.take(&references);
+        let cached = self.take(&references);
         let is_worth_it =
-            references.len() > MAX_SINGLE_READS && known.len() == references.len() && namespaces.len() == 1;
+            references.len() > MAX_SINGLE_READS && cached.len() == references.len() && namespaces.len() == 1;
         if let Some(namespace) = namespaces.first().filter(|_| is_worth_it) {
-            self.keep_current(known, &versions(client, namespace).await?);
+            self.keep_current(cached, &versions(client, namespace).await?);
         }
         self.complete(client, references).await
     }
@@ -106,11 +106,11 @@ impl SecretCache {
     /// Packs the Secrets of an operation that has ended, and drops them if the cache is full.
     pub(crate) fn pack(&self, secrets: &Secrets) {
         for reference in secrets.references() {
-            if let Some(read) = self.known().get_mut(reference) {
+            if let Some(read) = self.cached().get_mut(reference) {
                 read.content.pack();
             }
         }
-        let size: usize = self.known().values().map(|read| read.content.size()).sum();
+        let size: usize = self.cached().values().map(|read| read.content.size()).sum();
         if size > MAX_CACHED_BYTES {
             self.forget(secrets);
         }
@@ -140,7 +140,7 @@ impl SecretCache {
         let mut secrets = Secrets::default();
         let mut unknown = Vec::new();
         for reference in &references {
-            match self.known().get_mut(reference).and_then(|read| read.content.opened()) {
+            match self.cached().get_mut(reference).and_then(|read| read.content.opened()) {
                 Some(content) => secrets.insert(&reference.0, &reference.1, content),
                 None => unknown.push(reference.clone()),
             }
@@ -153,28 +153,28 @@ impl SecretCache {
             let version = secret.resource_version().unwrap_or_default();
             let content = Arc::new(SecretContent::from(secret));
             secrets.insert(&reference.0, &reference.1, Arc::clone(&content));
-            self.known().insert(reference, ReadSecret { version, content: Kept::open(content) });
+            self.cached().insert(reference, ReadSecret { version, content: Kept::open(content) });
         }
         Ok(secrets)
     }
 
     fn forget_all<'a>(&self, references: impl IntoIterator<Item = &'a Reference>) {
-        let mut known = self.known();
-        references.into_iter().for_each(|reference| drop(known.remove(reference)));
+        let mut cached = self.cached();
+        references.into_iter().for_each(|reference| drop(cached.remove(reference)));
     }
 
     fn take(&self, references: &BTreeSet<Reference>) -> BTreeMap<Reference, ReadSecret> {
-        let mut known = self.known();
-        references.iter().filter_map(|reference| known.remove_entry(reference)).collect()
+        let mut cached = self.cached();
+        references.iter().filter_map(|reference| cached.remove_entry(reference)).collect()
     }
 
     fn keep_current(&self, read: BTreeMap<Reference, ReadSecret>, versions: &BTreeMap<String, String>) {
         let current = read.into_iter().filter(|((_, name), read)| versions.get(name) == Some(&read.version));
-        self.known().extend(current);
+        self.cached().extend(current);
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Reference, ReadSecret>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cached(&self) -> MutexGuard<'_, BTreeMap<Reference, ReadSecret>> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn of_workers(&self) -> MutexGuard<'_, BTreeMap<String, BTreeSet<Reference>>> {
@@ -236,11 +236,11 @@ mod tests {
     fn api_server(names: &[&str]) -> (There, ApiServer) {
         let there: There = Arc::new(Mutex::new(names.iter().map(|name| ((*name).to_owned(), 1)).collect()));
         let served = Arc::clone(&there);
-        let server = ApiServer::new(move |asked| {
+        let server = ApiServer::new(move |requested| {
             let there = served.lock().unwrap();
             let metadata = |(name, version): (&String, &u32)| json!({"metadata": {"name": name, "resourceVersion": version.to_string()}});
-            match (asked.last(), there.get_key_value(asked.last())) {
-                ("secrets", _) if asked.accept.contains("PartialObjectMetadataList") => {
+            match (requested.last(), there.get_key_value(requested.last())) {
+                ("secrets", _) if requested.accept.contains("PartialObjectMetadataList") => {
                     let items: Vec<Value> = there.iter().map(metadata).collect();
                     document(&json!({"kind": "PartialObjectMetadataList", "metadata": {}, "items": items}))
                 }
@@ -358,15 +358,15 @@ mod tests {
             worker.metadata.uid = Some(uid.to_owned());
             worker
         };
-        let known = || cache.known().keys().map(|(_, name)| name.clone()).collect::<Vec<_>>();
+        let cached = || cache.cached().keys().map(|(_, name)| name.clone()).collect::<Vec<_>>();
         cache.read(&server.client, &of("u", &["a", "b"])).await.unwrap();
         cache.read(&server.client, &of("v", &["d"])).await.unwrap();
         cache.read(&server.client, &of("u", &["b", "c"])).await.unwrap();
-        assert_eq!(known(), ["b", "c", CREDENTIALS, "d"]);
+        assert_eq!(cached(), ["b", "c", CREDENTIALS, "d"]);
         cache.forget_worker("u");
-        assert_eq!(known(), ["d"], "credentials are read again, which costs a request");
+        assert_eq!(cached(), ["d"], "credentials are read again, which costs a request");
         cache.forget_worker("v");
-        assert!(known().is_empty() && cache.of_workers().is_empty());
+        assert!(cached().is_empty() && cache.of_workers().is_empty());
     }
 
     #[tokio::test]
@@ -375,7 +375,7 @@ mod tests {
         let cache = SecretCache::default();
         let worker = worker("ns", &["a"]);
         cache.read(&server.client, &worker).await.unwrap();
-        server.asked();
+        server.requested();
         there.lock().unwrap().insert(CREDENTIALS.to_owned(), 2);
         let secrets = cache.read_credentials(&server.client, &worker).await.unwrap();
         assert_eq!((version(&secrets, CREDENTIALS).as_deref(), version(&secrets, "a")), (Some("2"), None));
@@ -392,7 +392,7 @@ mod tests {
         let mut secrets = Secrets::default();
         secrets.insert("ns", name, Arc::clone(&content));
         let read = ReadSecret { version: "1".to_owned(), content: Kept::open(content) };
-        cache.known().insert(("ns".to_owned(), name.to_owned()), read);
+        cache.cached().insert(("ns".to_owned(), name.to_owned()), read);
         secrets
     }
 

@@ -38,7 +38,7 @@ pub async fn wait_until_served(client: &Client, readiness: &Readiness) {
 }
 
 async fn missing(client: &Client) -> Vec<String> {
-    let answers = KINDS.map(|(version, kinds)| async move {
+    let responses = KINDS.map(|(version, kinds)| async move {
         match client.list_api_group_resources(version).await {
             Ok(list) => {
                 let is_served = |kind: &&&str| list.resources.iter().any(|resource| resource.name == **kind);
@@ -49,7 +49,7 @@ async fn missing(client: &Client) -> Vec<String> {
             Err(error) => vec![format!("the API server can't be asked for {version}: {}", reason(&error))],
         }
     });
-    futures::future::join_all(answers).await.concat()
+    futures::future::join_all(responses).await.concat()
 }
 
 #[cfg(test)]
@@ -70,8 +70,8 @@ mod tests {
     fn api_server() -> (Served, ApiServer) {
         let served: Served = Arc::new(Mutex::new(Ok(vec![])));
         let serves = Arc::clone(&served);
-        let server = ApiServer::new(move |asked| {
-            let version = asked.line.trim_start_matches("GET /apis/");
+        let server = ApiServer::new(move |requested| {
+            let version = requested.line.trim_start_matches("GET /apis/");
             let (_, kinds) = KINDS.into_iter().find(|(group, _)| *group == version).unwrap();
             let resource =
                 |kind: &&str| json!({"name": kind, "singularName": "", "namespaced": true, "kind": kind, "verbs": []});

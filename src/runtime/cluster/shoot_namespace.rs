@@ -74,9 +74,9 @@ impl ShootNamespace {
     ///
     /// # Errors
     /// When it can't be read or decoded.
-    pub async fn cluster(&self, anew: bool) -> Result<Option<Arc<Cluster>>, ReadError> {
+    pub async fn cluster(&self, again: bool) -> Result<Option<Arc<Cluster>>, ReadError> {
         let clusters = &self.cache.clusters;
-        match anew {
+        match again {
             true => clusters.read(&self.client, &self.namespace).await,
             false => clusters.read_if_newer(&self.client, &self.namespace).await,
         }
@@ -86,8 +86,8 @@ impl ShootNamespace {
     ///
     /// # Errors
     /// When one can't be read.
-    pub async fn secrets(&self, worker: &Worker, anew: bool) -> Result<Secrets, ReadError> {
-        match anew {
+    pub async fn secrets(&self, worker: &Worker, again: bool) -> Result<Secrets, ReadError> {
+        match again {
             true => self.cache.secrets.read(&self.client, worker).await,
             false => self.cache.secrets.read_unknown(&self.client, worker).await,
         }
@@ -159,14 +159,14 @@ impl ShootNamespace {
     /// When they can't be read or decoded.
     pub async fn read_users_of_classes(
         &self,
-        known: BTreeMap<String, LiveDeployment>,
+        cached: BTreeMap<String, LiveDeployment>,
     ) -> Result<MachineObjects, ReadError> {
         machine_reads::renew_users_of_classes(&self.client, &self.namespace, &self.cache.machine_objects).await?;
-        self.own_objects(known)
+        self.own_objects(cached)
     }
 
-    fn own_objects(&self, known: BTreeMap<String, LiveDeployment>) -> Result<MachineObjects, ReadError> {
-        let live = self.cache.machine_objects.of_namespace(&self.namespace, self.provider, known)?;
+    fn own_objects(&self, cached: BTreeMap<String, LiveDeployment>) -> Result<MachineObjects, ReadError> {
+        let live = self.cache.machine_objects.of_namespace(&self.namespace, self.provider, cached)?;
         Ok(self.others.without_theirs(&self.namespace, live))
     }
 
@@ -218,9 +218,9 @@ mod tests {
 
     /// The namespace in an API server that serves `before` for the first `lists` requests and `after` from then on.
     fn changing(before: Objects, lists: usize, after: Objects) -> ShootNamespace {
-        let answered = AtomicUsize::new(0);
+        let responded = AtomicUsize::new(0);
         let service = service_fn(move |request: Request<Body>| {
-            let there = if answered.fetch_add(1, Ordering::Relaxed) < lists { before } else { after };
+            let there = if responded.fetch_add(1, Ordering::Relaxed) < lists { before } else { after };
             let plural = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
             let items: Vec<Value> = there.iter().filter(|kind| **kind == plural).map(|_| object()).collect();
             let list = json!({"metadata": {"resourceVersion": "7"}, "items": items});
@@ -271,13 +271,13 @@ mod tests {
     #[tokio::test]
     async fn keeps_class_deleted_during_read() {
         let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
-        let shown = Arc::clone(&cache);
-        let server = ApiServer::new(move |asked| {
-            if asked.last() == "machinedeployments" {
+        let observed = Arc::clone(&cache);
+        let server = ApiServer::new(move |requested| {
+            if requested.last() == "machinedeployments" {
                 let [namespace, name, uid] = ["shoot--p--s", "web-z1", "u"].map(str::to_owned);
-                let gone = Identity { namespace, name, uid, version: 8 };
-                shown.machine_objects.classes.event_deleted(&gone);
-                shown.machine_objects.class_secrets.event_deleted(&gone);
+                let deleted = Identity { namespace, name, uid, version: 8 };
+                observed.machine_objects.classes.event_deleted(&deleted);
+                observed.machine_objects.class_secrets.event_deleted(&deleted);
             }
             list(&[object()])
         });

@@ -54,11 +54,11 @@ pub enum NodesError {
 ///
 /// # Errors
 /// When there is no usable kubeconfig, or no response in time.
-pub async fn count_nodes(seed: &Client, namespace: &str, wanted: MachineCount) -> Result<NodeCount, NodesError> {
+pub async fn count_nodes(seed: &Client, namespace: &str, target: MachineCount) -> Result<NodeCount, NodesError> {
     let count = async {
         let client = shoot_client(&kubeconfig(seed, namespace).await?).await?;
         let all = counted(&client, Include::Nothing).await?;
-        if wanted.is_met_by(all) { Ok(all) } else { counted(&client, Include::Metadata).await }
+        if target.is_met_by(all) { Ok(all) } else { counted(&client, Include::Metadata).await }
     };
     let slow = |_| NodesError::List(format!("no answer within {} s", TIMEOUT.as_secs()));
     tokio::time::timeout(TIMEOUT, count).await.map_err(slow)?
@@ -140,12 +140,12 @@ async fn page(client: &Client, include: Include, token: &str) -> Result<Table, N
     head.uri = uri.parse().map_err(|_| list("a token of the list can't be used".to_owned()))?;
     head.headers.insert(ACCEPT, HeaderValue::from_static(TABLE));
     let request = axum::http::Request::from_parts(head, kube::client::Body::empty());
-    let answer = client.send(request).await.map_err(|error| list(bounded(&error)))?;
-    let code = answer.status();
+    let response = client.send(request).await.map_err(|error| list(bounded(&error)))?;
+    let code = response.status();
     if !code.is_success() {
         return Err(list(format!("the API server answers {}", code.as_u16())));
     }
-    let body = to_bytes(Body::new(answer.into_body()), MAX_PAGE_BYTES).await;
+    let body = to_bytes(Body::new(response.into_body()), MAX_PAGE_BYTES).await;
     let body = body.map_err(|_| list(format!("the answer breaks off or has more than {MAX_PAGE_BYTES} bytes")))?;
     serde_json::from_slice(&body).map_err(|_| list("the answer is no table".to_owned()))
 }
@@ -267,8 +267,8 @@ mod tests {
 
     #[tokio::test]
     async fn counts_nodes_on_all_pages() {
-        let server = ApiServer::new(|asked| {
-            document(&match asked.query.contains("continue=more") {
+        let server = ApiServer::new(|requested| {
+            document(&match requested.query.contains("continue=more") {
                 false => {
                     let rows =
                         [("Ready", None), ("Ready,SchedulingDisabled", None), ("NotReady", None), ("Ready", Some("1"))];
@@ -277,15 +277,15 @@ mod tests {
                 true => table(&["Name", "Roles", "Status"], &[("NotReady", Some("0")), ("Ready", None)], ""),
             })
         });
-        for (include, wanted) in [(Include::Nothing, "None"), (Include::Metadata, "Metadata")] {
+        for (include, target) in [(Include::Nothing, "None"), (Include::Metadata, "Metadata")] {
             let count = counted(&server.client, include).await.unwrap();
             assert_eq!(count, NodeCount { registered: 5, ready: 2 });
-            let asked = server.asked();
-            assert_eq!(asked.len(), 2);
-            for asked in asked {
-                assert_eq!((&*asked.line, &*asked.accept), ("GET /api/v1/nodes", TABLE));
-                let parameters: Vec<&str> = asked.query.split('&').collect();
-                let include = format!("includeObject={wanted}");
+            let requested = server.requested();
+            assert_eq!(requested.len(), 2);
+            for requested in requested {
+                assert_eq!((&*requested.line, &*requested.accept), ("GET /api/v1/nodes", TABLE));
+                let parameters: Vec<&str> = requested.query.split('&').collect();
+                let include = format!("includeObject={target}");
                 assert!(parameters.contains(&"limit=500") && parameters.contains(&&*include), "{parameters:?}");
             }
         }
@@ -293,15 +293,15 @@ mod tests {
 
     #[tokio::test]
     async fn reports_why_counting_failed() {
-        type Answer = fn() -> Response<Body>;
-        let cases: [(Answer, &str); 4] = [
+        type Reply = fn() -> Response<Body>;
+        let cases: [(Reply, &str); 4] = [
             (|| refusal(403, "Forbidden"), "the API server answers 403"),
             (|| Response::new(Body::from("<html>Please log in</html>")), "the answer is no table"),
             (|| document(&table(&["Name", "Age"], &[], "")), "the answer has no column Status"),
             (|| document(&table(&["Status"], &[("Ready", None)], "more")), "there are more than 20000"),
         ];
-        for (answer, expected) in cases {
-            let server = ApiServer::new(move |_| answer());
+        for (response, expected) in cases {
+            let server = ApiServer::new(move |_| response());
             let error = counted(&server.client, Include::Nothing).await.unwrap_err().to_string();
             assert_eq!(error, format!("failed to list shoot nodes: {expected}"));
         }
@@ -310,9 +310,9 @@ mod tests {
     #[tokio::test]
     async fn prefers_internal_kubeconfig() {
         let of = async |there: &'static [&'static str]| {
-            let server = ApiServer::new(move |asked| match there.contains(&asked.last()) {
-                true => document(&json!({"metadata": {"name": asked.last()},
-                    "data": {"kubeconfig": k8s_openapi::ByteString(asked.last().into())}})),
+            let server = ApiServer::new(move |requested| match there.contains(&requested.last()) {
+                true => document(&json!({"metadata": {"name": requested.last()},
+                    "data": {"kubeconfig": k8s_openapi::ByteString(requested.last().into())}})),
                 false => refusal(404, "NotFound"),
             });
             super::kubeconfig(&server.client, "ns").await.map_err(|error| error.to_string())

@@ -49,7 +49,7 @@ impl Slot {
 }
 
 /// Extends the slot of the current reconcile, if there is one.
-pub(crate) fn answered(now: Instant) {
+pub(crate) fn responded(now: Instant) {
     // Requests outside of reconciles have no slot.
     let _no_slot = OWN.try_with(|slot| slot.extend(now));
 }
@@ -63,12 +63,12 @@ mod tests {
         let start = Instant::now();
         let slot = Slot::taken(start);
         let at = |tenths: u32| start + Duration::from_millis(100) * tenths;
-        let ends_after = async |tenths| slot.clone().reconcile(async { answered(at(tenths)) }).await;
-        for (answer, ends) in [(3, 8), (7, 12), (12, 17), (18, 17), (19, 17)] {
-            ends_after(answer).await;
-            assert_eq!(slot.ends(), at(ends), "after an answer at {answer}");
+        let ends_after = async |tenths| slot.clone().reconcile(async { responded(at(tenths)) }).await;
+        for (response, ends) in [(3, 8), (7, 12), (12, 17), (18, 17), (19, 17)] {
+            ends_after(response).await;
+            assert_eq!(slot.ends(), at(ends), "after an answer at {response}");
         }
-        answered(at(20));
+        responded(at(20));
         assert_eq!(slot.ends(), at(17), "an answer to somebody else");
     }
 }

@@ -23,7 +23,7 @@ use profiles::images::objects::image::ImageObject;
 use tokio::time::Instant;
 
 use crate::cluster::identity::Identity;
-use crate::cluster::store::state::{Asked, List, OwnDeletion, Source, State};
+use crate::cluster::store::state::{List, OwnDeletion, ReadRequest, Source, State};
 
 /// How long the watch may take to confirm an own deletion or an unlisted object before the store is relisted.
 const CONFIRMATION_TIMEOUT: Duration = Duration::from_secs(15);
@@ -52,7 +52,7 @@ impl<T> Default for Store<T> {
 /// A read, or a write of one object, that is under way.
 pub struct Read<'a, T> {
     store: &'a Store<T>,
-    asked: Asked,
+    requested: ReadRequest,
 }
 
 /// Objects that a complete relist shows to be deleted.
@@ -61,14 +61,14 @@ pub(crate) struct Relisted<T> {
     /// event, which a watch that starts after the list never sends.
     pub(crate) reduced: Vec<String>,
     /// UID and last version of objects that other clients deleted.
-    pub(crate) gone: Vec<(String, Arc<T>)>,
+    pub(crate) removed: Vec<(String, Arc<T>)>,
     /// Namespaces in which an object deleted by this process still exists.
     pub(crate) undone: Vec<String>,
 }
 
 impl<T> Default for Relisted<T> {
     fn default() -> Self {
-        Self { reduced: Vec::new(), gone: Vec::new(), undone: Vec::new() }
+        Self { reduced: Vec::new(), removed: Vec::new(), undone: Vec::new() }
     }
 }
 
@@ -83,7 +83,7 @@ impl<T: Kept> Store<T> {
     pub fn event(&self, identity: Identity, read: impl FnOnce() -> T) -> bool {
         let mut state = self.state();
         state.is_fresh |= state.list.is_none();
-        state.has_shown(identity.version);
+        state.advance_to(identity.version);
         state.put(identity, read, Source::Watch)
     }
 
@@ -91,9 +91,9 @@ impl<T: Kept> Store<T> {
     pub fn event_deleted(&self, identity: &Identity) {
         let mut state = self.state();
         state.is_fresh |= state.list.is_none();
-        state.has_shown(identity.version);
+        state.advance_to(identity.version);
         state.own_deletions.remove(&identity.uid);
-        state.note_gone(&identity.uid);
+        state.note_deleted(&identity.uid);
         state.take(&identity.namespace, &identity.name, &identity.uid);
     }
 
@@ -126,36 +126,36 @@ impl<T: Kept> Store<T> {
         let Some(list) = state.list.take() else { return Relisted::default() };
         let List { began, seen, own_deletions_seen, mut undone } = list;
         undone.append(&mut state.undone);
-        state.shows_anew(began);
+        state.reappears(began);
         let mut reduced = Vec::new();
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         let mut unlisted = BTreeMap::new();
         state.namespaces.retain(|namespace, entries| {
-            let before = gone.len();
+            let before = removed.len();
             let listed = seen.get(namespace);
             entries.retain(|name, entry| {
                 let is_listed = listed.is_some_and(|names| names.contains(name));
                 let stays = is_listed || entry.heard > began;
                 if !stays {
-                    gone.push((entry.uid.clone(), Arc::clone(&entry.object)));
+                    removed.push((entry.uid.clone(), Arc::clone(&entry.object)));
                 } else if !is_listed {
                     unlisted.insert(entry.uid.clone(), now);
                 }
                 stays
             });
-            if gone.len() > before {
+            if removed.len() > before {
                 reduced.push(namespace.clone());
             }
             !entries.is_empty()
         });
         state.unlisted = unlisted;
-        gone.iter().for_each(|(uid, _)| state.note_gone(uid));
+        removed.iter().for_each(|(uid, _)| state.note_deleted(uid));
         let unseen = state.own_deletions.iter().filter(|(uid, _)| !own_deletions_seen.contains(*uid));
         reduced.extend(unseen.map(|(_, own_deletions)| own_deletions.namespace.clone()));
         // The list confirms the deletion of all others.
         state.own_deletions.retain(|uid, _| own_deletions_seen.contains(uid));
         state.is_fresh = true;
-        Relisted { reduced, gone, undone }
+        Relisted { reduced, removed, undone }
     }
 
     /// Marks the store as stale after a watch failure, because events may be missing.
@@ -179,7 +179,7 @@ impl<T: Kept> Store<T> {
     /// Records a deletion by this process that the API server has confirmed.
     pub fn own_deletion(&self, namespace: &str, name: &str, uid: &str, now: Instant) {
         let mut state = self.state();
-        state.note_gone(uid);
+        state.note_deleted(uid);
         state.time += 1;
         let deletion = OwnDeletion { namespace: namespace.to_owned(), time: state.time, at: now };
         if state.take(namespace, name, uid) {
@@ -204,7 +204,7 @@ impl<T: Kept> Store<T> {
         let mut state = self.state();
         let began = state.time;
         *state.reads.entry(began).or_default() += 1;
-        Read { store: self, asked: Asked { time: began, at: Instant::now() } }
+        Read { store: self, requested: ReadRequest { time: began, at: Instant::now() } }
     }
 
     /// The objects of a namespace, sorted by name.
@@ -251,21 +251,21 @@ impl<T: Kept> Read<'_, T> {
     pub(crate) fn of_namespace(self, namespace: &str, version: u64, objects: Vec<(Identity, impl FnOnce() -> T)>) {
         let mut state = self.store.state();
         let listed: HashSet<&str> = objects.iter().map(|(identity, _)| identity.name.as_str()).collect();
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         if let Some(entries) = state.namespaces.get_mut(namespace) {
             entries.retain(|name, entry| {
-                let is_newer = entry.version > version && entry.heard > self.asked.time;
+                let is_newer = entry.version > version && entry.heard > self.requested.time;
                 let stays = is_newer || listed.contains(name.as_str());
                 if !stays {
-                    gone.push(entry.uid.clone());
+                    removed.push(entry.uid.clone());
                 }
                 stays
             });
         }
-        gone.iter().for_each(|uid| state.note_gone(uid));
+        removed.iter().for_each(|uid| state.note_deleted(uid));
         for (identity, read) in objects {
-            if state.gone.get(&identity.uid).is_none_or(|time| *time <= self.asked.time) {
-                state.put(identity, read, Source::Read(self.asked));
+            if state.deleted.get(&identity.uid).is_none_or(|time| *time <= self.requested.time) {
+                state.put(identity, read, Source::Read(self.requested));
             }
         }
         state.is_listed(namespace, version);
@@ -278,11 +278,11 @@ impl<T: Kept> Read<'_, T> {
     /// Known versions are not decoded again.
     pub fn of_write(self, identity: Identity, read: impl FnOnce() -> T) {
         let mut state = self.store.state();
-        if state.own_deletions.get(&identity.uid).is_some_and(|deletion| deletion.time <= self.asked.time) {
+        if state.own_deletions.get(&identity.uid).is_some_and(|deletion| deletion.time <= self.requested.time) {
             state.own_deletions.remove(&identity.uid);
         }
-        if state.gone.get(&identity.uid).is_none_or(|time| *time <= self.asked.time) {
-            state.put(identity, read, Source::Write(self.asked));
+        if state.deleted.get(&identity.uid).is_none_or(|time| *time <= self.requested.time) {
+            state.put(identity, read, Source::Write(self.requested));
         }
     }
 }
@@ -290,15 +290,15 @@ impl<T: Kept> Read<'_, T> {
 impl<T> Drop for Read<'_, T> {
     fn drop(&mut self) {
         let mut state = self.store.state();
-        if let Some(reads) = state.reads.get_mut(&self.asked.time) {
+        if let Some(reads) = state.reads.get_mut(&self.requested.time) {
             *reads -= 1;
             if *reads == 0 {
-                state.reads.remove(&self.asked.time);
+                state.reads.remove(&self.requested.time);
             }
         }
         match state.reads.first_key_value().map(|(began, _)| *began) {
-            Some(oldest) => state.gone.retain(|_, time| *time > oldest),
-            None => state.gone = BTreeMap::new(),
+            Some(oldest) => state.deleted.retain(|_, time| *time > oldest),
+            None => state.deleted = BTreeMap::new(),
         }
     }
 }
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn does_not_decode_known_version() {
+    fn does_not_decode_cached_version() {
         let unread = || -> u64 { panic!("read again") };
         let store = Store::default();
         store.read().of_write(object("a", "u", 5), || 5);
@@ -431,12 +431,12 @@ mod tests {
         store.read().of_namespace("ns", 10, nothing());
         older.of_namespace("ns", 9, vec![(object("b", "b", 8), || 8)]);
         assert_eq!(names(&store), [], "a newer list has shown that it is gone");
-        assert!(store.state().gone.is_empty(), "remembered only while somebody reads");
+        assert!(store.state().deleted.is_empty(), "remembered only while somebody reads");
         let older = store.read();
         store.event_deleted(&object("b", "b", 9));
         let newer = store.read();
         drop(older);
-        assert!(store.state().gone.is_empty(), "who reads since then gets no answer that has it");
+        assert!(store.state().deleted.is_empty(), "who reads since then gets no answer that has it");
         drop(newer);
         store.read().of_namespace("ns", 12, vec![(object("c", "c", 11), || 11)]);
         assert_eq!(names(&store), [("c".to_owned(), 11)]);
@@ -478,15 +478,15 @@ mod tests {
     fn write_response_does_not_restore_deleted_object() {
         let store = Store::default();
         store.event(object("a", "u", 5), || 5);
-        let asked = store.read();
+        let requested = store.read();
         store.event_deleted(&object("a", "u", 7));
-        asked.of_write(object("a", "u", 6), || 6);
+        requested.of_write(object("a", "u", 6), || 6);
         assert_eq!(names(&store), []);
-        assert!(store.state().gone.is_empty(), "remembered only while somebody asks");
+        assert!(store.state().deleted.is_empty(), "remembered only while somebody asks");
 
-        let asked = store.read();
+        let requested = store.read();
         store.event_deleted(&object("b", "before", 8));
-        asked.of_write(object("b", "after", 9), || 9);
+        requested.of_write(object("b", "after", 9), || 9);
         assert_eq!(names(&store), [("b".to_owned(), 9)], "made anew under the same name");
     }
 
@@ -586,21 +586,23 @@ mod tests {
     /// omits objects deleted in between.
     #[test]
     fn unlisted_object_is_unconfirmed_until_watched() {
-        type Answer = fn(Read<'_, u64>);
-        let answers: [Answer; 2] = [
+        type Reply = fn(Read<'_, u64>);
+        let responses: [Reply; 2] = [
             |write| write.of_write(object("a", "u", 6), || 6),
             |read| read.of_namespace("ns", 6, vec![(object("a", "u", 5), || 5)]),
         ];
-        for (answer, is_after_the_list) in answers.into_iter().flat_map(|answer| [(answer, true), (answer, false)]) {
+        for (response, is_after_the_list) in
+            responses.into_iter().flat_map(|response| [(response, true), (response, false)])
+        {
             let listed = || {
                 let store = Store::default();
-                let asked = store.read();
+                let requested = store.read();
                 store.begin_relist();
                 if is_after_the_list {
                     store.end_relist(Instant::now());
-                    answer(asked);
+                    response(requested);
                 } else {
-                    answer(asked);
+                    response(requested);
                     assert_eq!(
                         store.end_relist(Instant::now()).reduced,
                         [""; 0],

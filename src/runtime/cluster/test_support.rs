@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use axum::body::Body as AnswerBody;
+use axum::body::Body as ResponseBody;
 use axum::http::header::ACCEPT;
 use axum::http::{Request, Response};
 use futures::future::Ready;
@@ -17,7 +17,7 @@ use tracing::instrument::WithSubscriber;
 
 /// A request as the API server receives it.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct Requested {
     pub(super) line: String,
     /// Query string; empty without one.
     pub(super) query: String,
@@ -26,7 +26,7 @@ pub(super) struct Asked {
     pub(super) body: Value,
 }
 
-impl Asked {
+impl Requested {
     /// Last segment of the path: the name of an object, or the plural of a kind.
     pub(super) fn last(&self) -> &str {
         self.line.rsplit('/').next().unwrap_or_default()
@@ -35,66 +35,66 @@ impl Asked {
 
 pub(super) struct ApiServer {
     pub(super) client: Client,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    requested: Arc<Mutex<Vec<Requested>>>,
 }
 
 impl ApiServer {
-    pub(super) fn new(answer: impl Fn(&Asked) -> Response<AnswerBody> + Send + Sync + 'static) -> Self {
-        let asked = Arc::<Mutex<Vec<Asked>>>::default();
-        let answer = Arc::new(answer);
-        let seen = Arc::clone(&asked);
+    pub(super) fn new(response: impl Fn(&Requested) -> Response<ResponseBody> + Send + Sync + 'static) -> Self {
+        let requested = Arc::<Mutex<Vec<Requested>>>::default();
+        let response = Arc::new(response);
+        let seen = Arc::clone(&requested);
         let service = service_fn(move |request: Request<Body>| {
             let seen = Arc::clone(&seen);
-            let answer = Arc::clone(&answer);
+            let response = Arc::clone(&response);
             async move {
                 let (head, body) = request.into_parts();
                 let body = body.collect_bytes().await?;
                 let accept = head.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
-                let asked = Asked {
+                let requested = Requested {
                     line: format!("{} {}", head.method, head.uri.path()),
                     query: head.uri.query().unwrap_or_default().to_owned(),
                     accept: accept.unwrap_or_default().to_owned(),
                     body: serde_json::from_slice(&body).unwrap_or_default(),
                 };
-                let answer = answer(&asked);
-                seen.lock().unwrap().push(asked);
-                Ok::<_, kube::Error>(answer)
+                let response = response(&requested);
+                seen.lock().unwrap().push(requested);
+                Ok::<_, kube::Error>(response)
             }
         });
-        Self { client: Client::new(service, "default"), asked }
+        Self { client: Client::new(service, "default"), requested }
     }
 
     /// Requests since the last call.
-    pub(super) fn asked(&self) -> Vec<Asked> {
-        std::mem::take(&mut *self.asked.lock().unwrap())
+    pub(super) fn requested(&self) -> Vec<Requested> {
+        std::mem::take(&mut *self.requested.lock().unwrap())
     }
 
     /// Methods and paths of the requests since the last call.
     pub(super) fn lines(&self) -> Vec<String> {
-        self.asked().into_iter().map(|asked| asked.line).collect()
+        self.requested().into_iter().map(|requested| requested.line).collect()
     }
 }
 
-pub(super) fn document(document: &Value) -> Response<AnswerBody> {
-    answer(200, document)
+pub(super) fn document(document: &Value) -> Response<ResponseBody> {
+    response(200, document)
 }
 
 /// A `Status` response for a failed request.
-pub(super) fn refusal(code: u16, reason: &str) -> Response<AnswerBody> {
-    answer(code, &json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}))
+pub(super) fn refusal(code: u16, reason: &str) -> Response<ResponseBody> {
+    response(code, &json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code}))
 }
 
-fn answer(code: u16, document: &Value) -> Response<AnswerBody> {
-    Response::builder().status(code).body(AnswerBody::from(document.to_string())).unwrap()
+fn response(code: u16, document: &Value) -> Response<ResponseBody> {
+    Response::builder().status(code).body(ResponseBody::from(document.to_string())).unwrap()
 }
 
 /// A list of these objects.
-pub(super) fn list(items: &[Value]) -> Response<AnswerBody> {
+pub(super) fn list(items: &[Value]) -> Response<ResponseBody> {
     document(&json!({"metadata": {"resourceVersion": "7"}, "items": items}))
 }
 
 /// A watch that starts with a streamed list of these objects and then stays idle.
-pub(super) fn streamed(objects: &[Value]) -> Response<AnswerBody> {
+pub(super) fn streamed(objects: &[Value]) -> Response<ResponseBody> {
     let end = json!({"resourceVersion": "7", "annotations": {"k8s.io/initial-events-end": "true"}});
     let end = json!({"apiVersion": "v1", "kind": "Secret", "metadata": end});
     let events = objects.iter().map(|object| ("ADDED", object)).chain([("BOOKMARK", &end)]);
@@ -102,7 +102,7 @@ pub(super) fn streamed(objects: &[Value]) -> Response<AnswerBody> {
     let text: String =
         events.map(|(kind, object)| format!("{{\"type\": \"{kind}\", \"object\": {object}}}\n")).collect();
     let pieces = stream::iter([Ok::<_, kube::Error>(text)]).chain(stream::pending());
-    Response::new(AnswerBody::from_stream(pieces))
+    Response::new(ResponseBody::from_stream(pieces))
 }
 
 /// Bytes that don't compress.
@@ -119,7 +119,7 @@ pub(super) fn incompressible(length: usize) -> Vec<u8> {
 pub(super) struct Unready;
 
 impl Service<Request<Body>> for Unready {
-    type Response = Response<AnswerBody>;
+    type Response = Response<ResponseBody>;
     type Error = BoxError;
     type Future = Ready<Result<Self::Response, BoxError>>;
 

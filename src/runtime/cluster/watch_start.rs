@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use axum::body::Body as AnswerBody;
+use axum::body::Body as ResponseBody;
 use axum::http::{Request, Response, Uri};
 use futures::{StreamExt, future, stream};
 use kube::Client;
@@ -35,20 +35,21 @@ pub(crate) fn telling(client: &Client, begun: impl Fn() + Clone + Send + 'static
         let client = client.clone();
         let begun = begun.clone();
         async move {
-            let is_watch = ApiRequest::of(request.method(), request.uri()).is_some_and(|asked| asked.verb == "watch");
+            let is_watch =
+                ApiRequest::of(request.method(), request.uri()).is_some_and(|requested| requested.verb == "watch");
             let newest = is_watch.then(|| newest_list(request.uri())).flatten();
             let begins_with_list = newest.is_some();
             if let Some(uri) = newest {
                 *request.uri_mut() = uri;
             }
-            let answer = client.send(request).await?.map(AnswerBody::new);
-            if !is_watch || !answer.status().is_success() {
-                return Ok(answer);
+            let response = client.send(request).await?.map(ResponseBody::new);
+            if !is_watch || !response.status().is_success() {
+                return Ok(response);
             }
             if !begins_with_list {
                 begun();
             }
-            Ok::<_, kube::Error>(failing_if_ended_at_once(answer))
+            Ok::<_, kube::Error>(failing_if_ended_at_once(response))
         }
     });
     Client::new(service, namespace)
@@ -64,12 +65,12 @@ fn newest_list(uri: &Uri) -> Option<Uri> {
     Uri::from_parts(parts).ok()
 }
 
-fn failing_if_ended_at_once(answer: Response<AnswerBody>) -> Response<AnswerBody> {
+fn failing_if_ended_at_once(response: Response<ResponseBody>) -> Response<ResponseBody> {
     let began = Instant::now();
     let mut is_empty = true;
-    answer.map(|body| {
+    response.map(|body| {
         let pieces = body.into_data_stream().map(Some).chain(stream::once(future::ready(None)));
-        AnswerBody::from_stream(pieces.filter_map(move |piece| {
+        ResponseBody::from_stream(pieces.filter_map(move |piece| {
             is_empty &= piece.is_none();
             let has_failed = is_empty && began.elapsed() < MIN_WATCH_DURATION;
             future::ready(piece.or_else(|| has_failed.then(|| Err(axum::Error::new(EndedAtOnce)))))
@@ -92,7 +93,7 @@ mod tests {
     fn answering(status: u16, pieces: &'static [&'static str]) -> (Api<Secret>, Arc<AtomicUsize>) {
         let service = service_fn(move |_: Request<Body>| {
             let pieces = pieces.iter().map(|piece| Ok::<_, kube::Error>(piece.as_bytes()));
-            let body = AnswerBody::from_stream(stream::iter(pieces));
+            let body = ResponseBody::from_stream(stream::iter(pieces));
             future::ok::<_, kube::Error>(Response::builder().status(status).body(body).unwrap())
         });
         let begun = Arc::<AtomicUsize>::default();
@@ -132,7 +133,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn idle_watch_ends_without_failure() {
-        for (shown_nothing_for, is_well) in
+        for (silent_for, is_well) in
             [(MIN_WATCH_DURATION, true), (MIN_WATCH_DURATION - Duration::from_millis(1), false)]
         {
             let (end, ended) = tokio::sync::oneshot::channel::<()>();
@@ -140,14 +141,14 @@ mod tests {
             let service = service_fn(move |_: Request<Body>| {
                 let ended = ended.take().expect("watched once");
                 let pieces = stream::once(ended).filter_map(|_| future::ready(None::<Result<&[u8], kube::Error>>));
-                future::ok::<_, kube::Error>(Response::new(AnswerBody::from_stream(pieces)))
+                future::ok::<_, kube::Error>(Response::new(ResponseBody::from_stream(pieces)))
             });
             let api = Api::<Secret>::all(telling(&Client::new(service, "default"), || {}));
             let events = api.watch(&WatchParams::default(), "0").await.unwrap();
-            tokio::time::advance(shown_nothing_for).await;
+            tokio::time::advance(silent_for).await;
             end.send(()).unwrap();
             let events = events.try_collect::<Vec<_>>().await;
-            assert_eq!(events.is_ok(), is_well, "{shown_nothing_for:?}: {events:?}");
+            assert_eq!(events.is_ok(), is_well, "{silent_for:?}: {events:?}");
         }
     }
 }

@@ -71,10 +71,10 @@ fn log_failure<K>(kind: &str, event: &watcher::Result<Event<K>>, refused: &mut O
         Ok(Event::Init) => {}
         Ok(_) => *refused = None,
         Err(error) if is_forbidden(error) => {
-            let answer = Some(failure(error));
-            if *refused != answer {
-                warn!(kind, reason = answer, "a watch is not allowed");
-                *refused = answer;
+            let response = Some(failure(error));
+            if *refused != response {
+                warn!(kind, reason = response, "a watch is not allowed");
+                *refused = response;
             }
         }
         Err(error) => debug!(kind, %error, "a watch has failed"),
@@ -266,7 +266,7 @@ impl Backoff for Pause {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use axum::body::Body as AnswerBody;
+    use axum::body::Body as ResponseBody;
     use axum::http::{Request, Response};
     use futures::future;
     use k8s_openapi::api::core::v1::Secret;
@@ -277,9 +277,9 @@ mod tests {
     use super::*;
 
     /// First objects of a new watch, and the queries sent, with or without an API server that streams lists.
-    async fn shown_first(streams: bool) -> (Vec<String>, Vec<String>) {
-        let asked = Arc::<Mutex<Vec<String>>>::default();
-        let queries = Arc::clone(&asked);
+    async fn observed_first(streams: bool) -> (Vec<String>, Vec<String>) {
+        let requested = Arc::<Mutex<Vec<String>>>::default();
+        let queries = Arc::clone(&requested);
         let service = service_fn(move |request: Request<Body>| {
             let query = request.uri().query().unwrap_or_default().to_owned();
             let is_watch = query.contains("watch=true");
@@ -302,27 +302,30 @@ mod tests {
                 _ => (200, json!({"metadata": {"resourceVersion": "7"}, "items": [object]}).to_string()),
             };
             let pieces = stream::iter([Ok::<_, kube::Error>(text)]).chain(stream::pending());
-            let body = if is_watch && status == 200 { AnswerBody::from_stream(pieces) } else { text_of(pieces) };
+            let body = if is_watch && status == 200 { ResponseBody::from_stream(pieces) } else { text_of(pieces) };
             future::ok::<_, kube::Error>(Response::builder().status(status).body(body).unwrap())
         });
         let client = kube::Client::new(service, "default");
         let events = watch_forever::<Secret>(&client, &(), watcher::Config::default(), || {}, || false);
         let first: Vec<_> = events.take(3).map(|event| event.unwrap().to_string()).collect().await;
-        let asked = asked.lock().unwrap().clone();
-        (first, asked)
+        let requested = requested.lock().unwrap().clone();
+        (first, requested)
     }
 
-    fn text_of(pieces: impl Stream<Item = Result<String, kube::Error>> + Send + 'static) -> AnswerBody {
-        AnswerBody::from_stream(pieces.take(1))
+    fn text_of(pieces: impl Stream<Item = Result<String, kube::Error>> + Send + 'static) -> ResponseBody {
+        ResponseBody::from_stream(pieces.take(1))
     }
 
     #[tokio::test]
     async fn streams_newest_list_if_supported() {
         for streams in [true, false] {
-            let (first, asked) = shown_first(streams).await;
+            let (first, requested) = observed_first(streams).await;
             assert_eq!(first, ["Init", "InitApply(a)", "InitDone"], "streams: {streams}");
-            assert!(asked.iter().all(|query| !query.contains("resourceVersion=0")), "not of any age: {asked:?}");
-            assert_eq!(asked.len(), if streams { 1 } else { 2 }, "{asked:?}");
+            assert!(
+                requested.iter().all(|query| !query.contains("resourceVersion=0")),
+                "not of any age: {requested:?}"
+            );
+            assert_eq!(requested.len(), if streams { 1 } else { 2 }, "{requested:?}");
         }
     }
 
@@ -335,8 +338,8 @@ mod tests {
     /// Requests sent for a list that the API server streams at one object per second, and the seconds until it is
     /// complete. A proxy may cut off each response.
     async fn complete_after(objects: u32, proxy: Option<u64>) -> (u64, Vec<&'static str>) {
-        let asked = Arc::<Mutex<Vec<&str>>>::default();
-        let seen = Arc::clone(&asked);
+        let requested = Arc::<Mutex<Vec<&str>>>::default();
+        let seen = Arc::clone(&requested);
         let service = service_fn(move |request: Request<Body>| {
             let query = request.uri().query().unwrap_or_default();
             let seconds = query.split('&').find_map(|parameter| parameter.strip_prefix("timeoutSeconds="));
@@ -350,17 +353,17 @@ mod tests {
                 });
                 let ended = tokio::time::sleep(Duration::from_secs(proxy.unwrap_or(seconds.unwrap().parse().unwrap())));
                 let cut = proxy.map(|_| Err(std::io::Error::other("the proxy has ended it")));
-                AnswerBody::from_stream(
+                ResponseBody::from_stream(
                     slowly.chain(stream::pending()).take_until(Box::pin(ended)).chain(stream::iter(cut)),
                 )
             } else if query.contains("watch=true") {
-                AnswerBody::from_stream(stream::pending::<std::io::Result<String>>())
+                ResponseBody::from_stream(stream::pending::<std::io::Result<String>>())
             } else {
                 seen.lock().unwrap().push("page");
                 let is_last = query.contains("continue=next");
                 let next = if is_last { "" } else { "next" };
                 let list = json!({"metadata": {"resourceVersion": "7", "continue": next}, "items": []});
-                AnswerBody::from(list.to_string())
+                ResponseBody::from(list.to_string())
             };
             future::ok::<_, kube::Error>(Response::new(body))
         });
@@ -370,15 +373,15 @@ mod tests {
         let is_complete = |event: &watcher::Result<Event<Secret>>| future::ready(matches!(event, Ok(Event::InitDone)));
         let mut complete = Box::pin(events.filter(is_complete));
         tokio::time::timeout(Duration::from_secs(7_200), complete.next()).await.expect("each wait ends");
-        let asked = asked.lock().unwrap().clone();
-        (began.elapsed().as_secs(), asked)
+        let requested = requested.lock().unwrap().clone();
+        (began.elapsed().as_secs(), requested)
     }
 
     #[tokio::test(start_paused = true)]
     async fn falls_back_to_pages_after_cut_lists() {
         assert_eq!(complete_after(100, None).await, (101, vec!["stream"]));
-        let begun_anew_by_kube = vec!["stream", "stream", "page", "page"];
-        assert_eq!(complete_after(500, None).await, (120, begun_anew_by_kube), "longer than a watch lasts");
+        let restarted_by_kube = vec!["stream", "stream", "page", "page"];
+        assert_eq!(complete_after(500, None).await, (120, restarted_by_kube), "longer than a watch lasts");
         assert_eq!(complete_after(100, Some(50)).await, (50, vec!["stream", "page", "page"]), "a proxy ends it");
     }
 
@@ -396,8 +399,8 @@ mod tests {
             });
             slowly.chain(stream::pending()).boxed()
         };
-        let shown = relist_when_needed(watch, is_unconfirmed).for_each(async |_| {});
-        assert!(tokio::time::timeout(Duration::from_secs(300), shown).await.is_err(), "a watch never ends");
+        let observed = relist_when_needed(watch, is_unconfirmed).for_each(async |_| {});
+        assert!(tokio::time::timeout(Duration::from_secs(300), observed).await.is_err(), "a watch never ends");
         begun.lock().unwrap().clone()
     }
 

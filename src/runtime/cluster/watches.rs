@@ -53,7 +53,7 @@ pub enum Change {
     /// An object that this process had deleted still exists in the shoot namespace.
     DeletionUndone(String),
     /// A Worker was deleted or moved to another shard.
-    WorkerGone(Arc<LazyObject<Worker>>),
+    WorkerDeleted(Arc<LazyObject<Worker>>),
 }
 
 pub struct Watches {
@@ -185,12 +185,12 @@ impl Start<'_> {
         let events = self.events::<LazyObject<Worker>, _>(&(), config, |cache| &cache.workers.0);
         self.follow("Worker", events, move |event| {
             if let Some(Event::Delete(worker)) = &event {
-                changes.send(Change::WorkerGone(Arc::new(worker.clone())));
+                changes.send(Change::WorkerDeleted(Arc::new(worker.clone())));
             }
             let identify = |worker: LazyObject<Worker>| Some((Identity::of(&worker)?, || worker));
             let change = |identity: &Identity| changes.send(Change::Worker(identity.clone()));
-            for (_, gone) in put(&cache.workers.0, event, identify, change).gone {
-                changes.send(Change::WorkerGone(gone));
+            for (_, deleted) in put(&cache.workers.0, event, identify, change).removed {
+                changes.send(Change::WorkerDeleted(deleted));
             }
         });
     }
@@ -237,7 +237,7 @@ impl Start<'_> {
                     false => Change::Namespace(namespace),
                 });
             };
-            let Relisted { reduced, gone: _, undone } = put(T::store(objects), event, identify, change);
+            let Relisted { reduced, removed: _, undone } = put(T::store(objects), event, identify, change);
             reduced.into_iter().for_each(|namespace| changes.of_namespace(namespace));
             undone.into_iter().for_each(|namespace| changes.send(Change::DeletionUndone(namespace)));
         });
@@ -301,7 +301,7 @@ fn put<K, T: Kept, R: FnOnce() -> T>(
     identify: impl Fn(K) -> Option<(Identity, R)>,
     mut change: impl FnMut(&Identity),
 ) -> Relisted<T> {
-    let mut shown = |object: K, put: fn(&Store<T>, Identity, R) -> bool| {
+    let mut observed = |object: K, put: fn(&Store<T>, Identity, R) -> bool| {
         if let Some((identity, read)) = identify(object)
             && put(store, identity.clone(), read)
         {
@@ -312,9 +312,9 @@ fn put<K, T: Kept, R: FnOnce() -> T>(
         // The watch has failed and will resume.
         None => store.mark_stale(),
         Some(Event::Init) => store.begin_relist(),
-        Some(Event::InitApply(object)) => shown(object, Store::relist),
+        Some(Event::InitApply(object)) => observed(object, Store::relist),
         Some(Event::InitDone) => return store.end_relist(Instant::now()),
-        Some(Event::Apply(object)) => shown(object, Store::event),
+        Some(Event::Apply(object)) => observed(object, Store::event),
         Some(Event::Delete(object)) => {
             if let Some((identity, _)) = identify(object) {
                 store.event_deleted(&identity);
@@ -331,7 +331,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
-    use axum::body::Body as AnswerBody;
+    use axum::body::Body as ResponseBody;
     use axum::http::Response;
     use serde_json::json;
 
@@ -350,21 +350,21 @@ mod tests {
 
     /// An API server with one object of each kind, named after the kind. Credentials are those selected by name.
     fn one_of_each() -> ApiServer {
-        ApiServer::new(|asked| match (asked.query.contains("sendInitialEvents=true"), asked.last()) {
+        ApiServer::new(|requested| match (requested.query.contains("sendInitialEvents=true"), requested.last()) {
             (false, _) => document(&json!({})),
-            (true, "secrets") if asked.query.contains("fieldSelector") => streamed(&[object("credentials")]),
+            (true, "secrets") if requested.query.contains("fieldSelector") => streamed(&[object("credentials")]),
             (true, kind) => streamed(&[object(kind)]),
         })
     }
 
     /// Watched paths with their selectors.
     fn watched(server: &ApiServer) -> BTreeSet<String> {
-        let watched = server.asked().into_iter().map(|asked| {
+        let watched = server.requested().into_iter().map(|requested| {
             let is_selector = |parameter: &&str| parameter.contains("Selector=");
-            let selectors: Vec<&str> = asked.query.split('&').filter(is_selector).collect();
+            let selectors: Vec<&str> = requested.query.split('&').filter(is_selector).collect();
             let selectors = selectors.join("&").replace("%2F", "/").replace("%3D", "=");
-            let form = if asked.accept.contains("PartialObjectMetadata") { "metadata" } else { "objects" };
-            format!("{form} {} {selectors}", asked.line.trim_start_matches("GET ")).trim_end().to_owned()
+            let form = if requested.accept.contains("PartialObjectMetadata") { "metadata" } else { "objects" };
+            format!("{form} {} {selectors}", requested.line.trim_start_matches("GET ")).trim_end().to_owned()
         });
         watched.collect()
     }
@@ -380,9 +380,9 @@ mod tests {
             let mut watches = Watches::start(&server.client, &cache, shard);
             tokio::time::timeout(LONG, watches.filled.clone()).await.unwrap();
             assert_eq!(watches.missing.to_string(), "");
-            let mut shown = BTreeSet::new();
+            let mut observed = BTreeSet::new();
             while let Ok(change) = watches.changes.try_recv() {
-                shown.insert(match change {
+                observed.insert(match change {
                     Change::Worker(worker) => format!("Worker {}/{}", worker.namespace, worker.name),
                     Change::Namespace(namespace) => namespace,
                     Change::PlannedObject { namespace, version } => format!("{namespace} in version {version}"),
@@ -399,7 +399,7 @@ mod tests {
                 "clusters".to_owned(),
                 "of-credentials".to_owned(),
             ]);
-            assert_eq!(shown, woken.collect::<BTreeSet<_>>());
+            assert_eq!(observed, woken.collect::<BTreeSet<_>>());
             let machine_kinds = kinds.iter().filter(|kind| **kind != "secrets");
             let expected = machine_kinds.map(|kind| format!("{MACHINES}/{kind}")).chain([
                 format!("objects {GARDENER}/workers{selector}"),
@@ -441,7 +441,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn names_incomplete_kinds_with_reason() {
-        let server = ApiServer::new(|asked| match asked.last() {
+        let server = ApiServer::new(|requested| match requested.last() {
             "machines" => refusal(403, "Forbidden"),
             "workers" => refusal(503, "ServiceUnavailable"),
             kind => streamed(&[object(kind)]),
@@ -457,9 +457,11 @@ mod tests {
     }
 
     /// Log lines of half a minute in which the API server gives these responses to consecutive watch requests.
-    async fn logged_of_watches(answer: impl Fn(usize) -> Response<AnswerBody> + Send + Sync + 'static) -> Vec<String> {
+    async fn logged_of_watches(
+        response: impl Fn(usize) -> Response<ResponseBody> + Send + Sync + 'static,
+    ) -> Vec<String> {
         let count = AtomicUsize::new(0);
-        let server = ApiServer::new(move |_| answer(count.fetch_add(1, Ordering::Relaxed)));
+        let server = ApiServer::new(move |_| response(count.fetch_add(1, Ordering::Relaxed)));
         let store = Arc::<Store<()>>::default();
         let following = follow_all::<Secret, _>(&server.client, store, |_, _| Some(()), || {});
         let (_, log) = logged(tokio::time::timeout(LONG, following)).await;

@@ -116,8 +116,8 @@ mod tests {
     use crate::cluster::test_support::Unready;
 
     async fn send(gate: WriteFence, method: &str, path: &str) -> Result<(), BlockedWrite> {
-        let answer = tower::service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(()) });
-        let service = gate.layer(answer.map_err(|never| match never {}));
+        let response = tower::service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(()) });
+        let service = gate.layer(response.map_err(|never| match never {}));
         let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
         service.oneshot(request).await.map_err(|error| *error.downcast::<BlockedWrite>().unwrap())
     }

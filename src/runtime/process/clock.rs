@@ -19,8 +19,8 @@ impl Default for Clock {
 impl Clock {
     /// A clock that returns the result of `tell`.
     #[cfg(feature = "simulation")]
-    pub fn of(tell: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self(Arc::new(tell))
+    pub fn of(report: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self(Arc::new(report))
     }
 
     /// The current time.

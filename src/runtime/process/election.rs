@@ -47,7 +47,7 @@ enum AttemptError {
     #[error("the version of the lease went back from {before} to {now}: etcd was restored from a backup")]
     Restored { before: u64, now: u64 },
     #[error("the lease of this shard is gone; its Workers are other shards' by now")]
-    Gone,
+    Deleted,
     #[error("{}", reason(.0))]
     Api(kube::Error),
 }
@@ -100,7 +100,7 @@ impl Candidate {
                 }
                 Err(AttemptError::Lost) => debug!("another candidate was faster"),
                 // Nothing is cached yet that could be wrong.
-                Err(error @ (AttemptError::Restored { .. } | AttemptError::Gone)) => info!(%error),
+                Err(error @ (AttemptError::Restored { .. } | AttemptError::Deleted)) => info!(%error),
                 Err(AttemptError::Api(error)) => warn!(error = reason(&error), "the lease can't be read or written"),
             }
             sleep(self.times().retry).await;
@@ -130,7 +130,7 @@ impl Candidate {
                 }
                 // Watches would report versions older than those already seen, so everything has to be reread.
                 Ok(Err(error @ AttemptError::Restored { .. })) => return error.into(),
-                Ok(Err(error @ AttemptError::Gone)) => {
+                Ok(Err(error @ AttemptError::Deleted)) => {
                     self.leadership.end();
                     return error.into();
                 }
@@ -146,7 +146,7 @@ impl Candidate {
     /// One read and at most one write of each lease. `Some` is the name of another holder.
     async fn attempt(&mut self) -> Result<Option<String>, AttemptError> {
         // Taken before the writes, because other candidates may see them at any time after that.
-        let asked = Instant::now();
+        let requested = Instant::now();
         if let Some(of_ring) = &mut self.of_ring {
             let holder = match of_ring.attempt(&self.clock, false).await {
                 // Usually another shard of the ring.
@@ -160,7 +160,7 @@ impl Candidate {
         let holder = self.own.attempt(&self.clock, self.is_shard() && self.has_held).await?;
         if holder.is_none() {
             self.has_held = true;
-            self.leadership.extend(asked + self.times().renew_deadline);
+            self.leadership.extend(requested + self.times().renew_deadline);
         }
         Ok(holder)
     }
@@ -186,8 +186,8 @@ impl Candidate {
             return Ok(());
         }
         let record = lease.spec.clone().unwrap_or_default();
-        let wanted = Lease { spec: Some(released(&record, self.clock.now())), ..lease };
-        api.replace(name, &PostParams::default(), &wanted).await.context("the lease can't be released")?;
+        let target = Lease { spec: Some(released(&record, self.clock.now())), ..lease };
+        api.replace(name, &PostParams::default(), &target).await.context("the lease can't be released")?;
         Ok(())
     }
 
@@ -207,7 +207,7 @@ impl LeaseClaim {
         let now = Instant::now();
         let Some(lease) = self.api.get_opt(&self.name).await? else {
             if must_exist {
-                return Err(AttemptError::Gone);
+                return Err(AttemptError::Deleted);
             }
             let mut metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
             self.claim.mark(&mut metadata);
@@ -226,9 +226,9 @@ impl LeaseClaim {
             Decision::Held => Ok(None),
             Decision::Write(spec) => {
                 // Has the resource version that was read, so the second writer gets a conflict.
-                let mut wanted = Lease { spec: Some(spec), ..lease };
-                self.claim.mark(&mut wanted.metadata);
-                let written = self.api.replace(&self.name, &PostParams::default(), &wanted).await?;
+                let mut target = Lease { spec: Some(spec), ..lease };
+                self.claim.mark(&mut target.metadata);
+                let written = self.api.replace(&self.name, &PostParams::default(), &target).await?;
                 self.version_grows(&written)?;
                 self.observed = Some(observe_own(&written, now));
                 Ok(None)

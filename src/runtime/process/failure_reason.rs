@@ -11,7 +11,7 @@ use kube::core::Status;
 use wire::api::bounded_text::{escaped, shortened};
 
 /// Maximum size of an API server's message, which may contain text from elsewhere, such as from a webhook.
-const MOST_OF_ANSWER: usize = 8 * 1024;
+const MAX_RESPONSE_BYTES: usize = 8 * 1024;
 /// Maximum size of an answer that is not a Kubernetes object, such as the page of a proxy.
 const MOST_OF_PAGE: usize = 256;
 /// The API server's placeholder for a missing reason.
@@ -23,16 +23,16 @@ const NO_OBJECT: &str = "Failed to parse error data";
 pub fn reason(error: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     for cause in successors(Some(error), |&cause| cause.source()) {
-        let said = match cause.downcast_ref() {
-            Some(kube::Error::Api(status)) => answer(status),
+        let detail = match cause.downcast_ref() {
+            Some(kube::Error::Api(status)) => response(status),
             // Their causes have the details.
             Some(kube::Error::Service(_) | kube::Error::HyperError(_)) => continue,
             _ => cause.to_string(),
         };
         // Many errors include the text of their cause; a `Status` has no cause.
-        if !text.ends_with(&said) {
+        if !text.ends_with(&detail) {
             let separator = if text.is_empty() { "" } else { ": " };
-            text = format!("{text}{separator}{said}");
+            text = format!("{text}{separator}{detail}");
         }
         if matches!(cause.downcast_ref(), Some(kube::Error::Api(_))) {
             break;
@@ -41,8 +41,8 @@ pub fn reason(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-fn answer(Status { code, reason, message, .. }: &Status) -> String {
-    let most = if reason == NO_OBJECT { MOST_OF_PAGE } else { MOST_OF_ANSWER };
+fn response(Status { code, reason, message, .. }: &Status) -> String {
+    let most = if reason == NO_OBJECT { MOST_OF_PAGE } else { MAX_RESPONSE_BYTES };
     let reason = match reason.as_str() {
         "" | NO_REASON | NO_OBJECT => String::new(),
         reason => format!(" {reason}"),
@@ -68,12 +68,12 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_said_as_the_api_server_says_it_and_once() {
+    fn reports_the_api_servers_message_once() {
         let forbidden = || refused(403, "Forbidden", "workers is forbidden: User \"jane\" cannot list it");
-        let said = "the API server answers 403 Forbidden: workers is forbidden: User \"jane\" cannot list it";
-        assert_eq!(reason(&forbidden()), said);
+        let detail = "the API server answers 403 Forbidden: workers is forbidden: User \"jane\" cannot list it";
+        assert_eq!(reason(&forbidden()), detail);
         let listed: anyhow::Error = Err::<(), _>(forbidden()).context("Workers can't be listed").unwrap_err();
-        assert_eq!(of(&listed), format!("Workers can't be listed: {said}"));
+        assert_eq!(of(&listed), format!("Workers can't be listed: {detail}"));
         assert_eq!(reason(&refused(500, "Unknown", "not now")), "the API server answers 500: not now");
         assert_eq!(reason(&refused(503, "", "")), "the API server answers 503");
     }
@@ -92,14 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn other_errors_are_said_with_their_causes() {
+    fn reports_other_errors_with_their_causes() {
         let error = anyhow!("no such file").context("a.yaml can't be read").context("nothing is done");
         assert_eq!(of(&error), format!("{error:#}"));
     }
 
     #[test]
-    fn what_a_webhook_says_is_escaped_and_bounded() {
-        let said = reason(&refused(400, "", &format!("\u{202e}{}", "a".repeat(100_000))));
-        assert!(said.len() <= MOST_OF_ANSWER && !said.contains('\u{202e}'), "{}", said.len());
+    fn webhook_messages_are_escaped_and_bounded() {
+        let detail = reason(&refused(400, "", &format!("\u{202e}{}", "a".repeat(100_000))));
+        assert!(detail.len() <= MAX_RESPONSE_BYTES && !detail.contains('\u{202e}'), "{}", detail.len());
     }
 }

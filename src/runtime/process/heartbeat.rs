@@ -45,6 +45,6 @@ async fn renew(api: &Api<Lease>, period: Duration) -> Result<(), kube::Error> {
             let metadata = ObjectMeta { name: Some(LEASE.to_owned()), ..ObjectMeta::default() };
             api.create(&PostParams::default(), &Lease { metadata, spec: Some(spec) }).await.map(drop)
         }
-        answer => answer.map(drop),
+        response => response.map(drop),
     }
 }

@@ -96,9 +96,9 @@ pub(crate) fn observe(before: Option<Observed>, lease: &Lease, now: Instant) -> 
 }
 
 /// A Lease as written by this process, with a request sent at `asked`.
-pub(crate) fn observe_own(written: &Lease, asked: Instant) -> Observed {
-    let now = observe(None, written, asked);
-    Observed { written_after: Some(asked), ..now }
+pub(crate) fn observe_own(written: &Lease, requested: Instant) -> Observed {
+    let now = observe(None, written, requested);
+    Observed { written_after: Some(requested), ..now }
 }
 
 fn process_of(metadata: &ObjectMeta) -> Option<String> {
@@ -138,10 +138,10 @@ impl Claim {
     /// Time without a change after which the holder is considered dead. Uses the holder's own duration, which may be
     /// longer than ours.
     fn duration_of(&self, record: &LeaseSpec) -> Duration {
-        let said = record.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
-        let said = said.map(Duration::from_secs);
+        let message = record.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
+        let message = message.map(Duration::from_secs);
         let is_shards = self.is_shard() && record.holder_identity.as_deref() != Some(SHARDER);
-        let duration = said.map(|said| if is_shards { said.saturating_mul(SHARDER_WAITS) } else { said });
+        let duration = message.map(|message| if is_shards { message.saturating_mul(SHARDER_WAITS) } else { message });
         duration.unwrap_or(self.times.lease).max(Duration::from_secs(1))
     }
 

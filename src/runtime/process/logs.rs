@@ -53,21 +53,21 @@ pub struct LogSwitch {
 
 /// kube logs the full text of a response that it can't decode, which may be a Secret. The program logs the error
 /// itself.
-const NO_ANSWERS: &str = "kube_client::client=error";
+const NO_RESPONSES: &str = "kube_client::client=error";
 
 fn filter(directives: &str) -> anyhow::Result<EnvFilter> {
     let filter = EnvFilter::try_new(directives).with_context(|| format!("log level {directives:?}"))?;
-    Ok(filter.add_directive(NO_ANSWERS.parse()?))
+    Ok(filter.add_directive(NO_RESPONSES.parse()?))
 }
 
 /// The layer of one format. Each format stores span fields in its own way and can't write a span that the other one
 /// opened, so both layers stay active.
 fn lines(
     format: LogFormat,
-    shown: LogFormat,
+    observed: LogFormat,
     directives: &str,
 ) -> anyhow::Result<(Lines, reload::Handle<EnvFilter, Registry>)> {
-    let (filter, handle) = reload::Layer::new(filter_of(format, shown, directives)?);
+    let (filter, handle) = reload::Layer::new(filter_of(format, observed, directives)?);
     let lines = fmt::layer().with_writer(LogWriter);
     let lines = match format {
         LogFormat::Text => lines.with_filter(filter).boxed(),
@@ -76,8 +76,8 @@ fn lines(
     Ok((lines, handle))
 }
 
-fn filter_of(format: LogFormat, shown: LogFormat, directives: &str) -> anyhow::Result<EnvFilter> {
-    if format == shown { filter(directives) } else { Ok(EnvFilter::new("off")) }
+fn filter_of(format: LogFormat, observed: LogFormat, directives: &str) -> anyhow::Result<EnvFilter> {
+    if format == observed { filter(directives) } else { Ok(EnvFilter::new("off")) }
 }
 
 /// Starts logging. `RUST_LOG` accepts finer directives than the level and overrides it.
@@ -114,16 +114,16 @@ impl LogSwitch {
 
     /// Accepts `LEVEL`, `FORMAT` or `LEVEL FORMAT`. The level is a value of `--log-level` or directives as in
     /// `RUST_LOG`.
-    pub(crate) fn change(&self, wanted: &str) -> anyhow::Result<()> {
+    pub(crate) fn change(&self, target: &str) -> anyhow::Result<()> {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut directives, mut format) = now.clone();
         anyhow::ensure!(
-            !wanted.is_empty(),
+            !target.is_empty(),
             "send a level (error, warn, info, debug, or directives), a format (text, json) or both"
         );
-        for word in wanted.split_whitespace() {
-            if let Ok(wanted) = LogFormat::from_str(word, true) {
-                format = wanted;
+        for word in target.split_whitespace() {
+            if let Ok(target) = LogFormat::from_str(word, true) {
+                format = target;
             } else if let Ok(level) = LogLevel::from_str(word, true) {
                 directives = level.directives().to_owned();
             } else {
@@ -150,10 +150,10 @@ mod tests {
         let (lines, switch) = switchable("info".to_owned(), LogFormat::Text).unwrap();
         tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
             let _open = tracing::info_span!("worker", name = "w").entered();
-            for wanted in ["json", "text", "json"] {
-                switch.change(wanted).unwrap();
+            for target in ["json", "text", "json"] {
+                switch.change(target).unwrap();
                 tracing::info!("in another format");
-                assert_eq!(switch.directives(), format!("info {wanted}"));
+                assert_eq!(switch.directives(), format!("info {target}"));
             }
             assert!(switch.change("text info=what=ever").is_err());
             assert_eq!(switch.directives(), "info json", "nothing has changed");

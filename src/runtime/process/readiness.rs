@@ -11,7 +11,7 @@ pub enum Need {
     /// The caches are synced.
     Caches,
     /// The API server answers requests.
-    Answers,
+    Responses,
     /// There is a certificate for TLS.
     Certificate,
     /// The webhooks are registered with the API server.
@@ -23,7 +23,7 @@ impl Need {
         match self {
             Self::Kinds => "kinds",
             Self::Caches => "caches",
-            Self::Answers => "answers",
+            Self::Responses => "answers",
             Self::Certificate => "certificate",
             Self::Registration => "registration",
         }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn says_what_is_missing_until_nothing_is() {
+    fn reports_missing_conditions_until_ready() {
         let readiness = Readiness::waiting_for([Need::Kinds, Need::Caches]);
         readiness.misses(Need::Kinds, "workers.extensions.gardener.cloud/v1alpha1 is not served");
         let text = readiness.report().unwrap_err();

@@ -103,8 +103,8 @@ impl Shard {
 fn valid(what: &'static str, name: &str) -> Result<String, InvalidName> {
     let is_end = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     let is_part = |part: &str| is_end(part.as_bytes().first()) && is_end(part.as_bytes().last());
-    let is_known = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-    match name.len() <= LONGEST_NAME && name.bytes().all(is_known) && name.split('.').all(is_part) {
+    let is_cached = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    match name.len() <= LONGEST_NAME && name.bytes().all(is_cached) && name.split('.').all(is_part) {
         true => Ok(name.to_owned()),
         // Repeats the input in the error, but no more than fits.
         false => Err(InvalidName { what, name: name.chars().take(LONGEST_NAME + 1).collect() }),

@@ -12,7 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 const MOST: usize = 4;
 
 /// Single-threaded runtime for I/O-bound commands. Handing work between threads would cost more than it gains
-/// (docs/performance.md#threads).
+/// (docs/performance-evidence.md#threads).
 pub fn one() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }

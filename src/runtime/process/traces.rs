@@ -71,7 +71,7 @@ pub(crate) fn of_request(verb: &'static str, resource: &str) -> Span {
     )
 }
 
-pub(crate) fn answered(request: &Span, code: Option<u16>) {
+pub(crate) fn responded(request: &Span, code: Option<u16>) {
     if let Some(code) = code {
         request.record("http.response.status_code", code);
     }

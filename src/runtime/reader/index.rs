@@ -29,7 +29,7 @@ pub struct IndexedWorker {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    place: usize,
+    location: usize,
 }
 
 impl ObjectIndex {
@@ -62,23 +62,23 @@ impl ObjectIndex {
     }
 
     fn insert(&mut self, object: &Value) {
-        let place = self.objects.len();
+        let location = self.objects.len();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let metadata = &object["metadata"];
         let (namespace, name, kind) = (text(&metadata["namespace"]), text(&metadata["name"]), text(&object["kind"]));
         match kind.as_str() {
-            "Worker" => self.workers.push(IndexedWorker { namespace: namespace.clone(), name, place }),
-            "Cluster" => drop(self.clusters.entry(name).or_insert(place)),
+            "Worker" => self.workers.push(IndexedWorker { namespace: namespace.clone(), name, location }),
+            "Cluster" => drop(self.clusters.entry(name).or_insert(location)),
             // The last Secret wins, as if all were applied in order.
             "Secret" => {
                 if metadata["labels"][PURPOSE_LABEL.0] == PURPOSE_LABEL.1 {
-                    self.class_secrets.entry(namespace.clone()).or_default().push(place);
+                    self.class_secrets.entry(namespace.clone()).or_default().push(location);
                 }
-                self.secrets.entry(namespace.clone()).or_default().insert(name, place);
+                self.secrets.entry(namespace.clone()).or_default().insert(name, location);
             }
             _ => {}
         }
-        self.by_kind.entry(namespace).or_default().entry(kind).or_default().push(place);
+        self.by_kind.entry(namespace).or_default().entry(kind).or_default().push(location);
         self.objects.push(object.to_string().into());
     }
 
@@ -93,11 +93,11 @@ impl ObjectIndex {
     /// # Errors
     /// If it is of another index.
     pub fn worker(&self, worker: &IndexedWorker) -> Result<Value, ObjectsError> {
-        self.object(worker.place)
+        self.object(worker.location)
     }
 
-    fn object(&self, place: usize) -> Result<Value, ObjectsError> {
-        parsed(self.objects.get(place).map_or("", |text| text))
+    fn object(&self, location: usize) -> Result<Value, ObjectsError> {
+        parsed(self.objects.get(location).map_or("", |text| text))
     }
 
     /// The objects of a kind in a namespace.
@@ -110,8 +110,8 @@ impl ObjectIndex {
         self.all(self.class_secrets.get(namespace))
     }
 
-    fn all(&self, places: Option<&Vec<usize>>) -> impl Iterator<Item = Result<Value, ObjectsError>> {
-        places.into_iter().flatten().map(|place| self.object(*place))
+    fn all(&self, locations: Option<&Vec<usize>>) -> impl Iterator<Item = Result<Value, ObjectsError>> {
+        locations.into_iter().flatten().map(|location| self.object(*location))
     }
 
     /// The Cluster of a shoot namespace; the first wins.
@@ -119,7 +119,7 @@ impl ObjectIndex {
     /// # Errors
     /// Never, for an index made by this program.
     pub fn cluster(&self, namespace: &str) -> Result<Option<Value>, ObjectsError> {
-        self.clusters.get(namespace).map(|place| self.object(*place)).transpose()
+        self.clusters.get(namespace).map(|location| self.object(*location)).transpose()
     }
 
     /// The Secret with that namespace and name; the last wins.
@@ -127,8 +127,8 @@ impl ObjectIndex {
     /// # Errors
     /// As [`Self::cluster`].
     pub fn secret(&self, namespace: &str, name: &str) -> Result<Option<Value>, ObjectsError> {
-        let place = self.secrets.get(namespace).and_then(|secrets| secrets.get(name));
-        place.map(|place| self.object(*place)).transpose()
+        let location = self.secrets.get(namespace).and_then(|secrets| secrets.get(name));
+        location.map(|location| self.object(*location)).transpose()
     }
 
     /// The cloud state in the first bundle. The provider interprets it.

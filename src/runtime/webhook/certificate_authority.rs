@@ -146,13 +146,13 @@ impl CertificateAuthority {
         match secret {
             // Contains the resource version that was read.
             Some(secret) => {
-                let wanted = Secret { data, ..secret };
-                self.api.replace(&self.rotation.secret, &PostParams::default(), &wanted).await?;
+                let target = Secret { data, ..secret };
+                self.api.replace(&self.rotation.secret, &PostParams::default(), &target).await?;
             }
             None => {
                 let metadata = ObjectMeta { name: Some(self.rotation.secret.clone()), ..ObjectMeta::default() };
-                let wanted = Secret { metadata, data, type_: Some("Opaque".to_owned()), ..Secret::default() };
-                self.api.create(&PostParams::default(), &wanted).await?;
+                let target = Secret { metadata, data, type_: Some("Opaque".to_owned()), ..Secret::default() };
+                self.api.create(&PostParams::default(), &target).await?;
             }
         }
         Ok(())

@@ -58,7 +58,7 @@ impl World {
     }
 
     fn clocks(&self, replica: usize) -> Clocks {
-        let server = self.server_ahead.map_or(ServerClock::Unknown, |ahead| ServerClock::Shows(self.now + ahead));
+        let server = self.server_ahead.map_or(ServerClock::Unknown, |ahead| ServerClock::Time(self.now + ahead));
         Clocks { own: self.now + self.replicas[replica].ahead, server }
     }
 
@@ -139,7 +139,7 @@ fn repairs_what_a_wrong_clock_has_written() {
     for jump in JUMPS.into_iter().filter(|jump| jump.abs() > HOUR) {
         let mut world = World::new();
         let wrong = world.now + SignedDuration::from_secs(jump);
-        world.act(1, Clocks { own: wrong, server: ServerClock::Shows(wrong) });
+        world.act(1, Clocks { own: wrong, server: ServerClock::Time(wrong) });
         assert!(world.refused().is_some(), "{jump}");
         world.round();
         assert_eq!(world.refused(), None, "{jump}");

@@ -15,14 +15,14 @@ use tokio::time::timeout;
 /// issue.
 pub(super) const MAX_CLOCK_DIFFERENCE: SignedDuration = SignedDuration::from_secs(120);
 /// A response that takes longer does not show the current time accurately enough.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Every API server serves this path. Even a denial has the header `Date`.
-const ANSWERED_PATH: &str = "/version";
+const RESPONSE_PATH: &str = "/version";
 
 /// The clock of the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerClock {
-    Shows(Timestamp),
+    Time(Timestamp),
     /// Its response has no `Date`, for example because a proxy removed it.
     Unknown,
     /// It does not respond.
@@ -40,17 +40,17 @@ pub(crate) struct Clocks {
 impl Clocks {
     /// Reads both clocks.
     pub(crate) async fn read(asking: &Client) -> Self {
-        let answer = match timeout(ANSWER_TIMEOUT, date(asking)).await {
+        let response = match timeout(RESPONSE_TIMEOUT, date(asking)).await {
             Ok(Ok(date)) => date,
             Ok(Err(_)) | Err(_) => ServerClock::Unreachable,
         };
-        Self { own: Timestamp::now(), server: answer }
+        Self { own: Timestamp::now(), server: response }
     }
 
     /// How far the clock of this process is ahead; negative if it is behind.
     pub(crate) fn difference(self) -> Option<SignedDuration> {
         match self.server {
-            ServerClock::Shows(server) => Some(self.own.duration_since(server)),
+            ServerClock::Time(server) => Some(self.own.duration_since(server)),
             ServerClock::Unknown | ServerClock::Unreachable => None,
         }
     }
@@ -72,9 +72,9 @@ impl Clocks {
     }
 
     /// Whether the condition holds for both clocks. A single one may be wrong.
-    pub(super) fn agree(self, says: impl Fn(Timestamp) -> bool) -> bool {
+    pub(super) fn agree(self, reports: impl Fn(Timestamp) -> bool) -> bool {
         match self.server {
-            ServerClock::Shows(server) => says(self.own) && says(server),
+            ServerClock::Time(server) => reports(self.own) && reports(server),
             ServerClock::Unknown | ServerClock::Unreachable => false,
         }
     }
@@ -82,21 +82,21 @@ impl Clocks {
     /// The time at which the API server verifies certificates, or our own if unknown.
     pub(super) fn verifying(self) -> Timestamp {
         match self.server {
-            ServerClock::Shows(server) => server,
+            ServerClock::Time(server) => server,
             ServerClock::Unknown | ServerClock::Unreachable => self.own,
         }
     }
 }
 
 async fn date(asking: &Client) -> anyhow::Result<ServerClock> {
-    let request = Request::get(ANSWERED_PATH).body(Body::empty()).context("no request")?;
-    Ok(shown(asking.send(request).await?.headers()))
+    let request = Request::get(RESPONSE_PATH).body(Body::empty()).context("no request")?;
+    Ok(observed(asking.send(request).await?.headers()))
 }
 
-fn shown(headers: &HeaderMap) -> ServerClock {
+fn observed(headers: &HeaderMap) -> ServerClock {
     let date = headers.get(header::DATE).and_then(|date| date.to_str().ok());
     let date = date.and_then(|date| DateTimeParser::new().parse_timestamp(date).ok());
-    date.map_or(ServerClock::Unknown, ServerClock::Shows)
+    date.map_or(ServerClock::Unknown, ServerClock::Time)
 }
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn far_clocks_must_not_write() {
-        let server = ServerClock::Shows(Timestamp::constant(1_000_000, 0));
+        let server = ServerClock::Time(Timestamp::constant(1_000_000, 0));
         assert_eq!(clocks(1_000_120, server).objection(), None);
         assert_eq!(clocks(999_880, server).objection(), None);
         let ahead = clocks(1_003_600, server).objection().unwrap();
@@ -123,17 +123,17 @@ mod tests {
     #[test]
     fn one_clock_alone_is_not_believed() {
         let is_late = |time: Timestamp| time > Timestamp::constant(5, 0);
-        assert!(clocks(9, ServerClock::Shows(Timestamp::constant(8, 0))).agree(is_late));
-        assert!(!clocks(9, ServerClock::Shows(Timestamp::constant(1, 0))).agree(is_late));
+        assert!(clocks(9, ServerClock::Time(Timestamp::constant(8, 0))).agree(is_late));
+        assert!(!clocks(9, ServerClock::Time(Timestamp::constant(1, 0))).agree(is_late));
         assert!(!clocks(9, ServerClock::Unknown).agree(is_late));
     }
 
     #[test]
-    fn reads_the_date_of_any_answer() {
-        let header = |date: &str| shown(&HeaderMap::from_iter([(header::DATE, date.parse().unwrap())]));
-        let expected = ServerClock::Shows("1994-11-06T08:49:37Z".parse().unwrap());
+    fn reads_the_date_of_any_response() {
+        let header = |date: &str| observed(&HeaderMap::from_iter([(header::DATE, date.parse().unwrap())]));
+        let expected = ServerClock::Time("1994-11-06T08:49:37Z".parse().unwrap());
         assert_eq!(header("Sun, 06 Nov 1994 08:49:37 GMT"), expected);
         assert_eq!(header("yesterday"), ServerClock::Unknown);
-        assert_eq!(shown(&HeaderMap::new()), ServerClock::Unknown);
+        assert_eq!(observed(&HeaderMap::new()), ServerClock::Unknown);
     }
 }

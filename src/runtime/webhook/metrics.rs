@@ -106,8 +106,8 @@ const OTHER: &str = "other";
 
 impl Observer for WebhookMetrics {
     fn reviewed(&self, path: &str, request: &ReviewRequest, verdict: &Verdict, took: Duration) {
-        let webhook = self.paths.iter().find(|known| *known == path).map_or(OTHER, String::as_str);
-        let resource = self.resources.iter().find(|known| **known == request.resource).copied().unwrap_or(OTHER);
+        let webhook = self.paths.iter().find(|cached| *cached == path).map_or(OTHER, String::as_str);
+        let resource = self.resources.iter().find(|cached| **cached == request.resource).copied().unwrap_or(OTHER);
         let object = request.object_name();
         let verdict = match verdict {
             Verdict::Allowed { patch, .. } if !patch.is_empty() => {

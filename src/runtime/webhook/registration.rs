@@ -132,17 +132,17 @@ async fn write(
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     let name = registration.name.as_str();
     let live = api.get_opt(name).await?;
-    let mut wanted = live.clone().unwrap_or_else(|| DynamicObject::new(name, &resource).data(json!({})));
-    wanted.metadata.labels.get_or_insert_default().extend(registration.labels.clone());
+    let mut target = live.clone().unwrap_or_else(|| DynamicObject::new(name, &resource).data(json!({})));
+    target.metadata.labels.get_or_insert_default().extend(registration.labels.clone());
     if let Some(owner) = &registration.owner {
-        wanted.metadata.owner_references = Some(vec![owner.clone()]);
+        target.metadata.owner_references = Some(vec![owner.clone()]);
     }
-    wanted.data["webhooks"] = webhooks;
+    target.data["webhooks"] = webhooks;
     if live.is_none() {
-        api.create(&PostParams::default(), &wanted).await?;
+        api.create(&PostParams::default(), &target).await?;
         info!(name, kind = kind.as_str(), "webhooks registered");
-    } else if live.as_ref() != Some(&wanted) {
-        api.replace(name, &PostParams::default(), &wanted).await?;
+    } else if live.as_ref() != Some(&target) {
+        api.replace(name, &PostParams::default(), &target).await?;
         info!(name, kind = kind.as_str(), "webhook configurations updated");
     }
     Ok(())

@@ -156,7 +156,7 @@ impl ReviewRequest {
     pub fn parse(body: &Bytes) -> Result<Self, ReviewError> {
         let review: Review<'_> = serde_json::from_slice(body)
             .map_err(|error| ReviewError::Form { line: error.line(), column: error.column() })?;
-        let api_version = VERSIONS.into_iter().find(|known| *known == review.api_version);
+        let api_version = VERSIONS.into_iter().find(|cached| *cached == review.api_version);
         let Some(api_version) = api_version.filter(|_| review.kind == "AdmissionReview") else {
             let shortened = |text: String| text.chars().take(MAX_NAME_BYTES).collect();
             return Err(ReviewError::Kind { kind: shortened(review.kind), version: shortened(review.api_version) });
@@ -211,7 +211,7 @@ impl ReviewRequest {
     }
 
     /// Serializes the response.
-    pub fn answer(&self, verdict: Verdict) -> Vec<u8> {
+    pub fn response(&self, verdict: Verdict) -> Vec<u8> {
         let mut response = json!({"uid": self.uid});
         match verdict {
             Verdict::Allowed { patch, warnings } => {
@@ -238,12 +238,12 @@ impl ReviewRequest {
 /// Limits the number and length of warnings.
 fn bounded(warnings: Vec<String>) -> Vec<String> {
     let count = warnings.len();
-    let mut shown: Vec<String> =
+    let mut observed: Vec<String> =
         warnings.iter().take(MOST_WARNINGS).map(|warning| shortened(warning, MAX_WARNING_BYTES)).collect();
     if count > MOST_WARNINGS {
-        shown.push(format!("and {} more warnings", count - MOST_WARNINGS));
+        observed.push(format!("and {} more warnings", count - MOST_WARNINGS));
     }
-    shown
+    observed
 }
 
 /// The result of a review.
@@ -342,16 +342,16 @@ mod tests {
         assert!(body.as_ptr_range().contains(&object.as_ptr()));
         assert_eq!(request.old_object, None);
         assert_eq!((request.operation, request.object_name().as_str()), (Operation::Update, "n/x"));
-        let answer: Value = serde_json::from_slice(&request.answer(Verdict::ALLOWED)).unwrap();
+        let reply: Value = serde_json::from_slice(&request.response(Verdict::ALLOWED)).unwrap();
         assert_eq!(
-            answer,
+            reply,
             json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": {"uid": "u", "allowed": true}})
         );
     }
 
     #[test]
-    fn what_is_no_review_is_told_without_its_content() {
-        for (body, wanted) in [
+    fn reports_invalid_reviews_without_their_content() {
+        for (body, target) in [
             ("", "line 1, column 0"),
             ("[]", "is no AdmissionReview"),
             (r#"{"kind":"Secret","apiVersion":"v1","data":{"a":"topsecret"}}"#, r#""Secret" of "v1""#),
@@ -362,7 +362,7 @@ mod tests {
             ),
         ] {
             let error = parse(body).unwrap_err().to_string();
-            assert!(error.contains(wanted) && !error.contains("topsecret"), "{body}: {error}");
+            assert!(error.contains(target) && !error.contains("topsecret"), "{body}: {error}");
         }
     }
 
@@ -382,27 +382,27 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_speaks_the_version_of_the_question() {
+    fn response_has_the_version_of_the_request() {
         let old = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","operation":"CREATE",
             "kind":{"group":"g","version":"v1","kind":"K"},"resource":{"group":"g"},"namespace":"s","name":"n"}}"#;
         let patch = vec![PatchOperation::Remove { path: "/a".to_owned() }];
-        let answer = parse(old).unwrap().answer(Verdict::Allowed { patch, warnings: vec!["w".to_owned()] });
-        let answer: Value = serde_json::from_slice(&answer).unwrap();
-        assert_eq!(answer["apiVersion"], "admission.k8s.io/v1beta1");
+        let reply = parse(old).unwrap().response(Verdict::Allowed { patch, warnings: vec!["w".to_owned()] });
+        let reply: Value = serde_json::from_slice(&reply).unwrap();
+        assert_eq!(reply["apiVersion"], "admission.k8s.io/v1beta1");
         assert_eq!(
-            BASE64.decode(answer["response"]["patch"].as_str().unwrap()).unwrap(),
+            BASE64.decode(reply["response"]["patch"].as_str().unwrap()).unwrap(),
             br#"[{"op":"remove","path":"/a"}]"#
         );
-        assert_eq!(answer["response"]["warnings"], json!(["w"]));
+        assert_eq!(reply["response"]["warnings"], json!(["w"]));
         let denial = Denial {
             code: 422,
             reason: "Invalid",
             message: "m".to_owned(),
             causes: vec![DenialCause { reason: "FieldValueInvalid", message: "c".to_owned(), field: "f".to_owned() }],
         };
-        let answer: Value = serde_json::from_slice(&parse(old).unwrap().answer(Verdict::Denied(denial))).unwrap();
+        let reply: Value = serde_json::from_slice(&parse(old).unwrap().response(Verdict::Denied(denial))).unwrap();
         assert_eq!(
-            answer["response"]["status"],
+            reply["response"]["status"],
             json!({"status": "Failure", "code": 422, "reason": "Invalid", "message": "m",
             "details": {"name": "n", "group": "g", "kind": "K", "causes": [
                 {"reason": "FieldValueInvalid", "message": "c", "field": "f"},
@@ -411,14 +411,14 @@ mod tests {
     }
 
     #[test]
-    fn answers_have_a_bound() {
-        let question = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","operation":"CREATE"}}"#;
-        let answer = |verdict: Verdict| parse(question).unwrap().answer(verdict);
+    fn responses_are_bounded() {
+        let query = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","operation":"CREATE"}}"#;
+        let reply = |verdict: Verdict| parse(query).unwrap().response(verdict);
         let warnings: Vec<String> =
             (0..1000).map(|number| format!("{number} {}", "\u{202e}ä\r\n".repeat(2000))).collect();
-        let warned = answer(Verdict::Allowed { patch: Vec::new(), warnings });
+        let warned = reply(Verdict::Allowed { patch: Vec::new(), warnings });
         assert!(warned.len() < 64 * 1024 && String::from_utf8_lossy(&warned).contains("and 980 more warnings"));
-        let denied = answer(Verdict::Denied(Denial::internal("<".repeat(1 << 20))));
+        let denied = reply(Verdict::Denied(Denial::internal("<".repeat(1 << 20))));
         assert!(denied.len() < 64 * 1024, "{}", denied.len());
     }
 }

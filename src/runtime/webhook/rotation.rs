@@ -157,7 +157,7 @@ mod tests {
     }
 
     fn both(hours: i64) -> Clocks {
-        Clocks { own: at(hours), server: ServerClock::Shows(at(hours)) }
+        Clocks { own: at(hours), server: ServerClock::Time(at(hours)) }
     }
 
     fn due_at(times: &Times, hours: i64, published: Duration) -> Due {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_switched_before_everybody_was_told() {
+    fn switches_only_after_all_replicas_were_informed() {
         assert_eq!(due_at(&times(0, Some(20), None), 25, HOUR / 2), Due::Nothing);
     }
 
@@ -202,14 +202,14 @@ mod tests {
     fn far_clocks_change_nothing() {
         let names = ["a".to_owned()];
         for (own, server) in [(40, 1), (1, 40)] {
-            let clocks = Clocks { own: at(own), server: ServerClock::Shows(at(server)) };
+            let clocks = Clocks { own: at(own), server: ServerClock::Time(at(server)) };
             assert_eq!(due(Some(&times(0, None, None)), &names, LIFETIMES, HOUR, clocks), Due::Nothing);
             assert_eq!(due(None, &names, LIFETIMES, HOUR, clocks), Due::Nothing);
         }
     }
 
     #[test]
-    fn writes_only_the_first_certificate_without_an_answer() {
+    fn writes_only_the_first_certificate_without_a_response() {
         let names = ["a".to_owned()];
         let clocks = Clocks { own: at(40), server: ServerClock::Unreachable };
         assert_eq!(due(None, &names, LIFETIMES, HOUR, clocks), Due::Everything);

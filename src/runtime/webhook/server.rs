@@ -22,7 +22,7 @@ use crate::process::http_server::{BodyMemory, Server, UsedMemory};
 const MAX_BODY_BYTES: usize = 7 << 20;
 /// Maximum memory for all bodies being received or reviewed.
 const BODY_MEMORY: usize = 64 << 20;
-/// Maximum bytes of bodies reviewed at a time. The memory of a review grows with its body (docs/reliability.md), so
+/// Maximum bytes of bodies reviewed at a time. The memory of a review grows with its body (docs/reliability-evidence.md), so
 /// this limits the memory of all reviews.
 const REVIEWED_BYTES: usize = 8 << 20;
 /// Connections at a time. An API server needs one or two.
@@ -73,16 +73,19 @@ pub async fn serve(
         let bodies = Arc::clone(&bodies);
         let reviewed = Arc::clone(&reviewed);
         let endpoint = Endpoint { path: path.as_str().into(), reviewer, observer, bodies, reviewed };
-        router = router.route(&path, post(answer).with_state(endpoint));
+        router = router.route(&path, post(respond).with_state(endpoint));
     }
     // Also stops if the sender has been dropped.
-    let told_to_stop = async { drop(stopped.wait_for(|stopped| *stopped).await) };
-    Server::new("webhooks", CONNECTIONS, router).with_tls(live.server_config()?).serve(listener, told_to_stop).await;
+    let requested_to_stop = async { drop(stopped.wait_for(|stopped| *stopped).await) };
+    Server::new("webhooks", CONNECTIONS, router)
+        .with_tls(live.server_config()?)
+        .serve(listener, requested_to_stop)
+        .await;
     Ok(())
 }
 
 /// Answers one request. Invalid requests get a plain text, which appears in the API server's log and message.
-async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response {
+async fn respond(State(endpoint): State<Endpoint>, request: Request) -> Response {
     let began = Instant::now();
     let limit = deadline(request.uri().query().unwrap_or_default());
     let (mut review, memory) = match read(&endpoint, request).await {
@@ -115,7 +118,7 @@ async fn answer(State(endpoint): State<Endpoint>, request: Request) -> Response 
         }
     };
     endpoint.observer.reviewed(&endpoint.path, &review, &verdict, began.elapsed());
-    ([(header::CONTENT_TYPE, "application/json")], review.answer(verdict)).into_response()
+    ([(header::CONTENT_TYPE, "application/json")], review.response(verdict)).into_response()
 }
 
 async fn read(endpoint: &Endpoint, request: Request) -> Result<(ReviewRequest, UsedMemory), (StatusCode, String)> {

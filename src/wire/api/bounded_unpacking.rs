@@ -34,7 +34,7 @@ struct Bounded<R> {
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        let count = |wanted: u8| buffer[..read].iter().filter(|byte| **byte == wanted).count() as u64;
+        let count = |target: u8| buffer[..read].iter().filter(|byte| **byte == target).count() as u64;
         let left = [(&mut self.bytes, read as u64), (&mut self.objects, count(b'{')), (&mut self.values, count(b','))];
         for (left, used) in left {
             let rest = left.checked_sub(used).ok_or_else(too_large)?;

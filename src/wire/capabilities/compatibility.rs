@@ -61,8 +61,8 @@ fn differing<'a>(
     definitions: &'a [CapabilityDefinition],
 ) -> impl Iterator<Item = &'a CapabilityDefinition> {
     definitions.iter().filter(|definition| {
-        let offered = values_of(b, definition);
-        !values_of(a, definition).iter().any(|value| offered.contains(value))
+        let selectable = values_of(b, definition);
+        !values_of(a, definition).iter().any(|value| selectable.contains(value))
     })
 }
 
@@ -125,24 +125,26 @@ pub struct Mismatch {
     /// Name of the capability.
     pub capability: String,
     /// Values of the machine.
-    pub wanted: Vec<String>,
+    #[serde(rename = "wanted")]
+    pub required: Vec<String>,
     /// Values of the image.
-    pub offered: Vec<String>,
+    #[serde(rename = "offered")]
+    pub provided: Vec<String>,
 }
 
 impl Mismatch {
     fn of(a: &Capabilities, b: &Capabilities, definition: &CapabilityDefinition) -> Self {
-        let [wanted, offered] = [a, b].map(|side| values_of(side, definition).to_vec());
-        Self { capability: definition.name.clone(), wanted, offered }
+        let [required, provided] = [a, b].map(|side| values_of(side, definition).to_vec());
+        Self { capability: definition.name.clone(), required, provided }
     }
 }
 
 impl fmt::Display for Mismatch {
     /// Message for operators: `machine type requires hypervisorType=gen2; image supports gen1`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let offered = if self.offered.is_empty() { "none".to_owned() } else { self.offered.join(", ") };
-        let wanted = self.wanted.join(" or ");
-        write!(formatter, "machine type requires {}={wanted}; image supports {offered}", self.capability)
+        let provided = if self.provided.is_empty() { "none".to_owned() } else { self.provided.join(", ") };
+        let required = self.required.join(" or ");
+        write!(formatter, "machine type requires {}={required}; image supports {provided}", self.capability)
     }
 }
 

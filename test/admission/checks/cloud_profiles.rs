@@ -89,7 +89,7 @@ async fn core_lists_the_flavors_of_the_provider_config_in_one_order() -> Result<
         let versions = stored["spec"]["machineImages"][0]["versions"].as_array().cloned().unwrap_or_default();
         versions.into_iter().map(|version| version["capabilityFlavors"].clone()).collect::<Vec<_>>()
     };
-    let wanted = [
+    let expected = [
         json!([{"architecture": ["amd64"], "hypervisorType": ["gen2"]}, {"architecture": ["arm64"]}]),
         json!([
             {"architecture": ["amd64"]},
@@ -97,12 +97,12 @@ async fn core_lists_the_flavors_of_the_provider_config_in_one_order() -> Result<
             {"architecture": ["arm64"], "azure-networking": ["basic"]},
         ]),
     ];
-    ensure!(flavors(&stored) == wanted, "{stored}");
+    ensure!(flavors(&stored) == expected, "{stored}");
 
     // Another update finds nothing to change.
     let generation = stored["metadata"]["generation"].clone();
     let labelled = garden.patch(&profile, &json!({"metadata": {"labels": {"a": "b"}}})).await?;
-    ensure!(labelled["metadata"]["generation"] == generation && flavors(&labelled) == wanted, "{labelled}");
+    ensure!(labelled["metadata"]["generation"] == generation && flavors(&labelled) == expected, "{labelled}");
     Ok(())
 }
 
@@ -149,8 +149,8 @@ async fn what_can_not_be_completed_any_more_can_still_be_labelled() -> Result<()
         {
             let mut connection = Connection::open(admission.port).await?;
             let body = review_of_change(resource, written, before);
-            let answer = connection.post("/webhooks/mutate", "application/json", &body).await?;
-            let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
+            let reply = connection.post("/webhooks/mutate", "application/json", &body).await?;
+            let response = serde_json::from_str::<Value>(&reply.body)?["response"].clone();
             ensure!(response["allowed"] == is_allowed && response["patch"].is_null(), "{resource}: {response}");
         }
     }
@@ -190,8 +190,8 @@ async fn indistinguishable_flavors_get_a_warning() -> Result<()> {
     flavors.as_array_mut().expect("a list").push(same);
     let mut connection = Connection::open(admission.port).await?;
     let body = review("cloudprofiles", &profile);
-    let answer = connection.post("/webhooks/validate", "application/json", &body).await?;
-    let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
+    let reply = connection.post("/webhooks/validate", "application/json", &body).await?;
+    let response = serde_json::from_str::<Value>(&reply.body)?["response"].clone();
     let warning = response["warnings"][0].as_str().unwrap_or_default();
     ensure!(
         response["allowed"] == true && warning.contains("capabilityFlavors[2] lists the same capabilities as"),
@@ -216,8 +216,8 @@ async fn what_expires_is_a_warning_and_refuses_nothing() -> Result<()> {
     profile["spec"]["machineImages"][0]["versions"][0]["expirationDate"] = "2999-04-01T00:00:00Z".into();
     let mut connection = Connection::open(admission.port).await?;
     let body = review_of_change("cloudprofiles", &profile, &old);
-    let answer = connection.post("/webhooks/validate", "application/json", &body).await?;
-    let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
+    let reply = connection.post("/webhooks/validate", "application/json", &body).await?;
+    let response = serde_json::from_str::<Value>(&reply.body)?["response"].clone();
     let expires = json!(["linux 1.0.0 expires on 2999-04-01, then forced to 2.0.0"]);
     ensure!(response["allowed"] == true && response["warnings"] == expires, "{response}");
 
@@ -229,8 +229,8 @@ async fn what_expires_is_a_warning_and_refuses_nothing() -> Result<()> {
     shoot["spec"]["kubernetes"] = json!({"version": "1.33.1"});
     shoot["spec"]["maintenance"] = json!({"autoUpdate": {"kubernetesVersion": false, "machineImageVersion": false}});
     shoot["spec"]["provider"]["workers"][0]["machine"]["image"] = json!({"name": "linux", "version": "1.0.0"});
-    let answer = connection.post("/webhooks/validate", "application/json", &review("shoots", &shoot)).await?;
-    let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
+    let reply = connection.post("/webhooks/validate", "application/json", &review("shoots", &shoot)).await?;
+    let response = serde_json::from_str::<Value>(&reply.body)?["response"].clone();
     let expires = json!(["pool a: linux 1.0.0 has expired on 2020-04-01: forced to 2.0.0"]);
     ensure!(response["allowed"] == true && response["warnings"] == expires, "{response}");
 
@@ -239,18 +239,18 @@ async fn what_expires_is_a_warning_and_refuses_nothing() -> Result<()> {
     shoot["spec"]["kubernetes"]["version"] = "1.33.0".into();
     let mut labelled = shoot.clone();
     labelled["spec"]["purpose"] = "testing".into();
-    for (edited, wanted) in [(upgraded, &expires), (labelled, &Value::Null)] {
+    for (edited, expected) in [(upgraded, &expires), (labelled, &Value::Null)] {
         let body = review_of_change("shoots", &edited, &shoot);
-        let answer = connection.post("/webhooks/validate", "application/json", &body).await?;
-        let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
-        ensure!(response["allowed"] == true && response["warnings"] == *wanted, "{response}");
+        let reply = connection.post("/webhooks/validate", "application/json", &body).await?;
+        let response = serde_json::from_str::<Value>(&reply.body)?["response"].clone();
+        ensure!(response["allowed"] == true && response["warnings"] == *expected, "{response}");
     }
     Ok(())
 }
 
 /// Off unless it is asked for; a program that may not list Shoots says so and lets the profile through.
 #[tokio::test]
-async fn an_edit_is_answered_with_the_pools_that_get_other_nodes() -> Result<()> {
+async fn warns_of_pools_with_new_nodes() -> Result<()> {
     let (control_plane, shared) = program::shared().await?;
     let garden = Garden::new(control_plane).await?;
     let old = azure_profile("pools");
@@ -294,7 +294,7 @@ async fn an_edit_is_answered_with_the_pools_that_get_other_nodes() -> Result<()>
     };
     let (of_profile, of_project) = (another("1.0.0", "s"), another("2.0.0", "t"));
     let unknown = "what happens to pools is not known: NamespacedCloudProfiles can't be listed";
-    for (admission, edited, before, wanted) in [
+    for (admission, edited, before, expected) in [
         (&asking, &replaced, &old, of_profile.as_str()),
         (&asking, &own_replaced, &own, of_project.as_str()),
         (&asking, &labelled, &old, ""),
@@ -304,15 +304,15 @@ async fn an_edit_is_answered_with_the_pools_that_get_other_nodes() -> Result<()>
         let resource = if before["kind"] == "CloudProfile" { "cloudprofiles" } else { "namespacedcloudprofiles" };
         let mut connection = Connection::open(admission.port).await?;
         let body = review_of_change(resource, edited, before);
-        let answer = connection.post("/webhooks/validate", "application/json", &body).await?;
-        let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
+        let reply = connection.post("/webhooks/validate", "application/json", &body).await?;
+        let response = serde_json::from_str::<Value>(&reply.body)?["response"].clone();
         let warnings = response["warnings"].as_array().cloned().unwrap_or_default();
-        let is_as_wanted = match warnings.as_slice() {
-            [] => wanted.is_empty(),
-            [only] => !wanted.is_empty() && only.as_str().is_some_and(|warning| warning.starts_with(wanted)),
+        let is_as_expected = match warnings.as_slice() {
+            [] => expected.is_empty(),
+            [only] => !expected.is_empty() && only.as_str().is_some_and(|warning| warning.starts_with(expected)),
             _ => false,
         };
-        ensure!(response["allowed"] == true && is_as_wanted, "{wanted:?}: {response}");
+        ensure!(response["allowed"] == true && is_as_expected, "{expected:?}: {response}");
     }
     refused.stop().await?;
     asking.stop().await
@@ -330,14 +330,14 @@ async fn what_a_project_lets_expire_is_a_warning() -> Result<()> {
     let expires =
         json!(["linux 2.0.0 expires on 2999-04-01, then stuck. The CloudProfile needs a version of linux above \
         2.0.0 that fits the pool and is neither preview nor expired; or the pool goes to another image"]);
-    for (body, wanted) in [
+    for (body, expected) in [
         (review("namespacedcloudprofiles", &profile), &expires),
         (review_of_change("namespacedcloudprofiles", &profile, &old), &expires),
         (review_of_change("namespacedcloudprofiles", &old, &profile), &Value::Null),
     ] {
-        let answer = connection.post("/webhooks/validate", "application/json", &body).await?;
-        let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
-        ensure!(response["allowed"] == true && response["warnings"] == *wanted, "{response}");
+        let reply = connection.post("/webhooks/validate", "application/json", &body).await?;
+        let response = serde_json::from_str::<Value>(&reply.body)?["response"].clone();
+        ensure!(response["allowed"] == true && response["warnings"] == *expected, "{response}");
     }
     Ok(())
 }

@@ -93,8 +93,8 @@ async fn is_not_ready_with_a_certificate_from_tomorrow() -> Result<()> {
     })
     .await?;
     eventually(Duration::from_secs(30), "it says that the API server refuses the certificate", async || {
-        let (status, answer) = admission.get("/readyz").await?;
-        ensure!(status == 503 && answer.contains("is not valid before 2100-01-01"), "{status} {answer}");
+        let (status, response) = admission.get("/readyz").await?;
+        ensure!(status == 503 && response.contains("is not valid before 2100-01-01"), "{status} {response}");
         Ok(())
     })
     .await?;

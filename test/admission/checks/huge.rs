@@ -29,7 +29,7 @@ async fn a_profile_of_a_megabyte_and_a_half_is_reviewed_and_changed() -> Result<
 }
 
 #[tokio::test]
-async fn a_profile_with_thousands_of_problems_gets_a_readable_answer() -> Result<()> {
+async fn thousands_of_problems_get_a_readable_response() -> Result<()> {
     let (control_plane, _) = program::shared().await?;
     let garden = Garden::new(control_plane).await?;
     let mut profile = huge_profile("problems");

@@ -51,8 +51,8 @@ async fn all_shoots_of_a_garden_are_forecast() -> Result<()> {
         garden.create(&shoot).await?;
     }
     let output = forecast(control_plane, &["-n", &namespace, "-o", "json"]).await?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    ensure!(output.status.code() == Some(1), "{:?}: {said}", output.status);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.code() == Some(1), "{:?}: {message}", output.status);
     let document: Value = serde_json::from_slice(&output.stdout)?;
     let summary = &document["summary"];
     ensure!(summary["shoots"] == SHOOTS && summary["moving"] == SHOOTS && summary["stuck"] == 0, "{summary}");
@@ -66,7 +66,7 @@ async fn all_shoots_of_a_garden_are_forecast() -> Result<()> {
 async fn a_garden_that_is_not_there_is_an_error() -> Result<()> {
     let mut command = Command::from(test_support::program::command());
     let output = command.args(["forecast", "--live", "--kubeconfig", "no-such-file"]).output().await?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    ensure!(output.status.code() == Some(3) && said.contains("no-such-file"), "{:?}: {said}", output.status);
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    ensure!(output.status.code() == Some(3) && message.contains("no-such-file"), "{:?}: {message}", output.status);
     Ok(())
 }

@@ -39,8 +39,8 @@ async fn a_manifest_is_compared_with_the_stored_shoot() -> Result<()> {
     let show = async |shoot: &Value, more: &[&str]| -> Result<(Option<i32>, Value)> {
         std::fs::write(&file, shoot.to_string())?;
         let output = preview(control_plane, &[&[path], more].concat()).await?;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        Ok((output.status.code(), serde_json::from_slice(&output.stdout).unwrap_or_else(|_| said.into())))
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok((output.status.code(), serde_json::from_slice(&output.stdout).unwrap_or_else(|_| message.into())))
     };
     let same = show(&shoot, &[]).await?;
     ensure!(same.0 == Some(0), "{same:?}");

@@ -31,8 +31,8 @@ async fn a_profile_is_read_by_its_name() -> Result<()> {
     ensure!(matrix.status.success(), "{matrix:?}");
     ensure!(text(&matrix).contains("a:b:c:1") && text(&matrix).contains("Standard_D4s_v5"), "{}", text(&matrix));
     let nobody = cloudprofile(control_plane, &["matrix", "live-nobody"]).await?;
-    let said = String::from_utf8_lossy(&nobody.stderr).into_owned();
-    ensure!(nobody.status.code() == Some(3) && said.contains("CloudProfile \"live-nobody\""), "{said}");
+    let message = String::from_utf8_lossy(&nobody.stderr).into_owned();
+    ensure!(nobody.status.code() == Some(3) && message.contains("CloudProfile \"live-nobody\""), "{message}");
     Ok(())
 }
 
@@ -74,8 +74,8 @@ async fn a_profile_of_a_project_is_read_as_it_is_merged() -> Result<()> {
     let stored = garden.create(&profile).await?;
     let name = format!("{namespace}/own");
     let early = cloudprofile(control_plane, &["matrix", &name]).await?;
-    let said = String::from_utf8_lossy(&early.stderr).into_owned();
-    ensure!(early.status.code() == Some(3) && said.contains("no status.cloudProfileSpec"), "{said}");
+    let message = String::from_utf8_lossy(&early.stderr).into_owned();
+    ensure!(early.status.code() == Some(3) && message.contains("no status.cloudProfileSpec"), "{message}");
     // What Gardener's controller writes; the webhook adds the project's images.
     let mut spec = parent["spec"].clone();
     let of_project = profile["spec"]["machineImages"][0]["versions"][0].clone();

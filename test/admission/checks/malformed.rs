@@ -30,12 +30,12 @@ async fn a_malformed_review_gets_an_error_with_the_reason() -> Result<()> {
         ("/webhooks/other", JSON, b"{}", 404, ""),
     ];
     for (path, content_type, body, status, text) in cases {
-        let answer = Connection::open(admission.port).await?.post(path, content_type, body).await?;
-        ensure!(answer.status == status && answer.body.contains(text), "{path} {content_type}: {answer:?}");
+        let response = Connection::open(admission.port).await?.post(path, content_type, body).await?;
+        ensure!(response.status == status && response.body.contains(text), "{path} {content_type}: {response:?}");
     }
     let mut connection = Connection::open(admission.port).await?;
     connection.send(format!("GET {VALIDATE} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await?;
-    ensure!(connection.answer().await?.status == 405);
+    ensure!(connection.response().await?.status == 405);
     Ok(())
 }
 
@@ -66,16 +66,19 @@ async fn objects_that_make_no_sense_are_refused_and_never_end_the_program() -> R
     for resource in ["cloudprofiles", "namespacedcloudprofiles", "shoots", "pods"] {
         for path in [VALIDATE, "/webhooks/mutate"] {
             for object in &objects {
-                let answer = connection.post(path, JSON, &review(resource, object)).await?;
-                let body: Value = serde_json::from_str(&answer.body)?;
-                ensure!(answer.status == 200 && body["response"]["uid"] == "1-2-3", "{resource} {object}: {answer:?}");
-                ensure!(body["response"]["allowed"].is_boolean(), "{resource} {object}: {answer:?}");
+                let response = connection.post(path, JSON, &review(resource, object)).await?;
+                let body: Value = serde_json::from_str(&response.body)?;
+                ensure!(
+                    response.status == 200 && body["response"]["uid"] == "1-2-3",
+                    "{resource} {object}: {response:?}"
+                );
+                ensure!(body["response"]["allowed"].is_boolean(), "{resource} {object}: {response:?}");
             }
         }
     }
     let review = String::from_utf8(review("cloudprofiles", &json!({"deep": "DEEP"})))?.replace("\"DEEP\"", &deep);
-    let answer = connection.post(VALIDATE, JSON, review.as_bytes()).await?;
-    ensure!([200, 400].contains(&answer.status), "{answer:?}");
+    let response = connection.post(VALIDATE, JSON, review.as_bytes()).await?;
+    ensure!([200, 400].contains(&response.status), "{response:?}");
     admission.process().ensure_running()
 }
 
@@ -95,9 +98,9 @@ async fn slow_and_silent_clients_delay_no_other_client() -> Result<()> {
 
     let mut other = Connection::open(admission.port).await?;
     let body = review("cloudprofiles", &azure_profile("x"));
-    let answer = tokio::time::timeout(Duration::from_secs(5), other.post(VALIDATE, JSON, &body)).await??;
-    ensure!(answer.status == 200 && answer.body.contains(r#""allowed":true"#), "{answer:?}");
+    let response = tokio::time::timeout(Duration::from_secs(5), other.post(VALIDATE, JSON, &body)).await??;
+    ensure!(response.status == 200 && response.body.contains(r#""allowed":true"#), "{response:?}");
     // It is told that it was too slow.
-    ensure!(slow.answer().await?.status == 408);
+    ensure!(slow.response().await?.status == 408);
     Ok(())
 }

@@ -115,9 +115,9 @@ async fn expires_where_nothing_can_be_written(admission: &Admission, secrets: &A
     let immutable = Patch::Merge(json!({"immutable": true}));
     secrets.patch(NAME, &PatchParams::default(), &immutable).await?;
     eventually(Duration::from_secs(90), "the certificate has expired", async || {
-        let (status, answer) = admission.get("/readyz").await?;
-        ensure!(status == 503 && answer.starts_with("certificate: "), "{status} {answer}");
-        ensure!(answer.contains("the Secret can't be written"), "{answer}");
+        let (status, response) = admission.get("/readyz").await?;
+        ensure!(status == 503 && response.starts_with("certificate: "), "{status} {response}");
+        ensure!(response.contains("the Secret can't be written"), "{response}");
         Ok(())
     })
     .await?;

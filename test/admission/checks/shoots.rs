@@ -249,7 +249,7 @@ async fn an_invalid_pool_hides_no_image_error_of_another_pool() -> Result<()> {
 }
 
 #[tokio::test]
-async fn an_edit_is_answered_with_the_pools_that_roll() -> Result<()> {
+async fn warns_of_the_pools_that_roll() -> Result<()> {
     let (_, admission) = program::shared().await?;
     let mut old = azure_shoot("garden-warned");
     old["spec"]["kubernetes"] = json!({"version": "1.34.3"});
@@ -259,14 +259,14 @@ async fn an_edit_is_answered_with_the_pools_that_roll() -> Result<()> {
     let mut new = old.clone();
     new["spec"]["kubernetes"]["version"] = json!("1.35.1");
     let mut connection = Connection::open(admission.port).await?;
-    for (edited, wanted) in [
+    for (edited, expected) in [
         (&new, json!(["pool a: its 1 to 2 nodes roll, because kubernetes.version changed; 1 at a time"])),
         (&old, Value::Null),
     ] {
         let body = review_of_change("shoots", edited, &old);
-        let answer = connection.post("/webhooks/validate", "application/json", &body).await?;
-        let response = serde_json::from_str::<Value>(&answer.body)?["response"].clone();
-        ensure!(response["allowed"] == true && response["warnings"] == wanted, "{response}");
+        let reply = connection.post("/webhooks/validate", "application/json", &body).await?;
+        let response = serde_json::from_str::<Value>(&reply.body)?["response"].clone();
+        ensure!(response["allowed"] == true && response["warnings"] == expected, "{response}");
     }
     Ok(())
 }

@@ -172,31 +172,31 @@ fn pod(deployment: &Value) -> &Value {
 async fn the_deployment_of_gardenlet_comes_back_with_the_sidecar_and_stays_as_it_is() -> Result<()> {
     let shoot =
         ControlPlaneNamespace::new(seed().await?, "shoot--sidecar--azure", "azure", json!({"name": "a"})).await?;
-    let wanted = shoot.deployment(&[]);
-    let created = shoot.create("apps", wanted.clone(), true).await?;
+    let expected = shoot.deployment(&[]);
+    let created = shoot.create("apps", expected.clone(), true).await?;
     let sidecar = stored(shoot.container_of_go("machine-controller-manager-provider-azure", "mcm-azure:v1"));
     ensure!(pod(&created)["containers"][1] == sidecar, "{:#}", pod(&created)["containers"][1]);
     ensure!(pod(&created)["containers"][0]["name"] == "machine-controller-manager", "{created:#}");
     ensure!(pod(&created)["volumes"].as_array().map(Vec::len) == Some(1), "{created:#}");
     // gardenlet knows nothing of the sidecar and writes its own pod again and again.
     for _ in 0..2 {
-        let patched = shoot.patch("apps", &wanted).await?;
+        let patched = shoot.patch("apps", &expected).await?;
         ensure!(patched["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"], "{patched:#}");
         ensure!(patched["metadata"]["generation"] == 1, "{patched:#}");
     }
     // A workload identity is noticed with the next write.
     shoot.credentials(json!({"security.gardener.cloud/purpose": "workload-identity-token-requestor"})).await?;
-    let patched = shoot.patch("apps", &wanted).await?;
+    let patched = shoot.patch("apps", &expected).await?;
     let mount = json!({"name": "workload-identity", "mountPath": "/var/run/secrets/gardener.cloud/workload-identity"});
     ensure!(pod(&patched)["containers"][1]["volumeMounts"][1] == mount, "{patched:#}");
     let volume = json!({"name": "workload-identity", "projected": {"defaultMode": 420, "sources": [
         {"secret": {"name": "cloudprovider", "items": [{"key": "token", "path": "token"}]}},
     ]}});
     ensure!(pod(&patched)["volumes"][1] == volume, "{patched:#}");
-    let again = shoot.patch("apps", &wanted).await?;
+    let again = shoot.patch("apps", &expected).await?;
     ensure!(again["metadata"]["resourceVersion"] == patched["metadata"]["resourceVersion"], "{again:#}");
     shoot.credentials(json!({})).await?;
-    let back = shoot.patch("apps", &wanted).await?;
+    let back = shoot.patch("apps", &expected).await?;
     ensure!(pod(&back) == pod(&created), "{back:#}");
     Ok(())
 }
@@ -262,7 +262,7 @@ async fn an_unreadable_shoot_is_denied_and_other_objects_are_admitted() -> Resul
 async fn the_autoscaler_gets_a_policy_for_the_sidecar() -> Result<()> {
     let shoot = ControlPlaneNamespace::bare(seed().await?, "shoot--sidecar--vpa", "azure").await?;
     let group = "autoscaling.k8s.io";
-    let wanted = json!({
+    let expected = json!({
         "apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler",
         "metadata": {"name": "machine-controller-manager-vpa", "namespace": shoot.name, "labels": {MUTATED: "true"}},
         "spec": {
@@ -273,12 +273,12 @@ async fn the_autoscaler_gets_a_policy_for_the_sidecar() -> Result<()> {
             ]},
         },
     });
-    let created = shoot.create(group, wanted.clone(), true).await?;
+    let created = shoot.create(group, expected.clone(), true).await?;
     let policies = &created["spec"]["resourcePolicy"]["containerPolicies"];
     let policy =
         json!({"containerName": "machine-controller-manager-provider-azure", "controlledValues": "RequestsOnly"});
     ensure!(policies[2] == policy && policies[1]["containerName"] == "*", "{policies:#}");
-    let patched = shoot.patch(group, &wanted).await?;
+    let patched = shoot.patch(group, &expected).await?;
     ensure!(patched["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"], "{patched:#}");
     Ok(())
 }

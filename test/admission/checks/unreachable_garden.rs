@@ -13,7 +13,7 @@ use test_support::https::Connection;
 use test_support::shoot::SOON;
 
 #[tokio::test]
-async fn a_review_ends_in_time_when_the_garden_does_not_answer() -> Result<()> {
+async fn review_ends_in_time_without_the_garden() -> Result<()> {
     let (control_plane, _) = program::shared().await?;
     // Takes connections and says nothing.
     let silent = TcpListener::bind("127.0.0.1:0").await?;
@@ -35,18 +35,18 @@ async fn a_review_ends_in_time_when_the_garden_does_not_answer() -> Result<()> {
     })
     .await?;
     admission.ready().await?;
-    let ask = async |path: &str, resource: &str, object: &Value| {
+    let request = async |path: &str, resource: &str, object: &Value| {
         let mut connection = Connection::open(admission.port).await?;
         let began = Instant::now();
-        let answer = connection.post(path, "application/json", &review(resource, object)).await?;
-        let body: Value = serde_json::from_str(&answer.body)?;
+        let reply = connection.post(path, "application/json", &review(resource, object)).await?;
+        let body: Value = serde_json::from_str(&reply.body)?;
         anyhow::Ok((body["response"].clone(), began.elapsed()))
     };
     let (profile, parent) = (namespaced_profile("garden-x", "azure"), azure_profile("azure"));
     let (stuck, quick, hurried) = tokio::try_join!(
-        ask("/webhooks/validate?timeout=10s", "namespacedcloudprofiles", &profile),
-        ask("/webhooks/validate?timeout=10s", "cloudprofiles", &parent),
-        ask("/webhooks/validate?timeout=2s", "namespacedcloudprofiles", &profile),
+        request("/webhooks/validate?timeout=10s", "namespacedcloudprofiles", &profile),
+        request("/webhooks/validate?timeout=10s", "cloudprofiles", &parent),
+        request("/webhooks/validate?timeout=2s", "namespacedcloudprofiles", &profile),
     )?;
     let (response, took) = stuck;
     let message = response["status"]["message"].as_str().unwrap_or_default();

@@ -206,11 +206,11 @@ async fn service_accounts_reach_only_what_their_programs_need() -> Result<()> {
         ] {
             let program = installed::client(&control_plane, &namespace, account).await?;
             for attempt in attempts {
-                let wanted = attempt.refused.filter(|_| enabled);
+                let expected = attempt.refused.filter(|_| enabled);
                 // A policy counts a moment after it is stored.
                 eventually(Duration::from_secs(30), attempt.what, async || {
                     let refusal = attempt.refusal(&program).await?;
-                    let is_as_wanted = match (&refusal, wanted) {
+                    let is_as_expected = match (&refusal, expected) {
                         (None, None) => true,
                         (Some(text), Some(why)) => {
                             text.starts_with("403: ")
@@ -219,7 +219,7 @@ async fn service_accounts_reach_only_what_their_programs_need() -> Result<()> {
                         }
                         _ => false,
                     };
-                    ensure!(is_as_wanted, "{account}, policies {enabled}: {refusal:?} instead of {wanted:?}");
+                    ensure!(is_as_expected, "{account}, policies {enabled}: {refusal:?} instead of {expected:?}");
                     Ok(())
                 })
                 .await?;

@@ -84,14 +84,14 @@ async fn policies_come_with_the_kinds_that_they_refer_to() -> Result<()> {
             let objects = render(chart, &values, "extension").await?.objects;
             let of_kind = |kind: &'static str| objects.iter().filter(move |object| object["kind"] == kind);
             for policy in of_kind("ValidatingAdmissionPolicy") {
-                let wanted = &policy["spec"]["paramKind"];
-                let Some(wanted_kind) = wanted["kind"].as_str() else { continue };
+                let expected = &policy["spec"]["paramKind"];
+                let Some(target_kind) = expected["kind"].as_str() else { continue };
                 let is_defined = of_kind("CustomResourceDefinition").any(|definition| {
                     let group = definition["spec"]["group"].as_str().unwrap_or_default();
-                    definition["spec"]["names"]["kind"] == wanted_kind
-                        && wanted["apiVersion"].as_str().is_some_and(|version| version.starts_with(group))
+                    definition["spec"]["names"]["kind"] == target_kind
+                        && expected["apiVersion"].as_str().is_some_and(|version| version.starts_with(group))
                 });
-                ensure!(is_defined, "{chart:?} with {name}: {} has no {wanted_kind}", policy["metadata"]["name"]);
+                ensure!(is_defined, "{chart:?} with {name}: {} has no {target_kind}", policy["metadata"]["name"]);
                 found += 1;
             }
         }
@@ -109,8 +109,8 @@ async fn what_has_metrics_is_scraped_where_monitors_are_made() -> Result<()> {
         for service in of_kind("Service") {
             let labels = service["metadata"]["labels"].as_object().context("a Service has labels")?;
             let selects = |monitor: &Value| {
-                let wanted = monitor["spec"]["selector"]["matchLabels"].as_object();
-                wanted.is_some_and(|wanted| wanted.iter().all(|(name, value)| labels.get(name) == Some(value)))
+                let expected = monitor["spec"]["selector"]["matchLabels"].as_object();
+                expected.is_some_and(|expected| expected.iter().all(|(name, value)| labels.get(name) == Some(value)))
             };
             let monitors = of_kind("ServiceMonitor").filter(|monitor| selects(monitor)).count();
             ensure!(monitors == 1, "{chart:?}: {monitors} monitors select {}", service["metadata"]["name"]);
@@ -128,8 +128,8 @@ async fn gardener_leaves_the_replicas_as_they_are() -> Result<()> {
         for object in render(chart, &values, "extension").await?.objects {
             let metadata = &object["metadata"];
             if !metadata["labels"]["high-availability-config.resources.gardener.cloud/type"].is_null() {
-                let wanted = &metadata["annotations"]["high-availability-config.resources.gardener.cloud/replicas"];
-                ensure!(wanted.as_str() == Some(&object["spec"]["replicas"].to_string()), "{metadata}");
+                let expected = &metadata["annotations"]["high-availability-config.resources.gardener.cloud/replicas"];
+                ensure!(expected.as_str() == Some(&object["spec"]["replicas"].to_string()), "{metadata}");
             }
         }
     }

@@ -83,7 +83,7 @@ async fn the_role_allows_what_is_needed_and_nothing_else() -> Result<()> {
         fails(&control_plane),
     );
     let (_, served) = http::get(metrics, "/metrics").await?;
-    let asked = asked_by_the_takeover_check(&control_plane, &account)?;
+    let requested = permissions_of_the_takeover_check(&control_plane, &account)?;
     program.stop(Duration::from_secs(5)).await?;
 
     let (all, requests) = (allowed(&rendered.objects)?, audit.requests(&account, mark).await?);
@@ -96,8 +96,8 @@ async fn the_role_allows_what_is_needed_and_nothing_else() -> Result<()> {
     ensure_documented(&served, |name| !OFF.iter().any(|off| name.starts_with(off)))?;
     let everywhere = allowed(slice::from_ref(rendered.one("ClusterRole", "-worker")?))?.len();
     ensure!(
-        usize::try_from(asked)? == everywhere,
-        "takeover check asks for {asked} permissions, the ClusterRole has {everywhere}"
+        usize::try_from(requested)? == everywhere,
+        "takeover check asks for {requested} permissions, the ClusterRole has {everywhere}"
     );
     let count = format!("allows {} pairs of resource and verb", all.len());
     ensure!(OPERATIONS.contains(&count), "docs/operations.md does not say that the role {count}");
@@ -105,7 +105,7 @@ async fn the_role_allows_what_is_needed_and_nothing_else() -> Result<()> {
 }
 
 /// How many permissions `takeover check` checks, all of which the service account has.
-fn asked_by_the_takeover_check(control_plane: &ControlPlane, account: &str) -> Result<u64> {
+fn permissions_of_the_takeover_check(control_plane: &ControlPlane, account: &str) -> Result<u64> {
     let mut check = test_support::program::command();
     check.args(["takeover", "check", "-o", "json", "--as", account, "--kubeconfig"]);
     let output = check.arg(control_plane.kubeconfig_file(ADMIN)?).output().context("starting the check")?;
@@ -137,9 +137,9 @@ async fn a_program_whose_role_is_bound_to_another_is_unready_with_the_reason() -
     bind("elsewhere").await?;
     let program = installed::start(&control_plane, &rendered, "-worker", |program| program).await?;
     eventually(SOON, "/readyz says what is not allowed", async || {
-        let (status, answer) = http::get(health, "/readyz").await?;
+        let (status, result) = http::get(health, "/readyz").await?;
         let refusal = "the API server answers 403 Forbidden: clusters.extensions.gardener.cloud is forbidden";
-        ensure!(status == 503 && answer.contains(refusal), "{status} {answer}");
+        ensure!(status == 503 && result.contains(refusal), "{status} {result}");
         Ok(())
     })
     .await?;
@@ -243,11 +243,11 @@ async fn lives(control_plane: &ControlPlane) -> Result<()> {
     shoot.change_worker(|_| {}).await?;
     shoot.succeeded().await?;
     let cluster = shoot.namespace.clone();
-    let sleeps = |cluster: &mut Value| {
+    let hibernates = |cluster: &mut Value| {
         cluster["spec"]["shoot"]["spec"]["hibernation"] = json!({"enabled": true});
         cluster["spec"]["shoot"]["status"]["isHibernated"] = json!(true);
     };
-    shoot.change(Kind::Cluster, &cluster, sleeps).await?;
+    shoot.change(Kind::Cluster, &cluster, hibernates).await?;
     shoot.change_worker(|_| {}).await?;
     shoot.succeeded().await?;
     eventually(SOON, "machine-controller-manager sleeps", async || {
@@ -257,7 +257,7 @@ async fn lives(control_plane: &ControlPlane) -> Result<()> {
     })
     .await?;
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    shoot.gone().await
+    shoot.deleted().await
 }
 
 /// A shoot that has moved here with a machine, and is deleted.
@@ -298,7 +298,7 @@ async fn moves_here(control_plane: &ControlPlane) -> Result<()> {
     .await?;
     // As machine-controller-manager would; the machine set it has never taken up.
     shoot.api(Kind::Machine).delete(&machine, &DeleteParams::default()).await?;
-    shoot.gone().await
+    shoot.deleted().await
 }
 
 /// machine-controller-manager does nothing about a new class, for longer than it may.

@@ -68,7 +68,7 @@ fn path(at: &str, name: &str) -> String {
 }
 
 #[tokio::test]
-async fn wrong_values_are_refused_with_their_place() -> Result<()> {
+async fn rejects_wrong_values_with_their_path() -> Result<()> {
     let wrong = [
         (json!({"replicas": 2}), "replicas"),
         (json!({"image": {"digest": "sha256:short"}}), "/image/digest"),
@@ -97,8 +97,8 @@ async fn wrong_values_are_refused_with_their_place() -> Result<()> {
         (json!({"images": {"enabled": true, "sources": [{"configMapName": "a"}, {"configMapName": "a"}]}}), "a twice"),
         (json!({"metrics": {"serviceMonitor": {"interval": "often"}}}), "/metrics/serviceMonitor/interval"),
     ];
-    for (change, place) in wrong {
-        is_refused(Chart::Worker, &change, place).await?;
+    for (change, location) in wrong {
+        is_refused(Chart::Worker, &change, location).await?;
     }
     let of_webhooks = [
         (json!({"providerTypes": "azure"}), "/providerTypes"),
@@ -107,8 +107,8 @@ async fn wrong_values_are_refused_with_their_place() -> Result<()> {
         (json!({"gardener": {"virtualCluster": {"enabled": "yes"}}}), "/gardener/virtualCluster/enabled"),
         (json!({"shadow": true}), "shadow"),
     ];
-    for (change, place) in of_webhooks {
-        is_refused(Chart::AdmissionRuntime, &change, place).await?;
+    for (change, location) in of_webhooks {
+        is_refused(Chart::AdmissionRuntime, &change, location).await?;
     }
     let change = json!({"webhook": {"ownerNamespace": ["a"]}});
     is_refused(Chart::AdmissionApplication, &change, "/webhook/ownerNamespace").await?;
@@ -147,19 +147,19 @@ async fn namespaces_of_workers_are_those_that_are_named() -> Result<()> {
         let rendered = render(Chart::Worker, &values, "extension").await?;
         let policy =
             rendered.one("ValidatingAdmissionPolicy", "-scale")?["spec"]["validations"][0]["expression"].clone();
-        let wanted = namespaces
+        let expected = namespaces
             .iter()
             .map(|(label, value)| format!("variables.namespaceLabels[?'{label}'].orValue('') == '{value}'"));
-        ensure!(policy == wanted.collect::<Vec<_>>().join(" && "), "{policy}");
+        ensure!(policy == expected.collect::<Vec<_>>().join(" && "), "{policy}");
     }
     Ok(())
 }
 
-async fn is_refused(chart: Chart, change: &Value, place: &str) -> Result<()> {
+async fn is_refused(chart: Chart, change: &Value, location: &str) -> Result<()> {
     let mut values = chart.needed();
     merge(&mut values, change);
     let text = refusal(chart, &values).await?;
-    ensure!(text.contains(place), "{chart:?}: {change} is refused without {place}: {text}");
+    ensure!(text.contains(location), "{chart:?}: {change} is refused without {location}: {text}");
     Ok(())
 }
 

@@ -40,7 +40,7 @@ fn workers() {
     assert!(cases.len() >= 60, "{}", cases.len());
     let text = outputs(&cases, |case| {
         let mut bundle = bundle.clone();
-        let (root, rest) = case.place.split_once('/').unwrap();
+        let (root, rest) = case.location.split_once('/').unwrap();
         let (document, before) = match root {
             "pool" => (0, "/spec/pools/0"),
             "infrastructure" => (0, "/spec/infrastructureProviderStatus"),
@@ -50,10 +50,10 @@ fn workers() {
             other => panic!("{other}"),
         };
         put(&mut bundle[document], &format!("{before}/{rest}"), case.value.clone());
-        let shown = render(&bundle);
+        let output = render(&bundle);
         // What is accepted is a matter of the tests of `render`: that it is, and what is warned of, is all that counts here.
-        let stdout = if shown.code == 0 { "(the objects are printed)\n".to_owned() } else { shown.stdout };
-        Outcome { stdout, ..shown }
+        let stdout = if output.code == 0 { "(the objects are printed)\n".to_owned() } else { output.stdout };
+        Outcome { stdout, ..output }
     });
     assert_same("test/cli/golden/broken-workers.txt", &text);
 }
@@ -65,13 +65,13 @@ fn profiles() {
     assert!(cases.len() >= 60, "{}", cases.len());
     let text = outputs(&cases, |case| {
         let mut profile = profile.clone();
-        put(&mut profile, &format!("/{}", case.place), case.value.clone());
-        let shown = outcome(
+        put(&mut profile, &format!("/{}", case.location), case.value.clone());
+        let output = outcome(
             command(&["cloudprofile", "lint", "-", "--at", "2026-11-21T00:00:00Z"]),
             &serde_json::to_string_pretty(&profile).unwrap(),
         );
-        assert_ne!(shown.code, 0, "{}: a profile that a garden refuses is never green", case.line);
-        shown
+        assert_ne!(output.code, 0, "{}: a profile that a garden refuses is never green", case.line);
+        output
     });
     assert_same("test/cli/golden/broken-profiles.txt", &text);
 }
@@ -85,14 +85,14 @@ fn namespaced_profiles() {
         let arguments = ["cloudprofile", "lint", "--parent", parent, "-", "--at", "2026-11-21T00:00:00Z"];
         outcome(command(&arguments), &serde_json::to_string_pretty(document).unwrap())
     };
-    let is_refused = |shown: &Outcome| shown.stdout.contains("\nerror ");
+    let is_refused = |output: &Outcome| output.stdout.contains("\nerror ");
     assert!(!is_refused(&lint(&namespaced)), "{:?}", lint(&namespaced));
     let text = outputs(&cases(include_str!("namespaced.txt")), |case| {
         let mut document = namespaced.clone();
-        put(&mut document, &format!("/{}", case.place), case.value.clone());
-        let shown = lint(&document);
-        assert!(is_refused(&shown), "{}: what a garden refuses is never green: {shown:?}", case.line);
-        shown
+        put(&mut document, &format!("/{}", case.location), case.value.clone());
+        let output = lint(&document);
+        assert!(is_refused(&output), "{}: what a garden refuses is never green: {output:?}", case.line);
+        output
     });
     assert_same("test/cli/golden/broken-namespaced.txt", &text);
 }

@@ -10,9 +10,9 @@ fn lint(text: &str, arguments: &[&str]) -> Outcome {
 
 #[test]
 fn everything_that_is_refused_is_found_at_once() {
-    let shown = lint(include_str!("broken.yaml"), &["--all"]);
-    assert_eq!(shown.code, 1, "{}", shown.stderr);
-    assert_same("test/cli/golden/cloudprofile-lint-broken.txt", &shown.stdout);
+    let output = lint(include_str!("broken.yaml"), &["--all"]);
+    assert_eq!(output.code, 1, "{}", output.stderr);
+    assert_same("test/cli/golden/cloudprofile-lint-broken.txt", &output.stdout);
 }
 
 /// The example of Azure with one change, and what is said about it.
@@ -21,12 +21,12 @@ fn changed(from: &str, to: &str) -> Outcome {
 }
 
 #[test]
-fn what_only_a_creation_or_a_change_is_refused_for_says_so() {
-    let shown = changed(
+fn names_rules_of_creation_or_change_only() {
+    let output = changed(
         "    - version: 1.33.6\n      expirationDate: \"2027-06-30T23:59:59Z\"\n",
         "    - version: 1.33.6\n      expirationDate: \"2026-06-30T23:59:59Z\"\n      classification: new\n",
     );
-    assert!(shown.stdout.contains("warning profile-refused"), "{}", shown.stdout);
+    assert!(output.stdout.contains("warning profile-refused"), "{}", output.stdout);
     let created =
         changed("    - version: 1.34.2\n", "    - version: 1.34.2\n      expirationDate: \"2026-01-01T00:00:00Z\"\n");
     assert!(created.stdout.contains("error profile-refused"), "{}", created.stdout);
@@ -34,34 +34,34 @@ fn what_only_a_creation_or_a_change_is_refused_for_says_so() {
 }
 
 #[test]
-fn what_the_webhook_fills_in_is_told() {
+fn reports_what_the_webhook_fills_in() {
     let flavors = "      capabilityFlavors:\n      - {architecture: [amd64], hypervisorType: [gen2]}\n      - {architecture: [amd64], hypervisorType: [gen1]}\n  providerConfig";
-    let shown = changed(flavors, "  providerConfig");
+    let output = changed(flavors, "  providerConfig");
     assert!(
-        shown.stdout.starts_with("-: CloudProfile azure\n\nnote filled-in: gardenlinux 1592.9.0\n"),
+        output.stdout.starts_with("-: CloudProfile azure\n\nnote filled-in: gardenlinux 1592.9.0\n"),
         "{}",
-        shown.stdout
+        output.stdout
     );
-    assert!(shown.stdout.contains("where it is not\n    installed, the profile is refused"), "{}", shown.stdout);
+    assert!(output.stdout.contains("where it is not\n    installed, the profile is refused"), "{}", output.stdout);
 }
 
 #[test]
-fn a_member_that_the_provider_does_not_know_stops_nothing_else() {
-    let shown = changed("    kind: CloudProfileConfig\n", "    kind: CloudProfileConfig\n    useOctavia: true\n");
+fn unknown_provider_field_stops_nothing_else() {
+    let output = changed("    kind: CloudProfileConfig\n", "    kind: CloudProfileConfig\n    useOctavia: true\n");
     let wrong = "error unknown-member\n  spec.providerConfig.useOctavia (line 69)\n";
-    assert!(shown.stdout.contains(wrong) && shown.stdout.contains("1 error."), "{}", shown.stdout);
+    assert!(output.stdout.contains(wrong) && output.stdout.contains("1 error."), "{}", output.stdout);
 }
 
 #[test]
 fn core_s_half_of_any_provider_is_checked() {
-    let shown = changed("  type: azure\n", "  type: metal\n  purpose: none\n");
-    assert_eq!(shown.code, 1);
+    let output = changed("  type: azure\n", "  type: metal\n  purpose: none\n");
+    assert_eq!(output.code, 1);
     let gate =
         lint(&replaced(&example("azure"), &[("  type: azure\n", "  type: metal\n")]), &["--severity", "warning"]);
     assert_eq!((gate.code, gate.stdout.contains("Nothing found.")), (0, true), "{}", gate.stdout);
-    assert!(shown.stdout.contains("error unknown-member\n  spec.purpose (line 8)"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("note unknown-provider"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("1 error, 1 note."), "{}", shown.stdout);
+    assert!(output.stdout.contains("error unknown-member\n  spec.purpose (line 8)"), "{}", output.stdout);
+    assert!(output.stdout.contains("note unknown-provider"), "{}", output.stdout);
+    assert!(output.stdout.contains("1 error, 1 note."), "{}", output.stdout);
 }
 
 #[test]
@@ -81,10 +81,10 @@ fn a_file_that_can_t_be_read_does_not_hide_the_others() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("a.yaml"), "a: [").unwrap();
     std::fs::write(folder.join("b.yaml"), example("azure")).unwrap();
-    let shown = run(&["cloudprofile", "lint", folder.to_str().unwrap()]);
+    let output = run(&["cloudprofile", "lint", folder.to_str().unwrap()]);
     std::fs::remove_dir_all(&folder).unwrap();
-    assert_eq!(shown.code, 3);
-    assert!(shown.stderr.contains("a.yaml") && shown.stdout.contains("CloudProfile azure"), "{shown:?}");
+    assert_eq!(output.code, 3);
+    assert!(output.stderr.contains("a.yaml") && output.stdout.contains("CloudProfile azure"), "{output:?}");
 }
 
 #[test]
@@ -95,6 +95,6 @@ fn a_profile_in_the_old_format_is_one_that_gardener_takes() {
 
 #[test]
 fn names_of_a_draft_have_their_name_of_today() {
-    let shown = changed("  machineCapabilities:\n", "  capabilities:\n");
-    assert!(shown.stdout.contains("write machineCapabilities, a list"), "{}", shown.stdout);
+    let output = changed("  machineCapabilities:\n", "  capabilities:\n");
+    assert!(output.stdout.contains("write machineCapabilities, a list"), "{}", output.stdout);
 }

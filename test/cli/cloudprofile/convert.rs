@@ -17,10 +17,10 @@ fn document(text: &str) -> Value {
 
 #[test]
 fn the_old_format_becomes_capabilities() {
-    let shown = run(&["cloudprofile", "convert", "example/cloudprofiles/azure-legacy.yaml"]);
-    assert_eq!(shown.code, 1, "something is undecided");
-    assert_same("test/cli/golden/cloudprofile-convert.yaml", &shown.stdout);
-    assert_same("test/cli/golden/cloudprofile-convert.txt", &shown.stderr);
+    let output = run(&["cloudprofile", "convert", "example/cloudprofiles/azure-legacy.yaml"]);
+    assert_eq!(output.code, 1, "something is undecided");
+    assert_same("test/cli/golden/cloudprofile-convert.yaml", &output.stdout);
+    assert_same("test/cli/golden/cloudprofile-convert.txt", &output.stderr);
 }
 
 #[test]
@@ -64,9 +64,9 @@ fn every_cloud_is_converted_there_and_back() {
 
 /// What `convert` prints, with these options.
 fn converted(profile: &Value, options: &[&str]) -> Value {
-    let shown = cloudprofile("convert", &[options, &["-o", "json"]].concat(), &profile.to_string());
-    assert!([0, 1].contains(&shown.code), "{}", shown.stderr);
-    shown.json()
+    let output = cloudprofile("convert", &[options, &["-o", "json"]].concat(), &profile.to_string());
+    assert!([0, 1].contains(&output.code), "{}", output.stderr);
+    output.json()
 }
 
 #[test]
@@ -230,9 +230,9 @@ fn architectures_that_share_a_version_get_one_each_where_a_version_has_one_image
     let back = cloudprofile("convert", &["--to", "old-format", "-o", "json"], &profile.to_string()).json();
     assert_eq!(back["proof"]["lost"], json!([]), "{back:#}");
     let core = back["profile"]["spec"]["machineImages"][0]["versions"].as_array().unwrap();
-    let offered: Vec<_> = core.iter().map(|version| (&version["version"], &version["architectures"])).collect();
+    let selectable: Vec<_> = core.iter().map(|version| (&version["version"], &version["architectures"])).collect();
     assert_eq!(
-        offered,
+        selectable,
         [(&json!("1877.3.0"), &json!(["amd64"])), (&json!("1877.3.0-arm64"), &json!(["arm64"]))],
         "{back:#}"
     );
@@ -241,8 +241,8 @@ fn architectures_that_share_a_version_get_one_each_where_a_version_has_one_image
 #[test]
 fn capabilities_of_machine_types_can_be_given() {
     let decided = ["--decide", "*=hypervisorType:gen2", "--decide", "Standard_A4_v2=hypervisorType:gen1"];
-    let shown = cloudprofile("convert", &[&decided[..], &["-o", "json"]].concat(), &example("azure-legacy"));
-    let result: Value = shown.succeeded().json();
+    let output = cloudprofile("convert", &[&decided[..], &["-o", "json"]].concat(), &example("azure-legacy"));
+    let result: Value = output.succeeded().json();
     assert_eq!(result["undecided"], Value::Array(Vec::new()));
     let types = &result["profile"]["spec"]["machineTypes"];
     assert_eq!(types[3]["capabilities"]["hypervisorType"][0], "gen1");
@@ -263,24 +263,24 @@ fn capabilities_of_machine_types_can_be_given() {
 #[test]
 fn an_unknown_suffix_must_be_given() {
     let old = replaced(&example("azure-legacy"), &[("-gen2", "-fips")]);
-    let asked = cloudprofile("convert", &[], &old);
-    assert_eq!(asked.code, 1);
-    assert!(asked.stderr.contains("--suffix fips=CAPABILITY:VALUE/VALUE_WITHOUT"), "{}", asked.stderr);
-    let told = cloudprofile("convert", &["--suffix", "fips=cryptography:fips/standard", "-o", "json"], &old).json();
-    let definitions = &told["profile"]["spec"]["machineCapabilities"];
+    let requested = cloudprofile("convert", &[], &old);
+    assert_eq!(requested.code, 1);
+    assert!(requested.stderr.contains("--suffix fips=CAPABILITY:VALUE/VALUE_WITHOUT"), "{}", requested.stderr);
+    let reported = cloudprofile("convert", &["--suffix", "fips=cryptography:fips/standard", "-o", "json"], &old).json();
+    let definitions = &reported["profile"]["spec"]["machineCapabilities"];
     assert_eq!(definitions[1]["name"], "cryptography");
     assert_eq!(definitions[1]["values"][0], "standard", "nothing changes for those of whom nothing is said");
 }
 
 #[test]
 fn going_back_adds_versions_where_machine_types_need_several() {
-    let shown = cloudprofile("convert", &["--to", "old-format", "-o", "json"], &example("azure"));
-    assert_eq!(shown.code, 1, "hypervisorType has no word in the old format");
-    let result = shown.json();
+    let output = cloudprofile("convert", &["--to", "old-format", "-o", "json"], &example("azure"));
+    assert_eq!(output.code, 1, "hypervisorType has no word in the old format");
+    let result = output.json();
     let versions = result["profile"]["spec"]["machineImages"][0]["versions"].as_array().unwrap();
     let titles: Vec<_> = versions.iter().map(|version| version["version"].as_str().unwrap()).collect();
-    let wanted = ["2001.1.0", "2001.1.0-gen1", "1877.3.0", "1877.3.0-gen1", "1592.9.0", "1592.9.0-gen1"];
-    assert_eq!(titles, wanted);
+    let expected = ["2001.1.0", "2001.1.0-gen1", "1877.3.0", "1877.3.0-gen1", "1592.9.0", "1592.9.0-gen1"];
+    assert_eq!(titles, expected);
     assert!(result["undecided"][0]["open"].as_str().unwrap().contains("no word for hypervisorType"));
     assert_eq!(result["proof"]["lost"], Value::Array(Vec::new()));
 }
@@ -300,9 +300,9 @@ fn minimize_reports_what_it_saves() {
             ),
         ],
     );
-    let shown = cloudprofile("minimize", &[], &long).succeeded();
-    assert_same("test/cli/golden/cloudprofile-minimize.yaml", &shown.stdout);
-    assert_same("test/cli/golden/cloudprofile-minimize.txt", &shown.stderr);
+    let output = cloudprofile("minimize", &[], &long).succeeded();
+    assert_same("test/cli/golden/cloudprofile-minimize.yaml", &output.stdout);
+    assert_same("test/cli/golden/cloudprofile-minimize.txt", &output.stderr);
     let result = cloudprofile("minimize", &["-o", "json"], &long).json();
     assert!(result["stored"]["after"].as_u64() < result["stored"]["before"].as_u64(), "{}", result["stored"]);
 }
@@ -434,8 +434,8 @@ fn names_of_drafts_lead_to_the_option() {
         assert!(refused.stderr.contains(hint), "{}", refused.stderr);
         let linted = outcome(command(&["cloudprofile", "lint", "-", "-o", "json"]), &text).json();
         let findings = linted["profiles"][0]["findings"].as_array().unwrap().iter();
-        let told: Vec<_> =
+        let reported: Vec<_> =
             findings.filter(|found| found["advice"].as_str().unwrap().contains("--from draft")).collect();
-        assert!(told.len() >= 3, "{told:#?}");
+        assert!(reported.len() >= 3, "{reported:#?}");
     }
 }

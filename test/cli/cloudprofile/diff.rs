@@ -24,9 +24,9 @@ fn edited() -> String {
 
 #[test]
 fn what_is_taken_away_comes_first() {
-    let shown = diff(&edited(), &[]);
-    assert_eq!((shown.code, shown.stderr.as_str()), (4, ""), "{shown:?}");
-    assert_same("test/cli/golden/cloudprofile-diff.txt", &shown.stdout);
+    let output = diff(&edited(), &[]);
+    assert_eq!((output.code, output.stderr.as_str()), (4, ""), "{output:?}");
+    assert_same("test/cli/golden/cloudprofile-diff.txt", &output.stdout);
     assert_same("test/cli/golden/cloudprofile-diff.md", &diff(&edited(), &["-o", "markdown"]).stdout);
 }
 
@@ -57,17 +57,17 @@ fn what_shoots_choose_besides_images_is_compared() {
         (1, ", {name: \"3\"}]", ", {name: \"3\"}, {name: \"4\"}]", "New zones"),
         (4, "class: premium}", "class: premium, usable: false}", "Volume types that are gone"),
     ] {
-        let shown = diff(&replaced(&profile, &[(from, to)]), &[]);
-        assert_eq!(shown.code, code, "{to}: {shown:?}");
-        assert!(shown.stdout.contains(expected), "{to}: {}", shown.stdout);
+        let output = diff(&replaced(&profile, &[(from, to)]), &[]);
+        assert_eq!(output.code, code, "{to}: {output:?}");
+        assert!(output.stdout.contains(expected), "{to}: {}", output.stdout);
     }
 }
 
 #[test]
 fn names_of_others_stay_text_in_markdown() {
     let hostile = replaced(&example("azure"), &[("{name: Standard_D8s_v5, cpu", "{name: \"<b>|@all\", cpu")]);
-    let shown = diff(&hostile, &["-o", "markdown"]).stdout;
-    assert!(shown.contains("&lt;b&gt;\\|&#64;all") && !shown.contains("<b>"), "{shown}");
+    let output = diff(&hostile, &["-o", "markdown"]).stdout;
+    assert!(output.contains("&lt;b&gt;\\|&#64;all") && !output.contains("<b>"), "{output}");
 }
 
 #[test]
@@ -81,9 +81,9 @@ fn expired_versions_are_not_to_be_had() {
         &example("azure"),
         &[(version, &format!("{added}{version}")), (image, &format!("{added_image}{image}"))],
     );
-    let shown = diff(&new, &[]);
-    assert_eq!(shown.code, 1, "{shown:?}");
-    assert!(!shown.stdout.contains("Can be had now"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("New images of versions that no new pool can select"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("expired since 2026-01-31"), "{}", shown.stdout);
+    let output = diff(&new, &[]);
+    assert_eq!(output.code, 1, "{output:?}");
+    assert!(!output.stdout.contains("Can be had now"), "{}", output.stdout);
+    assert!(output.stdout.contains("New images of versions that no new pool can select"), "{}", output.stdout);
+    assert!(output.stdout.contains("expired since 2026-01-31"), "{}", output.stdout);
 }

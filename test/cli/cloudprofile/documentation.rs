@@ -1,6 +1,6 @@
 //! `docs/cloudprofiles.md`: every rule is explained, and every example is what it says.
 
-use gardener_extension_worker::offer::lint::Rule;
+use gardener_extension_worker::resolved_profile::lint::Rule;
 use serde_json::Value;
 
 use super::{AT, example};
@@ -37,14 +37,14 @@ fn sections() -> Vec<Section> {
 
 /// The text with one fragment in place of the other, at the indent that it has there.
 fn with_fragment(text: &str, from: &str, to: &str) -> Option<String> {
-    let (lines, wanted): (Vec<&str>, Vec<&str>) = (text.lines().collect(), from.lines().collect());
+    let (lines, expected): (Vec<&str>, Vec<&str>) = (text.lines().collect(), from.lines().collect());
     for start in 0..lines.len() {
-        let found = lines.get(start..start + wanted.len())?;
+        let found = lines.get(start..start + expected.len())?;
         // A fragment may begin in the middle of a line.
-        let head = found[0].strip_suffix(wanted[0]);
+        let head = found[0].strip_suffix(expected[0]);
         let Some(head) = head else { continue };
         let indent: String = found[0].chars().take_while(|character| *character == ' ').collect();
-        let rest = found.iter().zip(&wanted).skip(1).all(|(found, wanted)| *found == format!("{indent}{wanted}"));
+        let rest = found.iter().zip(&expected).skip(1).all(|(found, expected)| *found == format!("{indent}{expected}"));
         if rest {
             let put = to
                 .lines()
@@ -52,7 +52,7 @@ fn with_fragment(text: &str, from: &str, to: &str) -> Option<String> {
                 .map(|(number, line)| if number == 0 { format!("{head}{line}") } else { format!("{indent}{line}") });
             let mut changed: Vec<String> = lines[..start].iter().map(|line| (*line).to_owned()).collect();
             changed.extend(put);
-            changed.extend(lines[start + wanted.len()..].iter().map(|line| (*line).to_owned()));
+            changed.extend(lines[start + expected.len()..].iter().map(|line| (*line).to_owned()));
             return Some(changed.join("\n"));
         }
     }
@@ -60,8 +60,8 @@ fn with_fragment(text: &str, from: &str, to: &str) -> Option<String> {
 }
 
 fn rules_found(text: &str) -> Vec<String> {
-    let shown = outcome(command(&[&["cloudprofile", "lint", "-", "-o", "json"][..], &AT].concat()), text);
-    let document = shown.json();
+    let output = outcome(command(&[&["cloudprofile", "lint", "-", "-o", "json"][..], &AT].concat()), text);
+    let document = output.json();
     let findings = document["profiles"][0]["findings"].as_array().unwrap();
     findings.iter().map(|finding| finding["rule"].as_str().unwrap().to_owned()).collect()
 }
@@ -93,9 +93,9 @@ fn every_example_is_found_before_and_not_after() {
 }
 
 #[test]
-fn findings_name_their_place_on_the_page() {
+fn findings_link_to_their_section() {
     let text = example("azure").replace("classification: supported", "classification: stable");
-    let shown = outcome(command(&[&["cloudprofile", "lint", "-", "-o", "json"][..], &AT].concat()), &text).json();
-    let finding = &shown["profiles"][0]["findings"][0];
+    let output = outcome(command(&[&["cloudprofile", "lint", "-", "-o", "json"][..], &AT].concat()), &text).json();
+    let finding = &output["profiles"][0]["findings"][0];
     assert_eq!(finding["documentation"], Value::from("docs/cloudprofiles.md#image-refused"));
 }

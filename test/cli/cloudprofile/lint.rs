@@ -41,29 +41,29 @@ fn defective() -> String {
 
 #[test]
 fn a_clean_profile() {
-    let shown = run(&[
+    let output = run(&[
         &["cloudprofile", "lint", "example/cloudprofiles/aws.yaml", "example/cloudprofiles/azure.yaml"][..],
         &AT,
     ]
     .concat());
-    assert_same("test/cli/golden/cloudprofile-lint-clean.txt", &shown.succeeded().stdout);
+    assert_same("test/cli/golden/cloudprofile-lint-clean.txt", &output.succeeded().stdout);
 }
 
 /// The name of GEP-33's own example: what it promises stays off at every machine of Azure.
 #[test]
 fn lint_names_the_capability_that_was_meant() {
     let text = replaced(&example("azure"), &[]).replace("azure-networking", "network");
-    let shown = lint(&text, &["--severity", "warning"]);
-    assert_eq!(shown.code, 1, "{shown:?}");
+    let output = lint(&text, &["--severity", "warning"]);
+    assert_eq!(output.code, 1, "{output:?}");
     assert!(
-        shown.stdout.contains("warning without-effect: network\n  spec.machineCapabilities[2]"),
+        output.stdout.contains("warning without-effect: network\n  spec.machineCapabilities[2]"),
         "{}",
-        shown.stdout
+        output.stdout
     );
     assert!(
-        shown.stdout.contains("Call it azure-networking, with the values accelerated and basic."),
+        output.stdout.contains("Call it azure-networking, with the values accelerated and basic."),
         "{}",
-        shown.stdout
+        output.stdout
     );
     // Beside the right name, or with a value of it, another name is as good as any.
     let beside =
@@ -74,17 +74,17 @@ fn lint_names_the_capability_that_was_meant() {
 #[test]
 fn lint_finds_a_capability_of_true_and_false() {
     let capability = "  - {name: secureBoot, values: [\"true\", \"false\"]}\n  regions:\n";
-    let shown = lint(&replaced(&example("azure"), &[("  regions:\n", capability)]), &[]);
-    assert!(shown.stdout.contains("note true-or-false: secureBoot\n"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("Name what there is, such as secureBoot: [signed, unsigned]."), "{}", shown.stdout);
+    let output = lint(&replaced(&example("azure"), &[("  regions:\n", capability)]), &[]);
+    assert!(output.stdout.contains("note true-or-false: secureBoot\n"), "{}", output.stdout);
+    assert!(output.stdout.contains("Name what there is, such as secureBoot: [signed, unsigned]."), "{}", output.stdout);
 }
 
 #[test]
 fn clean_profiles_of_clouds_with_images_only() {
     for cloud in ["alicloud", "gcp", "openstack"] {
         let path = format!("example/cloudprofiles/{cloud}.yaml");
-        let shown = run(&[&["cloudprofile", "lint", &path][..], &AT].concat()).succeeded();
-        assert!(shown.stdout.contains("Nothing found."), "{}", shown.stdout);
+        let output = run(&[&["cloudprofile", "lint", &path][..], &AT].concat()).succeeded();
+        assert!(output.stdout.contains("Nothing found."), "{}", output.stdout);
     }
     // One of the two halves lists another version.
     for (cloud, image) in [("alicloud", "regions:"), ("gcp", "capabilityFlavors:"), ("openstack", "capabilityFlavors:")]
@@ -92,17 +92,17 @@ fn clean_profiles_of_clouds_with_images_only() {
         let listed = format!("      - version: 1877.3.0\n        {image}");
         let other = listed.replace("1877", "1878");
         let text = replaced(&example(cloud), &[(listed.as_str(), other.as_str())]);
-        let shown = lint(&text, &[]);
-        assert_eq!(shown.code, 1, "{cloud}");
-        assert!(shown.stdout.contains("spec.machineImages[0].versions[0]"), "{cloud}: {}", shown.stdout);
+        let output = lint(&text, &[]);
+        assert_eq!(output.code, 1, "{cloud}");
+        assert!(output.stdout.contains("spec.machineImages[0].versions[0]"), "{cloud}: {}", output.stdout);
     }
 }
 
 #[test]
 fn the_first_finding_is_the_one_that_helps() {
-    let shown = lint(&defective(), &[]);
-    assert_eq!(shown.code, 1);
-    assert_same("test/cli/golden/cloudprofile-lint.txt", &shown.stdout);
+    let output = lint(&defective(), &[]);
+    assert_eq!(output.code, 1);
+    assert_same("test/cli/golden/cloudprofile-lint.txt", &output.stdout);
 }
 
 #[test]
@@ -148,8 +148,8 @@ fn a_version_is_found_each_day_around_its_end() {
         ("2026-04-30", "kubernetes-expires-soon"),
         ("2026-05-01", "kubernetes-expires-soon"),
     ] {
-        let shown = outcome(command(&["cloudprofile", "lint", "-", "--at", at, "-o", "json"]), &text).json();
-        let findings = shown["profiles"][0]["findings"].as_array().unwrap();
+        let output = outcome(command(&["cloudprofile", "lint", "-", "--at", at, "-o", "json"]), &text).json();
+        let findings = output["profiles"][0]["findings"].as_array().unwrap();
         assert!(findings.iter().any(|finding| finding["rule"] == expected), "{at}: {findings:?}");
     }
 }
@@ -172,13 +172,13 @@ fn code_scanning_gets_sarif() {
 #[test]
 fn findings_with_the_same_text_are_one() {
     let text = defective();
-    let shown = lint(&text, &[]).stdout;
-    assert!(shown.contains("machine-type-without-image: Standard_D4ps_v5, Standard_D8ps_v5"), "{shown}");
+    let output = lint(&text, &[]).stdout;
+    assert!(output.contains("machine-type-without-image: Standard_D4ps_v5, Standard_D8ps_v5"), "{output}");
     assert_eq!(lint(&text, &["--all"]).stdout.matches("error machine-type-without-image").count(), 2);
 }
 
 #[test]
-fn a_large_profile_shows_what_could_be_removed() {
+fn large_profile_lists_removable_entries() {
     let mut document: Value = lint_input(&example("aws"));
     let regions: Vec<Value> = (0..36).map(|region| json!({"name": format!("ap-southeast-{region}")})).collect();
     let mappings: Vec<Value> = (0..36)
@@ -202,8 +202,8 @@ fn a_large_profile_shows_what_could_be_removed() {
     document["spec"]["regions"] = regions.into();
     document["spec"]["machineImages"][0]["versions"] = core.into();
     document["spec"]["providerConfig"]["machineImages"][0]["versions"] = provider.into();
-    let shown = lint(&document.to_string(), &["-o", "json"]).json();
-    let profile = &shown["profiles"][0];
+    let output = lint(&document.to_string(), &["-o", "json"]).json();
+    let profile = &output["profiles"][0];
     let size = &profile["size"];
     assert!(size["bytes"].as_u64() > size["limit"].as_u64(), "{size}");
     assert_eq!(size["roomForVersions"], 0);
@@ -240,8 +240,8 @@ fn a_provider_without_architectures_has_its_own_rules() {
     let again = "      - version: 1877.3.0\n        regions:\n        - {name: eu-central-1, id: m-never}\n";
     let twice = format!("{old}{again}");
     assert_eq!(rules(&twice), ["listed-twice", "version-suffix"]);
-    let said = lint(&twice, &[]).stdout;
-    assert!(said.contains("Workers use the first that"), "{said}");
+    let message = lint(&twice, &[]).stdout;
+    assert!(message.contains("Workers use the first that"), "{message}");
 }
 
 #[test]
@@ -292,8 +292,8 @@ fn lint_project(replacements: &[(&str, &str)]) -> Outcome {
 
 #[test]
 fn a_namespaced_profile_is_checked_with_its_parent() {
-    let shown = lint_project(&[]);
-    assert_eq!((shown.code, shown.stdout.contains("Nothing found.")), (0, true), "{}", shown.stdout);
+    let output = lint_project(&[]);
+    assert_eq!((output.code, output.stdout.contains("Nothing found.")), (0, true), "{}", output.stdout);
     // Without the parent there is nothing to judge it by.
     let alone = lint(PROJECT, &[]);
     assert_eq!(
@@ -311,7 +311,7 @@ fn a_namespaced_profile_is_checked_with_its_parent() {
 fn what_gardener_refuses_in_a_project_s_profile_is_found() {
     let of_parent = "    - version: 1592.9.0\n";
     let mapping = "urn: \"own:linux:arm64:1877.4.0\"";
-    for (replacement, wanted) in [
+    for (replacement, reference) in [
         (
             (of_parent, "    - version: 1592.9.0\n      classification: supported\n"),
             "must not provide a classification to an extended machine image",
@@ -323,9 +323,13 @@ fn what_gardener_refuses_in_a_project_s_profile_is_found() {
         ((mapping, "id: \"\""), "id cannot be empty when defined"),
         (("kind: CloudProfile, name", "kind: Profile, name"), "spec.parent.kind"),
     ] {
-        let shown = lint_project(&[replacement]);
-        assert_eq!(shown.code, 1, "{replacement:?}: {}", shown.stdout);
-        assert!(shown.stdout.contains("error ") && shown.stdout.contains(wanted), "{replacement:?}: {}", shown.stdout);
+        let output = lint_project(&[replacement]);
+        assert_eq!(output.code, 1, "{replacement:?}: {}", output.stdout);
+        assert!(
+            output.stdout.contains("error ") && output.stdout.contains(reference),
+            "{replacement:?}: {}",
+            output.stdout
+        );
     }
 }
 
@@ -350,31 +354,31 @@ fn what_comes_of_a_project_s_profile_and_its_parent_is_found() {
 
 /// The example of Azure with one mistake.
 fn mistake(replacements: &[(&str, &str)]) -> String {
-    let shown = lint(&replaced(&example("azure"), replacements), &[]);
-    assert_eq!(shown.code, 1, "{}", shown.stdout);
-    shown.stdout
+    let output = lint(&replaced(&example("azure"), replacements), &[]);
+    assert_eq!(output.code, 1, "{}", output.stdout);
+    output.stdout
 }
 
 #[test]
 fn a_mistyped_value_is_one_finding() {
-    let shown = mistake(&[(
+    let output = mistake(&[(
         "      - {architecture: [amd64], hypervisorType: [gen2]}\n      - {architecture: [amd64], hypervisorType: [gen1]}\n      - {architecture: [arm64]",
         "      - {architecture: [amd64], hypervisorType: [Gen2]}\n      - {architecture: [amd64], hypervisorType: [gen1]}\n      - {architecture: [arm64]",
     )]);
     // The webhook replaces it by what the provider's half has; a garden without webhooks refuses it.
-    assert!(shown.contains("warning filled-in: gardenlinux") && !shown.contains("\nerror "), "{shown}");
-    assert!(shown.contains(r#"Unsupported value: "Gen2": supported values: "gen2", "gen1""#), "{shown}");
-    assert!(!shown.contains("mapping-missing"), "{shown}");
+    assert!(output.contains("warning filled-in: gardenlinux") && !output.contains("\nerror "), "{output}");
+    assert!(output.contains(r#"Unsupported value: "Gen2": supported values: "gen2", "gen1""#), "{output}");
+    assert!(!output.contains("mapping-missing"), "{output}");
 }
 
 #[test]
 fn a_version_without_mapping_names_what_it_lacks() {
-    let shown = mistake(&[(
+    let output = mistake(&[(
         "      - version: 1877.3.0\n        capabilityFlavors",
         "      - version: 1877.4.0\n        capabilityFlavors",
     )]);
-    assert!(shown.contains("gardenlinux@1877.3.0 is not defined in"), "{shown}");
-    assert!(!shown.contains("missing-region"), "{shown}");
+    assert!(output.contains("gardenlinux@1877.3.0 is not defined in"), "{output}");
+    assert!(!output.contains("missing-region"), "{output}");
 }
 
 #[test]
@@ -382,10 +386,14 @@ fn a_version_with_images_only_in_regions_that_nobody_has_is_an_error() {
     let aws = example("aws");
     let elsewhere = aws.replace("          - {name: eu-central-1,", "          - {name: ap-east-1,");
     let elsewhere = elsewhere.replace("          - {name: eu-west-1,", "          - {name: us-east-1,");
-    let shown = lint(&elsewhere, &[]);
-    assert_eq!(shown.code, 1, "{}", shown.stdout);
-    assert!(shown.stdout.contains("error missing-region: gardenlinux"), "{}", shown.stdout);
-    assert!(shown.stdout.contains("It has images only in regions that spec.regions does not have"), "{}", shown.stdout);
+    let output = lint(&elsewhere, &[]);
+    assert_eq!(output.code, 1, "{}", output.stdout);
+    assert!(output.stdout.contains("error missing-region: gardenlinux"), "{}", output.stdout);
+    assert!(
+        output.stdout.contains("It has images only in regions that spec.regions does not have"),
+        "{}",
+        output.stdout
+    );
 }
 
 #[test]
@@ -397,26 +405,26 @@ fn a_profile_without_a_version_to_select_is_no_fault_of_its_machine_types() {
         )
     };
     let [one, two] = ["2001.1.0", "1877.3.0"].map(expired);
-    let shown = mistake(&[
+    let output = mistake(&[
         (&one.0, &one.1),
         (&two.0, &two.1),
         ("expirationDate: \"2027-03-31T23:59:59Z\"", "expirationDate: \"2026-03-31T23:59:59Z\""),
     ]);
     // One for what Gardener would refuse if it were created, one for who can use it.
-    assert_eq!(shown.matches("error ").count(), 2, "{shown}");
-    assert!(shown.contains("must provide at least one version for the machine image 'gardenlinux'"), "{shown}");
-    assert!(!shown.contains("Standard_"), "{shown}");
-    assert!(shown.contains("No version of any image can be selected"), "{shown}");
-    assert!(shown.contains("set a later expirationDate"), "{shown}");
+    assert_eq!(output.matches("error ").count(), 2, "{output}");
+    assert!(output.contains("must provide at least one version for the machine image 'gardenlinux'"), "{output}");
+    assert!(!output.contains("Standard_"), "{output}");
+    assert!(output.contains("No version of any image can be selected"), "{output}");
+    assert!(output.contains("set a later expirationDate"), "{output}");
 }
 
 #[test]
 fn a_region_that_a_setting_does_not_cover_is_found() {
     let zones = "  - name: northeurope\n    zones: [{name: \"1\"}, {name: \"2\"}, {name: \"3\"}]\n";
     let count = "    - {region: northeurope, count: 3}\n";
-    let shown = mistake(&[(zones, "  - name: northeurope\n"), (count, "")]);
-    assert!(shown.contains("error missing-region: northeurope"), "{shown}");
-    assert!(shown.contains("countFaultDomains does not list region northeurope"), "{shown}");
+    let output = mistake(&[(zones, "  - name: northeurope\n"), (count, "")]);
+    assert!(output.contains("error missing-region: northeurope"), "{output}");
+    assert!(output.contains("countFaultDomains does not list region northeurope"), "{output}");
     // With zones nobody needs the number.
     let zoned = lint(&replaced(&example("azure"), &[(count, "")]), &[]);
     assert_eq!((zoned.code, zoned.stdout.contains("Nothing found.")), (0, true), "{}", zoned.stdout);
@@ -425,20 +433,20 @@ fn a_region_that_a_setting_does_not_cover_is_found() {
 #[test]
 fn findings_stand_at_their_lines_in_github() {
     let text = defective();
-    let shown = lint(&text, &["-o", "github"]);
-    assert_eq!(shown.code, 1, "{shown:?}");
+    let output = lint(&text, &["-o", "github"]);
+    assert_eq!(output.code, 1, "{output:?}");
     let findings = lint(&text, &["-o", "json"]).json()["profiles"][0]["findings"].as_array().unwrap().len();
-    assert_eq!(shown.stdout.lines().count(), findings, "one line for each finding");
-    let first = shown.stdout.lines().next().unwrap();
+    assert_eq!(output.stdout.lines().count(), findings, "one line for each finding");
+    let first = output.stdout.lines().next().unwrap();
     assert!(first.starts_with("::error file=-,line=") && first.contains(",title=Several flavors"), "{first}");
 }
 
 #[test]
 fn a_pipeline_gets_junit() {
-    let shown = lint(&defective(), &["-o", "junit"]).stdout;
+    let output = lint(&defective(), &["-o", "junit"]).stdout;
     let findings = lint(&defective(), &["-o", "json"]).json()["profiles"][0]["findings"].as_array().unwrap().len();
-    assert!(shown.contains(&format!("tests=\"{findings}\" failures=\"{findings}\"")), "{shown}");
-    assert_eq!(shown.matches("<failure ").count(), findings, "{shown}");
+    assert!(output.contains(&format!("tests=\"{findings}\" failures=\"{findings}\"")), "{output}");
+    assert_eq!(output.matches("<failure ").count(), findings, "{output}");
     let hostile =
         lint(&replaced(&example("azure"), &[("name: azure\n", "name: \"a<b>\\\"&\\u0007\"\n")]), &["-o", "junit"]);
     assert!(hostile.stdout.contains("classname=\"a&lt;b&gt;&quot;&amp;\\u{7}\""), "{}", hostile.stdout);
@@ -460,7 +468,7 @@ fn links_in_sarif_are_absolute_or_absent() {
 
 /// What happens to pools when a version expires depends on the strategy, on what follows, and on whom it fits.
 #[test]
-fn what_becomes_of_expiring_versions_is_said_where_it_is_a_problem() {
+fn reports_expiring_versions_where_they_cause_problems() {
     const NEWEST: &str = "- version: 1877.3.0\n      classification: supported";
     const NEXT_MINOR: &str = "- version: 1.34.2";
     let lasting = |text: &str| format!("{text}\n      expirationDate: \"2027-12-31T00:00:00Z\"");
@@ -504,11 +512,11 @@ fn what_becomes_of_expiring_versions_is_said_where_it_is_a_problem() {
         (NEXT_MINOR, "- version: 1.35.2", &["minor-gap"], "of 1.34 there is no version that is no preview"),
     ];
     for (from, to, rules, text) in rows {
-        let shown = lint(&replaced(&example("azure"), &[(from, to)]), &["-o", "json"]).json();
-        let findings = shown["profiles"][0]["findings"].as_array().unwrap();
+        let output = lint(&replaced(&example("azure"), &[(from, to)]), &["-o", "json"]).json();
+        let findings = output["profiles"][0]["findings"].as_array().unwrap();
         let found: Vec<&str> = findings.iter().map(|finding| finding["rule"].as_str().unwrap()).collect();
-        assert_eq!(found, rules, "{to}: {shown}");
+        assert_eq!(found, rules, "{to}: {output}");
         let has_text = |finding: &Value| finding["reason"].as_str().unwrap().contains(text);
-        assert!(rules.is_empty() || findings.iter().any(has_text), "{to}: {shown}");
+        assert!(rules.is_empty() || findings.iter().any(has_text), "{to}: {output}");
     }
 }

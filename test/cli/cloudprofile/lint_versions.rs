@@ -9,9 +9,9 @@ use crate::versions::finding_input;
 /// The findings of a profile, each as `rule subject: reason advice`.
 #[track_caller]
 fn found(text: &str, at: &str) -> Vec<String> {
-    let shown = outcome(command(&["cloudprofile", "lint", "-", "--at", at, "-o", "json"]), text).json();
+    let output = outcome(command(&["cloudprofile", "lint", "-", "--at", at, "-o", "json"]), text).json();
     let text_of = |finding: &Value, member: &str| finding[member].as_str().unwrap_or_default().to_owned();
-    let findings = shown["profiles"][0]["findings"].as_array().unwrap();
+    let findings = output["profiles"][0]["findings"].as_array().unwrap();
     let line = |finding| {
         let [rule, subject, reason, advice] =
             ["rule", "subject", "reason", "advice"].map(|member| text_of(finding, member));
@@ -97,7 +97,7 @@ fn finds_another_version_in_a_name() {
 }
 
 #[test]
-fn suffixes_need_no_plain_version_nor_known_provider() {
+fn suffixes_need_neither_plain_version_nor_provider() {
     let profile = finding_input("only-suffixes.yaml");
     for text in [profile.clone(), replaced(&profile, &[("type: gcp", "type: meadow")])] {
         let findings = found(&text, "2026-05-01");
@@ -111,8 +111,8 @@ fn suffixes_need_no_plain_version_nor_known_provider() {
         );
     }
     let shoot = finding_input("only-suffixes-shoot.yaml");
-    let shown = outcome(command(&["forecast", "-", "--at", "2026-05-01"]), &format!("{profile}\n---\n{shoot}"));
-    assert!(shown.stdout.contains("2249.0.0-baremetal-sci-usi"), "{}", shown.stdout);
+    let output = outcome(command(&["forecast", "-", "--at", "2026-05-01"]), &format!("{profile}\n---\n{shoot}"));
+    assert!(output.stdout.contains("2249.0.0-baremetal-sci-usi"), "{}", output.stdout);
 }
 
 #[test]
@@ -123,9 +123,9 @@ fn variants_for_updates_in_place_stay_versions() {
     assert!(!finding.contains("Make flavors"), "{finding}");
     // What the former advice led to.
     let input = format!("{}\n---\n{}", finding_input("in-place-merged.yaml"), finding_input("in-place-shoot.yaml"));
-    let shown = outcome(command(&["forecast", "-", "--at", "2026-02-12"]), &input).stdout.replace("\n    ", " ");
+    let output = outcome(command(&["forecast", "-", "--at", "2026-02-12"]), &input).stdout.replace("\n    ", " ");
     let why = "the CloudProfile has it, but not for this pool: it does not support inPlaceUpdates";
-    assert!(shown.contains(why), "{shown}");
+    assert!(output.contains(why), "{output}");
 }
 
 #[test]

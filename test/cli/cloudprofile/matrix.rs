@@ -10,15 +10,15 @@ fn matrix(arguments: &[&str]) -> Outcome {
 
 #[test]
 fn the_matrix_of_a_profile() {
-    let shown = matrix(&["example/cloudprofiles/azure.yaml"]).succeeded();
-    assert_eq!(shown.stderr, "");
-    assert_same("test/cli/golden/cloudprofile-matrix.txt", &shown.stdout);
+    let output = matrix(&["example/cloudprofiles/azure.yaml"]).succeeded();
+    assert_eq!(output.stderr, "");
+    assert_same("test/cli/golden/cloudprofile-matrix.txt", &output.stdout);
 }
 
 #[test]
 fn the_matrix_of_a_profile_in_the_old_format() {
-    let shown = matrix(&["example/cloudprofiles/azure-legacy.yaml", "--arch", "arm64"]).succeeded();
-    assert_same("test/cli/golden/cloudprofile-matrix-legacy.txt", &shown.stdout);
+    let output = matrix(&["example/cloudprofiles/azure-legacy.yaml", "--arch", "arm64"]).succeeded();
+    assert_same("test/cli/golden/cloudprofile-matrix-legacy.txt", &output.stdout);
 }
 
 #[test]
@@ -30,20 +30,20 @@ fn the_matrices_of_clouds_with_images_only() {
         ("alicloud", "cn-beijing", vec!["ecs.g7.xlarge", "id m-2zeexample1"]),
     ] {
         let path = format!("example/cloudprofiles/{cloud}.yaml");
-        let shown = matrix(&[&path, "--type", lines[0], "--region", region]).succeeded();
+        let output = matrix(&[&path, "--type", lines[0], "--region", region]).succeeded();
         // Long references are cut into lines.
-        let text: String = shown.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(lines.iter().all(|line| text.contains(line)), "{cloud} {region}: {}", shown.stdout);
+        let text: String = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(lines.iter().all(|line| text.contains(line)), "{cloud} {region}: {}", output.stdout);
     }
 }
 
 #[test]
 fn who_gets_an_image() {
-    let shown = matrix(&["example/cloudprofiles/aws.yaml", "--reference", "00000003"]).succeeded();
-    assert_same("test/cli/golden/cloudprofile-matrix-reference.txt", &shown.stdout);
-    let shown = matrix(&["example/cloudprofiles/aws.yaml", "--flavor", "bootMode=legacy-bios", "--image", "*@1877.*"]);
+    let output = matrix(&["example/cloudprofiles/aws.yaml", "--reference", "00000003"]).succeeded();
+    assert_same("test/cli/golden/cloudprofile-matrix-reference.txt", &output.stdout);
+    let output = matrix(&["example/cloudprofiles/aws.yaml", "--flavor", "bootMode=legacy-bios", "--image", "*@1877.*"]);
     assert_eq!(
-        shown.succeeded().stdout,
+        output.succeeded().stdout,
         "gardenlinux 1877.3.0 flavor #1: ami ami-0a11aaaa00000003 (eu-central-1; another in 1 more region)\n  \
          runs on architecture={amd64} bootMode={legacy-bios}\n  \
          TYPES  NAMES     THEY HAVE\n      1  m4.large  architecture={amd64} bootMode={legacy-bios}\n"
@@ -54,8 +54,8 @@ fn who_gets_an_image() {
 
 #[test]
 fn the_matrix_for_a_spreadsheet() {
-    let shown = matrix(&["example/cloudprofiles/aws.yaml", "--type", "m4*", "--region", "eu-west-1", "-o", "csv"]);
-    let lines: Vec<_> = shown.succeeded().stdout.lines().map(str::to_owned).collect();
+    let output = matrix(&["example/cloudprofiles/aws.yaml", "--type", "m4*", "--region", "eu-west-1", "-o", "csv"]);
+    let lines: Vec<_> = output.succeeded().stdout.lines().map(str::to_owned).collect();
     assert_eq!(lines.len(), 3);
     assert_eq!(
         lines[1],
@@ -68,10 +68,10 @@ fn the_matrix_for_a_spreadsheet() {
 fn a_region_that_lacks_a_flavor_has_its_own_line() {
     let text = replaced(&example("aws"), &[("          - {name: eu-west-1, ami: ami-0a11aaaa00000004}\n", "")]);
     let arguments = ["cloudprofile", "matrix", "-", "--type", "m4.large", "--image", "gardenlinux@1877.3.0"];
-    let shown = outcome(command(&arguments), &text).succeeded().stdout;
-    assert!(shown.contains("#1              ami ami-0a11aaaa00000003 [eu-central-1]"), "{shown}");
+    let output = outcome(command(&arguments), &text).succeeded().stdout;
+    assert!(output.contains("#1              ami ami-0a11aaaa00000003 [eu-central-1]"), "{output}");
     let why = "bootMode (machine {legacy-bios}, image {uefi}) [eu-west-1]";
-    assert!(shown.contains(&format!("no flavor fits  {why}")), "{shown}");
+    assert!(output.contains(&format!("no flavor fits  {why}")), "{output}");
 }
 
 #[test]
@@ -92,15 +92,15 @@ fn missing_objects_are_named() {
 #[test]
 fn machine_types_are_filtered_by_architecture_also_where_the_provider_compares_none() {
     let path = "example/cloudprofiles/alicloud.yaml";
-    let shown = matrix(&[path, "--arch", "amd64"]).succeeded().stdout;
-    assert!(shown.contains("ecs.g7.xlarge"), "{shown}");
+    let output = matrix(&[path, "--arch", "amd64"]).succeeded().stdout;
+    assert!(output.contains("ecs.g7.xlarge"), "{output}");
     let other = matrix(&[path, "--arch", "arm64"]);
     assert_eq!(other.code, 3);
     assert!(other.stderr.contains("there are for example amd64"), "{}", other.stderr);
 }
 
 #[test]
-fn only_problems_are_shown_by_their_reason_the_largest_first() {
+fn groups_problems_by_reason_largest_first() {
     let healthy = matrix(&["example/cloudprofiles/azure.yaml", "--only", "problems"]).succeeded();
     assert_eq!(healthy.stdout, "Every combination that Gardener admits has an image.\n");
     // Core's half admits what the provider's half has no flavor for.
@@ -108,12 +108,12 @@ fn only_problems_are_shown_by_their_reason_the_largest_first() {
     let flavor =
         "        - capabilities: {architecture: [arm64], hypervisorType: [gen2]}\n          communityGalleryImageID: ";
     let text = replaced(&example("azure"), &[(&format!("{flavor}{reference}\n"), "")]);
-    let shown = |arguments: &[&str]| {
+    let output = |arguments: &[&str]| {
         let arguments = [&["cloudprofile", "matrix", "-", "--only", "problems"], arguments, &AT].concat();
         outcome(command(&arguments), &text)
     };
-    assert_same("test/cli/golden/cloudprofile-matrix-problems.txt", &shown(&[]).stdout);
-    let document = shown(&["-o", "json"]).json();
+    assert_same("test/cli/golden/cloudprofile-matrix-problems.txt", &output(&[]).stdout);
+    let document = output(&["-o", "json"]).json();
     let choices: Vec<_> =
         document["images"].as_array().unwrap().iter().flat_map(|image| image["choices"].as_array().unwrap()).collect();
     assert!(choices.len() == 1 && choices[0]["outcome"] == "noneFits", "{choices:?}");

@@ -26,7 +26,7 @@ fn commands(text: &str) -> Vec<String> {
 }
 
 /// Whether a text is one of a format, and how many of the commands in it are meant.
-type Judge = fn(&str) -> usize;
+type Evaluate = fn(&str) -> usize;
 
 fn is_text(_: &str) -> usize {
     0
@@ -67,7 +67,7 @@ fn is_commands(text: &str) -> usize {
     text.lines().count()
 }
 
-fn shown(arguments: &[&str], profile: &str, variable: &str) -> Outcome {
+fn output(arguments: &[&str], profile: &str, variable: &str) -> Outcome {
     let mut command = command(&[&["cloudprofile"], arguments, &AT].concat());
     command.env(variable, "true").env("COLUMNS", "60");
     outcome(command, profile)
@@ -75,7 +75,7 @@ fn shown(arguments: &[&str], profile: &str, variable: &str) -> Outcome {
 
 #[test]
 fn no_format_prints_a_command_of_a_runner() {
-    let formats: [(&[&str], Judge); 9] = [
+    let formats: [(&[&str], Evaluate); 9] = [
         (&["lint", "-", "-otable"], is_text),
         (&["lint", "-", "-ojson"], is_json),
         (&["lint", "-", "-osarif"], is_json),
@@ -89,10 +89,10 @@ fn no_format_prints_a_command_of_a_runner() {
     for variable in ["GITHUB_ACTIONS", "TF_BUILD", "GITLAB_CI"] {
         for hostile in HOSTILE {
             let profile = example("azure").replace("name: Standard_D4s_v5,", &format!("name: \"{hostile}\","));
-            for (arguments, judge) in formats {
-                let Outcome { stdout, stderr, .. } = shown(arguments, &profile, variable);
+            for (arguments, evaluate) in formats {
+                let Outcome { stdout, stderr, .. } = output(arguments, &profile, variable);
                 assert!(!stdout.is_empty(), "{arguments:?}: {stderr}");
-                let meant = judge(&stdout);
+                let meant = evaluate(&stdout);
                 let found = commands(&stdout);
                 assert_eq!(found.len(), meant, "{arguments:?} {hostile}: {found:?}");
                 assert_eq!(commands(&stderr), [""; 0], "{arguments:?} {hostile}");

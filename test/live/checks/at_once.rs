@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::program;
 use test_support::cluster::eventually;
-use test_support::shoot::{Kind, SOON, Shoot, ensure_says, pool};
+use test_support::shoot::{Kind, SOON, Shoot, ensure_reports, pool};
 
 /// Far less than any of the waits, and far more than a busy machine needs.
 const AT_ONCE: Duration = Duration::from_secs(10);
@@ -54,31 +54,31 @@ async fn new_requests_interrupt_waiting() -> Result<()> {
     })
     .await?;
     // No object has finalizers, so each deletion triggers the next.
-    let gone = takes_effect("the end of it", async || {
+    let removed = takes_effect("the end of it", async || {
         let worker = shoot.get(Kind::Worker, "fleet").await?;
         ensure!(worker.is_none(), "{}", worker.unwrap_or_default()["status"]["lastOperation"]);
         Ok(())
     })
     .await?;
     println!(
-        "took effect: new generation {changed:?}, hibernation {hibernated:?}, deletion {deleted:?}, and all of it {gone:?}"
+        "took effect: new generation {changed:?}, hibernation {hibernated:?}, deletion {deleted:?}, and all of it {removed:?}"
     );
-    shoot.gone().await
+    shoot.deleted().await
 }
 
 async fn waits_for(shoot: &Shoot, what: &str) -> Result<()> {
     eventually(SOON, &format!("the Worker says {what:?}"), async || {
         let worker = shoot.worker().await?;
-        ensure_says(&worker["status"]["lastOperation"]["description"], &[what])
+        ensure_reports(&worker["status"]["lastOperation"]["description"], &[what])
     })
     .await
 }
 
 /// Returns the duration.
 async fn takes_effect(what: &str, check: impl AsyncFn() -> Result<()>) -> Result<Duration> {
-    let asked = Instant::now();
+    let requested = Instant::now();
     eventually(AT_ONCE, &format!("{what} takes effect"), || check()).await.with_context(|| what.to_owned())?;
-    Ok(asked.elapsed())
+    Ok(requested.elapsed())
 }
 
 fn replicas(deployments: &[Value]) -> String {

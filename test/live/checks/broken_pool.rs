@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use crate::program;
 use test_support::cluster::{Deletion, MachineControllerManager, eventually};
-use test_support::shoot::{Kind, SOON, Shoot, ensure_says, pool, set_image};
+use test_support::shoot::{Kind, SOON, Shoot, ensure_reports, pool, set_image};
 
 fn blames_bow(worker: &Value) -> Result<()> {
     let error = &worker["status"]["lastError"];
     ensure!(error["codes"] == json!(["ERR_CONFIGURATION_PROBLEM"]), "{error}");
-    ensure_says(&error["description"], &["bow", "harborlinux", "99.0.0"])?;
+    ensure_reports(&error["description"], &["bow", "harborlinux", "99.0.0"])?;
     ensure!(!error["description"].to_string().contains("stern"), "the healthy pool is blamed: {error}");
-    ensure_says(&worker["status"]["lastOperation"]["description"], &["bow", "99.0.0"])
+    ensure_reports(&worker["status"]["lastOperation"]["description"], &["bow", "99.0.0"])
 }
 
 #[tokio::test]

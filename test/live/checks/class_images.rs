@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::program;
-use test_support::shoot::{Kind, Shoot, ensure_says, set_image};
+use test_support::shoot::{Kind, Shoot, ensure_reports, set_image};
 
 const FIRST: &str = "/CommunityGalleries/live/Images/harborlinux/Versions/12.1.0";
 const REBUILT: &str = "/CommunityGalleries/live/Images/harborlinux/Versions/12.1.1";
@@ -23,7 +23,7 @@ async fn a_pinned_class_keeps_its_image_until_it_is_replaced() -> Result<()> {
 }
 
 /// Checks the effect of a rebuilt image with this argument. `kept` is the image of the classes afterwards.
-async fn changed_image(class: &str, argument: &str, kept: &str, says: &str) -> Result<()> {
+async fn changed_image(class: &str, argument: &str, kept: &str, reports: &str) -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, class).await?;
     let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
@@ -48,7 +48,7 @@ async fn changed_image(class: &str, argument: &str, kept: &str, says: &str) -> R
     ensure!(images(&shoot).await? == BTreeSet::from([kept.to_owned()]), "classes have {:?}", images(&shoot).await?);
     let condition = image_drift(&worker)?;
     ensure!(condition["status"] == "True" && condition["reason"] == "ImageChanged", "{condition}");
-    ensure_says(&condition["message"], &["pool \"bow\"", "pool \"stern\"", FIRST, REBUILT, says])?;
+    ensure_reports(&condition["message"], &["pool \"bow\"", "pool \"stern\"", FIRST, REBUILT, reports])?;
 
     // The replaced classes have the CloudProfile's image, so no drift is left to report.
     let roll = |worker: &mut Value| ["bow", "stern"].into_iter().for_each(|pool| set_image(worker, pool, "12.2.0"));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::program;
 use test_support::cluster::{Deletion, MachineControllerManager};
-use test_support::shoot::{Kind, Shoot, ensure_says, pool, set_image};
+use test_support::shoot::{Kind, Shoot, ensure_reports, pool, set_image};
 
 /// Differences between clouds.
 struct Cloud {
@@ -118,7 +118,7 @@ async fn lives(cloud: &Cloud) -> Result<()> {
     }
     another_version_rolls_its_pool(cloud, &shoot).await?;
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    shoot.gone().await?;
+    shoot.deleted().await?;
     ensure!(shoot.ready_nodes().await?.is_empty(), "nodes are left");
     Ok(())
 }
@@ -153,9 +153,9 @@ async fn another_image_of_the_version_rolls_nothing(cloud: &Cloud, shoot: &Shoot
     shoot.succeeded().await?;
     for class in shoot.list(Kind::MachineClass).await? {
         let name = class["metadata"]["name"].as_str().unwrap_or_default();
-        let wanted = if name.contains("-web-") { cloud.replaced } else { cloud.search };
+        let expected = if name.contains("-web-") { cloud.replaced } else { cloud.search };
         let image = (cloud.image)(&class["providerSpec"]);
-        ensure!(image == wanted, "{name} starts from {image}");
+        ensure!(image == expected, "{name} starts from {image}");
     }
     ensure!(shoot.names(Kind::MachineClass).await? == classes, "classes have other names");
     ensure!(shoot.ready_nodes().await? == nodes, "nodes were replaced");
@@ -164,7 +164,7 @@ async fn another_image_of_the_version_rolls_nothing(cloud: &Cloud, shoot: &Shoot
 
 /// A label of a pool becomes a tag of its machines, and this tag makes the fake cloud fail.
 async fn a_refusal_is_reported(shoot: &Shoot) -> Result<()> {
-    let ask_for = |worker: &mut Value, failure: Option<&str>| {
+    let request_for = |worker: &mut Value, failure: Option<&str>| {
         let search = pool(worker, "search");
         let labels = search["labels"].as_object_mut().expect("labels are a map");
         match failure {
@@ -174,14 +174,14 @@ async fn a_refusal_is_reported(shoot: &Shoot) -> Result<()> {
         search["minimum"] = json!(if failure.is_some() { 3 } else { 2 });
         search["maximum"] = json!(3);
     };
-    shoot.change_worker(|worker| ask_for(worker, Some("ResourceExhausted"))).await?;
+    shoot.change_worker(|worker| request_for(worker, Some("ResourceExhausted"))).await?;
     let reported = |worker: &Value| {
         let error = &worker["status"]["lastError"];
         ensure!(error["codes"] == json!(["ERR_INFRA_RESOURCES_DEPLETED"]), "{error}");
-        ensure_says(&error["description"], &["\"search\"", "asks for this failure"])
+        ensure_reports(&error["description"], &["\"search\"", "asks for this failure"])
     };
     shoot.fails(reported).await?;
-    shoot.change_worker(|worker| ask_for(worker, None)).await?;
+    shoot.change_worker(|worker| request_for(worker, None)).await?;
     shoot.succeeded().await?;
     Ok(())
 }

@@ -24,28 +24,28 @@ async fn a_roll_is_seen_before_it_happens_and_explained_after_it() -> Result<()>
     let unchanged = run(&kubeconfig, &live).await?;
     ensure!(unchanged.status.code() == Some(0), "what was just made needs no change: {unchanged:?}");
 
-    let mut wanted = worker.clone();
-    set_image(&mut wanted, "bow", IMAGE);
+    let mut expected = worker.clone();
+    set_image(&mut expected, "bow", IMAGE);
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("after.json");
     // Only the Worker: related objects come from the cluster.
-    std::fs::write(&file, wanted.to_string())?;
+    std::fs::write(&file, expected.to_string())?;
     let file = file.to_str().context("the folder's name is no text")?;
     let rolling = run(&kubeconfig, &[&live[..], &[file]].concat()).await?;
-    let shown = String::from_utf8_lossy(&rolling.stdout);
+    let printed = String::from_utf8_lossy(&rolling.stdout);
     ensure!(rolling.status.code() == Some(5), "another image rolls: {rolling:?}");
     for word in ["bow", "ROLL", "nodeAgentSecretName"] {
-        ensure!(shown.contains(word), "no {word} in {shown}");
+        ensure!(printed.contains(word), "no {word} in {printed}");
     }
 
     shoot.change_worker(|worker| set_image(worker, "bow", IMAGE)).await?;
     shoot.succeeded().await?;
     let deployment = format!("{0}/{0}-bow-z1", shoot.namespace);
-    let told = run(&kubeconfig, &["why", &deployment]).await?;
-    let shown = String::from_utf8_lossy(&told.stdout);
-    ensure!(told.status.code() == Some(0), "{told:?}");
+    let reported = run(&kubeconfig, &["why", &deployment]).await?;
+    let printed = String::from_utf8_lossy(&reported.stdout);
+    ensure!(reported.status.code() == Some(0), "{reported:?}");
     for word in ["nodeAgentSecretName", "machineImage"] {
-        ensure!(shown.contains(word), "no {word} in {shown}");
+        ensure!(printed.contains(word), "no {word} in {printed}");
     }
     Ok(())
 }
@@ -101,8 +101,8 @@ async fn an_edit_of_a_shoot_is_compared_with_its_worker_on_the_seed() -> Result<
         let profiles = ["--profiles", of_profile];
         let profiles = if profile.is_some() { &profiles[..] } else { &[] };
         let output = run(&kubeconfig, &[&["preview", "--live", "-o", "json", file], profiles].concat()).await?;
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        Ok((output.status.code(), serde_json::from_slice(&output.stdout).unwrap_or_else(|_| said.into())))
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        Ok((output.status.code(), serde_json::from_slice(&output.stdout).unwrap_or_else(|_| text.into())))
     };
     let stored = mirror(&shoot.namespace);
     let same = preview(&stored, None).await?;

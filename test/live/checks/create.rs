@@ -45,7 +45,7 @@ async fn a_new_worker_becomes_ready_nodes() -> Result<()> {
     let versions = history.versions();
     published_before_machines_are_ready(&versions)?;
     history.ensure_progress_only_grows()?;
-    history.ensure_every_status_says_something()?;
+    history.ensure_every_status_has_a_description()?;
 
     let mut requests = audit.requests(CONTROLLER, before).await?;
     requests.retain(|request| request.namespace == shoot.namespace || request.name == shoot.namespace);

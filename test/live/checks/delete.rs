@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::history::History;
 use crate::program;
 use test_support::cluster::{Deletion, MachineControllerManager, eventually};
-use test_support::shoot::{Kind, SOON, Shoot, ensure_says};
+use test_support::shoot::{Kind, SOON, Shoot, ensure_reports};
 
 const CREDENTIALS: &str = "cloudprovider";
 
@@ -29,13 +29,13 @@ async fn a_deleted_worker_leaves_nothing() -> Result<()> {
     let history = History::follow(&shoot.api(Kind::Worker)).await?;
 
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    shoot.gone().await?;
+    shoot.deleted().await?;
 
     ensure!(shoot.ready_nodes().await?.is_empty(), "nodes are left");
     let finalizers = finalizers_of_credentials(&shoot).await?;
     ensure!(finalizers.is_empty(), "the credentials are held by {finalizers:?}");
     ensure!(shoot.get(Kind::Secret, "boot").await?.is_some(), "gardenlet's secret is gone too");
-    history.ensure_every_status_says_something()?;
+    history.ensure_every_status_has_a_description()?;
     history.ensure_progress_only_grows()?;
     let operations = history.operations();
     let last = operations.last();
@@ -62,14 +62,14 @@ async fn a_worker_stays_until_its_credentials_are_released() -> Result<()> {
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
     eventually(SOON, "the Worker waits for its credentials", async || {
         let worker = shoot.worker().await?;
-        ensure_says(&worker["status"]["lastOperation"]["description"], &[CREDENTIALS, finalizer])
+        ensure_reports(&worker["status"]["lastOperation"]["description"], &[CREDENTIALS, finalizer])
     })
     .await?;
     for kind in Kind::OF_MACHINES {
         ensure!(shoot.names(kind).await?.is_empty(), "{kind:?} are left");
     }
     shoot.change(Kind::Secret, CREDENTIALS, |secret| secret["metadata"]["finalizers"] = json!([])).await?;
-    shoot.gone().await
+    shoot.deleted().await
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn a_worker_that_never_had_machines_can_be_deleted() -> Result<()> {
         .await?;
     shoot.fails(|_| Ok(())).await?;
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    shoot.gone().await
+    shoot.deleted().await
 }
 
 async fn finalizers_of_credentials(shoot: &Shoot) -> Result<Vec<Value>> {

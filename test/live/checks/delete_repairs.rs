@@ -12,7 +12,7 @@ use super::scale_sets::{group, without_zones};
 use crate::program;
 use test_support::cluster::{ControlPlane, Deletion, FAKER, Faker, MachineControllerManager, eventually};
 use test_support::leaks;
-use test_support::shoot::{Documents, Kind, SOON, Shoot, ensure_says, pool};
+use test_support::shoot::{Documents, Kind, SOON, Shoot, ensure_reports, pool};
 
 const HOLDER: &str = "live.example/held";
 
@@ -29,7 +29,7 @@ async fn machines_whose_class_was_lost_are_deleted() -> Result<()> {
     }
 
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    shoot.gone().await?;
+    shoot.deleted().await?;
     ensure!(shoot.ready_nodes().await?.is_empty(), "nodes are left");
     Ok(())
 }
@@ -45,7 +45,7 @@ async fn a_deletion_repairs_what_its_machines_need_and_nothing_else() -> Result<
     let whole = contents(&shoot).await?;
 
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    says(&shoot, &["deleted: 3 machines, 2 machine classes, 2 machine class secrets", HOLDER]).await?;
+    reports(&shoot, &["deleted: 3 machines, 2 machine classes, 2 machine class secrets", HOLDER]).await?;
     ensure!(class_versions(&shoot).await? == versions, "what did not differ was written");
 
     for kind in [Kind::MachineClass, Kind::ClassSecret] {
@@ -64,7 +64,7 @@ async fn a_deletion_repairs_what_its_machines_need_and_nothing_else() -> Result<
             secret["immutable"] = json!(true);
         })
         .await?;
-    let text = says(&shoot, &["3 machines", &bow, "can't be repaired", "immutable"]).await?;
+    let text = reports(&shoot, &["3 machines", &bow, "can't be repaired", "immutable"]).await?;
     leaks::ensure_no_secrets("the status", &text)?;
     lose(&shoot, Kind::ClassSecret, &bow).await?;
     become_whole(&shoot, &whole).await?;
@@ -72,20 +72,20 @@ async fn a_deletion_repairs_what_its_machines_need_and_nothing_else() -> Result<
     // An object that cannot be planned is only reported if it is missing.
     shoot.change(Kind::Cluster, &shoot.namespace, |cluster| set_machine_types(cluster, &[])).await?;
     lose(&shoot, Kind::MachineClass, &stern).await?;
-    let text = says(&shoot, &["3 machines", &stern, "is missing", "pool \"stern\": machineType"]).await?;
+    let text = reports(&shoot, &["3 machines", &stern, "is missing", "pool \"stern\": machineType"]).await?;
     ensure!(!text.contains(&bow), "nothing of pool bow is missing: {text}");
     let known = [json!({"name": "Standard_F4s_v2", "capabilities": {"architecture": ["amd64"]}})];
     shoot.change(Kind::Cluster, &shoot.namespace, |cluster| set_machine_types(cluster, &known)).await?;
     become_whole(&shoot, &whole).await?;
 
-    let asked = azure.calls().len() - calls;
-    ensure!(asked == 0, "Azure was asked {asked} times");
+    let requested = azure.calls().len() - calls;
+    ensure!(requested == 0, "Azure was asked {requested} times");
     release(&shoot).await?;
-    shoot.gone().await
+    shoot.deleted().await
 }
 
 #[tokio::test]
-async fn a_deletion_goes_on_without_what_only_a_person_can_make() -> Result<()> {
+async fn deletion_continues_without_user_created_objects() -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "delete-lacking").await?;
     let _machines = held_machines(&shoot, cluster, 3, |_| {}).await?;
@@ -101,7 +101,7 @@ async fn a_deletion_goes_on_without_what_only_a_person_can_make() -> Result<()> 
     lose(&shoot, Kind::Secret, "boot").await?;
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
 
-    let text = says(&shoot, &["3 machines, 2 machine classes", &stern, "Secret \"boot\" does not exist"]).await?;
+    let text = reports(&shoot, &["3 machines, 2 machine classes", &stern, "Secret \"boot\" does not exist"]).await?;
     ensure!(text.contains("the Secret of machine class") && text.contains(&bow), "{text}");
     leaks::ensure_no_secrets("the status", &text)?;
     let mut boot = boot;
@@ -112,11 +112,11 @@ async fn a_deletion_goes_on_without_what_only_a_person_can_make() -> Result<()> 
         Ok(())
     })
     .await?;
-    says(&shoot, &[&bow, "has another class by now"]).await?;
+    reports(&shoot, &[&bow, "has another class by now"]).await?;
     let made: Vec<_> = shoot.names(Kind::MachineClass).await?.difference(&old).cloned().collect();
     ensure!(made.is_empty(), "{made:?} were made for nothing");
     release(&shoot).await?;
-    shoot.gone().await
+    shoot.deleted().await
 }
 
 /// A reconciled Worker with this number of machines, whose finalizers block their deletion.
@@ -208,11 +208,11 @@ async fn become_whole(shoot: &Shoot, whole: &[Value]) -> Result<()> {
 }
 
 /// Waits until the description of the Worker's operation contains all of these words. Returns it.
-async fn says(shoot: &Shoot, words: &[&str]) -> Result<String> {
+async fn reports(shoot: &Shoot, words: &[&str]) -> Result<String> {
     eventually(SOON, "the Worker tells what is left", async || {
         let last = &shoot.worker().await?["status"]["lastOperation"];
         ensure!(last["type"] == "Delete" && last["state"] == "Processing", "{last}");
-        ensure_says(&last["description"], words)?;
+        ensure_reports(&last["description"], words)?;
         Ok(last["description"].as_str().unwrap_or_default().to_owned())
     })
     .await

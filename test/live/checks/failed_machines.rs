@@ -9,7 +9,7 @@ use super::command_line::run;
 use crate::program;
 use test_support::cluster::{CONTROLLER, ControlPlane, Deletion, MachineControllerManager};
 use test_support::leaks::ensure_no_secrets;
-use test_support::shoot::{Kind, Shoot, ensure_says, pool};
+use test_support::shoot::{Kind, Shoot, ensure_reports, pool};
 
 /// A label of a pool becomes a tag of its machines, and this tag makes the fake cloud fail.
 const LABEL: &str = "demo.fail";
@@ -24,14 +24,14 @@ async fn errors_of_the_cloud_are_reported_with_pool_and_machine() -> Result<()> 
         .await?;
 
     let machine_of_stern = format!("{}-stern-z3-", shoot.namespace);
-    let told = |worker: &Value| {
+    let reported = |worker: &Value| {
         let error = &worker["status"]["lastError"];
         ensure!(error["codes"] == json!(["ERR_INFRA_RESOURCES_DEPLETED"]), "{error}");
-        ensure_says(&error["description"], &["\"stern\"", &machine_of_stern, "asks for this failure"])
+        ensure_reports(&error["description"], &["\"stern\"", &machine_of_stern, "asks for this failure"])
     };
-    shoot.fails(told).await?;
+    shoot.fails(reported).await?;
     let classes = shoot.names(Kind::MachineClass).await?;
-    ensure_commands_tell(cluster, &shoot.namespace, &classes).await?;
+    ensure_commands_report(cluster, &shoot.namespace, &classes).await?;
 
     shoot
         .change_worker(|worker| {
@@ -45,15 +45,15 @@ async fn errors_of_the_cloud_are_reported_with_pool_and_machine() -> Result<()> 
 }
 
 /// `diagnose` and `explain --live` read the cluster, but only the names of Secrets.
-async fn ensure_commands_tell(cluster: &ControlPlane, namespace: &str, classes: &BTreeSet<String>) -> Result<()> {
+async fn ensure_commands_report(cluster: &ControlPlane, namespace: &str, classes: &BTreeSet<String>) -> Result<()> {
     let kubeconfig = cluster.kubeconfig_file(CONTROLLER)?;
     let diagnosed = run(&kubeconfig, &["diagnose", namespace]).await?;
-    let shown = String::from_utf8_lossy(&diagnosed.stdout).into_owned();
+    let output = String::from_utf8_lossy(&diagnosed.stdout).into_owned();
     ensure!(diagnosed.status.code() == Some(1), "it is not ready: {diagnosed:?}");
     for word in
         ["stern: 1 machine can't be created", "ERR_INFRA_RESOURCES_DEPLETED", "asks for this failure", "→ Choose"]
     {
-        ensure!(shown.contains(word), "no {word:?} in {shown}");
+        ensure!(output.contains(word), "no {word:?} in {output}");
     }
     let explained = run(&kubeconfig, &["explain", "--live", namespace, "-o", "json"]).await?;
     ensure!(explained.status.code() == Some(0), "{explained:?}");
@@ -61,6 +61,6 @@ async fn ensure_commands_tell(cluster: &ControlPlane, namespace: &str, classes: 
     for class in classes {
         ensure!(explained.contains(class), "{class} is not explained: {explained}");
     }
-    ensure_no_secrets("the output", &format!("{shown}{explained}"))?;
+    ensure_no_secrets("the output", &format!("{output}{explained}"))?;
     Ok(())
 }

@@ -11,14 +11,14 @@ use test_support::cluster::{CONTROLLER, ControlPlane};
 use test_support::shoot::{Shoot, set_image};
 
 /// The expected requests of an operation: verb, resource and number, without status writes.
-type Wanted<'a> = &'a [(&'a str, &'a str, usize)];
+type Expected<'a> = &'a [(&'a str, &'a str, usize)];
 
 #[tokio::test]
-async fn an_operation_asks_for_nothing_that_it_need_not_know() -> Result<()> {
+async fn operation_sends_no_unneeded_request() -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "few").await?;
     let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
-    let created: Wanted<'_> = &[
+    let created: Expected<'_> = &[
         ("get", "clusters", 1),
         // The credentials, and the boot script of both pools.
         ("get", "secrets", 2),
@@ -28,8 +28,8 @@ async fn an_operation_asks_for_nothing_that_it_need_not_know() -> Result<()> {
         ("create", "machinedeployments", 3),
     ];
     // The bounds, and the success.
-    asks_for(cluster, &shoot, created, 2, async || shoot.create(|_| {}).await).await.context("create")?;
-    let rolled: Wanted<'_> = &[
+    requests_for(cluster, &shoot, created, 2, async || shoot.create(|_| {}).await).await.context("create")?;
+    let rolled: Expected<'_> = &[
         ("get", "clusters", 1),
         ("get", "secrets", 2),
         ("patch", "workers", 1),
@@ -47,14 +47,14 @@ async fn an_operation_asks_for_nothing_that_it_need_not_know() -> Result<()> {
     ];
     // First, the status is set to Processing.
     let roll = async || shoot.change_worker(|worker| set_image(worker, "bow", "12.2.0")).await;
-    asks_for(cluster, &shoot, rolled, 3, roll).await.context("roll")
+    requests_for(cluster, &shoot, rolled, 3, roll).await.context("roll")
 }
 
 /// Checks that an operation makes exactly these requests, and this number of status writes.
-async fn asks_for(
+async fn requests_for(
     cluster: &ControlPlane,
     shoot: &Shoot,
-    wanted: Wanted<'_>,
+    expected: Expected<'_>,
     statuses: usize,
     act: impl AsyncFn() -> Result<()>,
 ) -> Result<()> {
@@ -66,12 +66,12 @@ async fn asks_for(
     let mut requests = audit.requests(CONTROLLER, before).await?;
     requests.retain(|request| request.namespace == shoot.namespace || request.name == shoot.namespace);
     let table = Table::of(&requests);
-    for (verb, resource, count) in wanted {
+    for (verb, resource, count) in expected {
         ensure!(table.count(verb, resource) == *count, "{count} × {verb} {resource} are wanted:\n{table}");
     }
     let written = table.count("patch", "workers/status");
     ensure!((statuses..=statuses + seconds).contains(&written), "{written} statuses in {seconds} s:\n{table}");
-    let all = wanted.iter().map(|(_, _, count)| count).sum::<usize>() + written;
+    let all = expected.iter().map(|(_, _, count)| count).sum::<usize>() + written;
     ensure!(table.total() == all, "{all} requests are wanted:\n{table}");
     Ok(())
 }

@@ -8,11 +8,11 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::checks::move_seed::{let_go, restored};
+use crate::checks::move_seed::{release, restored};
 use crate::program;
 use crate::requests::Table;
 use test_support::cluster::{CONTROLLER, Deletion, MachineControllerManager, eventually};
-use test_support::migration::{ask, kept_machines, take_away};
+use test_support::migration::{kept_machines, request, take_away};
 use test_support::shoot::{Kind, SOON, Shoot, pool, set_image};
 
 /// Node labels through which machine-controller-manager, users and gardener-node-agent communicate.
@@ -38,14 +38,14 @@ async fn a_shoot_whose_machines_were_updated_in_place_goes_after_it_has_moved() 
     let (shoot, machines) = updated_in_place("AutoInPlaceUpdate").await?;
     let nodes = shoot.ready_nodes().await?;
     let kept = kept_machines(&shoot).await?;
-    ask(&shoot, "migrate").await?;
-    let moved = let_go(&shoot).await?;
+    request(&shoot, "migrate").await?;
+    let moved = release(&shoot).await?;
     machines.stop().await?;
     take_away(&shoot).await?;
     let _machines = restored(program::shared().await?, &shoot, &moved, &kept).await?;
     ensure!(shoot.ready_nodes().await? == nodes, "{nodes:?} became {:?}", shoot.ready_nodes().await?);
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    shoot.gone().await
+    shoot.deleted().await
 }
 
 /// A shoot whose pool `stern` has been updated to another image on the same node.
@@ -103,7 +103,7 @@ async fn keeps_the_class_of_its_machine(shoot: &Shoot) -> Result<()> {
     ensure!(table.count("list", "machines") == 0, "a request that finds everything done begins nothing:\n{table}");
 
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    shoot.gone().await
+    shoot.deleted().await
 }
 
 fn node_of_stern(nodes: &BTreeSet<String>) -> String {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::program;
 use test_support::cluster::{CONTROLLER, ControlPlane, Deletion, MachineControllerManager, eventually};
-use test_support::migration::{ask, kept_machines, machine_controller, packed, restored_worker, take_away};
+use test_support::migration::{kept_machines, machine_controller, packed, request, restored_worker, take_away};
 use test_support::shoot::{Kind, SOON, Shoot, set_image};
 
 #[tokio::test]
@@ -22,8 +22,8 @@ async fn a_shoot_that_moves_to_another_seed_keeps_its_nodes() -> Result<()> {
     ensure!(nodes.len() == 3 && identities.len() == 3, "three machines: {nodes:?}, {identities:?}");
     let kept = kept_machines(&shoot).await?;
 
-    ask(&shoot, "migrate").await?;
-    let moved = let_go(&shoot).await?;
+    request(&shoot, "migrate").await?;
+    let moved = release(&shoot).await?;
     ensure!(operation(&moved).is_null(), "the request is still there");
     let last = &moved["status"]["lastOperation"];
     ensure!(last["type"] == "Migrate" && last["state"] == "Succeeded" && last["progress"] == 100, "{last}");
@@ -32,7 +32,7 @@ async fn a_shoot_that_moves_to_another_seed_keeps_its_nodes() -> Result<()> {
     take_away(&shoot).await?;
 
     restored_worker(&shoot, &moved, &kept).await?;
-    ask(&shoot, "restore").await?;
+    request(&shoot, "restore").await?;
     eventually(SOON, "machine-controller-manager may start", async || {
         let replicas = &machine_controller(&shoot).await?["spec"]["replicas"];
         ensure!(replicas == 1, "it has {replicas} replicas");
@@ -54,7 +54,7 @@ async fn a_shoot_that_moves_to_another_seed_keeps_its_nodes() -> Result<()> {
 /// No pool needs the class of machines that are not yet replaced, but machine-controller-manager cannot delete them
 /// without it.
 #[tokio::test]
-async fn a_roll_goes_on_after_the_shoot_has_moved() -> Result<()> {
+async fn roll_continues_after_control_plane_migration() -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "move-rolling").await?;
     let machines = MachineControllerManager::start(cluster, &shoot.namespace, Deletion::Hastened).await?;
@@ -73,8 +73,8 @@ async fn a_roll_goes_on_after_the_shoot_has_moved() -> Result<()> {
     })
     .await?;
     let kept = kept_machines(&shoot).await?;
-    ask(&shoot, "migrate").await?;
-    let moved = let_go(&shoot).await?;
+    request(&shoot, "migrate").await?;
+    let moved = release(&shoot).await?;
     take_away(&shoot).await?;
     ensure!(shoot.names(Kind::MachineClass).await?.is_empty(), "the other seed has no classes");
     let _machines = restored(cluster, &shoot, &moved, &kept).await?;
@@ -89,7 +89,7 @@ async fn a_roll_goes_on_after_the_shoot_has_moved() -> Result<()> {
 }
 
 /// The Worker once all finalizers are removed.
-pub(crate) async fn let_go(shoot: &Shoot) -> Result<Value> {
+pub(crate) async fn release(shoot: &Shoot) -> Result<Value> {
     eventually(SOON, "the Worker is let go", async || {
         let worker = shoot.worker().await?;
         ensure!(worker["metadata"]["finalizers"].is_null(), "it is held by {}", worker["metadata"]["finalizers"]);
@@ -106,7 +106,7 @@ pub(crate) async fn restored(
     kept: &Value,
 ) -> Result<MachineControllerManager> {
     restored_worker(shoot, moved, kept).await?;
-    ask(shoot, "restore").await?;
+    request(shoot, "restore").await?;
     eventually(SOON, "machine-controller-manager may start", async || {
         let replicas = &machine_controller(shoot).await?["spec"]["replicas"];
         ensure!(replicas == 1, "it has {replicas} replicas");
@@ -131,7 +131,7 @@ async fn a_hibernated_shoot_stays_hibernated_when_it_moves() -> Result<()> {
     let audit = cluster.audit().await?;
     let mark = audit.mark().await?;
 
-    ask(&shoot, "restore").await?;
+    request(&shoot, "restore").await?;
     let worker = shoot.succeeded().await?;
 
     let last = &worker["status"]["lastOperation"];
@@ -142,8 +142,9 @@ async fn a_hibernated_shoot_stays_hibernated_when_it_moves() -> Result<()> {
         ensure!(deployment["spec"]["replicas"].as_i64().unwrap_or_default() == 0, "{}", deployment["spec"]);
     }
     let requests = audit.requests(CONTROLLER, mark).await?;
-    let scaled =
-        requests.iter().any(|asked| asked.namespace == shoot.namespace && asked.resource == "deployments/scale");
+    let scaled = requests
+        .iter()
+        .any(|requested| requested.namespace == shoot.namespace && requested.resource == "deployments/scale");
     ensure!(!scaled, "machine-controller-manager was scaled");
     Ok(())
 }
@@ -151,14 +152,14 @@ async fn a_hibernated_shoot_stays_hibernated_when_it_moves() -> Result<()> {
 /// machine-controller-manager ignores a machine set whose deployment was deleted before its start, so the controller
 /// must delete it.
 #[tokio::test]
-async fn a_machine_set_that_came_back_goes_with_its_pool_or_with_the_worker() -> Result<()> {
+async fn restored_machine_set_is_deleted_with_its_pool() -> Result<()> {
     let cluster = program::shared().await?;
-    for goes in ["pool", "Worker"] {
-        let shoot = hibernated(cluster, &format!("move-and-lose-{}", goes.to_lowercase())).await?;
-        ask(&shoot, "restore").await?;
+    for leaves in ["pool", "Worker"] {
+        let shoot = hibernated(cluster, &format!("move-and-lose-{}", leaves.to_lowercase())).await?;
+        request(&shoot, "restore").await?;
         shoot.succeeded().await?;
         ensure!(shoot.names(Kind::MachineSet).await?.len() == 1, "its machine set is back");
-        if goes == "pool" {
+        if leaves == "pool" {
             shoot
                 .change_worker(|worker| {
                     let pools = worker["spec"]["pools"].as_array_mut().expect("pools are a list");
@@ -170,7 +171,7 @@ async fn a_machine_set_that_came_back_goes_with_its_pool_or_with_the_worker() ->
             ensure!(left.is_empty(), "left: {left:?}");
         }
         shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-        shoot.gone().await?;
+        shoot.deleted().await?;
     }
     Ok(())
 }

@@ -12,20 +12,20 @@ use test_support::cluster::{CONTROLLER, ControlPlane, eventually};
 use test_support::shoot::{Kind, SOON, Shoot};
 
 #[tokio::test]
-async fn a_second_reconcile_writes_only_the_answer() -> Result<()> {
+async fn second_reconcile_writes_only_the_result() -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "nothing").await?;
     let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
     shoot.create(|_| {}).await?;
     shoot.succeeded().await?;
-    for asks in [Asks::Gardenlet, Asks::Person] {
-        answers_only(cluster, &shoot, asks).await.with_context(|| format!("{asks:?} asks"))?;
+    for requester in [Requester::Gardenlet, Requester::Person] {
+        responses_only(cluster, &shoot, requester).await.with_context(|| format!("{requester:?} asks"))?;
     }
     Ok(())
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Asks {
+pub(super) enum Requester {
     /// With a timestamp.
     Gardenlet,
     /// Without a timestamp.
@@ -33,12 +33,12 @@ pub(super) enum Asks {
 }
 
 /// Requests a reconcile without changes: only the result is written, and few requests are made.
-pub(super) async fn answers_only(cluster: &ControlPlane, shoot: &Shoot, asks: Asks) -> Result<()> {
+pub(super) async fn responses_only(cluster: &ControlPlane, shoot: &Shoot, requester: Requester) -> Result<()> {
     let audit = cluster.audit().await?;
     let before = audit.mark().await?;
-    match asks {
-        Asks::Gardenlet => shoot.change_worker(|_| {}).await?,
-        Asks::Person => shoot.annotate_worker().await?,
+    match requester {
+        Requester::Gardenlet => shoot.change_worker(|_| {}).await?,
+        Requester::Person => shoot.annotate_worker().await?,
     }
     let worker = shoot.succeeded().await?;
 
@@ -47,8 +47,8 @@ pub(super) async fn answers_only(cluster: &ControlPlane, shoot: &Shoot, asks: As
     requests.retain(|request| request.namespace == shoot.namespace || request.name == shoot.namespace);
     let table = Table::of(&requests);
     for request in requests.iter().filter(|request| request.writes()) {
-        let is_answer = request.verb == "patch" && ["workers", "workers/status"].contains(&request.resource.as_str());
-        ensure!(is_answer, "it writes: {request:?}");
+        let is_response = request.verb == "patch" && ["workers", "workers/status"].contains(&request.resource.as_str());
+        ensure!(is_response, "it writes: {request:?}");
     }
     ensure!(table.count("patch", "workers") == 1, "one patch takes the request off");
     ensure!(table.count("patch", "workers/status") == 1, "nothing is in work, so only Succeeded is said:\n{table}");
@@ -59,7 +59,7 @@ pub(super) async fn answers_only(cluster: &ControlPlane, shoot: &Shoot, asks: As
 
 /// The state after a process ended between removing the annotation and writing the result.
 #[tokio::test]
-async fn a_request_that_nobody_has_answered_is_answered() -> Result<()> {
+async fn completes_a_pending_request() -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "unanswered").await?;
     let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::scale_sets::{group, without_zones};
 use crate::program;
 use test_support::cluster::{ControlPlane, FAKER, Faker, eventually};
-use test_support::openstack::{Fault, OpenStack, ask_for_groups};
-use test_support::shoot::{Documents, SOON, Shoot, ensure_says};
+use test_support::openstack::{Fault, OpenStack, enable_groups};
+use test_support::shoot::{Documents, SOON, Shoot, ensure_reports};
 
 /// The request timeout for a cloud is 30 seconds. If its Workers occupied slots, the test would take twice as long.
 const MOST: Duration = Duration::from_secs(40);
@@ -60,7 +60,7 @@ impl Trouble {
             _ => {}
         }
         let asking = |documents: &mut Documents| {
-            ask_for_groups(documents.all(), &project, &[("search", "affinity")]);
+            enable_groups(documents.all(), &project, &[("search", "affinity")]);
             if self.what == "down" {
                 // No server listens on this port.
                 credentials(documents)["authURL"] = json!("http://127.0.0.1:1/identity");
@@ -75,7 +75,7 @@ impl Trouble {
             let status = &shoot.worker().await?["status"];
             let error = &status["lastError"];
             let reported = if error.is_null() { &status["lastOperation"] } else { error };
-            ensure_says(&reported["description"], self.message)?;
+            ensure_reports(&reported["description"], self.message)?;
             let codes = self.code.map_or(Value::Null, |code| json!([code]));
             ensure!(error["codes"] == codes, "{error}");
             Ok(())
@@ -113,7 +113,7 @@ async fn a_cloud_in_trouble_disturbs_no_worker_of_another() -> Result<()> {
             }
             "openstack" => {
                 let asking =
-                    |documents: &mut Documents| ask_for_groups(documents.all(), &project, &[("search", "affinity")]);
+                    |documents: &mut Documents| enable_groups(documents.all(), &project, &[("search", "affinity")]);
                 shoot.create_example_with(cloud, asking).await?;
             }
             _ => shoot.create_example(cloud).await?,

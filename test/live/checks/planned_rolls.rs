@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::program;
 use test_support::cluster::eventually;
 use test_support::program::binary;
-use test_support::shoot::{Kind, Shoot, ensure_says, set_image};
+use test_support::shoot::{Kind, Shoot, ensure_reports, set_image};
 
 /// An unsaved roll is reported within two seconds; the rest is for busy machines.
 const LATEST: Duration = Duration::from_secs(20);
@@ -34,21 +34,21 @@ async fn a_roll_that_was_not_saved_is_reported_at_once() -> Result<()> {
     let worker = shoot.succeeded().await?;
     let found = of_worker(&worker).context("RollsAsPlanned is not there")?;
     ensure!(found["status"] == "True" && found["reason"] == "RollsArePlanned", "{found}");
-    ensure_says(&found["message"], &["1 pool rolls, as in the rolls saved at"])?;
+    ensure_reports(&found["message"], &["1 pool rolls, as in the rolls saved at"])?;
 
     let shoot = &shoot;
     shoot.change_worker(|worker| set_image(worker, "stern", "12.2.0")).await?;
     let edited = Instant::now();
-    let told = eventually(LATEST, "RollsAsPlanned is false", || async move {
+    let reported = eventually(LATEST, "RollsAsPlanned is false", || async move {
         let condition = condition(shoot).await?.filter(|condition| condition["status"] == "False");
         condition.context("it is not")
     });
-    let told = told.await?;
+    let reported = reported.await?;
     println!("an unplanned roll is told {:.2?} after the edit", edited.elapsed());
-    ensure!(told["reason"] == "UnplannedRoll", "{told}");
-    ensure_says(&told["message"], &["pool \"stern\" rolls because of machineImage, and was not to roll"])?;
+    ensure!(reported["reason"] == "UnplannedRoll", "{reported}");
+    ensure_reports(&reported["message"], &["pool \"stern\" rolls because of machineImage, and was not to roll"])?;
     let worker = shoot.succeeded().await?;
-    ensure!(of_worker(&worker) == Some(told), "what happened stays told: {:?}", of_worker(&worker));
+    ensure!(of_worker(&worker) == Some(reported), "what happened stays told: {:?}", of_worker(&worker));
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use crate::program;
 use test_support::shoot::{Kind, Shoot};
 
 #[tokio::test]
-async fn bounds_are_published_anew_after_a_first_reconcile_has_failed_whatever_the_clocks_say() -> Result<()> {
+async fn republishes_bounds_after_a_failed_first_reconcile() -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "publication").await?;
     let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;

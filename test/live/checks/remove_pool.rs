@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::program;
 use test_support::cluster::eventually;
-use test_support::shoot::{Kind, SOON, Shoot, ensure_says};
+use test_support::shoot::{Kind, SOON, Shoot, ensure_reports};
 
 #[tokio::test]
 async fn a_removed_pool_vanishes_and_the_others_are_not_touched() -> Result<()> {
@@ -44,14 +44,14 @@ async fn a_removed_pool_vanishes_and_the_others_are_not_touched() -> Result<()> 
 /// Its class is only used after recreation, because machine-controller-manager can remove the old one's finalizer at
 /// any moment.
 #[tokio::test]
-async fn a_pool_that_comes_back_waits_until_its_class_has_gone() -> Result<()> {
+async fn returning_pool_waits_for_its_class_deletion() -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "returns").await?;
     let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
     shoot.create(|_| {}).await?;
-    let classes = with_classes_that_go(&shoot).await?;
+    let classes = with_deleted_classes(&shoot).await?;
     shoot
-        .fails(|worker| ensure_says(&worker["status"]["lastError"]["description"], &["stern", "is being deleted"]))
+        .fails(|worker| ensure_reports(&worker["status"]["lastError"]["description"], &["stern", "is being deleted"]))
         .await?;
     let made = shoot.names_of_pool(Kind::MachineDeployment, "stern").await?;
     ensure!(made.is_empty(), "{made:?} are there, and no class");
@@ -71,7 +71,7 @@ async fn a_pool_that_comes_back_does_not_wait_without_machine_controller_manager
     let shoot = Shoot::new(cluster, "stopped").await?;
     let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
     shoot.create(|documents| documents.of_kind("Deployment")["spec"]["replicas"] = json!(0)).await?;
-    with_classes_that_go(&shoot).await?;
+    with_deleted_classes(&shoot).await?;
     shoot.succeeded().await?;
     for class in classes_of_stern(&shoot).await? {
         ensure!(!class["metadata"]["deletionTimestamp"].is_null(), "{} has gone", class["metadata"]);
@@ -80,7 +80,7 @@ async fn a_pool_that_comes_back_does_not_wait_without_machine_controller_manager
 }
 
 /// Removes pool `stern` and adds it again while its classes (returned) are being deleted and have finalizers.
-async fn with_classes_that_go(shoot: &Shoot) -> Result<Vec<Value>> {
+async fn with_deleted_classes(shoot: &Shoot) -> Result<Vec<Value>> {
     let worker = shoot.succeeded().await?;
     let pools = &worker["spec"]["pools"];
     let classes = classes_of_stern(shoot).await?;

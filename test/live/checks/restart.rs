@@ -75,7 +75,7 @@ async fn a_program_that_dies_at_any_moment_finishes_after_a_restart() -> Result<
     for (shoot, moment) in shoots.iter().zip(moments_of_deletion) {
         shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
         program = die_at(&cluster, shoot, program, moment).await?;
-        shoot.gone().await?;
+        shoot.deleted().await?;
     }
     program.ensure_running()
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::history::History;
 use crate::program;
 use test_support::cluster::{Deletion, MachineControllerManager};
-use test_support::shoot::{Kind, Shoot, ensure_says, set_image};
+use test_support::shoot::{Kind, Shoot, ensure_reports, set_image};
 
 #[tokio::test]
 async fn an_image_change_replaces_the_machines_of_that_pool() -> Result<()> {
@@ -43,10 +43,10 @@ async fn an_image_change_replaces_the_machines_of_that_pool() -> Result<()> {
     let images = worker["status"]["providerStatus"]["machineImages"].as_array().cloned().unwrap_or_default();
     let versions: Vec<_> = images.iter().filter_map(|image| image["version"].as_str()).collect();
     ensure!(versions == ["12.2.0", "12.1.0"], "the status keeps the images {versions:?}");
-    history.ensure_every_status_says_something()?;
+    history.ensure_every_status_has_a_description()?;
     history.ensure_progress_only_grows()?;
     let operations = history.operations();
-    let waits = |last: &Value| ensure_says(&last["description"], &["Waiting until machines", "pools bow"]).is_ok();
+    let waits = |last: &Value| ensure_reports(&last["description"], &["Waiting until machines", "pools bow"]).is_ok();
     ensure!(operations.iter().any(waits), "no status told that pool bow is waited for");
     for operation in operations {
         println!("{operation}");

@@ -6,11 +6,11 @@ use anyhow::{Result, ensure};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use super::nothing_differs::{Asks, answers_only};
+use super::nothing_differs::{Requester, responses_only};
 use crate::program;
 use test_support::arm::{Group, Operations};
 use test_support::cluster::{ControlPlane, FAKER, Faker, eventually};
-use test_support::shoot::{Documents, Kind, SOON, Shoot, ensure_says, pool};
+use test_support::shoot::{Documents, Kind, SOON, Shoot, ensure_reports, pool};
 
 /// Makes the shoot non-zonal, with a resource group named like its namespace.
 pub(super) fn without_zones(documents: &mut Documents, namespace: &str) {
@@ -73,7 +73,7 @@ async fn scale_sets_come_and_go_with_what_pools_need() -> Result<()> {
 
     // A no-op request queries Azure and changes nothing.
     let before = shoot.versions(Kind::MachineClass).await?;
-    answers_only(cluster, &shoot, Asks::Gardenlet).await?;
+    responses_only(cluster, &shoot, Requester::Gardenlet).await?;
     ensure!(
         records(&shoot).await? == first && shoot.versions(Kind::MachineClass).await? == before,
         "something changed"
@@ -100,7 +100,7 @@ async fn scale_sets_come_and_go_with_what_pools_need() -> Result<()> {
     ensure!(third.len() == 1 && third[0] == second[0] && group.names() == names(&third), "{third:?}");
 
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    shoot.gone().await?;
+    shoot.deleted().await?;
     ensure!(group.names().is_empty(), "left at Azure: {:?}", group.names());
     for call in group.calls() {
         println!("{}", call.in_flows());
@@ -128,7 +128,7 @@ async fn no_pool_waits_for_the_scale_set_of_another() -> Result<()> {
         .await?;
     let waiting = eventually(SOON, "pool bow goes on and pool mast waits", async || {
         let worker = shoot.worker().await?;
-        ensure_says(&worker["status"]["lastOperation"]["description"], &["\"mast\"", "waiting for its scale set"])?;
+        ensure_reports(&worker["status"]["lastOperation"]["description"], &["\"mast\"", "waiting for its scale set"])?;
         let bounds = worker["status"]["machineDeployments"].as_array().cloned().unwrap_or_default();
         ensure!(bounds.iter().any(|bound| bound["maximum"] == 9), "{bounds:?}");
         Ok(worker)
@@ -171,7 +171,7 @@ async fn a_refused_client_is_the_worker_s_error_until_it_is_accepted() -> Result
     let failed = shoot.fails(|_| Ok(())).await?;
     let error = &failed["status"]["lastError"];
     ensure!(error["codes"] == json!(["ERR_INFRA_UNAUTHENTICATED"]), "{error}");
-    ensure_says(&error["description"], &["AADSTS700016", "bow", "stern"])?;
+    ensure_reports(&error["description"], &["AADSTS700016", "bow", "stern"])?;
     ensure!(group(&shoot)?.calls().is_empty(), "nothing can be asked without a token");
     azure.accept_client(&shoot.namespace);
     shoot.succeeded().await?;

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::program;
 use test_support::cluster::eventually;
 use test_support::leaks::{SECRETS, ensure_no_secrets};
-use test_support::shoot::{Kind, SOON, Shoot, ensure_says};
+use test_support::shoot::{Kind, SOON, Shoot, ensure_reports};
 
 #[tokio::test]
 async fn secrets_appear_nowhere() -> Result<()> {
@@ -47,8 +47,11 @@ async fn secrets_appear_nowhere() -> Result<()> {
             documents.of_kind("Secret")["stringData"]["clientID"] = json!(refused.namespace);
         })
         .await?;
-    refused.fails(|worker| ensure_says(&worker["status"]["lastError"]["description"], &["AADSTS7000215"])).await?;
-    ensure!(program::azure()?.token_requests().iter().any(|asked| asked.shows(SECRETS[1])), "nobody showed the secret");
+    refused.fails(|worker| ensure_reports(&worker["status"]["lastError"]["description"], &["AADSTS7000215"])).await?;
+    ensure!(
+        program::azure()?.token_requests().iter().any(|requested| requested.reports(SECRETS[1])),
+        "nobody showed the secret"
+    );
 
     let ends = [
         good.worker().await?,

@@ -7,15 +7,15 @@ use anyhow::{Result, ensure};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
-use super::nothing_differs::{Asks, answers_only};
+use super::nothing_differs::{Requester, responses_only};
 use crate::program;
 use test_support::cluster::eventually;
 use test_support::leaks;
-use test_support::openstack::{OpenStack, Project, ask_for_groups, made, set_policy};
-use test_support::shoot::{Kind, SOON, Shoot, ensure_says};
+use test_support::openstack::{OpenStack, Project, enable_groups, made, set_policy};
+use test_support::shoot::{Kind, SOON, Shoot, ensure_reports};
 
 #[tokio::test]
-async fn a_server_group_follows_its_policy_and_goes_with_the_worker() -> Result<()> {
+async fn server_group_follows_its_policy_and_worker() -> Result<()> {
     let cluster = program::shared().await?;
     let shoot = Shoot::new(cluster, "groups").await?;
     let _machines = shoot.fake_machines(cluster, Duration::ZERO).await?;
@@ -36,7 +36,7 @@ async fn a_server_group_follows_its_policy_and_goes_with_the_worker() -> Result<
     ensure!(class_of(&shoot, "web").await? == untouched, "a pool without a policy rolls");
     // A no-op request makes as few Kubernetes requests as at a cloud without dependencies.
     project.take_calls();
-    answers_only(cluster, &shoot, Asks::Gardenlet).await?;
+    responses_only(cluster, &shoot, Requester::Gardenlet).await?;
     let calls = project.calls();
     ensure!(
         calls == ["authenticate".to_owned(), format!("get {}", made(2)), "list".to_owned(), "list offset=1".to_owned()],
@@ -44,7 +44,7 @@ async fn a_server_group_follows_its_policy_and_goes_with_the_worker() -> Result<
     );
 
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
-    shoot.gone().await?;
+    shoot.deleted().await?;
     ensure!(project.names().is_empty(), "{:?}", project.names());
     leaks::ensure_no_secrets("the log", &program::log(cluster)?)
 }
@@ -65,7 +65,7 @@ async fn only_a_certificate_that_the_credentials_trust_is_talked_to() -> Result<
     let refused = |worker: &Value| {
         let error = &worker["status"]["lastError"]["description"];
         leaks::ensure_no_secrets("the error", &error.to_string())?;
-        ensure_says(error, &["\"search\"", "asking Keystone", "certificate"])
+        ensure_reports(error, &["\"search\"", "asking Keystone", "certificate"])
     };
     let worker = shoot.fails(refused).await?;
     ensure!(worker["status"]["machineDeployments"].as_array().is_some_and(|pools| pools.len() == 2), "web has nodes");
@@ -82,7 +82,7 @@ async fn create(shoot: &Shoot, openstack: &OpenStack, credentials: Value) -> Res
     let project = openstack.project(&shoot.namespace);
     shoot
         .create_example_with("openstack", |documents| {
-            ask_for_groups(documents.all(), &project, &[("search", "anti-affinity")]);
+            enable_groups(documents.all(), &project, &[("search", "anti-affinity")]);
             let mut all = documents.all().iter_mut();
             let secret = all.find(|document| document["metadata"]["name"] == "cloudprovider");
             let data = &mut secret.expect("the example has credentials")["stringData"];

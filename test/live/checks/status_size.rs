@@ -4,14 +4,14 @@
 use anyhow::{Context as _, Result, ensure};
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
-use test_support::shoot::{Kind, Shoot, ensure_says};
+use test_support::shoot::{Kind, Shoot, ensure_reports};
 
 use crate::program;
 
 /// Failed machines of each of the three pools.
 const MACHINES: usize = 400;
 /// Length of the cloud's error for each machine.
-const ANSWER: usize = 2000;
+const RESPONSE: usize = 2000;
 /// etcd's size limit for one object.
 const MOST_OF_ETCD: usize = 1_536 * 1024;
 /// Remaining space for the status: too small for unshortened texts.
@@ -29,7 +29,7 @@ async fn a_status_with_a_thousand_failed_machines_is_stored() -> Result<()> {
 
     fail_all(&shoot, MACHINES).await?;
     shoot.change_worker(|_| {}).await?;
-    let worker = shoot.fails(tells_all).await?;
+    let worker = shoot.fails(reports_all).await?;
     let size = serde_json::to_string(&worker["status"])?.len();
     ensure!(size < 256 * 1024, "the status has {size} bytes");
     let bounds = worker["status"]["machineDeployments"].as_array().map(Vec::len);
@@ -40,16 +40,16 @@ async fn a_status_with_a_thousand_failed_machines_is_stored() -> Result<()> {
     fill_up(&shoot, shoot.succeeded().await?).await?;
     fail_all(&shoot, MACHINES).await?;
     shoot.change_worker(|_| {}).await?;
-    let shorter = shoot.fails(tells_all).await?;
+    let shorter = shoot.fails(reports_all).await?;
     let length = |worker: &Value| worker["status"]["lastError"]["description"].as_str().map(str::len);
     ensure!(length(&shorter) < length(&worker), "{:?} instead of {:?}", length(&shorter), length(&worker));
     ensure!(shorter["status"]["machineDeployments"] == worker["status"]["machineDeployments"], "bounds were shortened");
     Ok(())
 }
 
-fn tells_all(worker: &Value) -> Result<()> {
+fn reports_all(worker: &Value) -> Result<()> {
     let error = &worker["status"]["lastError"];
-    ensure_says(&error["description"], &["failed while waiting", &format!("{MACHINES} errors occurred"), "more"])?;
+    ensure_reports(&error["description"], &["failed while waiting", &format!("{MACHINES} errors occurred"), "more"])?;
     ensure!(error["codes"] == json!(["ERR_INFRA_QUOTA_EXCEEDED"]), "{}", error["codes"]);
     Ok(())
 }
@@ -60,7 +60,7 @@ async fn fail_all(shoot: &Shoot, count: usize) -> Result<()> {
         let name = deployment["metadata"]["name"].as_str().context("a name")?;
         let failed = (0..count).map(|machine| {
             let words = format!("request {machine}: the quota is exceeded. ");
-            let description: String = words.chars().cycle().take(ANSWER).collect();
+            let description: String = words.chars().cycle().take(RESPONSE).collect();
             json!({"name": format!("{name}-{machine:05}"), "lastOperation": {"description": description, "type": "Create"}})
         });
         let failed: Vec<Value> = failed.collect();

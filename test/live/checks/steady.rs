@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::program;
 use crate::requests::Table;
 use test_support::cluster::{CONTROLLER, eventually};
-use test_support::shoot::{Kind, SOON, Shoot, ensure_says, pool, set_image};
+use test_support::shoot::{Kind, SOON, Shoot, ensure_reports, pool, set_image};
 
 #[tokio::test]
 async fn selecting_a_machine_for_update_reconciles_its_worker() -> Result<()> {
@@ -50,7 +50,7 @@ async fn selecting_a_machine_for_update_reconciles_its_worker() -> Result<()> {
     set_updated(&shoot, &deployment, &changed, 0).await?;
 
     let rests = shoot.succeeded().await?;
-    ensure_says(&condition(&rests, "PoolsReady")["message"], &["wait for a person", "stern"])?;
+    ensure_reports(&condition(&rests, "PoolsReady")["message"], &["wait for a person", "stern"])?;
     let hash = |worker: &Value| worker["status"]["inPlaceUpdates"]["workerPoolToHashMap"]["stern"].clone();
     ensure!(hash(&rests) == hash(&before), "the hash of an update that nobody has made is recorded");
 
@@ -58,7 +58,7 @@ async fn selecting_a_machine_for_update_reconciles_its_worker() -> Result<()> {
     eventually(SOON, "the Worker waits for the selected machine", async || {
         let last = &shoot.worker().await?["status"]["lastOperation"];
         ensure!(last["state"] == "Processing" && last["type"] == "Reconcile", "{last}");
-        ensure_says(&last["description"], &["Waiting until 1 old machines are updated"])
+        ensure_reports(&last["description"], &["Waiting until 1 old machines are updated"])
     })
     .await?;
 
@@ -113,7 +113,7 @@ async fn node_conditions_follow_machines_between_operations() -> Result<()> {
         let worker = shoot.worker().await?;
         let nodes = condition(&worker, "EveryNodeReady");
         ensure!(nodes["status"] == "False" && nodes["reason"] == "HealthCheckUnsuccessful", "{nodes}");
-        ensure_says(&nodes["message"], &["bow-z1-broken", "the quota is exceeded"])?;
+        ensure_reports(&nodes["message"], &["bow-z1-broken", "the quota is exceeded"])?;
         ensure!(nodes["codes"] == json!(["ERR_INFRA_QUOTA_EXCEEDED"]), "{nodes}");
         ensure!(worker["status"]["lastOperation"] == well["status"]["lastOperation"], "no operation has begun");
         Ok(())

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::program;
 use test_support::cluster::eventually;
-use test_support::shoot::{Kind, SOON, Shoot, ensure_says, pool};
+use test_support::shoot::{Kind, SOON, Shoot, ensure_reports, pool};
 
 /// The custom resource definition accepts any string as a duration.
 fn set_provision_time(worker: &mut Value, time: &str) {
@@ -21,17 +21,17 @@ async fn an_undecodable_worker_is_reported_and_stops_no_other() -> Result<()> {
     let _machines = bad.fake_machines(cluster, Duration::ZERO).await?;
     bad.create(|documents| set_provision_time(documents.of_kind("Worker"), "soon")).await?;
     let path = "spec.pools[1].clusterAutoscaler.maxNodeProvisionTime";
-    let told = |worker: &Value| {
+    let reported = |worker: &Value| {
         let error = &worker["status"]["lastError"];
         ensure!(error["codes"] == json!(["ERR_CONFIGURATION_PROBLEM"]), "{error}");
-        ensure_says(&error["description"], &[path])
+        ensure_reports(&error["description"], &[path])
     };
     // The controller cannot remove the operation annotation of a Worker that it cannot decode.
-    eventually(SOON, "the status tells what is wrong", async || told(&bad.worker().await?)).await?;
+    eventually(SOON, "the status tells what is wrong", async || reported(&bad.worker().await?)).await?;
     eventually(SOON, "an event tells what is wrong", async || {
         let events = bad.list(Kind::Event).await?;
         let warning = events.iter().find(|event| event["type"] == "Warning" && event["regarding"]["name"] == "fleet");
-        ensure_says(&warning.cloned().unwrap_or_default()["note"], &[path])
+        ensure_reports(&warning.cloned().unwrap_or_default()["note"], &[path])
     })
     .await?;
 
@@ -56,7 +56,7 @@ async fn an_undecodable_cluster_is_reported_with_its_path() -> Result<()> {
         .await?;
     shoot
         .fails(|worker| {
-            ensure_says(
+            ensure_reports(
                 &worker["status"]["lastError"]["description"],
                 &["Cluster", &name, "spec.shoot.status.technicalID"],
             )

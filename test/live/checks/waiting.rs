@@ -10,13 +10,16 @@ use crate::history::History;
 use crate::program;
 use crate::requests::Table;
 use test_support::cluster::{CONTROLLER, eventually};
-use test_support::shoot::{Kind, SOON, Shoot, ensure_says};
+use test_support::shoot::{Kind, SOON, Shoot, ensure_reports};
 
 /// Waits until the Worker reports that it waits for machines. No program creates them here.
 async fn waits(shoot: &Shoot) -> Result<()> {
     eventually(SOON, "the Worker waits for machines", async || {
         let worker = shoot.worker().await?;
-        ensure_says(&worker["status"]["lastOperation"]["description"], &["Waiting until machines", "0/3", "bow, stern"])
+        ensure_reports(
+            &worker["status"]["lastOperation"]["description"],
+            &["Waiting until machines", "0/3", "bow, stern"],
+        )
     })
     .await
 }
@@ -51,7 +54,7 @@ async fn a_waiting_worker_costs_nothing() -> Result<()> {
         annotate(&shoot, number).await?;
     }
     set_available(&shoot, 1).await?;
-    eventually(SOON, "the status has the change", async || says_available(&shoot, 1).await).await?;
+    eventually(SOON, "the status has the change", async || reports_available(&shoot, 1).await).await?;
     let mut requests = audit.requests(CONTROLLER, before).await?;
     requests.retain(|request| request.namespace == shoot.namespace || request.name == shoot.namespace);
     let table = Table::of(&requests);
@@ -80,7 +83,7 @@ async fn a_worker_with_many_events_is_still_reconciled() -> Result<()> {
             set_available(&shoot, available).await?;
             let changed = Instant::now();
             eventually(Duration::from_secs(10), "the status has the change", async || {
-                says_available(&shoot, available).await
+                reports_available(&shoot, available).await
             })
             .await?;
             println!("in the status after {:?}", changed.elapsed());
@@ -111,9 +114,9 @@ async fn set_available(shoot: &Shoot, available: u32) -> Result<()> {
     Ok(())
 }
 
-async fn says_available(shoot: &Shoot, available: u32) -> Result<()> {
+async fn reports_available(shoot: &Shoot, available: u32) -> Result<()> {
     let worker = shoot.worker().await?;
-    ensure_says(&worker["status"]["lastOperation"]["description"], &[&format!("({available}/3 desired")])
+    ensure_reports(&worker["status"]["lastOperation"]["description"], &[&format!("({available}/3 desired")])
 }
 
 fn deployment(shoot: &Shoot) -> String {

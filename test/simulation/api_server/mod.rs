@@ -38,7 +38,7 @@ pub(crate) struct ApiServer {
 }
 
 /// A response.
-pub(crate) enum Answer {
+pub(crate) enum Reply {
     Body { code: u16, text: String },
     Watch(Watching),
 }
@@ -61,7 +61,7 @@ impl ApiServer {
     }
 
     /// Notifies listeners after a write to the store.
-    pub(crate) fn tell_writes(&self) {
+    pub(crate) fn report_writes(&self) {
         let revision = self.store().revision;
         self.written.set(revision);
     }
@@ -73,22 +73,22 @@ impl ApiServer {
     }
 
     /// Handles a request.
-    pub(crate) fn answer(&self, author: &'static str, request: &Request) -> Answer {
-        let answer = self.done(author, request);
-        self.tell_writes();
-        answer.unwrap_or_else(|refusal| Answer::Body { code: refusal.code, text: refusal.status().to_string() })
+    pub(crate) fn response(&self, author: &'static str, request: &Request) -> Reply {
+        let response = self.done(author, request);
+        self.report_writes();
+        response.unwrap_or_else(|refusal| Reply::Body { code: refusal.code, text: refusal.status().to_string() })
     }
 
-    fn done(&self, author: &'static str, request: &Request) -> Result<Answer, Refusal> {
+    fn done(&self, author: &'static str, request: &Request) -> Result<Reply, Refusal> {
         let query = Query::of(&request.query);
         if let Some(kinds) = group_of(&request.path) {
-            return Ok(Answer::Body { code: 200, text: served(&kinds).to_string() });
+            return Ok(Reply::Body { code: 200, text: served(&kinds).to_string() });
         }
         let path = Path::of(&request.path).ok_or_else(Refusal::no_such_path)?;
-        let body = |(code, text)| Answer::Body { code, text };
+        let body = |(code, text)| Reply::Body { code, text };
         match (request.method.as_str(), path.name.as_deref()) {
             ("GET", None) if query.is_true("watch") => {
-                self.watch(&path, &query, request.only_metadata).map(Answer::Watch)
+                self.watch(&path, &query, request.only_metadata).map(Reply::Watch)
             }
             ("GET", None) => self.list(&path, &query, request.only_metadata).map(body),
             ("GET", Some(name)) => self.get(&path, name, request.only_metadata).map(body),
@@ -102,7 +102,7 @@ impl ApiServer {
 
     fn get(&self, path: &Path, name: &str, only_metadata: bool) -> Outcome {
         let object = self.store().get(path.kind, path.namespace(), name)?;
-        Ok((200, path.shown(&object, only_metadata)))
+        Ok((200, path.output(&object, only_metadata)))
     }
 
     fn list(&self, path: &Path, query: &Query, only_metadata: bool) -> Outcome {
@@ -116,12 +116,12 @@ impl ApiServer {
             return Err(Refusal::expired_list());
         }
         let mut objects = store.list(path.kind, &selector, revision);
-        objects.retain(|object| after.is_empty() || place_of(&object.value).as_str() > after);
+        objects.retain(|object| after.is_empty() || location_of(&object.value).as_str() > after);
         let limit = query.get("limit").parse().ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
         let mut metadata = json!({"resourceVersion": revision.to_string()});
         if objects.len() > limit {
             let rest = objects.split_off(limit);
-            let last = objects.last().map(|object| place_of(&object.value)).unwrap_or_default();
+            let last = objects.last().map(|object| location_of(&object.value)).unwrap_or_default();
             metadata["continue"] = json!(format!("{revision}:{last}"));
             if selector.is_plain() {
                 metadata["remainingItemCount"] = json!(rest.len());
@@ -131,7 +131,7 @@ impl ApiServer {
             true => ("PartialObjectMetadata", "meta.k8s.io/v1".to_owned()),
             false => (path.kind.kind, path.kind.api_version()),
         };
-        let items: Vec<String> = objects.iter().map(|object| shown(object, only_metadata)).collect();
+        let items: Vec<String> = objects.iter().map(|object| output(object, only_metadata)).collect();
         let items =
             if only_metadata && items.is_empty() { "null".to_owned() } else { format!("[{}]", items.join(",")) };
         Ok((
@@ -144,9 +144,12 @@ impl ApiServer {
 
     fn watch(&self, path: &Path, query: &Query, only_metadata: bool) -> Result<Watching, Refusal> {
         let store = self.store();
-        let asked = query.get("resourceVersion");
-        let from: u64 =
-            if asked.is_empty() { 0 } else { asked.parse().map_err(|_| Refusal::bad_request("resourceVersion"))? };
+        let requested = query.get("resourceVersion");
+        let from: u64 = if requested.is_empty() {
+            0
+        } else {
+            requested.parse().map_err(|_| Refusal::bad_request("resourceVersion"))?
+        };
         if !store.is_watchable(path.kind) {
             return Err(Refusal::initializing());
         }
@@ -163,11 +166,11 @@ impl ApiServer {
             let why = "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
             return Err(Refusal::invalid(path.kind, "", why));
         }
-        let wants = (only_metadata, query.is_true("allowWatchBookmarks"));
+        let requests = (only_metadata, query.is_true("allowWatchBookmarks"));
         let timeout = query.get("timeoutSeconds").parse().unwrap_or(1800);
         // Without a resource version, a watch begins with all existing objects.
         let initial = sends_initial || from == 0;
-        Ok(Watching::begin(&store, path.kind, path.selector(query), wants, (from, initial), timeout))
+        Ok(Watching::begin(&store, path.kind, path.selector(query), requests, (from, initial), timeout))
     }
 
     fn create(&self, author: &'static str, path: &Path, body: &[u8]) -> Outcome {
@@ -217,7 +220,7 @@ impl ApiServer {
         let object = (path.kind, path.namespace(), name);
         Ok(match self.store().delete(author, object, preconditions)? {
             Deleted::Held(object) => (200, object.text().to_owned()),
-            Deleted::Gone(object) => (200, deleted(path.kind, name, &object.value["metadata"]["uid"]).to_string()),
+            Deleted::Removed(object) => (200, deleted(path.kind, name, &object.value["metadata"]["uid"]).to_string()),
         })
     }
 }
@@ -239,20 +242,20 @@ impl Path {
         }
     }
 
-    fn shown(&self, object: &Arc<Object>, only_metadata: bool) -> String {
+    fn output(&self, object: &Arc<Object>, only_metadata: bool) -> String {
         match self.subresource.as_deref() {
             Some("scale") => scale_of(&object.value).to_string(),
-            _ => shown(object, only_metadata),
+            _ => output(object, only_metadata),
         }
     }
 }
 
-fn shown(object: &Arc<Object>, only_metadata: bool) -> String {
+fn output(object: &Arc<Object>, only_metadata: bool) -> String {
     if only_metadata { metadata_of(&object.value).to_string() } else { object.text().to_owned() }
 }
 
 /// Sort key of an object in a list.
-fn place_of(object: &Value) -> String {
+fn location_of(object: &Value) -> String {
     let text = |member: &str| object["metadata"][member].as_str().unwrap_or_default();
     format!("{}/{}", text("namespace"), text("name"))
 }

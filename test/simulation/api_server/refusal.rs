@@ -66,8 +66,8 @@ impl Refusal {
         Self::new(500, "", why.to_owned())
     }
 
-    pub(crate) fn expired(asked: u64, compacted: u64) -> Self {
-        Self::new(410, "Expired", format!("too old resource version: {asked} ({compacted})"))
+    pub(crate) fn expired(requested: u64, compacted: u64) -> Self {
+        Self::new(410, "Expired", format!("too old resource version: {requested} ({compacted})"))
     }
 
     pub(crate) fn expired_list() -> Self {
@@ -79,8 +79,8 @@ impl Refusal {
         Self::new(429, "TooManyRequests", "storage is (re)initializing".to_owned())
     }
 
-    pub(crate) fn ahead(asked: u64, now: u64) -> Self {
-        Self::new(504, "Timeout", format!("Too large resource version: {asked}, current: {now}"))
+    pub(crate) fn ahead(requested: u64, now: u64) -> Self {
+        Self::new(504, "Timeout", format!("Too large resource version: {requested}, current: {now}"))
     }
 
     /// As a response body.

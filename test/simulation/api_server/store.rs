@@ -43,7 +43,7 @@ pub(crate) struct Change {
     pub(crate) before: Option<Arc<Object>>,
     /// The new object. For a deletion, its last state.
     pub(crate) after: Arc<Object>,
-    pub(crate) is_gone: bool,
+    pub(crate) is_deleted: bool,
 }
 
 /// The written part of an object.
@@ -57,7 +57,7 @@ pub(crate) enum Part {
 pub(crate) enum Deleted {
     /// Finalizers delay the deletion.
     Held(Arc<Object>),
-    Gone(Arc<Object>),
+    Removed(Arc<Object>),
 }
 
 type Key = (&'static str, &'static str, String, String);
@@ -306,7 +306,7 @@ impl Store {
         }
         let is_held = metadata["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty());
         if !is_held {
-            return Ok(Deleted::Gone(self.remove(author, kind, namespace, name, &before)));
+            return Ok(Deleted::Removed(self.remove(author, kind, namespace, name, &before)));
         }
         if !metadata["deletionTimestamp"].is_null() {
             return Ok(Deleted::Held(before));
@@ -346,12 +346,12 @@ impl Store {
         before: &Arc<Object>,
     ) -> Arc<Object> {
         self.revision += 1;
-        let mut gone = before.value.clone();
-        gone["metadata"]["resourceVersion"] = json!(self.revision.to_string());
-        let gone = Object::new(gone);
+        let mut deleted = before.value.clone();
+        deleted["metadata"]["resourceVersion"] = json!(self.revision.to_string());
+        let deleted = Object::new(deleted);
         self.objects.remove(&key(kind, namespace, name));
-        self.note(author, kind, (namespace, name), Some(Arc::clone(before)), &gone, true);
-        gone
+        self.note(author, kind, (namespace, name), Some(Arc::clone(before)), &deleted, true);
+        deleted
     }
 
     fn note(
@@ -361,11 +361,11 @@ impl Store {
         (namespace, name): (&str, &str),
         before: Option<Arc<Object>>,
         after: &Arc<Object>,
-        is_gone: bool,
+        is_deleted: bool,
     ) {
         let (revision, at, after) = (self.revision, (self.now)(), Arc::clone(after));
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
-        self.log.push(Change { revision, at, author, kind, namespace, name, before, after, is_gone });
+        self.log.push(Change { revision, at, author, kind, namespace, name, before, after, is_deleted });
     }
 
     /// The current time in whole seconds, as in metadata.

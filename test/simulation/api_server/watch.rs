@@ -16,8 +16,8 @@ pub(crate) struct Watching {
     selector: Selector,
     only_metadata: bool,
     /// Whether the client requested bookmarks.
-    pub(crate) wants_bookmarks: bool,
-    pub(crate) shown: u64,
+    pub(crate) requests_bookmarks: bool,
+    pub(crate) output: u64,
     /// Initial events.
     beginning: VecDeque<String>,
     /// Timeout in seconds.
@@ -31,7 +31,7 @@ impl Watching {
         store: &Store,
         kind: &'static Kind,
         selector: Selector,
-        (only_metadata, wants_bookmarks): (bool, bool),
+        (only_metadata, requests_bookmarks): (bool, bool),
         (from, initial): (u64, bool),
         timeout: u64,
     ) -> Self {
@@ -39,18 +39,18 @@ impl Watching {
             kind,
             selector,
             only_metadata,
-            wants_bookmarks,
-            shown: from,
+            requests_bookmarks,
+            output: from,
             beginning: VecDeque::new(),
             timeout,
             failed: false,
         };
         if initial {
             let objects = store.list(kind, &watching.selector, store.revision);
-            watching.shown = store.revision;
+            watching.output = store.revision;
             let added = objects.iter().map(|object| watching.line("ADDED", object));
             watching.beginning = added.collect();
-            if wants_bookmarks {
+            if requests_bookmarks {
                 let end = json!({"k8s.io/initial-events-end": "true"});
                 watching.beginning.push_back(watching.bookmark_with(&end));
             }
@@ -69,13 +69,13 @@ impl Watching {
             return None;
         }
         let oldest = store.watchable_from(self.kind);
-        if self.shown < oldest {
+        if self.output < oldest {
             self.failed = true;
-            let refusal = Refusal::expired(self.shown, oldest).status();
+            let refusal = Refusal::expired(self.output, oldest).status();
             return Some(format!("{}\n", json!({"type": "ERROR", "object": refusal})));
         }
-        for change in store.since(self.shown) {
-            self.shown = change.revision;
+        for change in store.since(self.output) {
+            self.output = change.revision;
             if let Some(line) = self.event(change) {
                 return Some(line);
             }
@@ -94,7 +94,7 @@ impl Watching {
     }
 
     fn bookmark_with(&self, annotations: &Value) -> String {
-        let mut metadata = json!({"resourceVersion": self.shown.to_string(), "creationTimestamp": null});
+        let mut metadata = json!({"resourceVersion": self.output.to_string(), "creationTimestamp": null});
         if !annotations.is_null() {
             metadata["annotations"] = annotations.clone();
         }
@@ -107,7 +107,7 @@ impl Watching {
             return None;
         }
         let before = change.before.as_ref().is_some_and(|before| self.selector.matches(&before.value));
-        let after = !change.is_gone && self.selector.matches(&change.after.value);
+        let after = !change.is_deleted && self.selector.matches(&change.after.value);
         let kind = match (before, after) {
             (false, false) => return None,
             (false, true) => "ADDED",

@@ -6,7 +6,7 @@ use tokio::time::sleep;
 use super::Life;
 use crate::actor::name_of;
 use crate::api_server::kinds::SECRET;
-use crate::wanted::boot_scripts;
+use crate::expected::boot_scripts;
 
 /// How many of a thousand requests for other boot scripts occur while Secrets cannot be read.
 const CLOSED: u64 = 300;
@@ -39,8 +39,8 @@ impl Life {
         let gardenlet = self.actor("gardenlet");
         let secrets = gardenlet.list(&SECRET);
         let Some([worker, cluster]) = self.gardenlet.worker_and_cluster() else { return };
-        let wanted = boot_scripts(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value));
-        for (name, script) in wanted {
+        let expected = boot_scripts(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value));
+        for (name, script) in expected {
             let live = secrets.iter().find(|secret| name_of(&secret.value) == name);
             if live.is_some_and(|live| live.value["data"]["userData"] != script) {
                 self.found.push(format!("Secret {name} has an old boot script although the operation has succeeded"));

@@ -11,7 +11,7 @@ use crate::machines;
 
 /// Time limit for the Worker's deletion after its last prerequisite is deleted. A lost response takes 30 s, and so does
 /// a lease. A deletion is requeued after five minutes; anything that only this repairs is a defect.
-const LET_GO: SignedDuration = SignedDuration::from_secs(120);
+const RELEASED: SignedDuration = SignedDuration::from_secs(120);
 /// The usual time limit for deleting the last machine amid faults.
 const LAST_MACHINE: Duration = Duration::from_secs(150);
 
@@ -40,14 +40,14 @@ impl Life {
         }
         self.calm();
         let calm = (self.now)();
-        if self.is_to_ask() || self.random.happens(300) {
+        if self.must_request() || self.random.happens(300) {
             sleep(self.random.millis(0, 20_000)).await;
             self.gardenlet.delete();
         }
         // A write sent before the deletion may have stopped machine-controller-manager. gardenlet starts it with its
         // next attempt.
-        let is_gone = self.gardenlet.wait_until_gone(CALM).await;
-        if !is_gone && (self.network.take_forgotten() || self.gardenlet.is_machine_controller_stopped()) {
+        let is_deleted = self.gardenlet.wait_until_deleted(CALM).await;
+        if !is_deleted && (self.network.take_forgotten() || self.gardenlet.is_machine_controller_stopped()) {
             self.gardenlet.delete();
         }
         self.check_deletion(calm).await;
@@ -60,7 +60,7 @@ impl Life {
             written.mark_seen();
             let _ = tokio::time::timeout(Duration::from_secs(3), written.changed()).await;
         }
-        let Some(kinds) = self.listed_anew else {
+        let Some(kinds) = self.relisted else {
             self.network.trace.note("world", "all watches are cut, and no version is known any more");
             self.network.server.compact();
             self.network.cut_watches();
@@ -76,7 +76,7 @@ impl Life {
 
     /// Checks that the Worker and all its objects are deleted in time.
     async fn check_deletion(&mut self, calm: Timestamp) {
-        if !self.gardenlet.wait_until_gone(CALM).await {
+        if !self.gardenlet.wait_until_deleted(CALM).await {
             self.found.push(format!("the Worker is not gone {} s after its deletion", CALM.as_secs()));
             return;
         }
@@ -88,7 +88,7 @@ impl Life {
         };
         let after = (self.now)().duration_since(held_until);
         self.calmed_after = self.calmed_after.max(after.as_secs().unsigned_abs());
-        if after > LET_GO {
+        if after > RELEASED {
             self.found.push(format!("the Worker is gone {} s after nothing holds it any more", after.as_secs()));
         }
         sleep(Duration::from_secs(20)).await;

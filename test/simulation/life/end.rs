@@ -19,7 +19,7 @@ use crate::rules::leftovers;
 use crate::seeds::Theme;
 
 /// Time limit for reporting a failed machine and then its replacement, which takes up to 40 s.
-const TOLD: Duration = Duration::from_secs(100);
+const REPORTED: Duration = Duration::from_secs(100);
 
 impl Life {
     /// Ends all faults.
@@ -45,7 +45,7 @@ impl Life {
         if self.gardenlet.is_migrating() {
             return;
         }
-        if self.is_to_ask() || self.random.happens(500) {
+        if self.must_request() || self.random.happens(500) {
             sleep(self.random.millis(0, 20_000)).await;
             self.gardenlet.request("as it shall be", |_| {});
         }
@@ -75,7 +75,7 @@ impl Life {
             self.steps.push("delete");
             self.gardenlet.announce_deletion(false);
             self.gardenlet.delete();
-            if self.gardenlet.wait_until_gone(CALM).await {
+            if self.gardenlet.wait_until_deleted(CALM).await {
                 sleep(Duration::from_secs(20)).await;
                 self.check_leftovers();
             } else {
@@ -139,8 +139,8 @@ impl Life {
         if worker.len() > 3 + usize::from(is_followed) {
             self.found.push(format!("a request with nothing to do writes the Worker {} times", worker.len()));
         }
-        let says_begin = |change: &&Change| change.after.value["status"]["lastOperation"]["state"] == "Processing";
-        if !is_followed && worker.iter().any(says_begin) {
+        let reports_start = |change: &&Change| change.after.value["status"]["lastOperation"]["state"] == "Processing";
+        if !is_followed && worker.iter().any(reports_start) {
             self.found.push("a request with nothing to do is said to begin".to_owned());
         }
         let written: Vec<String> =
@@ -163,8 +163,8 @@ impl Life {
         self.cloud.set(true, false, 0);
         MachineControllerManager::fail(&machines, name_of(&machine.value), (self.now)());
         for (status, what) in [("False", "has failed"), ("True", "is back")] {
-            if !self.gardenlet.wait_for_nodes(status, TOLD).await {
-                let found = format!("EveryNodeReady is not {status} {} s after a machine {what}", TOLD.as_secs());
+            if !self.gardenlet.wait_for_nodes(status, REPORTED).await {
+                let found = format!("EveryNodeReady is not {status} {} s after a machine {what}", REPORTED.as_secs());
                 self.found.push(found);
             }
             self.cloud.set(false, false, 0);

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use super::{Controllers, Life};
 use crate::api_server::kinds::{MACHINE_CLASS, SECRET};
 use crate::documents::Documents;
-use crate::wanted::{Wanted, machine_images, wanted};
+use crate::expected::{Expected, expected, machine_images};
 
 /// Members with an image's reference at a cloud.
 const ADDRESSES: [&str; 6] = ["ami", "id", "image", "urn", "communityGalleryImageID", "sharedGalleryImageID"];
@@ -21,22 +21,22 @@ const REFUSED: Duration = Duration::from_secs(60);
 #[derive(Default)]
 pub(super) struct Images {
     /// Which versions are missing.
-    gone: [bool; 2],
+    deleted: [bool; 2],
     /// Suffix added to the references of the others.
     addition: Option<u64>,
     /// Whether gardenlet has requested a reconcile since.
-    is_asked: bool,
+    is_requested: bool,
 }
 
 impl Images {
     fn of_profile(&self, provider: &str) -> Value {
         let mut all = machine_images(&Documents::of(provider).cluster).clone();
-        let is_gone = |version: &Value| {
-            let versions = Documents::images(provider).into_iter().zip(self.gone);
-            versions.into_iter().any(|(gone, is_gone)| is_gone && version["version"] == gone)
+        let is_deleted = |version: &Value| {
+            let versions = Documents::images(provider).into_iter().zip(self.deleted);
+            versions.into_iter().any(|(deleted, is_deleted)| is_deleted && version["version"] == deleted)
         };
         for versions in all.as_array_mut().into_iter().flatten().filter_map(|image| image["versions"].as_array_mut()) {
-            versions.retain(|version| !is_gone(version));
+            versions.retain(|version| !is_deleted(version));
         }
         if let Some(addition) = self.addition {
             add_to_addresses(&mut all, &addition.to_string());
@@ -64,36 +64,36 @@ impl Life {
     /// Changes the CloudProfile. Usually gardenlet then requests a reconcile.
     pub(super) async fn change_images(&mut self, is_settled: bool) {
         // Of two controllers that both act as leaders, one may continue the other's operation with older data.
-        if is_settled && self.images.is_asked && self.kind != Controllers::Two {
+        if is_settled && self.images.is_requested && self.kind != Controllers::Two {
             self.check_images();
         }
         self.steps.push("images");
         let version = usize::from(self.random.happens(500));
         match self.random.below(4) {
-            0 | 1 => self.images.gone[version] = true,
-            2 => self.images.gone = [false; 2],
+            0 | 1 => self.images.deleted[version] = true,
+            2 => self.images.deleted = [false; 2],
             _ => self.images.addition = Some(self.random.below(1_000)),
         }
         self.mirror_images();
         sleep(self.random.millis(0, 5_000)).await;
         if self.random.happens(700) {
             self.gardenlet.request("other images", |_| {});
-            self.images.is_asked = true;
+            self.images.is_requested = true;
             sleep(self.random.millis(0, 5_000)).await;
         }
     }
 
     pub(super) fn bring_images_back(&mut self) {
-        self.images.gone = [false; 2];
+        self.images.deleted = [false; 2];
         self.mirror_images();
     }
 
     fn mirror_images(&mut self) {
         let images = self.images.of_profile(self.provider);
-        self.images.is_asked = false;
+        self.images.is_requested = false;
         self.network
             .trace
-            .note("gardenlet", format!("the CloudProfile has other images, without {:?}", self.images.gone));
+            .note("gardenlet", format!("the CloudProfile has other images, without {:?}", self.images.deleted));
         self.gardenlet.change_cluster(|cluster| {
             cluster["spec"]["cloudProfile"]["spec"]["providerConfig"]["machineImages"] = images;
         });
@@ -101,38 +101,39 @@ impl Life {
 
     /// Checks that each class has the image from the CloudProfile at the request, or the recorded one.
     fn check_images(&mut self) {
-        let Some(wanted) = self.wanted_now() else { return };
+        let Some(expected) = self.target_now() else { return };
         let live = self.actor("gardenlet");
-        for wanted in wanted.deployments.values() {
+        for expected in expected.deployments.values() {
             // A user may have edited it since.
-            let class =
-                live.get(&MACHINE_CLASS, &wanted.class).filter(|class| class.value["providerSpec"]["edited"].is_null());
-            if class.is_some_and(|class| class.value["providerSpec"] != wanted.provider_spec) {
+            let class = live
+                .get(&MACHINE_CLASS, &expected.class)
+                .filter(|class| class.value["providerSpec"]["edited"].is_null());
+            if class.is_some_and(|class| class.value["providerSpec"] != expected.provider_spec) {
                 let found =
-                    format!("MachineClass {} has an old image although the operation has succeeded", wanted.class);
+                    format!("MachineClass {} has an old image although the operation has succeeded", expected.class);
                 self.found.push(found);
             }
         }
     }
 
-    fn wanted_now(&self) -> Option<Arc<Wanted>> {
+    fn target_now(&self) -> Option<Arc<Expected>> {
         let [worker, cluster] = self.gardenlet.worker_and_cluster()?;
         let secrets = self.actor("gardenlet").list(&SECRET);
-        Some(wanted(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value)))
+        Some(expected(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value)))
     }
 
     /// Removes the versions in use from the CloudProfile, which has no effect while they are recorded. Then assigns a
     /// missing version to a pool, which must be reported, and adds it, after which the pool must get it.
     pub(super) async fn lose_images(&mut self) {
         self.steps.push("images gone");
-        self.images.gone = [true; 2];
+        self.images.deleted = [true; 2];
         self.mirror_images();
         // At Alibaba Cloud, another controller records the images.
-        if self.wanted_now().is_some_and(|wanted| wanted.unplanned.is_empty()) {
+        if self.target_now().is_some_and(|expected| expected.unplanned.is_empty()) {
             self.no_op().await;
         }
         self.roll();
-        let is_missing = self.wanted_now().is_some_and(|wanted| !wanted.unplanned.is_empty());
+        let is_missing = self.target_now().is_some_and(|expected| !expected.unplanned.is_empty());
         let version = Documents::images(self.provider)[self.image];
         if is_missing && !self.gardenlet.wait_for_error(version, REFUSED).await {
             self.found.push(format!("that {version} is missing is not said after {} s", REFUSED.as_secs()));

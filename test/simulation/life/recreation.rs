@@ -21,7 +21,7 @@ impl Life {
         if !self.deleted().await {
             self.calm();
             self.gardenlet.delete();
-            if !self.gardenlet.wait_until_gone(CALM).await {
+            if !self.gardenlet.wait_until_deleted(CALM).await {
                 self.found.push(format!("the Worker is not gone {} s after its deletion", CALM.as_secs()));
             }
             return false;
@@ -38,7 +38,7 @@ impl Life {
         for _ in 0..TRIES {
             self.gardenlet.delete();
             self.misfortune().await;
-            if self.gardenlet.wait_until_gone(OPERATION_TIMEOUT).await {
+            if self.gardenlet.wait_until_deleted(OPERATION_TIMEOUT).await {
                 return true;
             }
         }

@@ -114,7 +114,7 @@ pub(super) fn faults(random: &Random) -> Faults {
         way: *random.one_of(&[2, 20, 100, SLOW]).unwrap_or(&20),
         lag: *random.one_of(&[2, 50, 500, LATE]).unwrap_or(&50),
         lost_requests: rate(&[10, 50, 200]),
-        lost_answers: rate(&[10, 50, 200]),
+        lost_responses: rate(&[10, 50, 200]),
         silences: rate(&[3, 10, 30]),
         refusals: rate(&[10, 100, 300]),
         foreign: rate(&[10, 50, 150]),

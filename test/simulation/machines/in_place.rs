@@ -48,11 +48,17 @@ fn set_reason(actor: &Actor, machine: &Value, reason: &str) {
 }
 
 impl MachineControllerManager {
-    pub(super) fn update_in_place(&mut self, deployment: &Value, wanted: &Value, sets: &[Arc<Object>], replicas: u64) {
+    pub(super) fn update_in_place(
+        &mut self,
+        deployment: &Value,
+        expected: &Value,
+        sets: &[Arc<Object>],
+        replicas: u64,
+    ) {
         let old: Vec<&Value> =
-            sets.iter().map(|set| &set.value).filter(|set| name_of(set) != name_of(wanted)).collect();
+            sets.iter().map(|set| &set.value).filter(|set| name_of(set) != name_of(expected)).collect();
         let mut waiting: Vec<Arc<Object>> = old.iter().flat_map(|set| self.staying(set)).collect();
-        let updated = self.staying(wanted).len();
+        let updated = self.staying(expected).len();
         while !waiting.is_empty() && (waiting.len() + updated) as u64 > replicas {
             if let Some(surplus) = waiting.pop() {
                 self.actor.delete(&MACHINE, name_of(&surplus.value));
@@ -69,7 +75,7 @@ impl MachineControllerManager {
                 }
                 CANDIDATE => {}
                 SELECTED if self.is_updated(machine) => {
-                    self.give_to(machine, wanted);
+                    self.give_to(machine, expected);
                     return false;
                 }
                 SELECTED => {}
@@ -77,7 +83,7 @@ impl MachineControllerManager {
             }
             true
         });
-        let machines = self.scale_set(wanted, replicas.saturating_sub(waiting.len() as u64));
+        let machines = self.scale_set(expected, replicas.saturating_sub(waiting.len() as u64));
         let ready = machines.iter().filter(|machine| is_ready(&machine.value)).count();
         // Machines count until they are deleted.
         let mut left = 0;
@@ -89,7 +95,7 @@ impl MachineControllerManager {
                 self.end_set(set);
             }
         }
-        let present = self.owned(&MACHINE, wanted, "MachineSet").len();
+        let present = self.owned(&MACHINE, expected, "MachineSet").len();
         self.report(deployment, present, ready, left);
     }
 

@@ -21,30 +21,30 @@ pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
             .map(|left| format!("{left} is left, and its Worker is gone"))
             .collect();
     }
-    let Some(asked) = rules.asked.last() else { return Vec::new() };
+    let Some(requested) = rules.requested.last() else { return Vec::new() };
     let mut found: Vec<String> =
-        asked.wanted.unplanned.iter().map(|pool| format!("pool {pool} can't be planned at the end")).collect();
-    for (name, wanted) in asked.wanted.deployments.iter() {
-        let secret = rules.get(&MACHINE_CLASS, &wanted.class).map(|class| &class["secretRef"]["name"]);
+        requested.expected.unplanned.iter().map(|pool| format!("pool {pool} can't be planned at the end")).collect();
+    for (name, expected) in requested.expected.deployments.iter() {
+        let secret = rules.get(&MACHINE_CLASS, &expected.class).map(|class| &class["secretRef"]["name"]);
         if !secret.and_then(Value::as_str).and_then(|name| rules.get(&SECRET, name)).is_some_and(is_of_class) {
-            found.push(format!("MachineClass {} or its Secret is missing at the end", wanted.class));
+            found.push(format!("MachineClass {} or its Secret is missing at the end", expected.class));
         }
         match rules.get(&MACHINE_DEPLOYMENT, name) {
             None => found.push(format!("MachineDeployment {name} is missing at the end")),
-            Some(live) if class_of(live) != wanted.class => {
+            Some(live) if class_of(live) != expected.class => {
                 found.push(format!(
                     "MachineDeployment {name} has class {} at the end, not {}",
                     class_of(live),
-                    wanted.class
+                    expected.class
                 ));
             }
             Some(live) => {
                 let (replicas, machines) =
                     (live["spec"]["replicas"].as_i64().unwrap_or_default(), machines_of(&rules, name));
-                let is_right = if asked.hibernates {
+                let is_right = if requested.hibernates {
                     replicas == 0
                 } else {
-                    (wanted.minimum..=wanted.maximum).contains(&replicas)
+                    (expected.minimum..=expected.maximum).contains(&replicas)
                 };
                 if !is_right || machines != replicas {
                     found.push(format!(
@@ -55,7 +55,8 @@ pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
         }
     }
     let runs = rules.of(&DEPLOYMENT).any(|manager| manager.value["spec"]["replicas"] != 0);
-    let mut classes: Vec<&str> = asked.wanted.deployments.values().map(|wanted| wanted.class.as_str()).collect();
+    let mut classes: Vec<&str> =
+        requested.expected.deployments.values().map(|expected| expected.class.as_str()).collect();
     // A machine that is updated in place needs its original class, and so does its set until the machine leaves it.
     let in_place = |object: &&Arc<Object>| {
         rules.get(&MACHINE_DEPLOYMENT, of_deployment(&object.value)).is_some_and(in_place::is_in_place)
@@ -67,16 +68,16 @@ pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
     for ((kind, name), object) in &rules.now {
         // machine-controller-manager is stopped and does not remove its finalizer.
         let is_held = is_vanishing(&object.value) && !runs;
-        let is_wanted = is_held
+        let is_required = is_held
             || match *kind {
-                "MachineDeployment" => asked.wants(name),
+                "MachineDeployment" => requested.requests(name),
                 "MachineClass" => classes.contains(&name.as_str()),
                 "Secret" if is_of_class(&object.value) => classes.contains(&name.as_str()),
                 // The garbage collector deletes owned sets.
-                "MachineSet" if !is_owned(&object.value) => asked.wants(of_deployment(&object.value)),
+                "MachineSet" if !is_owned(&object.value) => requested.requests(of_deployment(&object.value)),
                 _ => true,
             };
-        if !is_wanted {
+        if !is_required {
             found.push(format!("{kind} {name} is left, and nobody wants it"));
         }
     }

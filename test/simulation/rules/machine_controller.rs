@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use super::{Asked, Rules};
+use super::{Requested, Rules};
 use crate::api_server::kinds::{DEPLOYMENT, MACHINE};
 use crate::api_server::store::Change;
 use crate::trace::Trace;
@@ -27,14 +27,14 @@ impl LateStop {
     /// gardenlet starts machine-controller-manager with its next attempt.
     pub(super) fn found(&self, trace: &Trace) -> Option<String> {
         let Self { at, author, revision } = self;
-        let is_answered = trace.is_answered(author, *revision, STARTED_WITHIN.unsigned_abs());
-        is_answered.then(|| {
+        let is_completed = trace.is_completed(author, *revision, STARTED_WITHIN.unsigned_abs());
+        is_completed.then(|| {
             format!("#{revision} by {author}: machine-controller-manager, stopped at {at}, is not started again")
         })
     }
 }
 
-impl Asked {
+impl Requested {
     fn stays_hibernated(&self) -> bool {
         self.hibernates && !self.shoot_is_deleted
     }
@@ -58,13 +58,13 @@ impl Rules {
         if machines > 0 {
             self.found.push(format!("machine-controller-manager is stopped while there are {machines} machines"));
         }
-        let slept = |asked: &Asked| {
-            asked.stays_hibernated() && asked.until.is_some_and(|until| until + SENT_BEFORE >= change.at)
+        let slept = |requested: &Requested| {
+            requested.stays_hibernated() && requested.until.is_some_and(|until| until + SENT_BEFORE >= change.at)
         };
-        if self.asked.last().is_some_and(Asked::stays_hibernated) {
+        if self.requested.last().is_some_and(Requested::stays_hibernated) {
             return;
         }
-        if self.is_asked(slept) {
+        if self.is_requested(slept) {
             self.stopped_late = Some(LateStop { at: change.at, author: change.author, revision: change.revision });
         } else {
             self.found
@@ -76,8 +76,9 @@ impl Rules {
     pub(super) fn started_again(&mut self, now: Timestamp) {
         let is_in_status =
             |last: &Value| last["type"] == "Migrate" || last["type"] == "Restore" && last["state"] != "Succeeded";
-        let moves = |asked: &Asked| asked.moves || is_in_status(&asked.worker.value["status"]["lastOperation"]);
-        if self.asked.last().is_some_and(moves) {
+        let moves =
+            |requested: &Requested| requested.moves || is_in_status(&requested.worker.value["status"]["lastOperation"]);
+        if self.requested.last().is_some_and(moves) {
             self.stopped_late = None;
         }
         self.not_started_again.extend(self.stopped_late.take_if(|stop| stop.at + STARTED_WITHIN < now));

@@ -6,7 +6,7 @@ use serde_json::Value;
 pub struct Case {
     pub line: &'static str,
     /// Path of the member, separated by slashes.
-    pub place: &'static str,
+    pub location: &'static str,
     /// New value; `None` removes the member.
     pub value: Option<Value>,
 }
@@ -15,10 +15,10 @@ pub struct Case {
 pub fn cases(table: &'static str) -> Vec<Case> {
     let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let case = |line: &'static str| {
-        let (place, value) = line.split_once(" = ").unwrap_or_else(|| panic!("{line}"));
+        let (location, value) = line.split_once(" = ").unwrap_or_else(|| panic!("{line}"));
         let value =
             (value != "-").then(|| serde_json::from_str(value).unwrap_or_else(|error| panic!("{line}: {error}")));
-        Case { line, place, value }
+        Case { line, location, value }
     };
     lines.map(case).collect()
 }

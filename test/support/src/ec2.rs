@@ -41,7 +41,7 @@ impl Ec2 {
     /// Listens on a free local port. `page` is the number of images per response.
     pub fn start(page: usize) -> Result<Self> {
         let known = Arc::new(Mutex::new(Known { page, ..Known::default() }));
-        let server = CloudServer::start("ec2", Router::new().fallback(answer).with_state(Arc::clone(&known)))?;
+        let server = CloudServer::start("ec2", Router::new().fallback(response).with_state(Arc::clone(&known)))?;
         Ok(Self { server, known })
     }
 
@@ -76,7 +76,7 @@ fn lock(known: &Mutex<Known>) -> MutexGuard<'_, Known> {
     known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn answer(State(known): State<Arc<Mutex<Known>>>, request: Request) -> Response {
+async fn response(State(known): State<Arc<Mutex<Known>>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = to_bytes(body, 1 << 20).await.unwrap_or_default();
     let form = pairs(&String::from_utf8_lossy(&body));
@@ -102,11 +102,11 @@ impl Known {
         let page: String = images.iter().skip(start).take(self.page).map(String::as_str).collect();
         let next = start + self.page;
         let next = if next < images.len() { format!("<nextToken>from {next}</nextToken>") } else { String::new() };
-        let answer = format!(
+        let reply = format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<DescribeImagesResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\">\
              <requestId>0</requestId><imagesSet>{page}</imagesSet>{next}</DescribeImagesResponse>"
         );
-        (200, answer)
+        (200, reply)
     }
 }
 

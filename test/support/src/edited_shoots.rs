@@ -112,10 +112,10 @@ pub fn edited(shoot: &Value, chosen: &[Edit]) -> Value {
         let (pointer, values) = &edits[edit % edits.len()];
         let pointer = pointer.replace("POOL", &(pool % 2).to_string());
         let (parent, member) = pointer.rsplit_once('/').expect("a pointer");
-        let place = shoot.pointer_mut(parent).and_then(Value::as_object_mut).expect("an object");
+        let location = shoot.pointer_mut(parent).and_then(Value::as_object_mut).expect("an object");
         match &values[value % values.len()] {
-            Value::Null => drop(place.remove(member)),
-            value => drop(place.insert(member.to_owned(), value.clone())),
+            Value::Null => drop(location.remove(member)),
+            value => drop(location.insert(member.to_owned(), value.clone())),
         }
     }
     shoot

@@ -23,12 +23,12 @@ pub async fn request(port: u16, method: &str, path: &str, body: &str) -> Result<
             "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
         );
         stream.write_all(request.as_bytes()).await?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await?;
-        anyhow::Ok(answer)
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await?;
+        anyhow::Ok(response)
     };
-    let answer = tokio::time::timeout(DEADLINE, exchange).await.context("no answer")??;
-    let (head, body) = answer.split_once("\r\n\r\n").with_context(|| format!("half an answer: {answer:?}"))?;
+    let response = tokio::time::timeout(DEADLINE, exchange).await.context("no answer")??;
+    let (head, body) = response.split_once("\r\n\r\n").with_context(|| format!("half an answer: {response:?}"))?;
     let status = head.split(' ').nth(1).context("no status")?.parse()?;
     Ok((status, body.to_owned()))
 }

@@ -15,7 +15,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 
 /// Time limit for a response.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An HTTP/1.1 connection.
 pub struct Connection {
@@ -108,7 +108,7 @@ impl Connection {
     }
 
     /// Sends a review and reads the response.
-    pub async fn post(&mut self, path: &str, content_type: &str, body: &[u8]) -> Result<Answer> {
+    pub async fn post(&mut self, path: &str, content_type: &str, body: &[u8]) -> Result<Reply> {
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n",
             body.len()
@@ -116,18 +116,18 @@ impl Connection {
         self.send(head.as_bytes()).await?;
         // A server that rejects by the header may close the connection before the body is sent.
         let sent = self.send(body).await;
-        match self.answer().await {
-            Ok(answer) => Ok(answer),
+        match self.response().await {
+            Ok(response) => Ok(response),
             Err(error) => sent.and(Err(error)),
         }
     }
 
     /// Reads one response.
-    pub async fn answer(&mut self) -> Result<Answer> {
-        timeout(ANSWER_TIMEOUT, self.read_answer()).await.context("no answer")?
+    pub async fn response(&mut self) -> Result<Reply> {
+        timeout(RESPONSE_TIMEOUT, self.read_response()).await.context("no answer")?
     }
 
-    async fn read_answer(&mut self) -> Result<Answer> {
+    async fn read_response(&mut self) -> Result<Reply> {
         let mut bytes = Vec::new();
         let head_end = loop {
             if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -145,12 +145,12 @@ impl Connection {
             anyhow::ensure!(self.stream.read_buf(&mut bytes).await? > 0, "the answer ended early");
         }
         let status = head.split(' ').nth(1).context("no status")?.parse()?;
-        Ok(Answer { status, body: String::from_utf8(bytes[head_end..head_end + length].to_vec())? })
+        Ok(Reply { status, body: String::from_utf8(bytes[head_end..head_end + length].to_vec())? })
     }
 }
 
 #[derive(Debug)]
-pub struct Answer {
+pub struct Reply {
     pub status: u16,
     pub body: String,
 }

@@ -10,12 +10,12 @@ use serde_json::json;
 pub const SECRETS: [&str; 2] = ["userdata-of-the-live-tests", "clientsecret-of-the-live-tests"];
 
 /// Fails if a text contains a secret.
-pub fn ensure_no_secrets(place: &str, text: &str) -> Result<()> {
+pub fn ensure_no_secrets(location: &str, text: &str) -> Result<()> {
     static FORMS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
         SECRETS.into_iter().flat_map(|secret| forms(secret).into_iter().map(move |form| (secret, form))).collect()
     });
     let found = FORMS.iter().find(|(_, form)| text.contains(form.as_str()));
-    ensure!(found.is_none(), "{place} tells a secret: {found:?}");
+    ensure!(found.is_none(), "{location} tells a secret: {found:?}");
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use super::cluster::eventually;
 use super::shoot::{Kind, SOON, Shoot};
 
 /// Sets the operation annotation as gardenlet does.
-pub async fn ask(shoot: &Shoot, operation: &str) -> Result<()> {
+pub async fn request(shoot: &Shoot, operation: &str) -> Result<()> {
     let annotate =
         |worker: &mut Value| worker["metadata"]["annotations"]["gardener.cloud/operation"] = json!(operation);
     shoot.change(Kind::Worker, "fleet", annotate).await?;

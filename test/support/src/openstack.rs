@@ -94,7 +94,7 @@ pub struct Call {
     query: String,
     microversion: Option<String>,
     body: Value,
-    answered: u16,
+    responded: u16,
 }
 
 impl OpenStack {
@@ -204,7 +204,7 @@ impl fmt::Display for Call {
 impl Call {
     /// In the form of `openstackCalls` in the measured cases, without the address.
     pub fn in_cases(&self) -> Value {
-        let mut call = json!({"call": self.kind, "answered": self.answered});
+        let mut call = json!({"call": self.kind, "answered": self.responded});
         let members = [("id", json!(self.id)), ("microversion", json!(self.microversion)), ("body", self.body.clone())];
         for (member, value) in members.into_iter().filter(|(_, value)| !value.is_null()) {
             call[member] = value;
@@ -214,7 +214,7 @@ impl Call {
 }
 
 /// Changes the OpenStack Worker in these documents to use server groups of a project, by policy for each pool.
-pub fn ask_for_groups(documents: &mut [Value], project: &Project, policies: &[(&str, &str)]) {
+pub fn enable_groups(documents: &mut [Value], project: &Project, policies: &[(&str, &str)]) {
     for document in documents {
         if document["metadata"]["name"] == "cloudprovider" {
             document["stringData"]["authURL"] = json!(project.auth_url());
@@ -241,10 +241,10 @@ pub fn made(number: u32) -> String {
 }
 
 fn router(cloud: &Arc<Mutex<Cloud>>) -> Router {
-    Router::new().fallback(answer).with_state(Arc::clone(cloud))
+    Router::new().fallback(response).with_state(Arc::clone(cloud))
 }
 
-async fn answer(Shared(cloud): Shared<Arc<Mutex<Cloud>>>, request: Request) -> Response {
+async fn response(Shared(cloud): Shared<Arc<Mutex<Cloud>>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = serde_json::from_slice(&to_bytes(body, 1 << 20).await.unwrap_or_default()).unwrap_or_default();
     let path = parts.uri.path().trim_start_matches('/').to_owned();
@@ -254,13 +254,13 @@ async fn answer(Shared(cloud): Shared<Arc<Mutex<Cloud>>>, request: Request) -> R
     let mut cloud = lock(&cloud);
     let origin = format!("{}/{project}", cloud.url);
     match cloud.projects.get_mut(project) {
-        Some(state) => state.answer(&origin, path, &parts, body),
+        Some(state) => state.response(&origin, path, &parts, body),
         None => respond(404, "no such project"),
     }
 }
 
 impl State {
-    fn answer(&mut self, origin: &str, path: &str, parts: &Parts, body: Value) -> Response {
+    fn response(&mut self, origin: &str, path: &str, parts: &Parts, body: Value) -> Response {
         let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
         let (kind, id) = match (parts.method.as_str(), path.split('/').collect::<Vec<_>>().as_slice()) {
             ("POST", ["identity", "v3", "auth", "tokens"]) => ("authenticate", None),
@@ -277,7 +277,7 @@ impl State {
             query: parts.uri.query().unwrap_or_default().to_owned(),
             microversion: microversion.map(str::to_owned),
             body: if kind == "create" { body.clone() } else { Value::Null },
-            answered: 0,
+            responded: 0,
         };
         let token_is_good = kind == "authenticate" || header("x-auth-token") == Some(&format!("token-{}", self.tokens));
         let response = match self.fails.iter_mut().find(|fault| fault.call == kind && fault.times != Some(0)) {
@@ -289,7 +289,7 @@ impl State {
             None if kind == "authenticate" => self.authenticate(origin, body),
             None => self.server_groups(&call),
         };
-        call.answered = response.status().as_u16();
+        call.responded = response.status().as_u16();
         self.calls.push(call);
         response
     }
@@ -310,8 +310,8 @@ impl State {
     }
 
     fn server_groups(&mut self, call: &Call) -> Response {
-        let place = self.groups.iter().position(|group| group["id"].as_str() == call.id.as_deref());
-        match (call.kind, place) {
+        let location = self.groups.iter().position(|group| group["id"].as_str() == call.id.as_deref());
+        match (call.kind, location) {
             ("list", _) => {
                 let offset = call.query.strip_prefix("offset=").and_then(|offset| offset.parse().ok()).unwrap_or(0);
                 let page: Vec<&Value> = self.groups.iter().skip(offset).take(self.page).collect();
@@ -324,9 +324,9 @@ impl State {
                 self.groups.push(group.clone());
                 respond(200, &json!({ "server_group": group }).to_string())
             }
-            ("get", Some(place)) => respond(200, &json!({"server_group": self.groups[place]}).to_string()),
-            ("delete", Some(place)) => {
-                self.groups.remove(place);
+            ("get", Some(location)) => respond(200, &json!({"server_group": self.groups[location]}).to_string()),
+            ("delete", Some(location)) => {
+                self.groups.remove(location);
                 respond(204, "")
             }
             _ => respond(404, r#"{"itemNotFound":{"code":404,"message":"no such group"}}"#),

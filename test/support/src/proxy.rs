@@ -69,11 +69,11 @@ pub enum Treatment {
     /// Answer without forwarding.
     Refuse(Refusal),
     /// Forward, but close the connection instead of sending the response.
-    LoseAnswer,
+    LoseResponse,
     /// Forward, but cut off the response (a watch) after a while.
     CutOff(Duration),
     /// Forward, but never start the response, and keep the connection open.
-    NeverAnswer,
+    NeverRespond,
     /// Forward, but stop after half of the response (or before the first watch event), and keep the connection open.
     Stall,
     /// Forward, but present half of the response as complete.
@@ -300,48 +300,48 @@ async fn handle(State(connection): State<Connection>, request: Request) -> Respo
     match treatment {
         Treatment::Forward => {}
         Treatment::Delay(delay) => tokio::time::sleep(delay).await,
-        Treatment::Refuse(refusal) => return refusal.answer(),
+        Treatment::Refuse(refusal) => return refusal.response(),
         Treatment::StopBefore => held(under_way).await,
-        Treatment::LoseAnswer
+        Treatment::LoseResponse
         | Treatment::StopAfter
         | Treatment::CutOff(_)
-        | Treatment::NeverAnswer
+        | Treatment::NeverRespond
         | Treatment::Stall
         | Treatment::Truncate
         | Treatment::Replace(_) => {}
     }
-    let answer = Shared::forward(shared, Request::from_parts(parts, body), &call, under_way).await;
+    let reply = Shared::forward(shared, Request::from_parts(parts, body), &call, under_way).await;
     match treatment {
         Treatment::StopAfter => {
             shared.gate.send_modify(|gate| gate.state = GateState::Closed);
             future::pending().await
         }
-        Treatment::LoseAnswer => connection.cut().await,
-        Treatment::CutOff(after) => answered(answer.map(|answer| cut_off(answer, after))),
-        Treatment::NeverAnswer => future::pending().await,
-        Treatment::Stall if call.watches => answered(answer.map(|answer| begun(answer, Bytes::new()))),
-        Treatment::Stall => answered(halved(answer).await.map(|(answer, half)| begun(answer, half))),
-        Treatment::Truncate => answered(halved(answer).await.map(|(answer, half)| answer.map(|_| Body::from(half)))),
-        Treatment::Replace(refusal) => refusal.answer(),
-        _ => answered(answer),
+        Treatment::LoseResponse => connection.cut().await,
+        Treatment::CutOff(after) => responded(reply.map(|reply| cut_off(reply, after))),
+        Treatment::NeverRespond => future::pending().await,
+        Treatment::Stall if call.watches => responded(reply.map(|reply| begun(reply, Bytes::new()))),
+        Treatment::Stall => responded(halved(reply).await.map(|(reply, half)| begun(reply, half))),
+        Treatment::Truncate => responded(halved(reply).await.map(|(reply, half)| reply.map(|_| Body::from(half)))),
+        Treatment::Replace(refusal) => refusal.response(),
+        _ => responded(reply),
     }
 }
 
-fn answered(answer: Result<Response>) -> Response {
-    answer.unwrap_or_else(Refusal::of_error)
+fn responded(reply: Result<Response>) -> Response {
+    reply.unwrap_or_else(Refusal::of_error)
 }
 
 /// A response and the first half of its body.
-async fn halved(answer: Result<Response>) -> Result<(Response, Bytes)> {
-    let (parts, body) = answer?.into_parts();
+async fn halved(reply: Result<Response>) -> Result<(Response, Bytes)> {
+    let (parts, body) = reply?.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await?;
     Ok((Response::from_parts(parts, Body::empty()), body.slice(..body.len() / 2)))
 }
 
 /// A response that stalls after this piece.
-fn begun(answer: Response, piece: Bytes) -> Response {
+fn begun(reply: Response, piece: Bytes) -> Response {
     let pieces = stream::once(future::ready(Ok::<_, axum::Error>(piece))).chain(stream::pending());
-    answer.map(|_| Body::from_stream(pieces))
+    reply.map(|_| Body::from_stream(pieces))
 }
 
 /// Never returns.
@@ -351,8 +351,8 @@ async fn held(under_way: UnderWay) -> ! {
 }
 
 /// A response that ends with the connection after a while.
-fn cut_off(answer: Response, after: Duration) -> Response {
-    let (parts, body) = answer.into_parts();
+fn cut_off(reply: Response, after: Duration) -> Response {
+    let (parts, body) = reply.into_parts();
     let ended = Box::pin(tokio::time::sleep(after));
     let broken = stream::once(async { Err(axum::Error::new(std::io::Error::other("cut off"))) });
     Response::from_parts(parts, Body::from_stream(body.into_data_stream().take_until(ended).chain(broken)))
@@ -408,22 +408,22 @@ impl Shared {
     ) -> Result<Response> {
         let request = shared.narrowed(request)?;
         if call.watches {
-            let mut answer = shared.upstream.send(request).await?.map(Body::new);
-            without_hop_headers(answer.headers_mut());
-            return Ok(answer);
+            let mut reply = shared.upstream.send(request).await?.map(Body::new);
+            without_hop_headers(reply.headers_mut());
+            return Ok(reply);
         }
-        let (send, answer) = oneshot::channel();
+        let (send, reply) = oneshot::channel();
         let shared = Arc::clone(shared);
         tokio::spawn(async move {
-            let answer = shared.answer(request).await;
+            let reply = shared.response(request).await;
             drop(under_way);
-            let _ = send.send(answer);
+            let _ = send.send(reply);
         });
-        answer.await?
+        reply.await?
     }
 
     /// The complete response of the API server.
-    async fn answer(&self, request: Request<kube::client::Body>) -> Result<Response> {
+    async fn response(&self, request: Request<kube::client::Body>) -> Result<Response> {
         let (mut parts, body) = self.upstream.send(request).await?.into_parts();
         without_hop_headers(&mut parts.headers);
         let bytes = body.collect_bytes().await?;
@@ -501,7 +501,7 @@ fn narrowed(uri: &Uri, namespace: &str) -> Result<Uri> {
 }
 
 impl Refusal {
-    fn answer(self) -> Response {
+    fn response(self) -> Response {
         let (code, reason) = match self {
             Self::Conflict => (StatusCode::CONFLICT, "Conflict"),
             Self::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, "TooManyRequests"),
@@ -527,16 +527,16 @@ impl Refusal {
             "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code.as_u16(), "reason": reason,
             "message": "by the faults between controller and API server",
         });
-        let mut answer = (code, axum::Json(status)).into_response();
+        let mut reply = (code, axum::Json(status)).into_response();
         if let Self::TooMany(seconds) = self {
-            answer.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+            reply.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
-        answer
+        reply
     }
 
     /// A load balancer's response when it cannot reach the API server.
     fn of_error(_: anyhow::Error) -> Response {
-        Self::Unavailable.answer()
+        Self::Unavailable.response()
     }
 }
 

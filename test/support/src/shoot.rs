@@ -249,7 +249,7 @@ impl Shoot {
     /// Changes the Worker as gardenlet does, with the operation annotation.
     pub async fn change_worker(&self, change: impl Fn(&mut Value)) -> Result<()> {
         let now = Timestamp::now().to_string();
-        self.ask(|worker| {
+        self.request(|worker| {
             worker["metadata"]["annotations"]["gardener.cloud/timestamp"] = json!(now);
             change(worker);
         })
@@ -258,19 +258,19 @@ impl Shoot {
 
     /// Requests a reconcile as users do, without a timestamp.
     pub async fn annotate_worker(&self) -> Result<()> {
-        self.ask(|worker| {
+        self.request(|worker| {
             let annotations = worker["metadata"]["annotations"].as_object_mut();
             annotations.and_then(|annotations| annotations.remove("gardener.cloud/timestamp"));
         })
         .await
     }
 
-    async fn ask(&self, change: impl Fn(&mut Value)) -> Result<()> {
-        let asked = |worker: &mut Value| {
+    async fn request(&self, change: impl Fn(&mut Value)) -> Result<()> {
+        let requests = |worker: &mut Value| {
             worker["metadata"]["annotations"]["gardener.cloud/operation"] = json!("reconcile");
             change(worker);
         };
-        let version = self.change(Kind::Worker, "fleet", asked).await?;
+        let version = self.change(Kind::Worker, "fleet", requests).await?;
         *self.requested.lock().await = Some(version);
         Ok(())
     }
@@ -339,11 +339,11 @@ impl Shoot {
                 let WatchEvent::Modified(worker) = event else { continue };
                 let (annotations, last) = (worker.annotations(), &worker.data["status"]["lastOperation"]);
                 let is_taken_off = !annotations.contains_key("gardener.cloud/operation");
-                let is_answered = annotations.get("gardener.cloud/timestamp").is_none_or(|requested| {
-                    let told = last["lastUpdateTime"].as_str().unwrap_or_default();
-                    told.trim_end_matches('Z') >= requested.split(['.', 'Z']).next().unwrap_or_default()
+                let is_completed = annotations.get("gardener.cloud/timestamp").is_none_or(|requested| {
+                    let reported = last["lastUpdateTime"].as_str().unwrap_or_default();
+                    reported.trim_end_matches('Z') >= requested.split(['.', 'Z']).next().unwrap_or_default()
                 });
-                if last["state"] == "Processing" || is_taken_off && is_answered {
+                if last["state"] == "Processing" || is_taken_off && is_completed {
                     return Ok(());
                 }
             }
@@ -356,7 +356,7 @@ impl Shoot {
     }
 
     /// Waits until the Worker and all of its objects are deleted.
-    pub async fn gone(&self) -> Result<()> {
+    pub async fn deleted(&self) -> Result<()> {
         eventually(SOON, &format!("the Worker in {} is gone", self.namespace), async || {
             if let Some(worker) = self.get(Kind::Worker, "fleet").await? {
                 bail!("it is there: {}", worker["status"]["lastOperation"]);
@@ -373,7 +373,7 @@ impl Shoot {
 }
 
 /// Whether a text contains all of these words.
-pub fn ensure_says(text: &Value, words: &[&str]) -> Result<()> {
+pub fn ensure_reports(text: &Value, words: &[&str]) -> Result<()> {
     let text = text.as_str().unwrap_or_default();
     for word in words {
         ensure!(text.contains(word), "{word:?} is missing in {text:?}");

@@ -64,8 +64,8 @@ impl Webhooks {
     pub async fn ready(&self) -> Result<()> {
         eventually(Duration::from_secs(60), "the webhooks are ready", async || {
             self.process.ensure_running()?;
-            let (status, answer) = self.get("/readyz").await?;
-            ensure!(status == 200, "{status} {answer}");
+            let (status, response) = self.get("/readyz").await?;
+            ensure!(status == 200, "{status} {response}");
             Ok(())
         })
         .await

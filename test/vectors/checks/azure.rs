@@ -19,12 +19,12 @@ use super::{Check, member, pool};
 
 pub(super) fn for_table(name: &str) -> Option<Check> {
     if name == "find-image-in-worker-status" {
-        return Some(Check::AnswerSome {
+        return Some(Check::RespondToSome {
             applies: |row| !row["capabilityDefinitions"].is_null(),
-            answer: in_worker_status,
+            result: in_worker_status,
         });
     }
-    Some(Check::Answer(match name {
+    Some(Check::Reply(match name {
         "azure-hash-data-v2" => hash_data,
         "disk-size" => size,
         "find-image-in-cloud-profile" => in_cloud_profile,
@@ -94,12 +94,12 @@ fn selected(row: &Value, machine: &str, listed: &Value, kept: &Value) -> Result<
 
 fn in_cloud_profile(row: &Value) -> Result<Value, String> {
     let (image, has_capabilities) = selected(row, "machineTypeCapabilities", &row["machineImages"], &json!([]))?;
-    let mut answer = references(image.references());
-    answer["capabilities"] = json!(image.capabilities.filter(|_| has_capabilities));
+    let mut result = references(image.references());
+    result["capabilities"] = json!(image.capabilities.filter(|_| has_capabilities));
     if let Some(skip) = image.skip_marketplace_agreement {
-        answer["skipMarketplaceAgreement"] = skip.into();
+        result["skipMarketplaceAgreement"] = skip.into();
     }
-    Ok(answer)
+    Ok(result)
 }
 
 /// Rows without definitions are not asked: they lead to a branch of the Go function that its caller never takes, because

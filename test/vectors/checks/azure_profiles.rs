@@ -66,14 +66,14 @@ fn mutated(case: &Value) -> Outcome {
                 listed.flavors.into_iter().map(std::borrow::Cow::into_owned).collect();
         }
     }
-    let wanted: Vec<ProfileImage> = from_text(case, "machineImages").map_err(|error| (expected.clone(), error))?;
+    let reference: Vec<ProfileImage> = from_text(case, "machineImages").map_err(|error| (expected.clone(), error))?;
     let flavors = |images: &[ProfileImage]| -> Vec<Vec<Capabilities>> {
         images
             .iter()
             .flat_map(|image| image.versions.iter().map(|version| version.capability_flavors.clone()))
             .collect()
     };
-    if flavors(&wanted) == flavors(&spec.machine_images) {
+    if flavors(&reference) == flavors(&spec.machine_images) {
         return Ok(());
     }
     Err((expected.clone(), json!(spec.machine_images).to_string()))

@@ -13,29 +13,29 @@ use super::{Check, member, same_errors};
 pub(super) fn for_table(name: &str) -> Option<Check> {
     Some(match name {
         "capabilities-bestmatch" => Check::Compare(best_match),
-        "capabilities-compatible" => Check::Answer(compatible),
-        "capabilities-defaults" => Check::Answer(defaults),
-        "capabilities-equal" => Check::Answer(equal),
+        "capabilities-compatible" => Check::Reply(compatible),
+        "capabilities-defaults" => Check::Reply(defaults),
+        "capabilities-equal" => Check::Reply(equal),
         "capabilities-validate-provider" => Check::Compare(provider_flavor),
-        "capabilities-intersection" => Check::Answer(common),
-        "find-best-image-flavor" => Check::Answer(best),
+        "capabilities-intersection" => Check::Reply(common),
+        "find-best-image-flavor" => Check::Reply(best),
         "maintenance-classification" => Check::Compare(classification),
-        "normalize-machine-type-capabilities" => Check::Answer(complete),
+        "normalize-machine-type-capabilities" => Check::Reply(complete),
         _ => return None,
     })
 }
 
 /// Dates of the table are long past or far in the future.
 fn classification(row: &Value) -> Result<(), (Value, String)> {
-    let wanted = &row["classification"];
+    let reference = &row["classification"];
     let got = member::<ExpirableVersion>(row, "version").and_then(|version| {
         let now = "2026-11-21T00:00:00Z".parse().map_err(|_| "no time".to_owned())?;
         let stage = Life::from(&version).at(now);
         Ok((stage.word(), stage.is_active()))
     });
     match got {
-        Ok((word, active)) if *wanted == word && row["isActive"] == active => Ok(()),
-        got => Err((wanted.clone(), format!("{got:?}"))),
+        Ok((word, active)) if *reference == word && row["isActive"] == active => Ok(()),
+        got => Err((reference.clone(), format!("{got:?}"))),
     }
 }
 

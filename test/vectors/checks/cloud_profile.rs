@@ -34,9 +34,9 @@ fn now() -> Timestamp {
     Timestamp::UNIX_EPOCH + jiff::Span::new().hours(24 * 365 * 56)
 }
 
-fn same(wanted: &Value, got: &Value) -> Outcome {
-    let (plain, found) = (without_nulls(wanted), without_nulls(got));
-    if plain == found { Ok(()) } else { Err((wanted.clone(), found.to_string())) }
+fn same(reference: &Value, got: &Value) -> Outcome {
+    let (plain, found) = (without_nulls(reference), without_nulls(got));
+    if plain == found { Ok(()) } else { Err((reference.clone(), found.to_string())) }
 }
 
 fn decoded<T>(case: &Value, decode: impl FnOnce() -> Result<T, String>) -> Result<T, (Value, String)> {
@@ -76,8 +76,8 @@ fn architecture(case: &Value) -> Outcome {
     let machine_type: ProfileMachineType = decoded(case, || member(case, "machineType"))?;
     let definitions: Vec<CapabilityDefinition> = decoded(case, || member(case, "machineCapabilities"))?;
     let known = case["workerMachineType"].as_str() == Some(&machine_type.name);
-    let wanted = case["workerArchitecture"].as_str();
-    let got = default_architecture(wanted, known.then_some(&machine_type), &definitions);
+    let reference = case["workerArchitecture"].as_str();
+    let got = default_architecture(reference, known.then_some(&machine_type), &definitions);
     same(&case["expected"], &got.into())
 }
 
@@ -104,12 +104,12 @@ fn machine_image(case: &Value) -> Outcome {
     let images: Vec<ProfileImage> = decoded(case, || member(case, "machineImages"))?;
     let definitions: Vec<CapabilityDefinition> = decoded(case, || member(case, "machineCapabilities"))?;
     let machine_type: Option<ProfileMachineType> = decoded(case, || member(case, "machineType"))?;
-    let wanted = case["image"].as_object().map(|image| MachineImage {
+    let reference = case["image"].as_object().map(|image| MachineImage {
         name: image["name"].as_str().unwrap_or_default().to_owned(),
         version: image["version"].as_str().unwrap_or_default().to_owned(),
     });
     let pool = PoolWithoutImage {
-        wanted: wanted.as_ref(),
+        requested: reference.as_ref(),
         architecture: case["architecture"].as_str().unwrap_or_default(),
         machine_type: machine_type.as_ref(),
         in_place: case["inPlace"] == true,

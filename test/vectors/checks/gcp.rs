@@ -10,7 +10,7 @@ use super::{Check, from_text, member};
 
 pub(super) fn for_table(name: &str) -> Option<Check> {
     Some(match name {
-        "sanitize-label" => Check::Answer(label),
+        "sanitize-label" => Check::Reply(label),
         "admission-workers" => Check::Compare(pools),
         _ => return None,
     })
@@ -29,10 +29,10 @@ fn pools(case: &Value) -> Result<(), (Value, String)> {
     };
     let old = row.get("old").map(decoded).transpose()?;
     let errors = Gcp.validate_shoot_pools(&decoded(&row["workers"])?, old.as_ref());
-    let wanted = case["out"]["value"].as_array().map_or(0, Vec::len);
+    let expected = case["out"]["value"].as_array().map_or(0, Vec::len);
     // An empty volume type is one that is missing: no machine could be made of it.
-    let is_stricter = wanted == 0 && errors.0.iter().all(|error| error.field.ends_with("volume.type"));
-    if errors.0.len() == wanted || is_stricter {
+    let is_stricter = expected == 0 && errors.0.iter().all(|error| error.field.ends_with("volume.type"));
+    if errors.0.len() == expected || is_stricter {
         return Ok(());
     }
     let got: Vec<String> = errors.0.iter().map(ToString::to_string).collect();

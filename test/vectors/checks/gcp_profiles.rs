@@ -16,9 +16,9 @@ pub(super) fn for_table(name: &str) -> Option<Check> {
 type Outcome = Result<(), (Value, String)>;
 
 fn row(case: &Value) -> Outcome {
-    let wanted = &case["out"]["value"];
+    let reference = &case["out"]["value"];
     let object = ["profile", "namespaced"].into_iter().find_map(|role| case["in"].get(role)).unwrap_or(&Value::Null);
-    let texts = wanted["errors"].as_array().cloned().unwrap_or_default();
+    let texts = reference["errors"].as_array().cloned().unwrap_or_default();
     // The look-up of the parent is no function of the library: test/admission has it.
     let is_about_parent = |text: &Value| {
         let text = text.as_str().unwrap_or_default();
@@ -32,9 +32,9 @@ fn row(case: &Value) -> Outcome {
     let config = match (config, is_undecodable) {
         (Err(_), true) => return Ok(()),
         (Ok(config), false) => config,
-        (config, _) => return Err((wanted.clone(), format!("decoded: {:?}", config.err()))),
+        (config, _) => return Err((reference.clone(), format!("decoded: {:?}", config.err()))),
     };
-    let failed = |error: String| (wanted.clone(), error);
+    let failed = |error: String| (reference.clone(), error);
     let read = |of: &str| from_text::<ProfileSpec>(&case["in"][of], "spec").map_err(failed);
     // As in a garden: what the webhook fills in is there when the rest is checked.
     let (errors, definitions, images) = if case["in"]["profile"].is_object() {
@@ -52,12 +52,12 @@ fn row(case: &Value) -> Outcome {
             fill_in(&*config, &mut changes.machine_images);
         }
         let errors = config.validate_namespaced(&changes, &parent);
-        merged(wanted, object)?;
+        merged(reference, object)?;
         (errors, parent.machine_capabilities, changes.machine_images)
     };
     let texts = texts.iter().filter(|text| !repeats_another(text, &texts));
     same_errors(&texts.map(error).collect(), &errors)?;
-    if definitions.is_empty() { Ok(()) } else { flavors(wanted, &images) }
+    if definitions.is_empty() { Ok(()) } else { flavors(reference, &images) }
 }
 
 /// Whether an error says from the other half's side what another one says: a version that is not listed has no architecture there.
@@ -95,25 +95,26 @@ fn fill_in(config: &dyn ProfileConfig, images: &mut [ProfileImage]) {
     }
 }
 
-fn flavors(wanted: &Value, images: &[ProfileImage]) -> Outcome {
-    let expected: Vec<ProfileImage> = from_text(wanted, "machineImages").map_err(|error| (wanted.clone(), error))?;
+fn flavors(reference: &Value, images: &[ProfileImage]) -> Outcome {
+    let expected: Vec<ProfileImage> =
+        from_text(reference, "machineImages").map_err(|error| (reference.clone(), error))?;
     let of = |images: &[ProfileImage]| -> Vec<Vec<Capabilities>> {
         let versions = images.iter().flat_map(|image| &image.versions);
         versions.map(|version| version.capability_flavors.clone()).collect()
     };
-    if of(&expected) == of(images) { Ok(()) } else { Err((wanted.clone(), json!(images).to_string())) }
+    if of(&expected) == of(images) { Ok(()) } else { Err((reference.clone(), json!(images).to_string())) }
 }
 
 /// The document in the status, where Gardener has merged the rest.
-fn merged(wanted: &Value, object: &Value) -> Outcome {
-    let Some(expected) = wanted.get("statusProviderConfig") else { return Ok(()) };
+fn merged(reference: &Value, object: &Value) -> Outcome {
+    let Some(expected) = reference.get("statusProviderConfig") else { return Ok(()) };
     let is_observed = object["status"]["observedGeneration"] == object["metadata"]["generation"];
     let documents =
         (raw(&object["status"]["cloudProfileSpec"]["providerConfig"]), raw(&object["spec"]["providerConfig"]));
     let (Some(before), Some(changes)) = documents else { return Ok(()) };
     let merged = Gcp.merge(&before, &changes);
     match merged {
-        Err(_) if wanted.get("mutationError").is_some() => Ok(()),
+        Err(_) if reference.get("mutationError").is_some() => Ok(()),
         Ok(merged) if !is_observed || sorted(expected) == sorted(&merged) => Ok(()),
         other => Err((expected.clone(), format!("{other:?}"))),
     }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Check, member};
 
 pub(super) fn for_table(name: &str) -> Option<Check> {
-    Some(Check::Answer(match name {
+    Some(Check::Reply(match name {
         "durations" => duration,
         "json-text" => json_text,
         "quantities" => quantity,

@@ -20,13 +20,13 @@ pub(crate) enum Check {
     /// Rows `{"in": …, "out": {"value" | "error" | "panic": …}}`: the function answers `in`.
     ///
     /// An error is right where upstream answers with an error or panics; the texts are not compared.
-    Answer(fn(&Value) -> Result<Value, String>),
+    Reply(fn(&Value) -> Result<Value, String>),
     /// The same, but some rows ask for what can't happen.
-    AnswerSome {
+    RespondToSome {
         /// Whether the row is compared.
         applies: fn(&Value) -> bool,
         /// The function that answers.
-        answer: fn(&Value) -> Result<Value, String>,
+        result: fn(&Value) -> Result<Value, String>,
     },
     /// Rows of another form: the function compares by itself and answers what it wanted and what it got.
     Compare(fn(&Value) -> Result<(), (Value, String)>),
@@ -50,32 +50,32 @@ pub(crate) enum Verdict {
     Same,
     Different(Difference),
     /// The row asks for what can't happen.
-    NotAsked,
+    NotRequested,
 }
 
 impl Check {
     /// Checks one row.
     pub(crate) fn run(&self, case: &Value) -> Verdict {
         match self {
-            Self::Answer(answer) => compared(case, answer(&case["in"])),
-            Self::AnswerSome { applies, .. } if !applies(&case["in"]) => Verdict::NotAsked,
-            Self::AnswerSome { answer, .. } => compared(case, answer(&case["in"])),
+            Self::Reply(result) => compared(case, result(&case["in"])),
+            Self::RespondToSome { applies, .. } if !applies(&case["in"]) => Verdict::NotRequested,
+            Self::RespondToSome { result, .. } => compared(case, result(&case["in"])),
             Self::Compare(compare) => match compare(case) {
                 Ok(()) => Verdict::Same,
-                Err((wanted, got)) => Verdict::Different(Difference { input: case.clone(), wanted, got }),
+                Err((expected, got)) => Verdict::Different(Difference { input: case.clone(), expected, got }),
             },
         }
     }
 }
 
 fn compared(case: &Value, got: Result<Value, String>) -> Verdict {
-    let wanted = &case["out"];
-    match (&got, wanted.get("value")) {
+    let reference = &case["out"];
+    match (&got, reference.get("value")) {
         (Ok(got), Some(value)) if got == value => Verdict::Same,
         (Err(_), None) => Verdict::Same,
         _ => Verdict::Different(Difference {
             input: case["in"].clone(),
-            wanted: wanted.clone(),
+            expected: reference.clone(),
             got: got.map_or_else(|error| format!("error: {error}"), |got| got.to_string()),
         }),
     }
@@ -96,9 +96,9 @@ fn from_text<T: serde::de::DeserializeOwned + Default>(row: &Value, name: &str) 
 }
 
 /// Compares field and type of errors, in any order. Details are ours.
-fn same_errors(wanted: &Value, got: &FieldErrors) -> Result<(), (Value, String)> {
+fn same_errors(reference: &Value, got: &FieldErrors) -> Result<(), (Value, String)> {
     let pair = |error: &Value| format!("{} {}", error["field"].as_str().unwrap_or_default(), error["type"]);
-    let mut expected: Vec<String> = wanted.as_array().into_iter().flatten().map(pair).collect();
+    let mut expected: Vec<String> = reference.as_array().into_iter().flatten().map(pair).collect();
     let mut found: Vec<String> = got.0.iter().map(|error| pair(&serde_json::json!(error))).collect();
     expected.sort();
     found.sort();
@@ -106,7 +106,7 @@ fn same_errors(wanted: &Value, got: &FieldErrors) -> Result<(), (Value, String)>
         return Ok(());
     }
     let texts: Vec<String> = got.0.iter().map(ToString::to_string).collect();
-    Err((wanted.clone(), texts.join("\n            ")))
+    Err((reference.clone(), texts.join("\n            ")))
 }
 
 /// A value without members that are null, which Go writes for empty lists.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{Check, member};
 
 pub(super) fn for_table(name: &str) -> Option<Check> {
-    Some(Check::Answer(match name {
+    Some(Check::Reply(match name {
         "cluster-autoscaler-annotations" => autoscaler_annotations,
         "cluster-autoscaler-required" => autoscaler_required,
         "distribute-int-or-percent" => int_or_percent,

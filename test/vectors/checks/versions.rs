@@ -34,9 +34,9 @@ pub(super) fn for_table(name: &str) -> Option<Check> {
 
 type Outcome = Result<(), (Value, String)>;
 
-fn same(wanted: &Value, got: &Value) -> Outcome {
-    let (plain, found) = (without_nulls(wanted), without_nulls(got));
-    if plain == found { Ok(()) } else { Err((wanted.clone(), found.to_string())) }
+fn same(expected: &Value, got: &Value) -> Outcome {
+    let (plain, found) = (without_nulls(expected), without_nulls(got));
+    if plain == found { Ok(()) } else { Err((expected.clone(), found.to_string())) }
 }
 
 fn now() -> Timestamp {
@@ -53,7 +53,7 @@ fn helpers(case: &Value) -> Outcome {
     let candidates: Vec<Candidate<'_>> =
         listed.iter().map(|listed| Candidate { listed, stage: listed.at(now()) }).collect();
     let current = Version::parse(case["current"].as_str().unwrap_or_default());
-    for (function, wanted) in case["results"].as_object().into_iter().flatten() {
+    for (function, expected) in case["results"].as_object().into_iter().flatten() {
         let found = current.clone().map_err(|error| error.to_string()).and_then(|current| {
             let found = match function.as_str() {
                 "GetLatestVersionForPatchAutoUpdate" => automatic(Reach::Patch, &candidates, &current),
@@ -66,13 +66,13 @@ fn helpers(case: &Value) -> Outcome {
             found.map_err(|error| error.to_string())
         });
         // Where Gardener panics there is an error.
-        let is_wrong = wanted.get("error").or(wanted.get("panic")).is_some();
+        let is_wrong = expected.get("error").or(expected.get("panic")).is_some();
         let got = match found {
             Err(_) if is_wrong => continue,
             Err(error) => json!({"error": error}),
             Ok(found) => json!({"found": found.is_some(), "version": found.unwrap_or_default()}),
         };
-        same(wanted, &got).map_err(|(wanted, got)| (json!({function: wanted}), got))?;
+        same(expected, &got).map_err(|(expected, got)| (json!({function: expected}), got))?;
     }
     Ok(())
 }
@@ -162,12 +162,12 @@ fn kubernetes(case: &Value) -> Outcome {
     let got = maintained(&shoot, &json!({"kubernetes": {"versions": case["versions"]}}), now(), "profile")?;
     let version = got["kubernetesVersion"].as_str().filter(|version| *version != current).unwrap_or_default();
     let got = json!({"newVersion": version, "result": got["controlPlane"], "error": got["controlPlaneError"]});
-    let wanted = &case["expected"];
-    if wanted["error"].is_string() && wanted["result"].is_null() {
+    let expected = &case["expected"];
+    if expected["error"].is_string() && expected["result"].is_null() {
         // A version that can't be read: there is only a line in the log.
-        return same(&wanted["result"], &got["result"]);
+        return same(&expected["result"], &got["result"]);
     }
-    same(wanted, &got)
+    same(expected, &got)
 }
 
 fn images(case: &Value) -> Outcome {
@@ -194,9 +194,9 @@ fn images(case: &Value) -> Outcome {
 fn reconcile(case: &Value) -> Outcome {
     let at: Timestamp = case["now"].as_str().unwrap_or_default().parse().unwrap_or_else(|_| now());
     let got = maintained(&case["shoot"], &case["cloudProfileSpec"], at, "cp")?;
-    let wanted = &case["expected"];
-    if wanted["panic"].is_string() {
-        return same(&wanted["panic"], &got["panic"]);
+    let expected = &case["expected"];
+    if expected["panic"].is_string() {
+        return same(&expected["panic"], &got["panic"]);
     }
     let mut annotations = got["annotations"].clone();
     if got["acted"] == true {
@@ -213,7 +213,7 @@ fn reconcile(case: &Value) -> Outcome {
         "annotations": annotations, "eventsSorted": got["events"], "kubernetesVersion": got["kubernetesVersion"],
         "lastMaintenance": got["state"].is_string().then_some(last), "workers": got["workers"],
     });
-    same(wanted, &got)
+    same(expected, &got)
 }
 
 fn transition(case: &Value) -> Outcome {

@@ -244,14 +244,14 @@ mod tests {
     /// A shoot whose API server has only the Secret of a class, and the requests it gets. If `lies` is set, it has
     /// already confirmed the deletion of that Secret.
     fn shoot(lies: Arc<Mutex<bool>>) -> (ShootNamespace, Arc<Mutex<Vec<String>>>) {
-        let asked = Arc::<Mutex<Vec<String>>>::default();
+        let requests = Arc::<Mutex<Vec<String>>>::default();
         let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
-        let seen = Arc::clone(&asked);
-        let known = Arc::clone(&cache);
+        let seen = Arc::clone(&requests);
+        let cached = Arc::clone(&cache);
         let service = service_fn(move |request: Request<Body>| {
             let plural = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
             if *lies.lock().unwrap() && plural == "machines" {
-                known.machine_objects.class_secrets.own_deletion("shoot--p--s", "web-z1", "u", Instant::now());
+                cached.machine_objects.class_secrets.own_deletion("shoot--p--s", "web-z1", "u", Instant::now());
             }
             let labels = json!({"gardener.cloud/purpose": "machineclass"});
             let metadata = json!({"name": "web-z1", "namespace": "shoot--p--s", "uid": "u", "resourceVersion": "5", "labels": labels});
@@ -260,34 +260,34 @@ mod tests {
             seen.lock().unwrap().push(plural);
             future::ok::<_, kube::Error>(Response::new(Body::from(list.to_string().into_bytes())))
         });
-        (ShootNamespace::new(Client::new(service, "default"), cache, "shoot--p--s", &Azure), asked)
+        (ShootNamespace::new(Client::new(service, "default"), cache, "shoot--p--s", &Azure), requests)
     }
 
     #[tokio::test]
-    async fn a_secret_whose_deletion_was_answered_and_not_done_holds_the_worker() {
+    async fn keeps_worker_while_secret_still_exists() {
         let lies = Arc::<Mutex<bool>>::default();
-        let (shoot, asked) = shoot(Arc::clone(&lies));
+        let (shoot, requests) = shoot(Arc::clone(&lies));
         let live = shoot.read_machine_objects().await.unwrap();
         assert_eq!(live.class_secrets.len(), 1);
-        asked.lock().unwrap().clear();
+        requests.lock().unwrap().clear();
         *lies.lock().unwrap() = true;
         let left = read_remaining_objects(&shoot, live).await.unwrap();
         assert_eq!(left.class_secrets.len(), 1, "it is still there");
-        assert!(asked.lock().unwrap().iter().any(|plural| plural == "secrets"));
+        assert!(requests.lock().unwrap().iter().any(|plural| plural == "secrets"));
     }
 
     #[tokio::test]
-    async fn classes_are_not_read_anew_as_long_as_some_are_left() {
-        let (shoot, asked) = shoot(Arc::default());
+    async fn lists_classes_again_only_when_cached_ones_are_deleted() {
+        let (shoot, requests) = shoot(Arc::default());
         let live = shoot.read_machine_objects().await.unwrap();
-        asked.lock().unwrap().clear();
+        requests.lock().unwrap().clear();
         let left = read_remaining_objects(&shoot, live).await.unwrap();
         assert_eq!(left.class_secrets.len(), 1);
-        assert_eq!(*asked.lock().unwrap(), ["machinedeployments", "machinesets", "machines"]);
+        assert_eq!(*requests.lock().unwrap(), ["machinedeployments", "machinesets", "machines"]);
     }
 
     #[test]
-    fn a_deletion_is_late_five_minutes_after_it_was_asked_for_last() {
+    fn reports_deletion_as_late_after_five_minutes() {
         let now = "2026-11-21T10:00:00Z";
         let deleted = "2026-11-21T09:00:00Z";
         let late_at = |deleted: Option<&str>, requested: Option<&str>| {
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_worker_is_held_by_machines_that_no_watch_has_shown() {
+    async fn keeps_worker_for_machines_missing_from_cache() {
         let (seed, _) = deleted(0).await;
         let context = seed.controller();
         watched(&context);
@@ -456,7 +456,7 @@ mod tests {
         assert!(delay > Duration::from_secs(3), "it fails for long: {delay:?}");
         tokio::time::advance(delay).await;
         seed.remove("machineclasses/");
-        seed.asked();
+        seed.requested();
         assert_eq!(seed.reconcile(&context).await.unwrap(), Requeue::After(Duration::from_secs(1)));
         assert!(seed.writes().contains(&"POST machineclasses".to_owned()));
         assert_eq!(seed.all("machineclasses/").len(), 1);

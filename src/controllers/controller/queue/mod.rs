@@ -111,8 +111,8 @@ impl Schedule {
             return;
         }
         match self.times.get(&worker) {
-            Some(known) if *known <= at => return,
-            Some(known) => drop(self.due.remove(&(*known, worker.clone()))),
+            Some(cached) if *cached <= at => return,
+            Some(cached) => drop(self.due.remove(&(*cached, worker.clone()))),
             None => {}
         }
         self.times.insert(worker.clone(), at);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reconcile_that_waits_for_answers_occupies_no_slot() {
+    fn waiting_reconcile_occupies_no_slot() {
         let mut schedule = Schedule::new(2);
         let now = Instant::now();
         let heavy = MAX_WAITING_WEIGHT / 8;
@@ -253,36 +253,36 @@ mod tests {
     }
 
     #[test]
-    fn how_many_machines_a_worker_has_is_asked_only_where_it_counts() {
+    fn counts_machines_only_for_the_weight() {
         let mut schedule = Schedule::new(2);
         let now = Instant::now();
-        let asked = Arc::new(AtomicUsize::new(0));
+        let requested = Arc::new(AtomicUsize::new(0));
         let start = |schedule: &mut Schedule, name: &str, now| {
             schedule.add(worker(name), now);
-            let asked = Arc::clone(&asked);
-            schedule.start(now, move |_| asked.fetch_add(1, Ordering::Relaxed) + 1).is_some()
+            let requested = Arc::clone(&requested);
+            schedule.start(now, move |_| requested.fetch_add(1, Ordering::Relaxed) + 1).is_some()
         };
         assert!(start(&mut schedule, "a", now) && start(&mut schedule, "b", now));
         schedule.ended(worker("b"), Requeue::OnEvent, now);
         assert!(start(&mut schedule, "b", now));
-        assert_eq!(asked.load(Ordering::Relaxed), 0, "nobody waits for answers");
+        assert_eq!(requested.load(Ordering::Relaxed), 0, "nobody waits for answers");
         let later = now + SLOT_TIMEOUT;
         assert!(start(&mut schedule, "c", later) && start(&mut schedule, "d", later));
-        assert_eq!(asked.load(Ordering::Relaxed), 2, "once for each that waits");
+        assert_eq!(requested.load(Ordering::Relaxed), 2, "once for each that waits");
     }
 
     #[test]
-    fn a_reconcile_that_is_answered_keeps_its_slot() {
+    fn reconcile_with_a_response_keeps_its_slot() {
         let mut schedule = Schedule::new(1);
         let start = Instant::now();
         ["a", "b"].into_iter().for_each(|name| schedule.add(worker(name), start));
         let slot = schedule.start(start, |_| 1).map(|(_, slot)| slot).unwrap();
-        let answers: Vec<Instant> = (1..100).map(|tenths| start + SLOT_TIMEOUT / 5 * tenths).collect();
-        for now in &answers {
+        let responses: Vec<Instant> = (1..100).map(|tenths| start + SLOT_TIMEOUT / 5 * tenths).collect();
+        for now in &responses {
             assert_eq!(started(&mut schedule, *now, 1), None, "it is at work");
             slot.extend(*now);
         }
-        let silent = *answers.last().unwrap() + SLOT_TIMEOUT;
+        let silent = *responses.last().unwrap() + SLOT_TIMEOUT;
         assert_eq!(schedule.next_start(start), Some(silent));
         assert_eq!(started(&mut schedule, silent, 1), Some(worker("b")));
     }

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_since_the_last_reconcile_is_known_once_there_was_one() {
+    fn measures_time_since_the_last_reconcile() {
         let mut limit = RateLimit::default();
         let start = Instant::now();
         assert_eq!(limit.since_reconcile(start), None);

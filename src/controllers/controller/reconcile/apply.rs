@@ -134,29 +134,29 @@ async fn apply_machine(
     change: MachineChanges<'_>,
 ) -> (Result<WrittenDeployment, ApplyError>, usize) {
     let MachineChanges { machine, secret, class, deployment, is_class_being_deleted } = change;
-    let wanted = &machine.deployment;
+    let target = &machine.deployment;
     let failed =
-        |kind, name: &str, source| ApplyError { pool: wanted.pool_name.clone(), kind, name: name.to_owned(), source };
+        |kind, name: &str, source| ApplyError { pool: target.pool_name.clone(), kind, name: name.to_owned(), source };
     if is_class_being_deleted {
-        return (Err(failed("MachineClass", &wanted.class_name.0, WriteError::Going)), 0);
+        return (Err(failed("MachineClass", &target.class_name.0, WriteError::Going)), 0);
     }
     let mut writes = 0;
     if let Some(write) = secret {
-        if let Err(source) = apis.write_secret(&wanted.secret_name.0, write).await {
-            return (Err(failed("Secret", &wanted.secret_name.0, source)), writes);
+        if let Err(source) = apis.write_secret(&target.secret_name.0, write).await {
+            return (Err(failed("Secret", &target.secret_name.0, source)), writes);
         }
         writes += 1;
     }
     if let Some(write) = class {
-        if let Err(source) = apis.write_class(&wanted.class_name.0, write).await {
-            return (Err(failed("MachineClass", &wanted.class_name.0, source)), writes);
+        if let Err(source) = apis.write_class(&target.class_name.0, write).await {
+            return (Err(failed("MachineClass", &target.class_name.0, source)), writes);
         }
         writes += 1;
     }
     let Some(write) = deployment else { return (Ok(None), writes) };
-    match apis.write_deployment(&wanted.name.0, write).await {
-        Ok(live) => (Ok(Some((wanted.name.0.clone(), live))), writes + 1),
-        Err(source) => (Err(failed("MachineDeployment", &wanted.name.0, source)), writes),
+    match apis.write_deployment(&target.name.0, write).await {
+        Ok(live) => (Ok(Some((target.name.0.clone(), live))), writes + 1),
+        Err(source) => (Err(failed("MachineDeployment", &target.name.0, source)), writes),
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
     async fn what_has_moved_keeps_its_replicas_where_somebody_else_writes_first() {
         const MADE: &str = "POST machinedeployments";
         let tries = Arc::<AtomicUsize>::default();
-        let (controller, asked) = controller(None, move |line, _| match line {
+        let (controller, requested) = controller(None, move |line, _| match line {
             MADE if tries.fetch_add(1, Ordering::Relaxed) == 0 => refusal(409, "AlreadyExists"),
             "GET w" => (200, worker(&json!({}), 7)),
             _ if line.starts_with("GET ") => {
@@ -196,8 +196,8 @@ mod tests {
         let (applied, _) = apply_to_live(&context, &desired, None, live, Timestamp::UNIX_EPOCH).await.unwrap();
         assert!(applied.errors.is_empty(), "{:?}", applied.errors);
         assert_eq!(applied.writes, 5, "Secret and class, and everything when it was read anew");
-        let asked = asked.lock().unwrap();
-        let made = asked.iter().filter(|(line, _)| line == MADE).map(|(_, body)| &body["spec"]["replicas"]);
+        let requested = requested.lock().unwrap();
+        let made = requested.iter().filter(|(line, _)| line == MADE).map(|(_, body)| &body["spec"]["replicas"]);
         assert_eq!(made.collect::<Vec<&Value>>(), [4, 4]);
     }
 
@@ -232,7 +232,7 @@ mod tests {
         let class = going_class(desired.plan.machines().next().unwrap());
         let live_class = DigestedObject::class(class.clone()).unwrap();
         let name = class["metadata"]["name"].as_str().unwrap().to_owned();
-        let (controller, asked) = controller(None, move |line, _| match line {
+        let (controller, requested) = controller(None, move |line, _| match line {
             "GET machine-controller-manager" => {
                 (200, json!({"metadata": {}, "spec": {"replicas": replicas, "selector": {}, "template": {}}}))
             }
@@ -248,18 +248,18 @@ mod tests {
         let live = MachineObjects { classes: [(name, live_class)].into(), ..MachineObjects::default() };
         let context = reconcile_of(&controller, &worker_in(NAMESPACE), &Azure, Operation::Reconcile);
         let (applied, _) = apply_to_live(&context, &desired, None, live, Timestamp::UNIX_EPOCH).await.unwrap();
-        (lines(&asked), applied.errors.iter().map(ToString::to_string).collect())
+        (lines(&requested), applied.errors.iter().map(ToString::to_string).collect())
     }
 
     #[tokio::test]
-    async fn a_class_that_goes_is_waited_for_once_it_was_read_anew_and_only_where_somebody_lets_it_go() {
-        let (asked, errors) = applied_to_a_going_class(1).await;
-        assert_eq!(asked.iter().filter(|line| *line == "GET machineclasses").count(), 1, "{asked:?}");
-        assert!(!asked.contains(&"POST machinedeployments".to_owned()));
+    async fn waits_only_for_classes_whose_finalizers_get_removed() {
+        let (requested, errors) = applied_to_a_going_class(1).await;
+        assert_eq!(requested.iter().filter(|line| *line == "GET machineclasses").count(), 1, "{requested:?}");
+        assert!(!requested.contains(&"POST machinedeployments".to_owned()));
         assert_eq!(errors.len(), 1);
         assert!(errors[0].contains("it is being deleted, and made again once it has gone"), "{errors:?}");
-        let (asked, errors) = applied_to_a_going_class(0).await;
-        assert!(asked.contains(&"POST machinedeployments".to_owned()), "{asked:?}");
+        let (requested, errors) = applied_to_a_going_class(0).await;
+        assert!(requested.contains(&"POST machinedeployments".to_owned()), "{requested:?}");
         assert!(errors.is_empty(), "{errors:?}");
     }
 
@@ -271,8 +271,8 @@ mod tests {
         let old = json!({"metadata": {"name": deployment, "namespace": NAMESPACE, "uid": "u", "resourceVersion": "5"},
             "spec": {"replicas": 2, "template": {"spec": {"class": {"kind": "MachineClass", "name": "old"}}}},
             "status": {"replicas": 2}});
-        let known = LiveDeployment::read_without_codes(old.clone()).unwrap();
-        for is_known in [true, false] {
+        let cached = LiveDeployment::read_without_codes(old.clone()).unwrap();
+        for is_cached in [true, false] {
             let old = old.clone();
             let tries = Arc::<AtomicUsize>::default();
             let (controller, _) = controller(None, move |line, _| match line {
@@ -290,12 +290,12 @@ mod tests {
                 _ => (200, old.clone()),
             });
             let mut live = MachineObjects::default();
-            if is_known {
-                live.deployments.insert(deployment.clone(), known.clone());
+            if is_cached {
+                live.deployments.insert(deployment.clone(), cached.clone());
             }
             let context = reconcile_of(&controller, &worker_in(NAMESPACE), &Azure, Operation::Reconcile);
             let (_, rolls) = apply_to_live(&context, &desired, None, live, Timestamp::UNIX_EPOCH).await.unwrap();
-            assert_eq!(rolls.len(), 1, "known before: {is_known}: {rolls:?}");
+            assert_eq!(rolls.len(), 1, "known before: {is_cached}: {rolls:?}");
             assert_eq!((rolls[0].deployment.as_str(), rolls[0].from.as_str()), (deployment.as_str(), "old"));
         }
     }

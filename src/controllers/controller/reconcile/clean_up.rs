@@ -100,26 +100,26 @@ mod tests {
 
     /// Requests and pending deletion of a clean-up after an empty plan, with the existing objects given by their
     /// plurals.
-    async fn asked(there: &'static [&'static str]) -> (Vec<String>, PendingDeletion) {
-        asked_of(there, 1, |_| {}).await
+    async fn requested(there: &'static [&'static str]) -> (Vec<String>, PendingDeletion) {
+        requests_of(there, 1, |_| {}).await
     }
 
     /// Like `asked`, with that many replicas of machine-controller-manager, and `shown` applied to what the watches
     /// report.
-    async fn asked_of(
+    async fn requests_of(
         there: &'static [&'static str],
         replicas: i32,
-        shown: impl FnOnce(&mut MachineObjects),
+        observed: impl FnOnce(&mut MachineObjects),
     ) -> (Vec<String>, PendingDeletion) {
-        let asked = Arc::<Mutex<Vec<String>>>::default();
-        let seen = Arc::clone(&asked);
-        let (controller, _) = controller_over(None, move |question, _| {
-            let path: Vec<&str> = question.path.rsplit('/').collect();
+        let requested = Arc::<Mutex<Vec<String>>>::default();
+        let seen = Arc::clone(&requested);
+        let (controller, _) = controller_over(None, move |query, _| {
+            let path: Vec<&str> = query.path.rsplit('/').collect();
             let plural =
                 if ["web-z1", "w", "machine-controller-manager"].contains(&path[0]) { path[1] } else { path[0] };
-            seen.lock().unwrap().push(format!("{} {plural}", question.method));
+            seen.lock().unwrap().push(format!("{} {plural}", query.method));
             let items: Vec<Value> = there.iter().filter(|kind| **kind == plural).map(|_| object()).collect();
-            let answer = match (question.method.as_str(), plural) {
+            let response = match (query.method.as_str(), plural) {
                 ("DELETE", _) => json!({"kind": "Status", "status": "Success", "details": {"uid": "u"}}),
                 (_, "workers") => worker(&json!({}), 7),
                 (_, "deployments") => {
@@ -127,19 +127,20 @@ mod tests {
                 }
                 _ => json!({"kind": "List", "metadata": {"resourceVersion": "7"}, "items": items}),
             };
-            (200, answer)
+            (200, response)
         });
         let context = reconcile_of(&controller, &worker_in("shoot--p--s"), &Azure, Operation::Reconcile);
         let mut live = context.shoot.read_machine_objects().await.unwrap();
-        asked.lock().unwrap().clear();
-        shown(&mut live);
+        requested.lock().unwrap().clear();
+        observed(&mut live);
         let empty = PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None };
         let plan = Plan { pools: vec![Ok(empty)], provider_status: json!({}) };
         let mut progress = Progress::default();
         let now = Timestamp::UNIX_EPOCH;
-        let pending = clean_up(&context, &plan, &mut progress, &mut live, Hibernation::NotWanted, now).await.unwrap();
-        let asked = asked.lock().unwrap().clone();
-        (asked, pending)
+        let pending =
+            clean_up(&context, &plan, &mut progress, &mut live, Hibernation::NotRequested, now).await.unwrap();
+        let requested = requested.lock().unwrap().clone();
+        (requested, pending)
     }
 
     /// An object of any kind: a class, or an object that uses it.
@@ -154,52 +155,53 @@ mod tests {
 
     #[tokio::test]
     async fn what_nothing_uses_is_deleted_whether_or_not_machine_controller_manager_runs() {
-        let (asked, pending) = asked(&["machineclasses", "secrets"]).await;
+        let (requested, pending) = requested(&["machineclasses", "secrets"]).await;
         let expected =
             ["GET machinedeployments", "GET machinesets", "GET machines", "DELETE machineclasses", "DELETE secrets"];
-        assert_eq!(asked, expected);
+        assert_eq!(requested, expected);
         assert!(pending.classes.is_empty() && pending.deployments.is_empty());
     }
 
     #[tokio::test]
-    async fn a_machine_set_that_no_deployment_took_up_goes_before_its_class() {
-        let (asked, pending) = asked(&["machineclasses", "secrets", "machinesets"]).await;
-        let deleted = &asked[asked.len() - 3..];
-        assert_eq!(deleted, ["DELETE machinesets", "DELETE machineclasses", "DELETE secrets"], "{asked:?}");
+    async fn deletes_orphaned_machine_sets_before_their_class() {
+        let (requested, pending) = requested(&["machineclasses", "secrets", "machinesets"]).await;
+        let deleted = &requested[requested.len() - 3..];
+        assert_eq!(deleted, ["DELETE machinesets", "DELETE machineclasses", "DELETE secrets"], "{requested:?}");
         assert!(pending.is_empty());
     }
 
     #[tokio::test]
     async fn while_machine_controller_manager_is_stopped_classes_go_once_their_deployment_is_seen_to_go() {
-        let (asked, pending) = asked_of(&["machinedeployments", "machineclasses", "secrets"], 0, |_| {}).await;
-        let deleted: Vec<&String> = asked.iter().filter(|line| line.starts_with("DELETE")).collect();
+        let (requested, pending) = requests_of(&["machinedeployments", "machineclasses", "secrets"], 0, |_| {}).await;
+        let deleted: Vec<&String> = requested.iter().filter(|line| line.starts_with("DELETE")).collect();
         assert!(
             deleted.iter().all(|line| *line == "DELETE machinedeployments"),
-            "it was answered and not done: {asked:?}"
+            "it was answered and not done: {requested:?}"
         );
         assert!(!deleted.is_empty() && pending.is_empty());
-        let (asked, _) = asked_of(&["machineclasses", "secrets", "machinesets"], 0, |_| {}).await;
-        let deleted = &asked[asked.len() - 3..];
-        assert_eq!(deleted, ["DELETE machinesets", "DELETE machineclasses", "DELETE secrets"], "{asked:?}");
+        let (requested, _) = requests_of(&["machineclasses", "secrets", "machinesets"], 0, |_| {}).await;
+        let deleted = &requested[requested.len() - 3..];
+        assert_eq!(deleted, ["DELETE machinesets", "DELETE machineclasses", "DELETE secrets"], "{requested:?}");
     }
 
     #[tokio::test]
-    async fn a_secret_that_no_watch_has_shown_yet_goes_with_its_class() {
-        let (mut asked, _) = asked_of(&["machineclasses", "secrets"], 1, |live| live.class_secrets.clear()).await;
-        let deleted = asked.split_off(asked.len() - 2);
+    async fn deletes_uncached_secret_with_its_class() {
+        let (mut requested, _) =
+            requests_of(&["machineclasses", "secrets"], 1, |live| live.class_secrets.clear()).await;
+        let deleted = requested.split_off(requested.len() - 2);
         assert_eq!(deleted, ["DELETE machineclasses", "DELETE secrets"]);
     }
 
     #[tokio::test]
     async fn what_a_machine_uses_waits_for_a_machine_controller_manager_that_runs() {
-        let (asked, pending) = asked(&["machineclasses", "secrets", "machines"]).await;
-        assert_eq!(asked, ["GET deployments"]);
+        let (requested, pending) = requested(&["machineclasses", "secrets", "machines"]).await;
+        assert_eq!(requested, ["GET deployments"]);
         assert_eq!(pending.classes, ["web-z1"]);
     }
 
     #[tokio::test]
-    async fn nothing_goes_before_every_planned_machine_is_there() {
-        let (controller, asked) = controller(None, |_, _| refusal(500, "InternalError"));
+    async fn deletes_nothing_before_all_planned_machines_exist() {
+        let (controller, requested) = controller(None, |_, _| refusal(500, "InternalError"));
         let context = reconcile_of(&controller, &worker_in("shoot--p--s"), &Azure, Operation::Reconcile);
         let class = DigestedObject::class(object()).unwrap();
         let mut live = MachineObjects { classes: [("web-z1".to_owned(), class)].into(), ..MachineObjects::default() };
@@ -207,8 +209,9 @@ mod tests {
         let mut progress = Progress { deployments: vec![waiting], ..Progress::default() };
         let plan = Plan { pools: vec![], provider_status: json!({}) };
         let now = Timestamp::UNIX_EPOCH;
-        let pending = clean_up(&context, &plan, &mut progress, &mut live, Hibernation::NotWanted, now).await.unwrap();
+        let pending =
+            clean_up(&context, &plan, &mut progress, &mut live, Hibernation::NotRequested, now).await.unwrap();
         assert!(pending.is_empty() && live.classes.len() == 1);
-        assert!(lines(&asked).is_empty());
+        assert!(lines(&requested).is_empty());
     }
 }

@@ -64,7 +64,7 @@ pub(crate) async fn clean_up_cloud(
     }
     Ok(match state {
         CleanUp::Done(records) => {
-            merge(&mut published.provider_status.wanted, records);
+            merge(&mut published.provider_status.target, records);
             (ReconcileOutcome::Succeeded, None)
         }
         CleanUp::Unneeded => waiting(UNTIL_DELETED.to_owned()),
@@ -170,11 +170,11 @@ mod tests {
         let (context, used) = dependent(&seed, true, || CleanUp::Done(None));
         seed.reconcile(&context).await.unwrap();
         assert!(used.lock().unwrap().is_empty() && seed.state() == "Processing", "machines are missing yet");
-        let asked = seed.asked();
-        let at = |line: &str| asked.iter().position(|(asked, _)| asked == line).unwrap();
+        let requested = seed.requested();
+        let at = |line: &str| requested.iter().position(|(requested, _)| requested == line).unwrap();
         let recorded =
-            asked.iter().position(|(_, body)| body.pointer("/status/providerStatus/kind").is_some()).unwrap();
-        assert!(recorded < at("POST machineclasses"), "{asked:?}");
+            requested.iter().position(|(_, body)| body.pointer("/status/providerStatus/kind").is_some()).unwrap();
+        assert!(recorded < at("POST machineclasses"), "{requested:?}");
     }
 
     #[tokio::test(start_paused = true)]
@@ -183,13 +183,13 @@ mod tests {
         let (context, _) = dependent(&seed, true, || CleanUp::Done(None));
         seed.request("reconcile");
         seed.reconcile(&context).await.unwrap();
-        let asked = seed.asked();
-        let (_, first) = asked.iter().find(|(line, _)| line.starts_with("PATCH")).unwrap();
+        let requested = seed.requested();
+        let (_, first) = requested.iter().find(|(line, _)| line.starts_with("PATCH")).unwrap();
         assert_eq!(first["status"]["lastOperation"]["state"], "Processing");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_nobody_needs_goes_from_the_cloud_but_not_what_a_class_refers_to() {
+    async fn deletes_unused_cloud_resources_but_not_referenced_ones() {
         let (seed, _) = Seed::settled().await;
         let class = |id: &str| {
             json!({"metadata": {"name": id, "finalizers": ["f"], "labels": {"gardener.cloud/purpose": "machineclass"}},
@@ -226,8 +226,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nothing_goes_from_the_cloud_for_a_deleted_worker_that_has_become_another_one() {
-        for (happens, goes) in [(None, 1), (Some(CHANGED), 0)] {
+    async fn keeps_cloud_resources_of_a_recreated_worker() {
+        for (happens, deleted) in [(None, 1), (Some(CHANGED), 0)] {
             let (seed, _) = Seed::settled().await;
             let (context, used) = dependent(&seed, false, || CleanUp::Done(None));
             seed.delete(context.clock.now());
@@ -236,12 +236,16 @@ mod tests {
                 seed.when("GET machines", happens);
             }
             let requeue = seed.reconcile(&context).await.unwrap();
-            assert_eq!((used.lock().unwrap().len(), seed.get(WORKER).is_some()), (goes, goes == 0), "{requeue:?}");
+            assert_eq!(
+                (used.lock().unwrap().len(), seed.get(WORKER).is_some()),
+                (deleted, deleted == 0),
+                "{requeue:?}"
+            );
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_operation_waits_until_what_nobody_needs_has_gone() {
+    async fn operation_waits_until_unused_resources_are_deleted() {
         let (seed, _) = Seed::settled().await;
         let (context, _) = dependent(&seed, false, || CleanUp::Waiting("until the set is gone".to_owned()));
         seed.request("reconcile");

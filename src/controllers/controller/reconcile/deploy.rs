@@ -91,7 +91,7 @@ pub(crate) async fn deploy(
         inputs,
         dependencies: &dependencies,
         has_moved,
-        is_hibernated: inputs.shoot.is_hibernation_wanted(),
+        is_hibernated: inputs.shoot.should_hibernate(),
         republishes: republishes(context, worker, now),
         health_check: context.controller.health_check,
         now,
@@ -177,7 +177,7 @@ impl Deploy<'_> {
         self.is_hibernated
             || self.dependencies.records_changed
             || !drift.is_some_and(Drift::is_settled)
-            || !progress(&self.desired.plan, namespace, live, Hibernation::NotWanted).is_ready()
+            || !progress(&self.desired.plan, namespace, live, Hibernation::NotRequested).is_ready()
     }
 
     /// Whether machines will be created or changed. In a restore: whether any deployment is still missing.
@@ -234,7 +234,7 @@ impl Deploy<'_> {
     ) -> Result<(Written, ObservedProgress), ReconcileError> {
         let shoot = &context.shoot;
         let hibernation = match self.is_hibernated {
-            false => Hibernation::NotWanted,
+            false => Hibernation::NotRequested,
             true if shoot.machine_controller().await? == MachineControllerManagerState::Stopped => Hibernation::Done,
             true => Hibernation::InProgress,
         };
@@ -315,7 +315,7 @@ impl Deploy<'_> {
         ReconcileResult {
             published: Some(self.published(&live)),
             // A stuck change is checked again only when its deadline has passed.
-            requeue_after: earliest([requeue_after, followed.requeue_after, self.dependencies.look_again]),
+            requeue_after: earliest([requeue_after, followed.requeue_after, self.dependencies.check_again]),
             conditions,
             events,
             is_outdated,
@@ -403,15 +403,18 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_finds_everything_done_is_answered_at_once_and_with_a_new_time() {
+    async fn completes_no_op_at_once_with_new_time() {
         let (seed, context) = Seed::settled().await;
         seed.merge(WORKER, json!({"status": {"machineDeploymentsLastUpdateTime": LONG_AGO}}));
         seed.request("reconcile");
         assert_eq!(seed.reconcile(&context).await.unwrap(), Requeue::OnEvent);
-        let asked: Vec<String> = seed.asked().into_iter().map(|(line, _)| line).collect();
-        let writes: Vec<&String> = asked.iter().filter(|line| !line.starts_with("GET ")).collect();
-        assert_eq!(writes, ["PATCH workers/mail/status", "PATCH workers/mail"], "{asked:?}");
-        assert!(!asked.contains(&format!("GET {CONTROLLER}")), "machine-controller-manager is left alone: {asked:?}");
+        let requests: Vec<String> = seed.requested().into_iter().map(|(line, _)| line).collect();
+        let writes: Vec<&String> = requests.iter().filter(|line| !line.starts_with("GET ")).collect();
+        assert_eq!(writes, ["PATCH workers/mail/status", "PATCH workers/mail"], "{requests:?}");
+        assert!(
+            !requests.contains(&format!("GET {CONTROLLER}")),
+            "machine-controller-manager is left alone: {requests:?}"
+        );
         assert_eq!(seed.last("/metadata/annotations/gardener.cloud~1operation"), "");
         assert_ne!(seed.last(PUBLISHED), LONG_AGO, "gardenlet waits for a new time");
         let metrics = context.metrics.text();
@@ -468,10 +471,10 @@ mod tests {
                 seed.machines_fail();
             }
             seed.request("reconcile");
-            seed.asked();
+            seed.requested();
             seed.reconcile(&context).await.unwrap();
-            let asked = seed.asked();
-            let first = asked.iter().find(|(line, _)| !line.starts_with("GET ")).unwrap();
+            let requests = seed.requested();
+            let first = requests.iter().find(|(line, _)| !line.starts_with("GET ")).unwrap();
             assert_eq!(first.0, "PATCH workers/mail/status", "{what}");
             assert_eq!(first.1["status"]["lastOperation"]["state"], "Processing", "{what}");
         }
@@ -488,11 +491,11 @@ mod tests {
         assert_eq!((seed.state().as_str(), replicas_of_controller(&seed)), ("Processing", 1));
         seed.machines_come();
         let version = seed.get(CONTROLLER).unwrap()["metadata"]["resourceVersion"].clone();
-        seed.asked();
+        seed.requested();
         seed.reconcile(&context).await.unwrap();
         assert_eq!((seed.state().as_str(), replicas_of_controller(&seed)), ("Succeeded", 0));
-        let asked = seed.asked();
-        let scaled = asked.iter().find(|(line, _)| *line == format!("PATCH {CONTROLLER}/scale")).unwrap();
+        let requests = seed.requested();
+        let scaled = requests.iter().find(|(line, _)| *line == format!("PATCH {CONTROLLER}/scale")).unwrap();
         assert_eq!(scaled.1, json!({"metadata": {"resourceVersion": version}, "spec": {"replicas": 0}}));
         seed.merge(DEPLOYMENT, json!({"metadata": {"generation": 99}}));
         seed.request("reconcile");
@@ -553,12 +556,12 @@ mod tests {
         }
         assert_eq!(replicas_after_late_stop(|_| ()).await, 0, "it is to sleep");
         assert_eq!(replicas_after_late_stop(wakes_up).await, 1);
-        let is_asked = |objects: &mut Objects| {
+        let is_requested = |objects: &mut Objects| {
             wakes_up(objects);
             let requested = json!({"gardener.cloud/operation": "reconcile"});
             merge(objects, WORKER, &json!({"metadata": {"annotations": requested, "resourceVersion": "1000"}}));
         };
-        assert_eq!(replicas_after_late_stop(is_asked).await, 1, "the Worker is another one than was read");
+        assert_eq!(replicas_after_late_stop(is_requested).await, 1, "the Worker is another one than was read");
         let is_deleted = |objects: &mut Objects| {
             merge(objects, CLUSTER, &json!({"spec": {"shoot": {"metadata": {"deletionTimestamp": LONG_AGO}}}}));
         };

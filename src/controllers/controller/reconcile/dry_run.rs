@@ -124,8 +124,8 @@ async fn compare_steady(
         // Read in full, because the store keeps only digests of classes and Secrets.
         let cluster = shoot.cluster(true).await?.or(cluster);
         let live = machine_reads::machine_objects(shoot.client(), shoot.name());
-        let (anew, live) = tokio::try_join!(shoot.secrets(worker, true), live)?;
-        secrets = anew;
+        let (again, live) = tokio::try_join!(shoot.secrets(worker, true), live)?;
+        secrets = again;
         let live = shoot.others().without_theirs(shoot.name(), live);
         compared = compare(worker, cluster.as_deref(), &secrets, &live, provider, now);
     }
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_differs_only_from_what_watches_have_shown_is_no_difference() {
+    async fn stale_cache_is_no_difference() {
         let (seed, context) = Seed::settled().await;
         let standing = async |expected: &str| {
             tokio::time::advance(Duration::from_secs(2)).await;

@@ -108,7 +108,7 @@ mod tests {
     use std::future::pending;
     use std::sync::Arc;
 
-    use axum::body::Body as AnswerBody;
+    use axum::body::Body as ResponseBody;
     use axum::http::{Request, Response};
     use kube::api::Api;
     use kube::client::Body;
@@ -127,15 +127,15 @@ mod tests {
 
     #[test]
     fn an_api_server_that_refuses_something_is_there() {
-        let answered = |code: u16| {
+        let responded = |code: u16| {
             let status = json!({"status": "Failure", "reason": "", "message": "", "code": code});
             of(kube::Error::Api(serde_json::from_value(status).unwrap()))
         };
         for code in [429, 502, 503, 504] {
-            assert!(answered(code).is_unreachable(), "{code}");
+            assert!(responded(code).is_unreachable(), "{code}");
         }
         for code in [400, 403, 404, 409, 413, 422, 500] {
-            assert!(!answered(code).is_unreachable(), "{code}");
+            assert!(!responded(code).is_unreachable(), "{code}");
         }
         assert!(of(kube::Error::Service("no connection".into())).is_unreachable());
         assert!(!of(kube::Error::LinesCodecMaxLineLengthExceeded).is_unreachable());
@@ -173,8 +173,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_without_an_answer_and_one_that_is_too_large_are_known() {
-        let silent = service_fn(|_: Request<Body>| pending::<Result<Response<AnswerBody>, BoxError>>());
+    async fn classifies_timeouts_and_oversized_requests() {
+        let silent = service_fn(|_: Request<Body>| pending::<Result<Response<ResponseBody>, BoxError>>());
         let access = access_through(silent, "default".to_owned(), &Arc::default(), WriteFence::Open);
         let workers: Api<Worker> = Api::namespaced(access.client, "ns");
         assert!(of(workers.get("w").await.unwrap_err()).is_unanswered());

@@ -60,7 +60,7 @@ fn of_version(version: &str, replicas: u32) -> Value {
 /// # Errors
 /// If its Deployment can't be read or scaled. [`ReconcileError::WorkerChanged`] if the Worker changed in the meantime.
 pub(crate) async fn start_after_restore(context: &ReconcileContext<'_>, shoot: &Shoot) -> Result<(), ReconcileError> {
-    let is_hibernated = shoot.is_hibernation_wanted() && shoot.status.is_hibernated;
+    let is_hibernated = shoot.should_hibernate() && shoot.status.is_hibernated;
     if is_hibernated || context.shoot.machine_controller().await? == MachineControllerManagerState::Running {
         return Ok(());
     }
@@ -165,42 +165,46 @@ mod tests {
     use decisions::worker::request::Operation;
 
     const READ: &str = "GET machine-controller-manager";
-    const LOOKED: &str = "GET w";
+    const READ_WORKER: &str = "GET w";
     const SCALED: &str = "PATCH scale";
 
     /// Requests after a restore, with that many replicas of machine-controller-manager.
-    async fn asked(shoot: Value, replicas: u32) -> Vec<String> {
+    async fn requested(shoot: Value, replicas: u32) -> Vec<String> {
         let deployment = json!({"metadata": {}, "spec": {"replicas": replicas, "selector": {}, "template": {}}});
-        let (controller, asked) = controller(None, move |line, _| match line {
-            LOOKED => (200, worker(&json!({}), 7)),
+        let (controller, requested) = controller(None, move |line, _| match line {
+            READ_WORKER => (200, worker(&json!({}), 7)),
             _ => (200, deployment.clone()),
         });
         let shoot: Shoot = serde_json::from_str(&shoot.to_string()).unwrap();
         let context = reconcile_of(&controller, &worker_in("ns"), &Azure, Operation::Restore);
         start_after_restore(&context, &shoot).await.unwrap();
-        lines(&asked)
+        lines(&requested)
     }
 
     #[tokio::test]
-    async fn it_is_started_for_what_has_moved_unless_it_runs_or_the_shoot_sleeps() {
-        let asleep = json!({"hibernation": {"enabled": true}});
-        assert_eq!(asked(json!({}), 0).await, [READ, LOOKED, SCALED]);
-        assert_eq!(asked(json!({}), 1).await, [READ]);
-        assert!(asked(json!({"spec": asleep, "status": {"isHibernated": true}}), 0).await.is_empty());
-        let falls_asleep = json!({"spec": asleep});
-        assert_eq!(asked(falls_asleep, 0).await, [READ, LOOKED, SCALED], "it has machines that are to go");
+    async fn starts_for_restored_machines_unless_running_or_hibernated() {
+        let hibernated = json!({"hibernation": {"enabled": true}});
+        assert_eq!(requested(json!({}), 0).await, [READ, READ_WORKER, SCALED]);
+        assert_eq!(requested(json!({}), 1).await, [READ]);
+        assert!(requested(json!({"spec": hibernated, "status": {"isHibernated": true}}), 0).await.is_empty());
+        let becomes_hibernated = json!({"spec": hibernated});
+        assert_eq!(
+            requested(becomes_hibernated, 0).await,
+            [READ, READ_WORKER, SCALED],
+            "it has machines that are to go"
+        );
         let wakes_up = json!({"status": {"isHibernated": true}});
-        assert_eq!(asked(wakes_up, 0).await, [READ, LOOKED, SCALED]);
+        assert_eq!(requested(wakes_up, 0).await, [READ, READ_WORKER, SCALED]);
     }
 
     #[tokio::test]
     async fn only_what_is_not_there_need_not_be_scaled() {
         for (code, reason, is_fine) in [(404, "NotFound", true), (409, "Conflict", false), (403, "Forbidden", false)] {
-            let (controller, asked) = controller(None, move |_, _| refusal(code, reason));
+            let (controller, requested) = controller(None, move |_, _| refusal(code, reason));
             let stopped = stop(&controller.shoot_namespace("ns", &Azure), "5").await;
             assert_eq!(stopped.is_ok(), is_fine, "{code}: {stopped:?}");
             let patch = json!({"metadata": {"resourceVersion": "5"}, "spec": {"replicas": 0}});
-            assert_eq!(*asked.lock().unwrap(), [(SCALED.to_owned(), patch)], "of that version only");
+            assert_eq!(*requested.lock().unwrap(), [(SCALED.to_owned(), patch)], "of that version only");
         }
     }
 
@@ -208,39 +212,39 @@ mod tests {
     async fn started(replicas: u32, refused: Option<(u16, &'static str)>) -> (Vec<(String, Value)>, bool) {
         let metadata = json!({"resourceVersion": "6"});
         let deployment = json!({"metadata": metadata, "spec": {"replicas": replicas, "selector": {}, "template": {}}});
-        let (controller, asked) = controller(None, move |line, _| match (line, refused) {
+        let (controller, requested) = controller(None, move |line, _| match (line, refused) {
             (SCALED, Some((code, reason))) => refusal(code, reason),
             _ => (200, deployment.clone()),
         });
         let started = start_stopped(&controller.shoot_namespace("ns", &Azure)).await;
-        let asked = asked.lock().unwrap().clone();
-        (asked, started.is_ok())
+        let requested = requested.lock().unwrap().clone();
+        (requested, started.is_ok())
     }
 
     #[tokio::test]
     async fn what_was_stopped_is_started_in_the_version_that_was_read() {
-        let (asked, is_fine) = started(0, None).await;
+        let (requested, is_fine) = started(0, None).await;
         let patch = json!({"metadata": {"resourceVersion": "6"}, "spec": {"replicas": 1}});
         assert!(is_fine);
-        assert_eq!(asked[1..], [(SCALED.to_owned(), patch)]);
-        let (asked, is_fine) = started(1, None).await;
-        assert_eq!((asked.len(), is_fine), (1, true), "it runs: {asked:?}");
+        assert_eq!(requested[1..], [(SCALED.to_owned(), patch)]);
+        let (requested, is_fine) = started(1, None).await;
+        assert_eq!((requested.len(), is_fine), (1, true), "it runs: {requested:?}");
         for (code, reason, expected) in [(404, "NotFound", true), (409, "Conflict", true), (403, "Forbidden", false)] {
             assert_eq!(started(0, Some((code, reason))).await.1, expected, "{reason}");
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_stop_is_sent_once_and_a_start_until_it_is_answered() {
-        let tries = async |wanted: u32| {
-            let (controller, asked) = controller(None, |line, _| match line {
+    async fn sends_stop_once_and_start_until_it_succeeds() {
+        let tries = async |target: u32| {
+            let (controller, requested) = controller(None, |line, _| match line {
                 SCALED => refusal(503, "ServiceUnavailable"),
                 _ => (200, json!({"metadata": {"resourceVersion": "6"}, "spec": {"replicas": 0}})),
             });
             let shoot = controller.shoot_namespace("ns", &Azure);
-            let scaled = if wanted == 0 { stop(&shoot, "5").await } else { start_stopped(&shoot).await };
+            let scaled = if target == 0 { stop(&shoot, "5").await } else { start_stopped(&shoot).await };
             assert!(scaled.is_err());
-            lines(&asked).iter().filter(|line| *line == SCALED).count()
+            lines(&requested).iter().filter(|line| *line == SCALED).count()
         };
         assert_eq!(tries(0).await, 1);
         assert!(tries(1).await > 1);
@@ -269,7 +273,7 @@ mod tests {
         pods: Vec<Value>,
         refused: Option<(u16, &'static str)>,
     ) -> (Option<String>, Option<u64>, Vec<(String, Value)>) {
-        let (controller, asked) = controller(None, move |line, _| match (line, refused) {
+        let (controller, requested) = controller(None, move |line, _| match (line, refused) {
             ("GET pods", _) => (200, json!({"kind": "PodList", "metadata": {}, "items": pods})),
             (_, Some((code, reason))) => refusal(code, reason),
             _ => (200, json!({"kind": "Status", "status": "Success"})),
@@ -280,13 +284,13 @@ mod tests {
         let untaken: Vec<Stuck> = ages.iter().map(changed).collect();
         let shoot = controller.shoot_namespace("ns", &Azure);
         let (stuck, again) = restart_if_stuck(&shoot, &untaken, now).await;
-        let asked = asked.lock().unwrap();
-        let deleted = asked.iter().filter(|(line, _)| line.starts_with("DELETE")).cloned().collect();
+        let requested = requested.lock().unwrap();
+        let deleted = requested.iter().filter(|(line, _)| line.starts_with("DELETE")).cloned().collect();
         (stuck.map(|stuck| stuck.deployment), again.map(|again| again.as_secs()), deleted)
     }
 
     #[tokio::test]
-    async fn it_is_started_anew_for_the_newest_change_that_has_had_its_time() {
+    async fn restarts_after_the_newest_change_exceeds_its_timeout() {
         let old = || pod("old", "2026-11-20T00:00:00Z");
         let mut going = old();
         going["metadata"]["deletionTimestamp"] = json!(CHANGED);
@@ -304,7 +308,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_pod_that_is_gone_or_may_not_be_deleted_was_not_started_anew() {
+    async fn reports_no_restart_for_missing_or_forbidden_pods() {
         let pods = || vec![pod("old", "2026-11-20T00:00:00Z"), pod("older", "2026-11-19T00:00:00Z")];
         let (stuck, _, deleted) = restarted(&[130], pods(), Some((404, "NotFound"))).await;
         assert_eq!((stuck, deleted.len()), (None, 2), "each is tried");

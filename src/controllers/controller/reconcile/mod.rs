@@ -89,7 +89,7 @@ async fn run(mut context: ReconcileContext<'_>, worker: &Worker) -> Result<Reque
     // A newly created Worker has no machine objects, unless the store still has those of a deleted Worker in its
     // namespace.
     let may_be_recreated = context.operation == Operation::Create
-        && context.controller.cache.machine_objects.knows_any_of(&context.identity.namespace);
+        && context.controller.cache.machine_objects.has_entries(&context.identity.namespace);
     let is_store_unconfirmed = context.controller.shard.is_some() || may_be_recreated;
     if bypasses_store(is_store_unconfirmed, has_read, since_last) {
         context.shoot = context.shoot.without_store();
@@ -165,17 +165,17 @@ mod tests {
 
     use super::*;
     use crate::controller::test_seed::{CHANGED, CONTROLLER, NAMESPACE, Objects, Seed, WORKER, kept_machines};
-    use crate::controller::test_support::{shown, watched};
+    use crate::controller::test_support::{observed, watched};
     use decisions::worker::request::FINALIZER;
 
     #[tokio::test(start_paused = true)]
-    async fn what_was_changed_before_a_request_and_is_shown_after_it_begins_an_operation() {
+    async fn stale_event_after_request_starts_operation() {
         for (later, begins) in [(-1, true), (1, false)] {
             let (seed, context) = Seed::settled().await;
             seed.request("reconcile");
             let requested = Identity::of(&seed.worker()).unwrap().version;
             seed.reconcile(&context).await.unwrap();
-            let shown = |worker: &Worker| {
+            let observed = |worker: &Worker| {
                 let version = requested.saturating_add_signed(later);
                 context.memory.of(&Identity::of(worker).unwrap().uid, |memory| memory.planned_object_changed(version));
             };
@@ -184,21 +184,21 @@ mod tests {
                 seed.state() == "Succeeded" && annotations["gardener.cloud/operation"].is_null()
             };
             assert!(is_done(&seed));
-            shown(&seed.worker());
-            seed.asked();
+            observed(&seed.worker());
+            seed.requested();
             seed.reconcile(&context).await.unwrap();
-            let asked: Vec<String> = seed.asked().into_iter().map(|(line, _)| line).collect();
-            assert_eq!(asked.iter().any(|line| line.starts_with("GET clusters/")), begins, "{later}: {asked:?}");
+            let requests: Vec<String> = seed.requested().into_iter().map(|(line, _)| line).collect();
+            assert_eq!(requests.iter().any(|line| line.starts_with("GET clusters/")), begins, "{later}: {requests:?}");
             seed.reconcile(&context).await.unwrap();
-            assert!(is_done(&seed) && seed.asked().is_empty(), "once");
+            assert!(is_done(&seed) && seed.requested().is_empty(), "once");
         }
     }
 
     /// A stale view of the store, the running operation, and how to cause it.
-    type Shown = (&'static str, Operation, fn(&Seed));
+    type Observed = (&'static str, Operation, fn(&Seed));
 
     /// Stale views of machines in which the Worker itself gets no more events.
-    const STALE: [Shown; 8] = [
+    const STALE: [Observed; 8] = [
         ("nothing is there", Operation::Reconcile, |seed| {
             ["machine", "secrets/shoot"].iter().for_each(|prefix| seed.remove(prefix));
         }),
@@ -239,24 +239,24 @@ mod tests {
         }
         let stale = seed.worker();
         let identity = Identity::of(&stale).unwrap();
-        shown(seed.get(WORKER).unwrap(), &context);
+        observed(seed.get(WORKER).unwrap(), &context);
         machines(&seed);
         happened(&seed);
-        seed.asked();
+        seed.requested();
         tokio::time::advance(Duration::from_secs(2)).await;
         let requeue = reconcile(identity, &stale, &context).await.unwrap();
         assert_eq!(requeue, Requeue::After(CONFLICT_DELAY));
-        let asked = seed.asked().into_iter().map(|(line, _)| line);
-        let is_known = context.cache.workers.get(NAMESPACE, &stale.metadata.name.unwrap()).is_some();
-        (asked.filter(|line| !line.starts_with("GET") && !line.contains("events")).collect(), is_known)
+        let requests = seed.requested().into_iter().map(|(line, _)| line);
+        let is_cached = context.cache.workers.get(NAMESPACE, &stale.metadata.name.unwrap()).is_some();
+        (requests.filter(|line| !line.starts_with("GET") && !line.contains("events")).collect(), is_cached)
     }
 
     #[tokio::test(start_paused = true)]
     async fn machines_neither_come_nor_go_for_a_worker_that_is_another_one_by_now() {
         let changed = |seed: &Seed| seed.merge(WORKER, json!({"metadata": {"annotations": {"somebody": "else"}}}));
-        let gone = |seed: &Seed| seed.remove(WORKER);
-        let made_anew = |seed: &Seed| seed.merge(WORKER, json!({"metadata": {"uid": "another"}}));
-        for (happened, stays) in [(changed as fn(&Seed), true), (gone, false), (made_anew, false)] {
+        let deleted = |seed: &Seed| seed.remove(WORKER);
+        let recreated = |seed: &Seed| seed.merge(WORKER, json!({"metadata": {"uid": "another"}}));
+        for (happened, stays) in [(changed as fn(&Seed), true), (deleted, false), (recreated, false)] {
             for (what, operation, machines) in STALE {
                 let written = written_for_a_stale(operation, happened, machines).await;
                 assert_eq!(written, (vec![], stays), "{operation:?}, {what}");
@@ -265,8 +265,8 @@ mod tests {
     }
 
     /// Other changes to a Worker.
-    const GONE: fn(&mut Objects) = |objects| assert!(objects.remove(WORKER).is_some());
-    const MADE_ANEW: fn(&mut Objects) = |objects| {
+    const DELETED: fn(&mut Objects) = |objects| assert!(objects.remove(WORKER).is_some());
+    const RECREATED: fn(&mut Objects) = |objects| {
         objects.get_mut(WORKER).unwrap()["metadata"]["uid"] = json!("another");
     };
 
@@ -274,24 +274,24 @@ mod tests {
     /// writes after that, except those of machines, whose order varies.
     async fn written_once_overtaken(
         (seed, context): (Seed, Arc<ControllerContext>),
-        asks: &str,
+        has_request: &str,
         happens: fn(&mut Objects),
     ) -> (Requeue, Vec<String>) {
-        seed.when(asks, happens);
-        seed.asked();
+        seed.when(has_request, happens);
+        seed.requested();
         let requeue = seed.reconcile(&context).await.unwrap();
-        let asked: Vec<String> = seed.asked().into_iter().map(|(line, _)| line).collect();
-        let begins = asked.iter().position(|line| line.starts_with("PATCH workers/mail")).unwrap();
-        let at = asked.iter().position(|line| line == asks).unwrap();
-        assert!(begins < at, "{asked:?}");
+        let requests: Vec<String> = seed.requested().into_iter().map(|(line, _)| line).collect();
+        let begins = requests.iter().position(|line| line.starts_with("PATCH workers/mail")).unwrap();
+        let at = requests.iter().position(|line| line == has_request).unwrap();
+        assert!(begins < at, "{requests:?}");
         let is_counted =
             |line: &String| !line.starts_with("GET") && !["POST events", "POST machines"].contains(&&**line);
-        (requeue, asked.into_iter().skip(at + 1).filter(is_counted).collect())
+        (requeue, requests.into_iter().skip(at + 1).filter(is_counted).collect())
     }
 
     #[tokio::test(start_paused = true)]
     async fn machines_neither_come_nor_go_once_the_worker_has_become_another_one_within_a_reconcile() {
-        for happens in [CHANGED, GONE, MADE_ANEW] {
+        for happens in [CHANGED, DELETED, RECREATED] {
             let refused = Seed::new();
             let mut is_first = true;
             refused.0.refuse(move |line, _| {
@@ -309,28 +309,28 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_worker_that_is_made_anew_does_not_trust_what_is_still_shown_of_the_one_before() {
-        for (is_shown, is_created, reads) in [(true, true, true), (false, true, false), (true, false, false)] {
+    async fn recreated_worker_ignores_stale_cache() {
+        for (is_observed, is_created, reads) in [(true, true, true), (false, true, false), (true, false, false)] {
             let (seed, context) = if is_created { Seed::new() } else { Seed::settled().await };
             let objects = &context.cache.machine_objects;
             watched(&context);
-            if is_shown {
+            if is_observed {
                 let metadata = json!({"namespace": NAMESPACE, "name": "old", "uid": "u", "resourceVersion": "1"});
                 let secret = json!({ "metadata": metadata }).to_string();
                 objects.class_secrets.event(Identity::read(&secret).unwrap(), || objects.kept(&secret));
             }
             seed.request("reconcile");
-            seed.asked();
+            seed.requested();
             seed.reconcile(&context).await.unwrap();
-            let asked: Vec<String> = seed.asked().into_iter().map(|(line, _)| line).collect();
-            let first = asked.iter().position(|line| line.starts_with("POST")).unwrap_or(asked.len());
-            let has_read = asked[..first].iter().any(|line| line.starts_with("GET secrets") && !line.contains('/'));
-            assert_eq!(has_read, reads, "{asked:?}");
+            let requests: Vec<String> = seed.requested().into_iter().map(|(line, _)| line).collect();
+            let first = requests.iter().position(|line| line.starts_with("POST")).unwrap_or(requests.len());
+            let has_read = requests[..first].iter().any(|line| line.starts_with("GET secrets") && !line.contains('/'));
+            assert_eq!(has_read, reads, "{requests:?}");
         }
     }
 
     #[test]
-    fn machine_objects_are_read_anew_where_they_are_doubtful_and_after_a_long_time() {
+    fn relists_unconfirmed_and_old_machine_objects() {
         let soon = Some(Duration::from_secs(1));
         let late = Some(RESYNC_PERIOD);
         assert!(bypasses_store(true, false, None) && bypasses_store(true, false, soon));

@@ -148,14 +148,14 @@ pub(crate) struct Inputs {
 impl Inputs {
     /// Reads both in parallel, bypassing the store if the operation begins.
     pub(crate) async fn read(context: &ReconcileContext<'_>, worker: &Worker) -> Self {
-        let anew = context.state.is_beginning();
+        let again = context.state.is_beginning();
         let secrets = async {
             match context.operation {
                 Operation::Migrate => Ok(Secrets::default()),
-                _ => context.shoot.secrets(worker, anew).await,
+                _ => context.shoot.secrets(worker, again).await,
             }
         };
-        let (cluster, secrets) = join!(context.shoot.cluster(anew), secrets);
+        let (cluster, secrets) = join!(context.shoot.cluster(again), secrets);
         Self { cluster, secrets }
     }
 }
@@ -184,16 +184,16 @@ mod tests {
     #[tokio::test]
     async fn what_moves_away_needs_no_secrets() {
         for (operation, reads_secrets) in [(Operation::Migrate, false), (Operation::Reconcile, true)] {
-            let (controller, asked) = controller(None, |_, _| refusal(404, "NotFound"));
+            let (controller, requested) = controller(None, |_, _| refusal(404, "NotFound"));
             let worker: Worker = serde_json::from_value(worker(&json!({}), 7)).unwrap();
             let context = reconcile_of(&controller, &worker, &Azure, operation);
             Inputs::read(&context, &worker).await;
-            assert_eq!(lines(&asked).contains(&"GET cloudprovider".to_owned()), reads_secrets, "{operation:?}");
+            assert_eq!(lines(&requested).contains(&"GET cloudprovider".to_owned()), reads_secrets, "{operation:?}");
         }
     }
 
     #[tokio::test]
-    async fn who_asks_for_something_while_the_provider_status_is_written_is_heard() {
+    async fn handles_requests_made_while_status_is_written() {
         assert_eq!(next_version(json!({})).await, 9);
         assert_eq!(next_version(json!({"generation": 5})).await, 7);
         assert_eq!(next_version(json!({"annotations": {"gardener.cloud/timestamp": "later"}})).await, 7);

@@ -100,12 +100,12 @@ fn classes_before(
     kept: &[(&MachinePlan, &DeploymentState)],
     namespace: &str,
 ) -> Result<(Vec<Value>, Vec<Value>), RestoreError> {
-    let wanted = plan.target_classes();
+    let target = plan.target_classes();
     let mut secrets = Vec::new();
     let mut classes = Vec::new();
     for (machine, state) in kept {
         let mut names = state.classes(&machine.deployment.name.0);
-        names.retain(|name| !wanted.iter().any(|wanted| wanted.0 == *name));
+        names.retain(|name| !target.iter().any(|target| target.0 == *name));
         for name in names {
             let (secret, class) = class_of_name(machine, namespace, &name);
             let document = |source| RestoreError::Document { kind: "Secret", source };
@@ -205,18 +205,18 @@ mod tests {
     async fn machines_that_are_of_no_class_of_the_pool_any_more_get_one_under_the_name_that_they_have() {
         let (seed, context) = Seed::moved(&kept_machines());
         seed.reconcile(&context).await.unwrap();
-        let wanted = seed.get(DEPLOYMENT).unwrap()["spec"]["template"]["spec"]["class"]["name"].clone();
+        let target = seed.get(DEPLOYMENT).unwrap()["spec"]["template"]["spec"]["class"]["name"].clone();
         let of = |plural: &str, name: &Value| seed.get(&format!("{plural}/{}", name.as_str().unwrap())).unwrap();
         let before = json!("c");
-        let [mut class, planned] = [&before, &wanted].map(|name| of("machineclasses", name));
+        let [mut class, planned] = [&before, &target].map(|name| of("machineclasses", name));
         assert_eq!((&class["metadata"]["name"], &class["secretRef"]["name"]), (&before, &before));
         for member in ["metadata", "secretRef"] {
-            class[member]["name"] = wanted.clone();
+            class[member]["name"] = target.clone();
         }
         let content =
             |class: &Value| ["providerSpec", "secretRef", "credentialsSecretRef"].map(|member| class[member].clone());
         assert_eq!(content(&class), content(&planned));
-        let [secret, planned] = [&before, &wanted].map(|name| of("secrets", name));
+        let [secret, planned] = [&before, &target].map(|name| of("secrets", name));
         assert_eq!(
             (&secret["data"], &secret["metadata"]["labels"]),
             (&planned["data"], &planned["metadata"]["labels"])

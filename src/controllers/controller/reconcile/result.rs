@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_into_a_worker_is_not_published_and_said() {
+    fn reports_statuses_that_exceed_the_size_limit() {
         let publishing = |count: usize| {
             let bound = MachineDeploymentStatus { name: "n".repeat(100), minimum: 1, maximum: 2, priority: None };
             let published = Published { machine_deployments: vec![bound; count], ..Published::default() };

@@ -18,7 +18,7 @@ use decisions::provider::Provider;
 use decisions::worker::machines::machine_objects::LiveDeployment;
 use decisions::worker::machines::node_count::{LiveMachines, MachineCount};
 use decisions::worker::plan::desired::{CloudView, DesiredState};
-use decisions::worker::request::steady::{KnownNodes, SteadyFinding, SteadyInputs, evaluate_steady};
+use decisions::worker::request::steady::{CachedNodes, SteadyFinding, SteadyInputs, evaluate_steady};
 use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::error::ReadError;
 use runtime::cluster::identity::Identity;
@@ -56,9 +56,9 @@ pub(crate) async fn follow(
     provider: &'static dyn Provider,
     controller: &ControllerContext,
 ) -> Result<Steady, ReconcileError> {
-    let questions = SteadyInputs::of(worker);
+    let queries = SteadyInputs::of(worker);
     let shoot = controller.shoot_namespace(&identity.namespace, provider).beside(controller.other_workers(worker));
-    if !questions.is_followed {
+    if !queries.is_followed {
         return Ok(Steady::Lasts(Requeue::OnEvent));
     }
     let uid = identity.uid.as_str();
@@ -67,7 +67,7 @@ pub(crate) async fn follow(
         return Ok(Steady::Ends);
     }
     if controller.ignores_operation_annotation
-        && (questions.has_new_specification || cluster_differs(worker, uid, provider, &shoot, controller).await?)
+        && (queries.has_new_specification || cluster_differs(worker, uid, provider, &shoot, controller).await?)
     {
         return Ok(Steady::Ends);
     }
@@ -81,7 +81,7 @@ pub(crate) async fn follow(
         return Ok(Steady::Lasts(Requeue::After(wait)));
     }
     memory.of(uid, |memory| memory.rate_limit.reconciled(Instant::now()));
-    let (finding, counted_again) = judge(worker, identity, questions, &shoot, controller).await?;
+    let (finding, counted_again) = evaluate(worker, identity, queries, &shoot, controller).await?;
     let report = match finding {
         SteadyFinding::UpdateDue => return Ok(Steady::Ends),
         SteadyFinding::Current(report) => report,
@@ -101,17 +101,17 @@ pub(crate) async fn follow(
 }
 
 /// Evaluates the machines from the store and the last node count. Also returns when nodes are counted again.
-async fn judge(
+async fn evaluate(
     worker: &Worker,
     identity: &Identity,
-    questions: SteadyInputs,
+    queries: SteadyInputs,
     shoot: &ShootNamespace,
     controller: &ControllerContext,
 ) -> Result<(SteadyFinding, Option<Duration>), ReadError> {
-    let objects = if questions.has_manual_pools { Some(shoot.machine_objects().await?) } else { None };
-    let is_hibernated = match questions.is_hibernated {
+    let objects = if queries.has_manual_pools { Some(shoot.machine_objects().await?) } else { None };
+    let is_hibernated = match queries.is_hibernated {
         Some(is_hibernated) => is_hibernated,
-        None => is_hibernation_wanted(shoot).await?,
+        None => should_hibernate(shoot).await?,
     };
     let deployments = shoot.stored_deployments().map_err(|error| error.to_string());
     let deployments = deployments.as_ref().map_err(String::as_str);
@@ -121,14 +121,14 @@ async fn judge(
     };
     let health_check = controller.health_check;
     let now = controller.clock.now();
-    let (known, counted_again) = match &nodes {
-        None => (KnownNodes::NotCounted, None),
-        Some((None, again)) => (KnownNodes::Awaited, Some(*again)),
+    let (cached, counted_again) = match &nodes {
+        None => (CachedNodes::NotCounted, None),
+        Some((None, again)) => (CachedNodes::Awaited, Some(*again)),
         Some((Some((counted, machines)), again)) => {
-            (KnownNodes::Counted(counted.as_ref().copied().map_err(String::as_str), *machines), Some(*again))
+            (CachedNodes::Counted(counted.as_ref().copied().map_err(String::as_str), *machines), Some(*again))
         }
     };
-    let finding = evaluate_steady(worker, deployments, objects.as_ref(), known, is_hibernated, health_check, now);
+    let finding = evaluate_steady(worker, deployments, objects.as_ref(), cached, is_hibernated, health_check, now);
     Ok((finding, counted_again))
 }
 
@@ -143,11 +143,11 @@ async fn nodes(
     controller: &ControllerContext,
 ) -> Result<Option<NodesOfShoot>, ReadError> {
     let Some(counts) = controller.node_counts.as_ref().filter(|_| shoot.name() != SELF_HOSTED) else { return Ok(None) };
-    let wanted = MachineCount::of(deployments);
-    let (counted, again) = counts.of(worker, wanted, Instant::now());
+    let target = MachineCount::of(deployments);
+    let (counted, again) = counts.of(worker, target, Instant::now());
     let Some(counted) = counted else { return Ok(Some((None, again))) };
     let machines = match &counted {
-        Ok(nodes) if !wanted.is_met_by(*nodes) => {
+        Ok(nodes) if !target.is_met_by(*nodes) => {
             let machines = shoot.machine_objects().await?.machines;
             let deleting = machines.iter().filter(|machine| machine.is_being_deleted).count();
             LiveMachines { staying: machines.len() - deleting, deleting }
@@ -157,11 +157,11 @@ async fn nodes(
     Ok(Some((Some((counted, machines)), again)))
 }
 
-async fn is_hibernation_wanted(shoot: &ShootNamespace) -> Result<bool, ReadError> {
+async fn should_hibernate(shoot: &ShootNamespace) -> Result<bool, ReadError> {
     match shoot.cluster(false).await {
         Ok(cluster) => {
             let shoot = cluster.as_ref().and_then(|cluster| cluster.spec.shoot.as_ref());
-            Ok(shoot.is_some_and(|shoot| shoot.is_hibernation_wanted()))
+            Ok(shoot.is_some_and(|shoot| shoot.should_hibernate()))
         }
         // The next operation reports it.
         Err(ReadError::Cluster { .. }) => Ok(false),
@@ -281,7 +281,7 @@ mod tests {
     }
 
     /// Delivers a watch event with that version of the Cluster.
-    fn shown_cluster(context: &ControllerContext, version: u64) {
+    fn observe_cluster(context: &ControllerContext, version: u64) {
         let identity =
             Identity { namespace: String::new(), name: NAMESPACE.to_owned(), uid: "uid-cluster".to_owned(), version };
         context.cache.clusters.versions.event(identity, || ());
@@ -299,27 +299,27 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_changed_cluster_begins_an_operation_only_where_something_would_be_written() {
         let (seed, _) = Seed::settled().await;
-        seed.asked();
+        seed.requested();
         let context = controller_of(&seed, true);
-        shown_cluster(&context, 1000);
+        observe_cluster(&context, 1000);
         assert!(followed(&seed, &context).await.is_some());
-        assert!(!seed.asked().is_empty(), "it was compared");
+        assert!(!seed.requested().is_empty(), "it was compared");
         assert!(followed(&seed, &context).await.is_some());
-        assert!(seed.asked().is_empty(), "once");
+        assert!(seed.requested().is_empty(), "once");
         seed.hibernate();
-        shown_cluster(&context, 1001);
+        observe_cluster(&context, 1001);
         assert_eq!(followed(&seed, &context).await, None);
         assert_eq!(followed(&seed, &context).await, None, "until the operation has begun");
         seed.merge(CLUSTER, json!({"spec": {"shoot": 7}}));
-        shown_cluster(&context, 1002);
+        observe_cluster(&context, 1002);
         assert_eq!(followed(&seed, &context).await, None, "what can't be decoded has to be reported");
         seed.remove(CLUSTER);
-        shown_cluster(&context, 1003);
+        observe_cluster(&context, 1003);
         assert!(followed(&seed, &context).await.is_some(), "there is nothing to compare with");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_worker_of_which_nothing_was_asked_awaits_the_watches_in_that_version() {
+    async fn unrequested_worker_waits_for_watches_in_its_version() {
         let (seed, _) = Seed::settled().await;
         let guarded = |seed: &Seed| serde_json::from_value::<LazyObject<Worker>>(seed.get(WORKER).unwrap()).unwrap();
         for (ignores, expected) in [(false, Some(Requeue::After(WATCH_POLL_PERIOD))), (true, None)] {
@@ -347,13 +347,13 @@ mod tests {
         context.shoot_namespace(NAMESPACE, &Gcp).read_machine_objects().await.unwrap();
         watched(&context);
         let uid = seed.last("/metadata/uid");
-        let wanted = MachineCount { desired: 3, preserved: 0 };
+        let target = MachineCount { desired: 3, preserved: 0 };
         let ready = |number| Ok(NodeCount { registered: number, ready: number });
-        counts.set(&uid, wanted, ready(2));
+        counts.set(&uid, target, ready(2));
         assert!(matches!(followed(&seed, &context).await, Some(Requeue::After(_))));
         assert!(seed.writes().is_empty(), "that may be over soon");
         tokio::time::advance(Duration::from_secs(31)).await;
-        counts.set(&uid, wanted, ready(2));
+        counts.set(&uid, target, ready(2));
         followed(&seed, &context).await;
         let text = seed.get(WORKER).unwrap()["status"]["conditions"].to_string();
         assert!(text.contains("Not enough machine objects created yet (2/3)"), "{text}");

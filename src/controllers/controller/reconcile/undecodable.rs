@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(seed.state(), "Error");
         assert!(measured(&context).is_some_and(|since| since >= before), "{}", context.metrics.text());
         seed.merge(WORKER, json!({"status": {"lastOperation": {"lastUpdateTime": "2026-01-01T00:00:00Z"}}}));
-        seed.asked();
+        seed.requested();
         report(&seed, &context).await.unwrap();
         assert_eq!((measured(&context), seed.writes()), (Some(1_767_225_600), vec![]));
         let errors = r#"_errors_total{code="ERR_CONFIGURATION_PROBLEM"} 2"#;
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_worker_that_can_be_decoded_again_or_goes_fails_no_more_in_the_metrics() {
+    async fn decodable_and_deleted_workers_leave_failure_metrics() {
         let (seed, context) = broken().await;
         let good = Seed::new().0.get(WORKER).unwrap()["spec"]["pools"].clone();
         report(&seed, &context).await.unwrap();

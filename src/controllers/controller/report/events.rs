@@ -186,12 +186,12 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_reconcile_has_found_is_published_and_counted() {
-        let (controller, asked) = controller(None, |_, _| (201, serde_json::json!({"metadata": {}})));
+        let (controller, requested) = controller(None, |_, _| (201, serde_json::json!({"metadata": {}})));
         let stuck = Stuck { deployment: "a-z1".to_owned(), since: Timestamp::UNIX_EPOCH };
         let events =
             [WorkerEvent::RollsStarted(vec![roll("a", false)]), WorkerEvent::MachineControllerRestarted(stuck)];
         publish(&controller.events, &controller.metrics, &worker("w", 7), &events.each_ref()).await;
-        assert_eq!(lines(&asked), ["POST events", "POST events"]);
+        assert_eq!(lines(&requested), ["POST events", "POST events"]);
         let metrics = controller.metrics.text();
         let counted = format!("rolls_total{{cause=\"{}\"}} 1", RollCause::NotRecorded.as_str());
         assert!(metrics.contains(&counted), "{metrics}");

@@ -311,7 +311,7 @@ impl Metrics {
 
     /// Counts a request to the API server; `code` is `None` if there was no answer.
     pub(crate) fn requested(&self, verb: &'static str, resource: &str, code: Option<u16>) {
-        let labels = RequestLabels { verb, resource: known_resource(resource), code: code_class(code) };
+        let labels = RequestLabels { verb, resource: cached_resource(resource), code: code_class(code) };
         self.api_requests.get_or_create(&labels).inc();
     }
 
@@ -390,8 +390,8 @@ const RESOURCES: [&str; 24] = [
     "workers",
 ];
 
-fn known_resource(resource: &str) -> &'static str {
-    RESOURCES.into_iter().find(|known| *known == resource).unwrap_or("other")
+fn cached_resource(resource: &str) -> &'static str {
+    RESOURCES.into_iter().find(|cached| *cached == resource).unwrap_or("other")
 }
 
 /// Codes with a meaning of their own are kept; the others are grouped by their first digit.
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_is_gone_leaves_nothing() {
+    fn deleted_worker_leaves_no_metrics() {
         let metrics = Metrics::default();
         let before = metrics.text();
         metrics.pools("shoot--p--s", PoolNumbers { ready: 1, ..PoolNumbers::default() });
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_counted_by_what_they_mean() {
+    fn counts_responses_by_outcome() {
         let classes = [200, 202, 302, 409, 418, 500, 502, 600, 99].map(|code| code_class(Some(code)));
         assert_eq!(classes, ["200", "2xx", "3xx", "409", "4xx", "500", "5xx", "other", "other"]);
         assert_eq!(code_class(None), "none");

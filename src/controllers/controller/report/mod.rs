@@ -182,8 +182,8 @@ fn requeue(context: &ReconcileContext<'_>, result: &ReconcileResult) -> Requeue 
     Requeue::After(delay)
 }
 
-fn earliest(wanted: Option<Duration>, latest: Duration) -> Duration {
-    wanted.map_or(latest, |wanted| wanted.min(latest))
+fn earliest(target: Option<Duration>, latest: Duration) -> Duration {
+    target.map_or(latest, |target| target.min(latest))
 }
 
 #[cfg(test)]
@@ -234,17 +234,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wanted_sooner_than_the_latest_counts() {
+    fn earliest_requeue_counts() {
         let [soon, late, later] = [5, 10, 20].map(Duration::from_secs);
-        assert_eq!([None, Some(soon), Some(later)].map(|wanted| earliest(wanted, late)), [late, soon, late]);
+        assert_eq!([None, Some(soon), Some(later)].map(|target| earliest(target, late)), [late, soon, late]);
     }
 
     /// Whether the next reconcile of an operation reads the user data again.
     async fn reads_again(seed: &Seed, controller: &ControllerContext) -> bool {
         seed.reconcile(controller).await.unwrap();
-        seed.asked();
+        seed.requested();
         seed.reconcile(controller).await.unwrap();
-        seed.asked().iter().any(|(line, _)| line == "GET secrets/gardener-node-agent-web")
+        seed.requested().iter().any(|(line, _)| line == "GET secrets/gardener-node-agent-web")
     }
 
     #[tokio::test(start_paused = true)]
@@ -284,7 +284,7 @@ mod tests {
 
     /// Reasons of the events that were published since the last time.
     fn published(seed: &Seed) -> Vec<String> {
-        let events = seed.asked().into_iter().filter(|(line, _)| line.starts_with("POST events"));
+        let events = seed.requested().into_iter().filter(|(line, _)| line.starts_with("POST events"));
         events.map(|(_, body)| body["reason"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
@@ -302,7 +302,7 @@ mod tests {
         let (seed, controller) = rolling().await;
         seed.reconcile(&controller).await.unwrap();
         seed.machines_come();
-        seed.asked();
+        seed.requested();
         let before = counted(&controller, SUCCEEDED);
         seed.when("PATCH workers/mail/status", CHANGED);
         seed.reconcile(&controller).await.unwrap();
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_is_taken_up_at_once_and_what_goes_on_after_a_pause() {
+    async fn handles_requests_at_once_and_progress_later() {
         let (seed, controller) = Seed::settled().await;
         let at_once = async || {
             let worker = seed.worker();
@@ -363,13 +363,13 @@ mod tests {
         };
         for _ in 0..2 {
             seed.request("reconcile");
-            seed.asked();
+            seed.requested();
             assert_eq!(at_once().await, Requeue::OnEvent);
             assert!(!seed.writes().is_empty(), "it is answered");
         }
         seed.machines_fail();
         seed.merge(WORKER, json!({"status": {"lastOperation": {"state": "Processing", "progress": 50}}}));
         assert_eq!(at_once().await, Requeue::After(RECONCILE_INTERVAL));
-        assert!(seed.asked().is_empty());
+        assert!(seed.requested().is_empty());
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct NodeCounts {
 
 /// One shoot, by the UID of its Worker. Dropping it aborts its count.
 struct Shoot {
-    wanted: MachineCount,
+    target: MachineCount,
     last: Option<(Counted, Instant)>,
     count: Option<JoinHandle<()>>,
 }
@@ -52,9 +52,9 @@ impl Drop for Shoot {
 
 impl Shoot {
     /// How long the last count stays valid; `None` if a new one is due.
-    fn lasts(&self, wanted: MachineCount, now: Instant) -> Option<Duration> {
+    fn lasts(&self, target: MachineCount, now: Instant) -> Option<Duration> {
         let (counted, at) = self.last.as_ref()?;
-        let is_settled = counted.as_ref().is_ok_and(|nodes| wanted.is_met_by(*nodes));
+        let is_settled = counted.as_ref().is_ok_and(|nodes| target.is_met_by(*nodes));
         let interval = if is_settled { SETTLED_PERIOD } else { UNSETTLED_PERIOD };
         (*at + interval).checked_duration_since(now).filter(|left| !left.is_zero())
     }
@@ -76,26 +76,26 @@ impl NodeCounts {
     pub(crate) fn of(
         self: &Arc<Self>,
         worker: &Identity,
-        wanted: MachineCount,
+        target: MachineCount,
         now: Instant,
     ) -> (Option<Counted>, Duration) {
         let mut shoots = self.shoots();
-        let shoot = shoots.entry(worker.uid.clone()).or_insert(Shoot { wanted, last: None, count: None });
-        shoot.wanted = wanted;
-        let lasts = shoot.lasts(wanted, now);
+        let shoot = shoots.entry(worker.uid.clone()).or_insert(Shoot { target, last: None, count: None });
+        shoot.target = target;
+        let lasts = shoot.lasts(target, now);
         if lasts.is_none() && shoot.count.as_ref().is_none_or(JoinHandle::is_finished) {
             let is_failing = matches!(shoot.last, Some((Err(_), _)));
-            shoot.count = Some(tokio::spawn(Arc::clone(self).count(worker.clone(), wanted, is_failing)));
+            shoot.count = Some(tokio::spawn(Arc::clone(self).count(worker.clone(), target, is_failing)));
         }
         (shoot.last.as_ref().map(|(counted, _)| counted.clone()), lasts.unwrap_or(SETTLED_PERIOD))
     }
 
-    async fn count(self: Arc<Self>, worker: Identity, wanted: MachineCount, is_failing: bool) {
+    async fn count(self: Arc<Self>, worker: Identity, target: MachineCount, is_failing: bool) {
         let counts = if is_failing { &self.failing } else { &self.answering };
         let counted = {
             // The semaphore is never closed.
             let Ok(_permit) = counts.acquire().await else { return };
-            count_nodes(&self.seed, &worker.namespace, wanted).await.map_err(|error| error.to_string())
+            count_nodes(&self.seed, &worker.namespace, target).await.map_err(|error| error.to_string())
         };
         if let Some(shoot) = self.shoots().get_mut(&worker.uid) {
             shoot.last = Some((counted, Instant::now()));
@@ -106,9 +106,9 @@ impl NodeCounts {
 
     /// Sets the count without counting.
     #[cfg(test)]
-    pub(crate) fn set(&self, uid: &str, wanted: MachineCount, counted: Counted) {
+    pub(crate) fn set(&self, uid: &str, target: MachineCount, counted: Counted) {
         let last = Some((counted, Instant::now()));
-        self.shoots().insert(uid.to_owned(), Shoot { wanted, last, count: None });
+        self.shoots().insert(uid.to_owned(), Shoot { target, last, count: None });
     }
 
     /// Drops the count of a deleted Worker.
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
     use crate::controller::test_support::refusal;
 
-    const WANTED: MachineCount = MachineCount { desired: 3, preserved: 0 };
+    const TARGET: MachineCount = MachineCount { desired: 3, preserved: 0 };
     const LONG: Duration = Duration::from_secs(30);
 
     fn worker() -> Identity {
@@ -148,8 +148,8 @@ mod tests {
     fn a_count_lasts_longer_where_all_nodes_are_there() {
         let start = Instant::now();
         let left = |counted: Option<Counted>, seconds: u64| {
-            let shoot = Shoot { wanted: WANTED, last: counted.map(|counted| (counted, start)), count: None };
-            shoot.lasts(WANTED, start + Duration::from_secs(seconds)).map(|left| left.as_secs())
+            let shoot = Shoot { target: TARGET, last: counted.map(|counted| (counted, start)), count: None };
+            shoot.lasts(TARGET, start + Duration::from_secs(seconds)).map(|left| left.as_secs())
         };
         let nodes = |number| Some(Ok(NodeCount { registered: number, ready: number }));
         assert_eq!(left(None, 0), None);
@@ -160,18 +160,18 @@ mod tests {
 
     #[tokio::test]
     async fn nodes_are_counted_once_at_a_time_and_not_as_long_as_the_count_lasts() {
-        let asked = Arc::<AtomicUsize>::default();
+        let requested = Arc::<AtomicUsize>::default();
         let ended = Arc::new(Notify::new());
-        let seen = Arc::clone(&asked);
-        let told = Arc::clone(&ended);
+        let seen = Arc::clone(&requested);
+        let reported = Arc::clone(&ended);
         let service = service_fn(move |_: Request<Body>| {
             seen.fetch_add(1, Ordering::Relaxed);
             let (code, status) = refusal(404, "NotFound");
-            let answer = Response::builder().status(code).body(Body::from(status.to_string().into_bytes()));
-            future::ok::<_, kube::Error>(answer.unwrap())
+            let response = Response::builder().status(code).body(Body::from(status.to_string().into_bytes()));
+            future::ok::<_, kube::Error>(response.unwrap())
         });
-        let counts = NodeCounts::new(Client::new(service, "default"), Arc::new(move |_| told.notify_one()));
-        let of = || counts.of(&worker(), WANTED, Instant::now());
+        let counts = NodeCounts::new(Client::new(service, "default"), Arc::new(move |_| reported.notify_one()));
+        let of = || counts.of(&worker(), TARGET, Instant::now());
         assert_eq!(of(), (None, SETTLED_PERIOD));
         assert_eq!(of().0, None, "the count goes on");
         timeout(LONG, ended.notified()).await.unwrap();
@@ -180,13 +180,13 @@ mod tests {
         for _ in 0..100 {
             yield_now().await;
         }
-        assert_eq!(asked.load(Ordering::Relaxed), 2, "one count asks for two Secrets");
+        assert_eq!(requested.load(Ordering::Relaxed), 2, "one count asks for two Secrets");
     }
 
     #[tokio::test]
     async fn a_count_ends_with_its_worker() {
-        let goes_on = Arc::new(());
-        let held = Arc::clone(&goes_on);
+        let continues = Arc::new(());
+        let held = Arc::clone(&continues);
         let service = service_fn(move |_: Request<Body>| {
             let held = Arc::clone(&held);
             async move {
@@ -196,18 +196,18 @@ mod tests {
             }
         });
         let counts = NodeCounts::new(Client::new(service, "default"), Arc::new(|_| ()));
-        counts.of(&worker(), WANTED, Instant::now());
-        let is_asked = || Arc::strong_count(&goes_on) > 2;
-        let asked = async {
-            while !is_asked() {
+        counts.of(&worker(), TARGET, Instant::now());
+        let is_requested = || Arc::strong_count(&continues) > 2;
+        let requested = async {
+            while !is_requested() {
                 yield_now().await;
             }
         };
-        timeout(LONG, asked).await.unwrap();
+        timeout(LONG, requested).await.unwrap();
         counts.forget("u");
         for _ in 0..100 {
             yield_now().await;
         }
-        assert!(!is_asked());
+        assert!(!is_requested());
     }
 }

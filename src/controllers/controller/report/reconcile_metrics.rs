@@ -138,9 +138,9 @@ mod tests {
         let ended = Ended { namespace: "ns", worker_type: "azure", operation, begins, failing_since: None };
         record(metrics, ended, reconciled, Duration::ZERO);
         let text = metrics.text();
-        let wanted = ["_noop", "_errors_total", "_failing_since", "_waits_total", "_pools{"];
-        let is_wanted = |line: &&str| !line.starts_with('#') && wanted.iter().any(|name| line.contains(name));
-        text.lines().filter(is_wanted).map(str::to_owned).collect()
+        let target = ["_noop", "_errors_total", "_failing_since", "_waits_total", "_pools{"];
+        let is_required = |line: &&str| !line.starts_with('#') && target.iter().any(|name| line.contains(name));
+        text.lines().filter(is_required).map(str::to_owned).collect()
     }
 
     #[test]

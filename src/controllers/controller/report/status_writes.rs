@@ -69,7 +69,7 @@ impl<'a> WorkerWriter<'a> {
         let read = self.api.get_metadata_opt(&self.worker.name).await?.map(|read| read.metadata);
         let meant = read.filter(|metadata| metadata.uid.as_deref() == Some(&self.worker.uid));
         if meant.is_none() {
-            self.controller.cache.workers.gone(self.worker);
+            self.controller.cache.workers.deleted(self.worker);
         }
         Ok(meant.and_then(|metadata| metadata.resource_version))
     }
@@ -88,9 +88,9 @@ impl<'a> WorkerWriter<'a> {
     ) -> Result<Write, ReconcileError> {
         match removal {
             RequestRemoval::Beside(removal) => {
-                let (answered, is_removed) = join!(self.answer(status), self.remove_request(removal));
+                let (responded, is_removed) = join!(self.response(status), self.remove_request(removal));
                 let is_removed = is_removed?;
-                Ok(if is_removed { answered? } else { answered.map(|_| Write::Outdated)? })
+                Ok(if is_removed { responded? } else { responded.map(|_| Write::Outdated)? })
             }
             RequestRemoval::After(metadata) => self.in_order(status, metadata).await,
         }
@@ -110,32 +110,32 @@ impl<'a> WorkerWriter<'a> {
             Write::Unchanged => Some(self.worker.version.to_string()),
             Write::Written(worker) => worker.metadata.resource_version.clone(),
         };
-        let asked = self.asked();
+        let requests = self.requested();
         let patch = Patch::Merge(of_version(patch, version));
-        let answer = self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await;
-        self.result(asked, answer).map_err(ReconcileError::of_worker)
+        let response = self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await;
+        self.result(requests, response).map_err(ReconcileError::of_worker)
     }
 
     /// Removes the operation annotation. Returns false if it holds another request.
     async fn remove_request(&self, removal: json_patch::Patch) -> Result<bool, ReconcileError> {
-        let asked = self.asked();
+        let requests = self.requested();
         let patch = Patch::<()>::Json(removal);
         match self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await {
             // A `test` operation of the patch has failed.
             Err(kube::Error::Api(status)) if status.code == 422 => Ok(false),
-            answer => {
-                let written = self.result(asked, answer).map_err(ReconcileError::of_worker)?;
+            response => {
+                let written = self.result(requests, response).map_err(ReconcileError::of_worker)?;
                 Ok(matches!(written, Write::Written(_)))
             }
         }
     }
 
     /// Patches the status while the metadata are written in parallel, so it can't be bound to a version.
-    async fn answer(&self, report: &StatusReport) -> Result<Write, ReconcileError> {
+    async fn response(&self, report: &StatusReport) -> Result<Write, ReconcileError> {
         let Some(patch) = report.patch_of_one(&self.worker.uid) else {
             return self.status(report, VersionCheck::Any).await;
         };
-        let asked = self.asked();
+        let requests = self.requested();
         let patch = Patch::<()>::Json(patch);
         match self.api.patch_status(&self.worker.name, &PatchParams::default(), &patch).await {
             // The Worker was recreated, the texts are too long, or the content is invalid. A regular write finds out
@@ -143,7 +143,7 @@ impl<'a> WorkerWriter<'a> {
             Err(error) if matches!(&error, kube::Error::Api(status) if status.code == 422) || is_too_large(&error) => {
                 self.status(report, VersionCheck::Any).await
             }
-            answer => self.result(asked, answer).map_err(ReconcileError::of_worker),
+            response => self.result(requests, response).map_err(ReconcileError::of_worker),
         }
     }
 
@@ -183,10 +183,10 @@ impl<'a> WorkerWriter<'a> {
         let mut version = Some(self.worker.version.to_string());
         for _ in 0..MAX_TRIES {
             patch = of_version(patch, version);
-            let asked = self.asked();
+            let requests = self.requested();
             let merge = Patch::Merge(&patch);
-            let answer = self.api.patch_status(&self.worker.name, &PatchParams::default(), &merge).await;
-            let written = self.result(asked, answer)?;
+            let response = self.api.patch_status(&self.worker.name, &PatchParams::default(), &merge).await;
+            let written = self.result(requests, response)?;
             if of == VersionCheck::Read || !matches!(written, Write::Outdated) {
                 return Ok(written);
             }
@@ -204,14 +204,14 @@ impl<'a> WorkerWriter<'a> {
         let name = &self.worker.name;
         let mut patch = completion_patch(worker, operation);
         while let Some(end) = patch {
-            let asked = self.asked();
+            let requests = self.requested();
             match self.api.patch(name, &PatchParams::default(), &Patch::Merge(end)).await {
                 Ok(written) => {
                     let is_held = written.metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
                     if is_held || written.metadata.deletion_timestamp.is_none() {
-                        WorkerStore::own_write(asked, written);
+                        WorkerStore::own_write(requests, written);
                     } else {
-                        self.controller.cache.workers.gone(self.worker);
+                        self.controller.cache.workers.deleted(self.worker);
                     }
                     return Ok(());
                 }
@@ -219,10 +219,10 @@ impl<'a> WorkerWriter<'a> {
                 Err(kube::Error::Api(status)) if status.is_conflict() => {
                     let read = self.api.get_opt(name).await.map_err(ReconcileError::of_worker)?;
                     let ours = read.filter(|read| self.controller.owns(read.metadata.labels.as_ref()));
-                    patch = ours.and_then(|read| end_anew(&read, self.worker, operation));
+                    patch = ours.and_then(|read| restarted_end(&read, self.worker, operation));
                 }
                 Err(kube::Error::Api(status)) if status.is_not_found() => {
-                    self.controller.cache.workers.gone(self.worker);
+                    self.controller.cache.workers.deleted(self.worker);
                     return Ok(());
                 }
                 Err(error) => return Err(ReconcileError::of_worker(error)),
@@ -231,12 +231,12 @@ impl<'a> WorkerWriter<'a> {
         Ok(())
     }
 
-    fn result(&self, asked: Read<'_, LazyObject<Worker>>, answer: kube::Result<Worker>) -> kube::Result<Write> {
-        match answer {
-            Ok(written) => Ok(Write::Written(WorkerStore::own_write(asked, written))),
+    fn result(&self, requests: Read<'_, LazyObject<Worker>>, response: kube::Result<Worker>) -> kube::Result<Write> {
+        match response {
+            Ok(written) => Ok(Write::Written(WorkerStore::own_write(requests, written))),
             Err(kube::Error::Api(status)) if status.is_conflict() => Ok(Write::Outdated),
             Err(kube::Error::Api(status)) if status.is_not_found() => {
-                self.controller.cache.workers.gone(self.worker);
+                self.controller.cache.workers.deleted(self.worker);
                 Ok(Write::Outdated)
             }
             Err(error) => Err(error),
@@ -244,14 +244,14 @@ impl<'a> WorkerWriter<'a> {
     }
 
     /// Registers a write of the Worker with the store before it is sent.
-    fn asked(&self) -> Read<'a, LazyObject<Worker>> {
+    fn requested(&self) -> Read<'a, LazyObject<Worker>> {
         self.controller.cache.workers.write()
     }
 }
 
 /// The remaining final patch after a fresh read; `None` for a recreated Worker. The watch then reports that the old
 /// one was deleted.
-fn end_anew(read: &Worker, meant: &Identity, operation: Operation) -> Option<Value> {
+fn restarted_end(read: &Worker, meant: &Identity, operation: Operation) -> Option<Value> {
     let is_meant = read.metadata.uid.as_deref() == Some(&meant.uid);
     is_meant.then(|| completion_patch(read, operation)).flatten()
 }
@@ -273,11 +273,11 @@ mod tests {
     use crate::controller::queue::Requeue;
     use crate::controller::test_seed::{Seed, WORKER};
     use crate::controller::test_support::{controller, refusal, worker};
-    use crate::controller::test_support::{lines, shown};
+    use crate::controller::test_support::{lines, observed};
     use decisions::worker::request::FINALIZER;
 
     #[test]
-    fn one_that_was_made_anew_under_the_same_name_keeps_its_finalizer() {
+    fn recreated_worker_keeps_its_finalizer() {
         let worker = |uid: &str| {
             let metadata = json!({"namespace": "ns", "name": "w", "uid": uid, "resourceVersion": "7",
                 "finalizers": [FINALIZER], "annotations": {"gardener.cloud/operation": "restore"}});
@@ -285,11 +285,11 @@ mod tests {
         };
         let meant = Identity::of(&worker("moved")).unwrap();
         for operation in [Operation::Migrate, Operation::Delete] {
-            let patch = end_anew(&worker("moved"), &meant, operation).unwrap();
+            let patch = restarted_end(&worker("moved"), &meant, operation).unwrap();
             assert_eq!(patch["metadata"]["finalizers"], json!([]), "{operation:?}");
-            assert_eq!(end_anew(&worker("restored"), &meant, operation), None, "{operation:?}");
+            assert_eq!(restarted_end(&worker("restored"), &meant, operation), None, "{operation:?}");
         }
-        assert_eq!(end_anew(&worker("restored"), &meant, Operation::Restore), None, "its request is another one");
+        assert_eq!(restarted_end(&worker("restored"), &meant, Operation::Restore), None, "its request is another one");
     }
 
     #[tokio::test]
@@ -302,13 +302,13 @@ mod tests {
             [(409, "Conflict", true), (404, "NotFound", true), (403, "Forbidden", false), (422, "Invalid", false)]
         {
             let (context, _) = controller(None, move |_, _| refusal(code, reason));
-            shown(document.clone(), &context);
+            observed(document.clone(), &context);
             let written = WorkerWriter::new(&context, &identity).status(&status, VersionCheck::Read).await;
             assert_eq!(matches!(written, Ok(Write::Outdated)), is_outdated, "{reason}");
             assert_eq!(written.is_err(), !is_outdated, "{reason}");
-            let is_known = context.cache.workers.get("ns", "w").is_some();
+            let is_cached = context.cache.workers.get("ns", "w").is_some();
             assert_eq!(
-                is_known,
+                is_cached,
                 code != 404,
                 "nothing is written for a Worker that has gone, whatever the watch shows"
             );
@@ -319,8 +319,8 @@ mod tests {
     async fn requested() -> (Seed, Arc<ControllerContext>) {
         let (seed, context) = Seed::settled().await;
         seed.request("reconcile");
-        let answered = json!({"status": {"lastOperation": {"lastUpdateTime": "2026-01-01T00:00:00Z"}}});
-        seed.merge(WORKER, answered);
+        let responded = json!({"status": {"lastOperation": {"lastUpdateTime": "2026-01-01T00:00:00Z"}}});
+        seed.merge(WORKER, responded);
         let now = jiff::Timestamp::now().to_string();
         seed.merge(WORKER, json!({"metadata": {"annotations": {"gardener.cloud/timestamp": now}}}));
         (seed, context)
@@ -329,7 +329,7 @@ mod tests {
     const REQUEST: &str = "/metadata/annotations/gardener.cloud~1operation";
 
     #[tokio::test(start_paused = true)]
-    async fn only_the_request_that_was_answered_is_removed() {
+    async fn removes_only_the_completed_request() {
         let (seed, context) = requested().await;
         assert_eq!(seed.reconcile(&context).await.unwrap(), Requeue::OnEvent);
         assert_eq!(seed.last(REQUEST), "");
@@ -355,7 +355,7 @@ mod tests {
         for (version, too_large) in [(VersionCheck::Read, 0), (VersionCheck::Any, 2), (VersionCheck::Any, 3)] {
             let document = document.clone();
             let tries = Arc::<AtomicUsize>::default();
-            let (context, asked) = controller(None, move |line, _| match line {
+            let (context, requests) = controller(None, move |line, _| match line {
                 "PATCH status" if tries.fetch_add(1, Ordering::Relaxed) < too_large => {
                     refusal(413, "RequestEntityTooLarge")
                 }
@@ -363,7 +363,7 @@ mod tests {
             });
             let written = WorkerWriter::new(&context, &identity).status(&status, version).await;
             assert_eq!(matches!(written, Ok(Write::Written(_))), too_large < 3, "{too_large}");
-            let written: Vec<_> = asked.lock().unwrap().clone();
+            let written: Vec<_> = requests.lock().unwrap().clone();
             let statuses: Vec<_> = written.iter().filter(|(line, _)| line == "PATCH status").collect();
             assert_eq!(statuses.len(), (too_large + 1).min(3));
             for (_, body) in statuses {
@@ -371,7 +371,7 @@ mod tests {
                 assert_eq!(body["status"]["lastOperation"]["state"], "Processing");
             }
             assert_eq!(
-                lines(&asked).contains(&"POST events".to_owned()),
+                lines(&requests).contains(&"POST events".to_owned()),
                 too_large == 3,
                 "somebody has to learn of it"
             );
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_worker_that_was_made_anew_under_the_same_name_gets_no_status_of_the_one_before() {
+    async fn recreated_worker_gets_no_previous_status() {
         let begins = Seed::new();
         assert_eq!(written_for_another(begins).await, json!({}), "that it waits for its machines");
         let fails = Seed::new();
@@ -435,7 +435,7 @@ mod tests {
             });
             seed.reconcile(&context).await.unwrap();
             assert_eq!(seed.state() == "Processing", is_written, "{conflicts}");
-            let tries = seed.asked().iter().filter(|(line, _)| line == "PATCH workers/mail/status").count();
+            let tries = seed.requested().iter().filter(|(line, _)| line == "PATCH workers/mail/status").count();
             assert_eq!(tries, (conflicts + 1).min(4));
         }
     }
@@ -457,39 +457,39 @@ mod tests {
         written["metadata"]["resourceVersion"] = json!("8");
         let now = held.clone();
         let first = Arc::new(Mutex::new(first));
-        let (context, asked) = controller(None, move |line, _| match (line, first.lock().unwrap().take()) {
+        let (context, requests) = controller(None, move |line, _| match (line, first.lock().unwrap().take()) {
             ("PATCH w", Some((code, reason))) => refusal(code, reason),
             ("GET w", _) => (200, now.clone()),
             _ => (200, written.clone()),
         });
-        shown(held.clone(), &context);
+        observed(held.clone(), &context);
         let worker: Worker = serde_json::from_value(held).unwrap();
         let identity = Identity::of(&worker).unwrap();
         let operation = if deleted { Operation::Delete } else { Operation::Migrate };
         let result = WorkerWriter::new(&context, &identity).remove_finalizer(&worker, operation).await;
-        (context.cache.workers.get("ns", "w").is_some(), lines(&asked), result.is_ok())
+        (context.cache.workers.get("ns", "w").is_some(), lines(&requests), result.is_ok())
     }
 
     #[tokio::test]
-    async fn a_worker_that_nobody_else_holds_has_gone_when_it_is_let_go() {
-        let asked = || vec!["PATCH w".to_owned()];
-        assert_eq!(remove_finalizer(true, &[], None).await, (false, asked(), true));
-        assert_eq!(remove_finalizer(true, &["of.somebody/else"], None).await, (true, asked(), true));
+    async fn worker_without_other_finalizers_is_deleted() {
+        let requests = || vec!["PATCH w".to_owned()];
+        assert_eq!(remove_finalizer(true, &[], None).await, (false, requests(), true));
+        assert_eq!(remove_finalizer(true, &["of.somebody/else"], None).await, (true, requests(), true));
         assert_eq!(
             remove_finalizer(false, &[], None).await,
-            (true, asked(), true),
+            (true, requests(), true),
             "it has moved and is deleted later"
         );
     }
 
     #[tokio::test]
     async fn who_writes_a_worker_that_is_let_go_is_heard_and_who_has_deleted_it_is_no_error() {
-        let (_, asked, is_fine) = remove_finalizer(true, &[], Some((409, "Conflict"))).await;
-        assert_eq!((asked, is_fine), (vec!["PATCH w".to_owned(), "GET w".to_owned(), "PATCH w".to_owned()], true));
+        let (_, requests, is_fine) = remove_finalizer(true, &[], Some((409, "Conflict"))).await;
+        assert_eq!((requests, is_fine), (vec!["PATCH w".to_owned(), "GET w".to_owned(), "PATCH w".to_owned()], true));
         for (code, reason, expected) in [(404, "NotFound", true), (403, "Forbidden", false)] {
-            let (is_known, asked, is_fine) = remove_finalizer(true, &[], Some((code, reason))).await;
-            assert_eq!((asked, is_fine), (vec!["PATCH w".to_owned()], expected), "{reason}");
-            assert_eq!(is_known, !expected, "{reason}");
+            let (is_cached, requests, is_fine) = remove_finalizer(true, &[], Some((code, reason))).await;
+            assert_eq!((requests, is_fine), (vec!["PATCH w".to_owned()], expected), "{reason}");
+            assert_eq!(is_cached, !expected, "{reason}");
         }
     }
 }

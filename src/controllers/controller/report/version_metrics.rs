@@ -61,8 +61,8 @@ impl VersionMetrics {
     pub(crate) fn set(&self, namespace: &str, pools: &[PoolVersions]) {
         let pools = &pools[..pools.len().min(MAX_POOLS)];
         let names = pools.iter().map(|pool| pool.pool.clone()).collect();
-        let mut before = self.known().insert(namespace.to_owned(), names).unwrap_or_default();
-        before.retain(|known| pools.iter().all(|pool| pool.pool != *known));
+        let mut before = self.cached().insert(namespace.to_owned(), names).unwrap_or_default();
+        before.retain(|cached| pools.iter().all(|pool| pool.pool != *cached));
         self.remove(namespace, &before);
         for pool in pools {
             for ((.., number), series) in NUMBERS.iter().zip(&self.series) {
@@ -73,7 +73,7 @@ impl VersionMetrics {
 
     /// Removes the series of a deleted Worker's namespace.
     pub(crate) fn forget(&self, namespace: &str) {
-        let pools = self.known().remove(namespace).unwrap_or_default();
+        let pools = self.cached().remove(namespace).unwrap_or_default();
         self.remove(namespace, &pools);
     }
 
@@ -83,7 +83,7 @@ impl VersionMetrics {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<String, Vec<String>>> {
+    fn cached(&self) -> MutexGuard<'_, BTreeMap<String, Vec<String>>> {
         self.pools.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -179,8 +179,8 @@ impl ControllerArguments {
 
     /// Namespace and interval of the heartbeat. `None` if disabled, or in a dry run.
     pub(crate) fn heartbeat(&self) -> Option<(String, Duration)> {
-        let is_wanted = !self.shadow && !self.disable_controllers.contains(&Part::Heartbeat);
-        let namespace = self.heartbeat_namespace.clone().filter(|_| is_wanted)?;
+        let is_required = !self.shadow && !self.disable_controllers.contains(&Part::Heartbeat);
+        let namespace = self.heartbeat_namespace.clone().filter(|_| is_required)?;
         Some((namespace, Duration::from_secs(self.heartbeat_renew_interval_seconds.into())))
     }
 
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heartbeat_is_given_unless_nothing_may_be_written_or_nobody_wants_it() {
+    fn renews_heartbeat_unless_read_only_or_disabled() {
         let heartbeat =
             |arguments: &str| parsed(arguments).heartbeat().map(|(namespace, period)| (namespace, period.as_secs()));
         assert_eq!(heartbeat(""), None);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn images_are_followed_unless_somebody_wants_to_hear_of_them_or_to_keep_them() {
+    fn follows_images_unless_reported_or_pinned() {
         for (arguments, policy) in
             [("", ImagePolicy::Follow), ("--image-drift", ImagePolicy::Report), ("--pin-images", ImagePolicy::Pin)]
         {

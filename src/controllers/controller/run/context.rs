@@ -14,11 +14,11 @@ use decisions::worker::plan::class_images::ImagePolicy;
 use decisions::worker::request::other_workers::OtherWorkers;
 use decisions::worker::status::every_node_ready::HealthCheck;
 use runtime::cloud::Clouds;
-use runtime::cluster::answers::Answers;
 use runtime::cluster::cache::SeedCache;
 use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::events::EventRecorder;
 use runtime::cluster::garden::Garden;
+use runtime::cluster::responses::Responses;
 use runtime::cluster::shoot_namespace::ShootNamespace;
 use runtime::process::clock::Clock;
 use runtime::process::shard::{Shard, Standing};
@@ -27,7 +27,7 @@ use wire::api::gardener::Worker;
 pub(crate) struct ControllerContext {
     pub(crate) client: Client,
     /// Records which requests to the API server are unanswered.
-    pub(crate) answers: Answers,
+    pub(crate) responses: Responses,
     pub(crate) clock: Clock,
     pub(crate) garden: Garden,
     pub(crate) clouds: Clouds,

@@ -33,20 +33,20 @@ pub(crate) async fn until_unreachable(
     readiness: &Readiness,
     leadership: Option<&Leadership>,
 ) -> anyhow::Error {
-    let Access { client, answers, fence: _ } = access;
+    let Access { client, responses, fence: _ } = access;
     let api: Api<PartialObjectMeta<Worker>> = Api::all(client.clone());
     loop {
         sleep(CHECK_INTERVAL).await;
-        let Some(missing) = answers.missing_for(Instant::now()).filter(|missing| *missing >= RESPONSE_TIMEOUT) else {
-            readiness.has(Need::Answers);
+        let Some(missing) = responses.missing_for(Instant::now()).filter(|missing| *missing >= RESPONSE_TIMEOUT) else {
+            readiness.has(Need::Responses);
             continue;
         };
-        readiness.misses(Need::Answers, format!("no request has been answered for {} s", missing.as_secs()));
+        readiness.misses(Need::Responses, format!("no request has been answered for {} s", missing.as_secs()));
         // Perhaps only that request was affected, and no other was sent since.
         if let Err(error) = api.list(&ListParams::default().limit(1)).await {
             debug!(error = reason(&error), "the API server does not answer");
         }
-        let missing = answers.missing_for(Instant::now()).filter(|missing| *missing >= GIVE_UP_TIMEOUT);
+        let missing = responses.missing_for(Instant::now()).filter(|missing| *missing >= GIVE_UP_TIMEOUT);
         if let Some(missing) = missing
             && leadership.is_some_and(|leadership| leadership.is_held(Instant::now()))
         {
@@ -59,7 +59,7 @@ pub(crate) async fn until_unreachable(
 mod tests {
     use std::sync::Arc;
 
-    use axum::body::Body as AnswerBody;
+    use axum::body::Body as ResponseBody;
     use axum::http::{Request, Response};
     use kube::client::Body;
     use tokio::time::timeout;
@@ -72,14 +72,14 @@ mod tests {
     /// An API server that is unreachable, with a request unanswered from now on.
     fn unreachable() -> Access {
         let service =
-            service_fn(async |_: Request<Body>| Err::<Response<AnswerBody>, BoxError>("no connection".into()));
+            service_fn(async |_: Request<Body>| Err::<Response<ResponseBody>, BoxError>("no connection".into()));
         let access = access_through(service, "default".to_owned(), &Arc::default(), WriteFence::Open);
-        access.answers.unanswered(Instant::now());
+        access.responses.unanswered(Instant::now());
         access
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_leader_without_answers_is_not_ready_after_half_a_minute_and_gives_up_after_a_minute() {
+    async fn leader_without_responses_gives_up_after_a_minute() {
         let access = unreachable();
         let start = Instant::now();
         let leadership = Leadership::default();

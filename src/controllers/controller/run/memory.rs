@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_very_version_of_which_nothing_was_asked_awaits_the_watches() {
+    fn only_the_unrequested_version_waits_for_watches() {
         let awaits = |memory: WorkerMemory| memory.awaits_watches(7);
         let steady = |version| WorkerMemory { steady_until_watched: Some(version), ..WorkerMemory::default() };
         assert!(awaits(steady(7)));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_goes_leaves_nothing() {
+    fn deleted_worker_leaves_no_memory() {
         let memory = Memory::default();
         memory.of("w", |worker| worker.backoff.failed(false, Instant::now()));
         memory.forget("w");

@@ -126,7 +126,7 @@ async fn enqueue_changes(mut changes: UnboundedReceiver<Change>, context: &Contr
                 of_namespace(namespace, &|memory| memory.planned_object_changed(version));
             }
             Change::DeletionUndone(namespace) => of_namespace(namespace, &|memory| memory.must_start_operation = true),
-            Change::WorkerGone(worker) => forget(&worker, context),
+            Change::WorkerDeleted(worker) => forget(&worker, context),
         }
     }
 }
@@ -151,12 +151,12 @@ async fn reconcile_named(name: WorkerName, context: Arc<ControllerContext>) -> R
     let span = info_span!("worker", namespace = name.namespace, name = name.name);
     let requeue = reconcile_as_shard(&worker, &context).instrument(span).await;
     // The Worker may have been recreated.
-    let is_gone = || {
+    let is_deleted = || {
         let now = context.cache.workers.get(&name.namespace, &name.name);
         now.is_none_or(|now| now.uid() != worker.uid())
     };
     let requeue = requeue.unwrap_or_else(|error| on_error(&worker, &error, &context));
-    if is_gone() {
+    if is_deleted() {
         // It was deleted or moved to another shard during the reconcile.
         forget(&worker, &context);
         return Requeue::OnEvent;
@@ -207,7 +207,7 @@ async fn reconcile_guarded(
 
 fn on_error(guarded: &LazyObject<Worker>, error: &ReconcileError, context: &ControllerContext) -> Requeue {
     // If other requests are answered, only this Worker's request hangs. It has occupied a slot for a long time.
-    let is_its_own = error.is_unanswered() && context.answers.missing_for(Instant::now()).is_none();
+    let is_its_own = error.is_unanswered() && context.responses.missing_for(Instant::now()).is_none();
     let delay = context.memory.of(guarded.uid(), |memory| match error.is_unreachable() && !is_its_own {
         true => memory.backoff.unreachable(),
         false => memory.backoff.failed(false, Instant::now()).delay,
@@ -228,7 +228,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::controller::test_support::{Asked, controller, lines, refusal, shown, worker};
+    use crate::controller::test_support::{Requested, controller, lines, observed, refusal, worker};
     use decisions::provider::{WorkerContext, WorkerError};
     use decisions::worker::request::FINALIZER;
     use runtime::cloud::Clouds;
@@ -254,15 +254,15 @@ mod tests {
     #[tokio::test]
     async fn a_drained_worker_is_acknowledged_once_and_nothing_of_it_is_kept() {
         let others = worker(&json!({SHARD: "b"}), 8);
-        let (context, asked) = controller(Some(shard()), move |_, _| (200, others.clone()));
-        shown(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
+        let (context, requested) = controller(Some(shard()), move |_, _| (200, others.clone()));
+        observed(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
         context.memory.of("u", |memory| memory.must_start_operation = true);
         for _ in 0..2 {
             assert_eq!(reconcile_named(name(), Arc::clone(&context)).await, Requeue::OnEvent);
         }
         let labels = BTreeMap::from([(SHARD, Value::Null), (DRAIN, Value::Null)]);
         let acknowledgement = json!({"metadata": {"resourceVersion": "7", "labels": labels}});
-        assert_eq!(*asked.lock().unwrap(), [("PATCH w".to_owned(), acknowledgement)]);
+        assert_eq!(*requested.lock().unwrap(), [("PATCH w".to_owned(), acknowledgement)]);
         assert!(context.cache.workers.get("ns", "w").is_none());
         assert!(!context.memory.of("u", |memory| memory.must_start_operation), "forgotten");
     }
@@ -299,9 +299,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_worker_of_a_namespace_is_asked_for_when_something_changes_there() {
+    async fn change_in_namespace_enqueues_all_its_workers() {
         let (context, _) = controller(None, |_, _| refusal(404, "NotFound"));
-        shown(worker(&json!({}), 7), &context);
+        observed(worker(&json!({}), 7), &context);
         context.memory.of("u", |memory| memory.began_with = Some(7));
         let here = || "ns".to_owned();
         for (change, must_start_operation) in [
@@ -313,29 +313,29 @@ mod tests {
         ] {
             context.memory.of("u", |memory| memory.must_start_operation = false);
             let is_of_another = matches!(&change, Change::PlannedObject { namespace, .. } if namespace == "other");
-            let ((changes, shown), (requests, mut asked)) =
+            let ((changes, observed), (requests, mut requested)) =
                 (tokio::sync::mpsc::unbounded_channel(), tokio::sync::mpsc::unbounded_channel());
             changes.send(change).unwrap();
             drop(changes);
-            enqueue_changes(shown, &context, requests).await;
-            let asked = std::iter::from_fn(|| asked.try_recv().ok()).collect::<Vec<_>>();
-            assert_eq!(asked, if is_of_another { vec![] } else { vec![name()] });
+            enqueue_changes(observed, &context, requests).await;
+            let requested = std::iter::from_fn(|| requested.try_recv().ok()).collect::<Vec<_>>();
+            assert_eq!(requested, if is_of_another { vec![] } else { vec![name()] });
             assert_eq!(context.memory.of("u", |memory| memory.must_start_operation), must_start_operation);
         }
     }
 
     #[tokio::test]
     async fn nothing_is_kept_of_a_worker_whose_name_another_one_has() {
-        let (context, _) = controller(None, |line, known| {
+        let (context, _) = controller(None, |line, cached| {
             if line.starts_with("GET") {
                 let mut other = worker(&json!({}), 9);
                 other["metadata"]["uid"] = json!("v");
                 let other: LazyObject<Worker> = serde_json::from_value(other).unwrap();
-                known.workers.write().of_write(Identity::of(&other).unwrap(), || other);
+                cached.workers.write().of_write(Identity::of(&other).unwrap(), || other);
             }
             refusal(404, "NotFound")
         });
-        shown(worker(&json!({}), 7), &context);
+        observed(worker(&json!({}), 7), &context);
         let before = context.cache.workers.get("ns", "w").unwrap();
         assert_eq!(reconcile_named(name(), Arc::clone(&context)).await, Requeue::OnEvent);
         assert_eq!(context.cache.workers.get("ns", "w").unwrap().uid(), "v", "as the test wants it");
@@ -384,26 +384,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_drained_worker_is_not_let_go_while_a_task_at_its_cloud_goes_on() {
+    async fn drained_worker_waits_for_running_cloud_task() {
         let others = worker(&json!({SHARD: "b"}), 8);
-        let (context, asked) = controller(Some(shard()), move |_, _| (200, others.clone()));
-        let goes_on = Arc::new(AtomicBool::new(true));
+        let (context, requested) = controller(Some(shard()), move |_, _| (200, others.clone()));
+        let continues = Arc::new(AtomicBool::new(true));
         let mut context = Arc::into_inner(context).unwrap();
-        context.clouds = Clouds::of_one("azure", Arc::new(Tasks(Arc::clone(&goes_on))));
+        context.clouds = Clouds::of_one("azure", Arc::new(Tasks(Arc::clone(&continues))));
         let context = Arc::new(context);
-        shown(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
+        observed(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
         let requeue = reconcile_named(name(), Arc::clone(&context)).await;
-        assert!(matches!(requeue, Requeue::After(_)) && asked.lock().unwrap().is_empty(), "{requeue:?}");
-        goes_on.store(false, Ordering::Relaxed);
+        assert!(matches!(requeue, Requeue::After(_)) && requested.lock().unwrap().is_empty(), "{requeue:?}");
+        continues.store(false, Ordering::Relaxed);
         reconcile_named(name(), Arc::clone(&context)).await;
-        assert_eq!(asked.lock().unwrap().len(), 1);
+        assert_eq!(requested.lock().unwrap().len(), 1);
     }
 
     #[tokio::test]
-    async fn a_drained_worker_that_comes_back_at_once_is_reconciled_when_the_watch_shows_it() {
+    async fn returned_worker_is_reconciled_on_its_event() {
         let ours = worker(&json!({SHARD: "a"}), 8);
         let (context, _) = controller(Some(shard()), move |_, _| (200, ours.clone()));
-        shown(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
+        observed(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
         reconcile_named(name(), Arc::clone(&context)).await;
         let back: LazyObject<Worker> = serde_json::from_value(worker(&json!({SHARD: "a"}), 8)).unwrap();
         assert!(context.cache.workers.0.event(Identity::of(&back).unwrap(), || back), "a change");
@@ -412,12 +412,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_worker_of_another_shard_is_not_touched() {
-        let (context, asked) = controller(Some(shard()), |_, _| (500, json!({})));
+        let (context, requested) = controller(Some(shard()), |_, _| (500, json!({})));
         for labels in [json!({SHARD: "b"}), json!({SHARD: "b", DRAIN: "true"}), json!({})] {
-            shown(worker(&labels, 7), &context);
+            observed(worker(&labels, 7), &context);
             assert_eq!(reconcile_named(name(), Arc::clone(&context)).await, Requeue::OnEvent);
         }
-        assert!(asked.lock().unwrap().is_empty());
+        assert!(requested.lock().unwrap().is_empty());
     }
 
     /// Writes for a Worker that is deleted or moves to another shard while its Cluster is read.
@@ -425,41 +425,41 @@ mod tests {
         shard: Option<Shard>,
         lose: impl Fn(&SeedCache) + Clone + Send + 'static,
     ) -> Vec<String> {
-        let (context, asked) = controller(shard, move |line, known| {
+        let (context, requested) = controller(shard, move |line, cached| {
             if line.starts_with("GET") {
-                lose(known);
+                lose(cached);
             }
             let status =
                 json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404});
             (404, status)
         });
-        shown(worker(&json!({SHARD: "a"}), 7), &context);
+        observed(worker(&json!({SHARD: "a"}), 7), &context);
         reconcile_named(name(), Arc::clone(&context)).await;
-        let asked = mem::take(&mut *asked.lock().unwrap());
-        asked.into_iter().map(|(line, _)| line).filter(|line| !line.starts_with("GET")).collect()
+        let requested = mem::take(&mut *requested.lock().unwrap());
+        requested.into_iter().map(|(line, _)| line).filter(|line| !line.starts_with("GET")).collect()
     }
 
     #[tokio::test]
-    async fn a_reconcile_under_way_writes_nothing_more_when_the_label_goes() {
-        let gone = |known: &SeedCache| {
-            if let Some(worker) = known.workers.get("ns", "w") {
-                known.workers.0.event_deleted(&Identity::of(&*worker).unwrap());
+    async fn running_reconcile_stops_writing_without_shard_label() {
+        let deleted = |cached: &SeedCache| {
+            if let Some(worker) = cached.workers.get("ns", "w") {
+                cached.workers.0.event_deleted(&Identity::of(&*worker).unwrap());
             }
         };
-        let others = |known: &SeedCache| {
+        let others = |cached: &SeedCache| {
             let worker: LazyObject<Worker> = serde_json::from_value(worker(&json!({SHARD: "b"}), 9)).unwrap();
-            known.workers.write().of_write(Identity::of(&worker).unwrap(), || worker);
+            cached.workers.write().of_write(Identity::of(&worker).unwrap(), || worker);
         };
-        assert_ne!(writes_after_a_loss(None, gone).await, [""; 0], "without shards there is something to write");
+        assert_ne!(writes_after_a_loss(None, deleted).await, [""; 0], "without shards there is something to write");
         assert_ne!(writes_after_a_loss(Some(shard()), |_| {}).await, [""; 0], "nor does a shard hold back its own");
-        assert_eq!(writes_after_a_loss(Some(shard()), gone).await, [""; 0]);
+        assert_eq!(writes_after_a_loss(Some(shard()), deleted).await, [""; 0]);
         assert_eq!(writes_after_a_loss(Some(shard()), others).await, [""; 0]);
     }
 
     #[tokio::test]
     async fn who_had_a_worker_before_it_came_back_writes_nothing_more() {
         let (context, _) = controller(Some(shard()), |_, _| (500, json!({})));
-        shown(worker(&json!({SHARD: "a"}), 7), &context);
+        observed(worker(&json!({SHARD: "a"}), 7), &context);
         let guarded = context.cache.workers.get("ns", "w").unwrap();
         let before = assignment(&guarded, &shard(), &context);
         assert!(before());
@@ -469,14 +469,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_drained_worker_that_was_changed_meanwhile_is_acknowledged_soon_and_one_that_is_gone_is_not() {
+    async fn acknowledges_changed_drained_worker_but_no_deleted_one() {
         for (code, reason, requeue) in [
             (409, "Conflict", Requeue::After(Duration::from_millis(500))),
             (404, "NotFound", Requeue::OnEvent),
             (403, "Forbidden", Requeue::After(Duration::from_secs(1))),
         ] {
             let (context, _) = controller(Some(shard()), move |_, _| refusal(code, reason));
-            shown(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
+            observed(worker(&json!({SHARD: "a", DRAIN: "true"}), 7), &context);
             assert_eq!(reconcile_named(name(), Arc::clone(&context)).await, requeue, "{reason}");
         }
     }
@@ -489,20 +489,20 @@ mod tests {
             worker["spec"].as_object_mut().unwrap().extend(changed.as_object().unwrap().clone());
             worker
         };
-        for (shard_label, changed, is_told) in [
+        for (shard_label, changed, is_reported) in [
             ("a", json!({}), true),
             ("b", json!({}), false),
             ("a", json!({"type": "of-another-extension"}), false),
             ("a", json!({"class": "seed"}), false),
         ] {
             let now = broken(json!({SHARD: shard_label}), changed);
-            let (context, asked) = controller(Some(shard()), move |_, _| (200, now.clone()));
-            shown(broken(json!({SHARD: "a"}), json!({})), &context);
+            let (context, requested) = controller(Some(shard()), move |_, _| (200, now.clone()));
+            observed(broken(json!({SHARD: "a"}), json!({})), &context);
             reconcile_named(name(), Arc::clone(&context)).await;
-            let is_written = lines(&asked).iter().any(|line| line == "PATCH status");
-            assert_eq!(is_written, is_told, "{shard_label}: {:?}", lines(&asked));
+            let is_written = lines(&requested).iter().any(|line| line == "PATCH status");
+            assert_eq!(is_written, is_reported, "{shard_label}: {:?}", lines(&requested));
             let text = context.metrics.text();
-            assert_eq!(text.contains("_failing_since_timestamp{"), is_told, "{shard_label}: {text}");
+            assert_eq!(text.contains("_failing_since_timestamp{"), is_reported, "{shard_label}: {text}");
         }
     }
 
@@ -535,7 +535,7 @@ mod tests {
 
     /// An API server without a Cluster that accepts every write, except that status writes get this code. Has one
     /// failing Worker.
-    fn without_cluster(code: u16) -> (Arc<ControllerContext>, Asked) {
+    fn without_cluster(code: u16) -> (Arc<ControllerContext>, Requested) {
         let mut failing = worker(&json!({}), 8);
         failing["metadata"]["annotations"] = json!({});
         // A status with news for gardenlet is written immediately.
@@ -543,13 +543,13 @@ mod tests {
         failing["metadata"]["finalizers"] = json!([FINALIZER]);
         failing["status"]["lastOperation"] = json!({"type": "Reconcile", "state": "Error", "progress": 50});
         let written = failing.clone();
-        let (context, asked) = controller(None, move |line, _| match line {
+        let (context, requested) = controller(None, move |line, _| match line {
             "PATCH status" if code != 200 => refusal(code, "Refused"),
             line if line.starts_with("PATCH") => (200, written.clone()),
             _ => refusal(404, "NotFound"),
         });
-        shown(failing, &context);
-        (context, asked)
+        observed(failing, &context);
+        (context, requested)
     }
 
     #[tokio::test(start_paused = true)]
@@ -566,9 +566,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_status_that_is_refused_is_called_too_large_only_where_it_is() {
-        let (context, asked) = without_cluster(403);
+        let (context, requested) = without_cluster(403);
         reconcile_named(name(), Arc::clone(&context)).await;
-        let bodies: Vec<String> = asked.lock().unwrap().iter().map(|(_, body)| body.to_string()).collect();
+        let bodies: Vec<String> = requested.lock().unwrap().iter().map(|(_, body)| body.to_string()).collect();
         assert!(bodies.iter().any(|body| body.contains("lastError")), "{bodies:?}");
         assert!(!bodies.iter().any(|body| body.contains("does not fit")), "{bodies:?}");
     }
@@ -586,7 +586,7 @@ mod tests {
         {
             let mut worker = worker(&json!({}), version);
             worker["spec"]["pools"] = pools;
-            shown(worker, &context);
+            observed(worker, &context);
             assert_eq!(machine_deployments(&name(), &context), expected);
         }
     }

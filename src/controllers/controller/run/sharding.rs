@@ -63,7 +63,7 @@ pub(crate) async fn acknowledge_drain(
         }
         Ok(_) => {
             info!("drained: another shard goes on");
-            context.cache.workers.gone(&identity);
+            context.cache.workers.deleted(&identity);
             context.forget(guarded);
         }
         Err(kube::Error::Api(status)) if status.is_conflict() => return Ok(Requeue::After(CONFLICT_DELAY)),

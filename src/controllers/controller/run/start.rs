@@ -32,11 +32,11 @@ use crate::image_controller;
 use decisions::provider::Providers;
 use decisions::worker::status::every_node_ready::HealthCheck;
 use runtime::cloud::{CloudArguments, Clouds, TaskEnded, WorkerName};
-use runtime::cluster::answers::Answers;
 use runtime::cluster::cache::SeedCache;
 use runtime::cluster::connection::{Access, connection};
 use runtime::cluster::events::EventRecorder;
 use runtime::cluster::request_metrics::RequestCount;
+use runtime::cluster::responses::Responses;
 use runtime::cluster::retry_layer::RetryLayer;
 use runtime::cluster::served_kinds;
 use runtime::cluster::write_fence::WriteFence;
@@ -86,7 +86,7 @@ fn start(
             arguments.log_format,
             traces.as_ref().map(|traces| traces.layer()),
         )?;
-        traces.iter().for_each(Traces::tell);
+        traces.iter().for_each(Traces::report);
         let parts = Parts {
             arguments,
             scope,
@@ -241,10 +241,10 @@ where
     B: HttpBody<Data = Bytes> + Send + 'static,
     B::Error: Into<BoxError>,
 {
-    let answers = Answers::default();
+    let responses = Responses::default();
     let builder = ClientBuilder::new(service, namespace);
     let builder = builder.with_layer(&RequestCount(metrics.request_observer())).with_layer(&fence);
-    Access { client: builder.with_layer(&RetryLayer::new(answers.clone())).build(), fence, answers }
+    Access { client: builder.with_layer(&RetryLayer::new(responses.clone())).build(), fence, responses }
 }
 
 /// Returns when leadership is lost. Without an election it never returns.
@@ -286,7 +286,7 @@ async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>)
         _ = stop.wait_for(|stopped| *stopped) => return Ok(()),
     }
     info!(worker_types = served.types(), classes = served.classes(), "starting");
-    let Access { client, fence, answers } = access;
+    let Access { client, fence, responses } = access;
     let (requests, queued) = mpsc::unbounded_channel();
     let counts_nodes = arguments.health_check && !arguments.shadow;
     let context = Arc::new(ControllerContext {
@@ -295,7 +295,7 @@ async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>)
         clouds: Clouds::open(clouds, &fence.before_clouds(), &asking_for(requests.clone()))?,
         node_counts: counts_nodes.then(|| NodeCounts::new(client.clone(), asking_for(requests.clone()))),
         client,
-        answers,
+        responses,
         clock: clock.clone(),
         served: served.clone(),
         metrics: Arc::clone(metrics),

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn regions_tell_the_cloud() {
+    fn regions_determine_the_cloud() {
         assert_eq!(AzureCloud::of_region("westeurope"), AzureCloud::Public);
         assert_eq!(AzureCloud::of_region("ChinaNorth3"), AzureCloud::China);
         assert_eq!(AzureCloud::of_region("USGovVirginia"), AzureCloud::Government);

@@ -41,8 +41,8 @@ pub(super) fn config_members(config: &WorkerConfig) -> ConfigMembers {
     if let Some(DiagnosticsProfile { enabled, storage_uri }) = diagnostics_profile {
         let hashed = &mut members.hash("diagnosticsProfile");
         hashed.add("enabled", Some(enabled)).add("storageURI", storage_uri.as_ref());
-        let place = storage_uri.as_deref().map_or("a managed account", without_query);
-        let value = if *enabled { format!("on, to {place}") } else { "off".to_owned() };
+        let location = storage_uri.as_deref().map_or("a managed account", without_query);
+        let value = if *enabled { format!("on, to {location}") } else { "off".to_owned() };
         members.explain("diagnosticsProfile", "boot diagnostics", [Some(value)]);
     }
     if let Some(CapacityReservation { capacity_reservation_group_id: group }) = capacity_reservation {

@@ -6,7 +6,7 @@ use super::Azure;
 use super::documents::{CloudProfileConfig, ImageReferences, StatusImage, WorkerStatus};
 use crate::provider::explanation::ImageName;
 use crate::provider::image::{FallbackImages, ImageProvider, ImageSource, KeptImage, SelectedImage};
-use crate::provider::profile::{ListedReference, Place};
+use crate::provider::profile::{ListedReference, Location};
 use crate::provider::{WorkerContext, WorkerError};
 use wire::api::gardener::{Capabilities, MachineImage};
 use wire::capabilities::{ARCHITECTURE, only_architecture};
@@ -78,8 +78,8 @@ impl<'a> AzureImage<'a> {
         status: Option<&'a WorkerStatus>,
     ) -> Self {
         let (references, skip_marketplace_agreement, kept) = match selected.source {
-            ImageSource::CloudProfile(place) => {
-                let (references, skip) = config.and_then(|config| listed(config, place)).unwrap_or_default();
+            ImageSource::CloudProfile(location) => {
+                let (references, skip) = config.and_then(|config| listed(config, location)).unwrap_or_default();
                 (references, skip, None)
             }
             ImageSource::Kept(position) => {
@@ -135,9 +135,9 @@ impl<'a> AzureImage<'a> {
 }
 
 /// The references and settings at a place of the CloudProfile.
-fn listed(config: &CloudProfileConfig, place: Place) -> Option<(ImageReferences<'_>, Option<bool>)> {
-    let version = config.machine_images.get(place.image)?.versions.get(place.version)?;
-    Some(match place.flavor.and_then(|flavor| version.capability_flavors.get(flavor)) {
+fn listed(config: &CloudProfileConfig, location: Location) -> Option<(ImageReferences<'_>, Option<bool>)> {
+    let version = config.machine_images.get(location.image)?.versions.get(location.version)?;
+    Some(match location.flavor.and_then(|flavor| version.capability_flavors.get(flavor)) {
         Some(flavor) => (flavor.references(), flavor.skip_marketplace_agreement),
         None => (version.references(), version.skip_marketplace_agreement),
     })

@@ -160,8 +160,8 @@ impl PoolPlanner for AzureWorker<'_> {
     }
 
     /// Without zones the whole Worker is an input, because its pools depend on scale sets.
-    fn asks_profile(&self, pool: &WorkerPool) -> Option<Value> {
-        self.infrastructure.zoned.then(|| self.images.asks_profile(pool))
+    fn needs_profile(&self, pool: &WorkerPool) -> Option<Value> {
+        self.infrastructure.zoned.then(|| self.images.needs_profile(pool))
     }
 
     fn provider_status(&self, planned: &[&PoolPlan], failed: &[&WorkerPool]) -> Result<Value, WorkerError> {

@@ -83,12 +83,12 @@ mod tests {
     #[test]
     fn ids_are_names_and_values_in_turn() {
         let id = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/capacityReservationGroups/g";
-        let wanted = ResourceId {
+        let target = ResourceId {
             subscription: Some("s"),
             resource_group: Some("rg"),
             resource_type: "capacityReservationGroups",
         };
-        assert_eq!(ResourceId::parse(id), Ok(wanted));
+        assert_eq!(ResourceId::parse(id), Ok(target));
         let gallery = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/galleries/g/images/i/versions/1";
         assert_eq!(ResourceId::parse(gallery).unwrap().resource_type, "versions");
         for text in [

@@ -5,7 +5,7 @@ use super::credentials::{ClientAuthentication, Credentials};
 use super::scale_sets::ScaleSetScope;
 use wire::api::secret::Sensitive;
 
-pub(crate) fn place() -> ScaleSetScope {
+pub(crate) fn location() -> ScaleSetScope {
     ScaleSetScope {
         cloud: AzureCloud::Public,
         credentials: Credentials {

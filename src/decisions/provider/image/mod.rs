@@ -72,7 +72,7 @@ pub enum NotInProfile {
     },
     /// The CloudProfile is not used for this pool.
     #[error("the CloudProfile is not asked: {why}")]
-    NotAsked {
+    NotRequested {
         /// Reason why it is not used.
         why: &'static str,
     },

@@ -10,7 +10,7 @@ use super::status::status_images;
 use super::{ImageProvider, NotInProfile, NotKept, architecture, machine_type};
 use crate::provider::document::DocumentError;
 use crate::provider::explanation::{ChosenImage, ImageCandidate, ImageExplanation, ImageName, Origin};
-use crate::provider::profile::{ListedFlavor, Place, ProfileConfig};
+use crate::provider::profile::{ListedFlavor, Location, ProfileConfig};
 use crate::provider::{PoolPlan, PoolProblem, WorkerContext, WorkerError};
 use wire::api::gardener::{Capabilities, CapabilityDefinition, MachineImage, MachineType, WorkerPool};
 use wire::capabilities::{
@@ -52,7 +52,7 @@ pub struct SelectedImage<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageSource {
     /// In the provider config of the CloudProfile, at this place.
-    CloudProfile(Place),
+    CloudProfile(Location),
     /// Among the kept images, at this position, because the CloudProfile has no fitting image.
     Kept(usize),
 }
@@ -130,7 +130,7 @@ impl<'a> WorkerImages<'a> {
     /// All inputs from the Worker that decide which image of a CloudProfile a pool gets, and which other settings of
     /// its machine type it gets.
     #[must_use]
-    pub fn asks_profile(&self, pool: &WorkerPool) -> Value {
+    pub fn needs_profile(&self, pool: &WorkerPool) -> Value {
         let worker = self.context.worker;
         let deciding = self.provider.architecture_pool(worker, pool, &pool.machine_type);
         let MachineImage { name, version } = &pool.machine_image;
@@ -218,7 +218,7 @@ impl<'a> WorkerImages<'a> {
                 );
                 if self.definitions.is_empty() {
                     // Without declared capabilities, only the old format is used.
-                    flavors.retain(|flavor| flavor.place.flavor.is_none());
+                    flavors.retain(|flavor| flavor.location.flavor.is_none());
                 }
                 flavors
             }
@@ -233,7 +233,7 @@ impl<'a> WorkerImages<'a> {
         explanation: &mut ImageExplanation,
     ) -> Result<Found<'_>, NotInProfile> {
         if let Some(why) = self.provider.bypasses_profile(has_encrypted_root_volume(pool)) {
-            return Err(NotInProfile::NotAsked { why });
+            return Err(NotInProfile::NotRequested { why });
         }
         let config = self.config.as_ref().ok_or(NotInProfile::NoConfig)?;
         let mut flavors = self.flavors_for_pool(pool, &pool.machine_image);
@@ -256,7 +256,7 @@ impl<'a> WorkerImages<'a> {
             candidate.into_iter().for_each(|it| it.verdict = FlavorVerdict::Rejected { mismatches: Vec::new() });
             return Err(NotInProfile::NoReference { region: self.context.worker.spec.region.clone() });
         }
-        Ok(Found { source: ImageSource::CloudProfile(flavor.place), reference, capabilities: flavor.capabilities })
+        Ok(Found { source: ImageSource::CloudProfile(flavor.location), reference, capabilities: flavor.capabilities })
     }
 
     /// The first kept image that fits; images with recorded capabilities take precedence over those without.
@@ -277,9 +277,9 @@ impl<'a> WorkerImages<'a> {
         };
         let kept: Vec<(usize, &KeptImage)> = images.iter().enumerate().filter(|(_, kept)| suits(kept)).collect();
         let fits = |capabilities: &Capabilities| are_compatible(capabilities, &machine, &self.definitions);
-        let says_so = |kept: &KeptImage| kept.made_for.as_ref().is_some_and(fits);
+        let is_recorded = |kept: &KeptImage| kept.made_for.as_ref().is_some_and(fits);
         let fitting = || kept.iter().copied().filter(|(_, kept)| fits(&kept.capabilities));
-        let chosen = fitting().find(|(_, kept)| says_so(kept)).or_else(|| fitting().next());
+        let chosen = fitting().find(|(_, kept)| is_recorded(kept)).or_else(|| fitting().next());
         explanation.candidates.extend(kept.iter().map(|(position, kept)| {
             let mismatches = mismatches(&machine, &kept.capabilities, &self.definitions);
             let verdict = match mismatches.is_empty() {
@@ -311,7 +311,7 @@ impl<'a> WorkerImages<'a> {
     ) -> Result<SelectedImage<'b>, PoolProblem> {
         let Found { source, reference, capabilities } = found;
         let MachineImage { name: image, version } = pool.machine_image.clone();
-        let place = match source {
+        let location = match source {
             ImageSource::CloudProfile(_) => "the CloudProfile",
             ImageSource::Kept(_) => self.kept.path,
         };
@@ -322,7 +322,7 @@ impl<'a> WorkerImages<'a> {
         }
         let Some(reference) = reference else {
             let expected = self.provider.image_members();
-            return Err(PoolProblem::ImageWithoutReference { image, version, place, expected });
+            return Err(PoolProblem::ImageWithoutReference { image, version, location, expected });
         };
         Ok(SelectedImage { source, reference, capabilities, machine })
     }
@@ -511,11 +511,11 @@ mod tests {
         for (provider, text) in TABLES {
             for row in table(text).refusals {
                 let found = refused(provider, &row);
-                let wanted = row.errors.unwrap();
-                let same = found.len() == wanted.len()
-                    && found.iter().zip(&wanted).all(|(found, wanted)| found.contains(wanted.as_str()));
+                let target = row.errors.unwrap();
+                let same = found.len() == target.len()
+                    && found.iter().zip(&target).all(|(found, target)| found.contains(target.as_str()));
                 if !same {
-                    wrong.push(format!("{provider}: {}: {found:#?} instead of {wanted:#?}", row.rule));
+                    wrong.push(format!("{provider}: {}: {found:#?} instead of {target:#?}", row.rule));
                 }
             }
         }

@@ -22,19 +22,19 @@ impl WorkerImages<'_> {
 
     /// Other images of the CloudProfile that fit, versions of the same image first.
     fn fitting_images(&self, pool: &WorkerPool) -> Vec<NamedImage> {
-        let wanted = &pool.machine_image;
+        let target = &pool.machine_image;
         let Ok(machine_type) = machine_type(&self.context, pool) else { return Vec::new() };
         let machine = self.capabilities_of(machine_type, pool);
         let mut fitting: Vec<NamedImage> = Vec::new();
         for listed in self.config.iter().flat_map(|config| config.images()) {
             let image = MachineImage { name: listed.image.to_owned(), version: listed.version.to_owned() };
             let known = fitting.iter().any(|known| known.name == image.name && known.version == image.version);
-            if !known && image != *wanted && self.is_in_profile(pool, &image, &machine) {
+            if !known && image != *target && self.is_in_profile(pool, &image, &machine) {
                 fitting.push(image.into());
             }
         }
         // The sort is stable, so both groups keep the order of the CloudProfile.
-        fitting.sort_by_key(|image| image.name != wanted.name);
+        fitting.sort_by_key(|image| image.name != target.name);
         fitting
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::error_codes::answer_failure;
+use super::error_codes::response_failure;
 use super::server_groups::{Needs, PoolNeed, ServerGroup};
 use crate::provider::dependencies::described_cloud;
 use crate::provider::{Dependencies, DependencyFailure, DependencyRecord, WorkerError};
@@ -16,7 +16,7 @@ use wire::api::gotext::json::{DecodeError, decode_lenient};
 #[serde(rename_all = "camelCase", default)]
 struct DescribedOpenStack {
     server_groups: Vec<ServerGroup>,
-    fail: BTreeMap<String, Answer>,
+    fail: BTreeMap<String, Reply>,
     catalog_regions: Option<Vec<String>>,
     /// Whether the state is only assumed. If so, recorded groups exist, and new groups have their names as ids instead
     /// of numbers.
@@ -27,7 +27,7 @@ struct DescribedOpenStack {
 
 /// The response to a request, limited to a number of times or not.
 #[derive(Debug, Deserialize)]
-struct Answer {
+struct Reply {
     status: u16,
     #[serde(default)]
     body: String,
@@ -44,28 +44,30 @@ struct Groups {
 
 impl DescribedOpenStack {
     /// The described response to a request, if any. A rejected token is renewed once.
-    fn answer(&mut self, call: &str) -> Result<Option<Groups>, (u16, DependencyFailure)> {
-        let Some(answer) = self.fail.get_mut(call).filter(|answer| answer.times != Some(0)) else { return Ok(None) };
-        answer.times = answer.times.map(|times| times - 1);
-        let is_renewed = call != "authenticate" && answer.status == 401 && answer.times == Some(0);
+    fn response(&mut self, call: &str) -> Result<Option<Groups>, (u16, DependencyFailure)> {
+        let Some(response) = self.fail.get_mut(call).filter(|response| response.times != Some(0)) else {
+            return Ok(None);
+        };
+        response.times = response.times.map(|times| times - 1);
+        let is_renewed = call != "authenticate" && response.status == 401 && response.times == Some(0);
         if is_renewed {
             return Ok(None);
         }
         let unreadable = |error: DecodeError| (200, DependencyFailure::without_code(error.to_string()));
-        match answer.status {
-            200 => decode_lenient(&answer.body).map(Some).map_err(unreadable),
-            status => Err((status, answer_failure(call, status, &answer.body))),
+        match response.status {
+            200 => decode_lenient(&response.body).map(Some).map_err(unreadable),
+            status => Err((status, response_failure(call, status, &response.body))),
         }
     }
 
     fn list(&mut self) -> Result<Vec<ServerGroup>, DependencyFailure> {
-        let described = self.answer("list").map_err(|(_, failure)| failure)?;
-        Ok(described.map_or_else(|| self.server_groups.clone(), |answer| answer.server_groups))
+        let described = self.response("list").map_err(|(_, failure)| failure)?;
+        Ok(described.map_or_else(|| self.server_groups.clone(), |response| response.server_groups))
     }
 
     fn get(&mut self, id: &str) -> Result<Option<ServerGroup>, DependencyFailure> {
-        match self.answer("get") {
-            Ok(Some(answer)) => Ok(Some(answer.server_group)),
+        match self.response("get") {
+            Ok(Some(response)) => Ok(Some(response.server_group)),
             Ok(None) => Ok(self.server_groups.iter().find(|group| group.id == id).cloned()),
             Err((404, _)) => Ok(None),
             Err((_, failure)) => Err(failure),
@@ -73,10 +75,10 @@ impl DescribedOpenStack {
     }
 
     fn create(&mut self, need: &PoolNeed) -> Result<ServerGroup, DependencyFailure> {
-        self.answer("create").map_err(|(_, failure)| failure)?;
+        self.response("create").map_err(|(_, failure)| failure)?;
         self.created += 1;
-        let name = need.wanted.name.clone();
-        let policies = vec![need.wanted.policy.clone()];
+        let name = need.target.name.clone();
+        let policies = vec![need.target.policy.clone()];
         let id = if self.assumed { name.clone() } else { format!("00000000-0000-4000-8000-{:012}", self.created) };
         let group = ServerGroup { id, name, policies };
         self.server_groups.push(group.clone());
@@ -85,9 +87,9 @@ impl DescribedOpenStack {
 
     /// The group of a pool, found or created like the client does.
     fn provide(&mut self, need: &PoolNeed) -> Result<DependencyRecord, DependencyFailure> {
-        self.answer("authenticate").map_err(|(_, failure)| failure)?;
+        self.response("authenticate").map_err(|(_, failure)| failure)?;
         if let Some(recorded) = &need.recorded
-            && self.get(&recorded.id)?.is_some_and(|shown| need.is_met_by(recorded, &shown))
+            && self.get(&recorded.id)?.is_some_and(|displayed| need.is_met_by(recorded, &displayed))
         {
             return Ok(recorded.clone());
         }
@@ -102,7 +104,7 @@ impl DescribedOpenStack {
     fn clean_up(&mut self, needs: &Needs) -> Result<(), DependencyFailure> {
         let listed = self.list()?;
         for _ in needs.unneeded(&listed, &[]) {
-            match self.answer("delete") {
+            match self.response("delete") {
                 Ok(_) | Err((404, _)) => {}
                 Err((_, failure)) => return Err(failure),
             }
@@ -127,8 +129,8 @@ pub(super) fn described_dependencies(needs: &Needs, described: &Value) -> Result
     // Groups of other pools are deleted only after everything else succeeded.
     if dependencies.failures.is_empty() {
         let has_record = |pool: &String| records.iter().any(|record| record.pool_name == *pool);
-        let gone = needs.records.iter().filter(|record| !has_record(&record.pool_name));
-        let after = Needs { records: gone.chain(&records).cloned().collect(), ..needs.clone() };
+        let deleted = needs.records.iter().filter(|record| !has_record(&record.pool_name));
+        let after = Needs { records: deleted.chain(&records).cloned().collect(), ..needs.clone() };
         dependencies.cleanup_failure = openstack.clean_up(&after).err().map(|failure| failure.message);
     }
     dependencies.records = json!(records);
@@ -139,7 +141,7 @@ pub(super) fn described_dependencies(needs: &Needs, described: &Value) -> Result
 pub(super) fn settled(needs: &Needs) -> Value {
     let groups = needs.records.iter().map(|record| {
         let need = needs.pools.iter().find(|need| need.pool == record.pool_name);
-        json!({"id": record.id, "name": record.name, "policies": need.map(|need| [&need.wanted.policy])})
+        json!({"id": record.id, "name": record.name, "policies": need.map(|need| [&need.target.policy])})
     });
     json!({"assumed": true, "serverGroups": groups.collect::<Vec<_>>()})
 }

@@ -53,11 +53,11 @@ const LONGEST_TEXT: usize = 300;
 
 /// The failure for a response with this status, with the message of the fault instead of the whole response.
 #[must_use]
-pub fn answer_failure(doing: &str, status: u16, body: &str) -> DependencyFailure {
+pub fn response_failure(doing: &str, status: u16, body: &str) -> DependencyFailure {
     let fault: Option<Value> = serde_json::from_str(body).ok();
     let members = fault.as_ref().and_then(Value::as_object);
     let message = members.and_then(|members| members.values().find_map(|fault| fault.get("message")?.as_str()));
-    let said = bounded_text::shortened(message.unwrap_or(body).trim(), LONGEST_TEXT);
+    let text = bounded_text::shortened(message.unwrap_or(body).trim(), LONGEST_TEXT);
     let code = error_codes(&KNOWN, None, &format!("but got {status} instead: {body}")).into_iter().next();
-    DependencyFailure { message: format!("{doing}: OpenStack answers with status {status}: {said}"), code }
+    DependencyFailure { message: format!("{doing}: OpenStack answers with status {status}: {text}"), code }
 }

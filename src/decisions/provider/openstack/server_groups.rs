@@ -48,13 +48,13 @@ pub struct ServerGroupScope {
 }
 
 /// The groups that the pools of a Worker need. Each pool has at most one record, and records are in pool order.
-pub type Needs = crate::provider::Needs<ServerGroupScope, WantedGroup>;
+pub type Needs = crate::provider::Needs<ServerGroupScope, TargetGroup>;
 /// The group that a pool needs.
-pub type PoolNeed = crate::provider::PoolNeed<WantedGroup>;
+pub type PoolNeed = crate::provider::PoolNeed<TargetGroup>;
 
 /// The target group of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WantedGroup {
+pub struct TargetGroup {
     /// Policy of the group.
     pub policy: String,
     /// Name of a new group.
@@ -66,15 +66,17 @@ pub struct WantedGroup {
 impl PoolNeed {
     /// Whether the recorded group, as returned by Nova, meets the needs of the pool.
     #[must_use]
-    pub fn is_met_by(&self, recorded: &DependencyRecord, shown: &ServerGroup) -> bool {
-        let WantedGroup { name, old_prefix, .. } = &self.wanted;
-        shown.name == recorded.name && self.has_policy(shown) && (old_prefix.is_some() || shown.name == *name)
+    pub fn is_met_by(&self, recorded: &DependencyRecord, displayed: &ServerGroup) -> bool {
+        let TargetGroup { name, old_prefix, .. } = &self.target;
+        displayed.name == recorded.name
+            && self.has_policy(displayed)
+            && (old_prefix.is_some() || displayed.name == *name)
     }
 
     /// The group to adopt for a pool without one: the first with the policy and a name of the pool.
     #[must_use]
     pub fn adopted<'a>(&self, listed: &'a [ServerGroup]) -> Option<&'a ServerGroup> {
-        let WantedGroup { name, old_prefix, .. } = &self.wanted;
+        let TargetGroup { name, old_prefix, .. } = &self.target;
         let is_old = |known: &str| old_prefix.as_ref().is_some_and(|prefix| known.starts_with(prefix.as_str()));
         listed.iter().find(|group| self.has_policy(group) && (group.name == *name || is_old(&group.name)))
     }
@@ -86,7 +88,7 @@ impl PoolNeed {
     }
 
     fn has_policy(&self, group: &ServerGroup) -> bool {
-        group.policies.first() == Some(&self.wanted.policy)
+        group.policies.first() == Some(&self.target.policy)
     }
 }
 
@@ -123,13 +125,13 @@ impl Needs {
             let chance = name.strip_prefix(&format!("{technical_id}-{pool}-"));
             chance.is_some_and(|chance| !chance.contains('-'))
         };
-        uid.as_ref().is_some_and(begins) || self.known_pools.iter().any(is_of)
+        uid.as_ref().is_some_and(begins) || self.cached_pools.iter().any(is_of)
     }
 
     /// The remaining records after the deletion of these ids.
     #[must_use]
-    pub fn records_without(&self, gone: &[String]) -> Vec<DependencyRecord> {
-        self.records.iter().filter(|record| !gone.contains(&record.id)).cloned().collect()
+    pub fn records_without(&self, deleted: &[String]) -> Vec<DependencyRecord> {
+        self.records.iter().filter(|record| !deleted.contains(&record.id)).cloned().collect()
     }
 }
 
@@ -232,8 +234,8 @@ pub fn needs_of_deletion(
     let pools = &worker.spec.pools;
     let needs = match needs_of(pools, shoot.unwrap_or(&Shoot::default()), records, scope)? {
         None if config().is_ok_and(|config| !config.server_group_policies.is_empty()) => {
-            let known_pools = pools.iter().map(|pool| pool.name.clone()).collect();
-            Some(Needs { known_pools, ..Needs::of_records(scope()?, Vec::new()) })
+            let cached_pools = pools.iter().map(|pool| pool.name.clone()).collect();
+            Some(Needs { cached_pools, ..Needs::of_records(scope()?, Vec::new()) })
         }
         needs => needs,
     };
@@ -247,10 +249,10 @@ fn needs_of(
     records: Vec<DependencyRecord>,
     scope: impl FnOnce() -> Result<ServerGroupScope, WorkerError>,
 ) -> Result<Option<Needs>, WorkerError> {
-    let asks = |pool: &&WorkerPool| {
+    let requests = |pool: &&WorkerPool| {
         pool_config::<WorkerConfig>(pool).map_or(pool.provider_config.is_some(), |config| policy(&config).is_some())
     };
-    let asking: Vec<&WorkerPool> = pools.iter().filter(asks).collect();
+    let asking: Vec<&WorkerPool> = pools.iter().filter(requests).collect();
     if asking.is_empty() && records.is_empty() {
         return Ok(None);
     }
@@ -258,16 +260,16 @@ fn needs_of(
     let mut records: BTreeMap<String, DependencyRecord> =
         records.into_iter().map(|record| (record.pool_name.clone(), record)).collect();
     let mut needs = Needs::of_records(scope()?, records.values().cloned().collect());
-    needs.known_pools = pools.iter().map(|pool| &pool.name).chain(records.keys()).cloned().collect();
+    needs.cached_pools = pools.iter().map(|pool| &pool.name).chain(records.keys()).cloned().collect();
     for pool in asking {
         let recorded = records.remove(&pool.name);
-        let wanted = wanted_group(pool, shoot, &needs.scope);
-        needs.add(&pool.name, wanted.map(|wanted| PoolNeed { pool: pool.name.clone(), recorded, wanted }));
+        let target = target_group(pool, shoot, &needs.scope);
+        needs.add(&pool.name, target.map(|target| PoolNeed { pool: pool.name.clone(), recorded, target }));
     }
     Ok(Some(needs))
 }
 
-fn wanted_group(pool: &WorkerPool, shoot: &Shoot, scope: &ServerGroupScope) -> Result<WantedGroup, DependencyFailure> {
+fn target_group(pool: &WorkerPool, shoot: &Shoot, scope: &ServerGroupScope) -> Result<TargetGroup, DependencyFailure> {
     let of_configuration = |text: String| DependencyFailure::of_configuration(text);
     let config: WorkerConfig = pool_config(pool).map_err(|error| of_configuration(error.to_string()))?;
     let policy = policy(&config).unwrap_or_default();
@@ -279,7 +281,7 @@ fn wanted_group(pool: &WorkerPool, shoot: &Shoot, scope: &ServerGroupScope) -> R
     })?;
     let digest = hex::encode(Sha256::digest(format!("pool={},policy={policy}", pool.name)));
     let old_prefix = || format!("{}-{}-", scope.technical_id, pool.name);
-    Ok(WantedGroup {
+    Ok(TargetGroup {
         policy: policy.to_owned(),
         name: format!("{uid}-{}", &digest[..8]),
         old_prefix: (!version.at_least_including_prereleases(1, 35)).then(old_prefix),

@@ -16,12 +16,13 @@ pub(super) fn validate(pools: &ShootPools, old: Option<&ShootPools>) -> FieldErr
 }
 
 /// Checks that the CloudProfile allows the policy of the pool. Decoding errors are reported elsewhere.
-pub(super) fn validate_policy(pool: &ShootPool, offered: &[String], path: FieldPath<'_>, errors: &mut FieldErrors) {
+pub(super) fn validate_policy(pool: &ShootPool, selectable: &[String], path: FieldPath<'_>, errors: &mut FieldErrors) {
     let config = pool.provider_config.as_deref().map(decode_document::<WorkerConfig>).and_then(Result::ok);
-    if let Some(policy) = config.as_ref().and_then(policy).filter(|policy| !offered.iter().any(|one| one == policy)) {
+    if let Some(policy) = config.as_ref().and_then(policy).filter(|policy| !selectable.iter().any(|one| one == policy))
+    {
         let path = path.child("providerConfig");
         let path = path.child("serverGroup");
-        errors.not_supported(path.child("policy"), policy, offered.iter().map(String::as_str));
+        errors.not_supported(path.child("policy"), policy, selectable.iter().map(String::as_str));
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use serde::Deserialize;
 
-use super::{ListedFlavor, ListedReference, ListedVersion, Place, UncoveredRegion};
+use super::{ListedFlavor, ListedReference, ListedVersion, Location, UncoveredRegion};
 use wire::api::gardener::{Capabilities, CapabilityDefinition, NamespacedProfileSpec, ProfileSpec, Region, ShootPool};
 use wire::api::gotext::field::{FieldErrors, FieldPath};
 use wire::api::gotext::json::null_as_default;
@@ -214,7 +214,7 @@ pub(super) fn listed_versions<Version: VersionEntry>(images: &[ImageVersions<Ver
         entry.versions.iter().enumerate().map(move |(position, version)| ListedVersion {
             image: &entry.name,
             version: version.version(),
-            place: Place { image, version: position, flavor: None },
+            location: Location { image, version: position, flavor: None },
             old_format: !version.has_flavors(),
         })
     });
@@ -235,7 +235,7 @@ pub fn listed_flavors<'a, Version: VersionEntry>(
             let flavors = listed.flavors(region).into_iter().map(move |flavor| ListedFlavor {
                 capabilities: flavor.capabilities,
                 references: flavor.references,
-                place: Place { image, version, flavor: flavor.position },
+                location: Location { image, version, flavor: flavor.position },
             });
             flavors.collect::<Vec<_>>()
         };
@@ -288,7 +288,7 @@ impl<'a, Version: VersionEntry> ImageIndex<'a, Version> {
 mod tests {
     use crate::provider::Providers;
     use crate::provider::document::DocumentError;
-    use crate::provider::profile::{ListedVersion, Place, ProfileConfig};
+    use crate::provider::profile::{ListedVersion, Location, ProfileConfig};
     use wire::api::gardener::Capabilities;
 
     fn open(provider: &str, images: &str) -> Result<Box<dyn ProfileConfig>, DocumentError> {
@@ -306,7 +306,7 @@ mod tests {
         let of_flavor = flavors.iter().flat_map(|flavor| {
             flavor.references.iter().map(|reference| {
                 let region = reference.region.unwrap_or("everywhere");
-                format!("{} {region} {}", flavor.place, reference.value)
+                format!("{} {region} {}", flavor.location, reference.value)
             })
         });
         of_flavor.collect()
@@ -323,7 +323,7 @@ mod tests {
         let listed = |version, position, old_format| ListedVersion {
             image: "linux",
             version,
-            place: Place { image: 0, version: position, flavor: None },
+            location: Location { image: 0, version: position, flavor: None },
             old_format,
         };
         assert_eq!(config.images(), [listed("1", 0, true), listed("1", 1, true), listed("2", 2, false)]);

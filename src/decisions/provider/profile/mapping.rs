@@ -10,7 +10,7 @@ use wire::api::gotext::field::{FieldErrors, FieldPath};
 use wire::capabilities::{ARCHITECTURE, ARCHITECTURES, Meaning, Meanings, with_defaults};
 
 /// The place to list an image, in messages.
-const PLACE: &str = "the providerConfig";
+const LOCATION: &str = "the providerConfig";
 /// Architectures that a message lists; the others are counted.
 const MOST_LISTED: usize = 20;
 /// Maximum number of flavors, and of their values, that are compared to find the nearest flavor for a message.
@@ -54,7 +54,7 @@ pub(super) fn validate_mapping<Version: VersionEntry>(
                 }
                 let missing = MissingArchitectures::find(version, entries);
                 for architecture in missing.iter() {
-                    errors.required_with(path, || missing.text(architecture, &image.name, version, PLACE));
+                    errors.required_with(path, || missing.text(architecture, &image.name, version, LOCATION));
                 }
                 continue;
             }
@@ -70,7 +70,7 @@ pub(super) fn validate_mapping<Version: VersionEntry>(
             let flavors = path.child("capabilityFlavors");
             let missing = MissingFlavors::find(version, entries, definitions, &meanings);
             for (position, flavor) in missing.iter() {
-                let detail = || missing.text(flavor, &image.name, version, PLACE);
+                let detail = || missing.text(flavor, &image.name, version, LOCATION);
                 errors.required_with(flavors.index(position), detail);
             }
         }
@@ -91,8 +91,8 @@ impl<'a> MissingArchitectures<'a> {
             return Self { missing: Vec::new(), listed };
         }
         let known: HashSet<&str> = listed.iter().copied().collect();
-        let wanted = version.architectures.iter().map(String::as_str);
-        Self { missing: wanted.filter(|architecture| !known.contains(architecture)).collect(), listed }
+        let target = version.architectures.iter().map(String::as_str);
+        Self { missing: target.filter(|architecture| !known.contains(architecture)).collect(), listed }
     }
 
     /// In the order of the version.
@@ -100,13 +100,19 @@ impl<'a> MissingArchitectures<'a> {
         self.missing.iter().copied()
     }
 
-    pub(super) fn text(&self, architecture: &str, image: &str, version: &ProfileImageVersion, place: &str) -> String {
+    pub(super) fn text(
+        &self,
+        architecture: &str,
+        image: &str,
+        version: &ProfileImageVersion,
+        location: &str,
+    ) -> String {
         let listed = match &self.listed[..] {
             [] => "the version is not listed there".to_owned(),
             listed => format!("there it has {}", some(listed)),
         };
         format!(
-            "machine image version {image}@{} and architecture: {architecture} is not defined in {place}; {listed}. Add an image, or \
+            "machine image version {image}@{} and architecture: {architecture} is not defined in {location}; {listed}. Add an image, or \
              remove the architecture from the version",
             version.version
         )
@@ -126,12 +132,12 @@ fn some(names: &[&str]) -> String {
 pub(super) struct MissingFlavors<'a> {
     /// With their positions.
     missing: Vec<(usize, Cow<'a, Capabilities>)>,
-    offered: Offered<'a>,
+    selectable: Selectable<'a>,
     definitions: &'a [CapabilityDefinition],
 }
 
 /// The flavors or architectures that the provider config lists for a version.
-enum Offered<'a> {
+enum Selectable<'a> {
     /// Flavors.
     Flavors(Vec<&'a Capabilities>),
     /// Architectures, in the old format.
@@ -148,29 +154,29 @@ impl<'a> MissingFlavors<'a> {
         meanings: &Meanings<'a>,
     ) -> Self {
         // A version without flavors has an implicit one for all machines.
-        let wanted: Vec<Cow<'a, Capabilities>> = match &version.capability_flavors[..] {
+        let target: Vec<Cow<'a, Capabilities>> = match &version.capability_flavors[..] {
             [] => vec![Cow::Owned(Capabilities::default())],
             flavors => flavors.iter().map(Cow::Borrowed).collect(),
         };
-        let wanted = wanted.into_iter().enumerate();
-        let (missing, offered) = match entries.iter().find(|entry| entry.has_flavors()) {
+        let target = target.into_iter().enumerate();
+        let (missing, selectable) = match entries.iter().find(|entry| entry.has_flavors()) {
             Some(entry) => {
                 let listed: Vec<&Capabilities> = entry.listed_capabilities().collect();
                 let known: BTreeSet<Meaning<'_>> = listed.iter().map(|flavor| meanings.of(flavor)).collect();
-                let missing = wanted.filter(|(_, wanted)| !known.contains(&meanings.of(wanted)));
-                (missing.collect(), Offered::Flavors(listed))
+                let missing = target.filter(|(_, target)| !known.contains(&meanings.of(target)));
+                (missing.collect(), Selectable::Flavors(listed))
             }
             None => {
                 let listed: Vec<&str> = entries.iter().flat_map(|entry| entry.architectures()).collect();
                 let known: HashSet<&str> = listed.iter().copied().collect();
-                let missing = wanted.filter(|(_, wanted)| {
-                    let mut wanted = architectures(wanted, definitions).iter();
-                    wanted.any(|architecture| !known.contains(architecture.as_str()))
+                let missing = target.filter(|(_, target)| {
+                    let mut target = architectures(target, definitions).iter();
+                    target.any(|architecture| !known.contains(architecture.as_str()))
                 });
-                (missing.collect(), Offered::Architectures(listed))
+                (missing.collect(), Selectable::Architectures(listed))
             }
         };
-        Self { missing, offered, definitions }
+        Self { missing, selectable, definitions }
     }
 
     /// Positions and flavors.
@@ -183,15 +189,15 @@ impl<'a> MissingFlavors<'a> {
         flavor: &Capabilities,
         image: &str,
         version: &ProfileImageVersion,
-        place: &str,
+        location: &str,
     ) -> String {
-        let wanted = with_defaults(flavor, self.definitions);
-        let offered = match &self.offered {
-            Offered::Architectures(listed) => format!("it has images for {}. Add one", some(listed)),
-            Offered::Flavors(listed) => match self.nearest(&wanted, listed) {
+        let target = with_defaults(flavor, self.definitions);
+        let selectable = match &self.selectable {
+            Selectable::Architectures(listed) => format!("it has images for {}. Add one", some(listed)),
+            Selectable::Flavors(listed) => match self.nearest(&target, listed) {
                 None => "it has no flavors. Add one".to_owned(),
                 Some(nearest) => {
-                    let differences: Vec<String> = differing(&wanted, &nearest)
+                    let differences: Vec<String> = differing(&target, &nearest)
                         .map(|(name, core, provider)| {
                             format!("{name} (core [{}], provider [{}])", core.join(", "), provider.join(", "))
                         })
@@ -204,19 +210,19 @@ impl<'a> MissingFlavors<'a> {
             },
         };
         format!(
-            "machine image version {image}@{} and capabilityFlavor {} is not defined in {place}; {offered}, or remove \
+            "machine image version {image}@{} and capabilityFlavor {} is not defined in {location}; {selectable}, or remove \
              the flavor",
             version.version,
-            Flavor(&wanted)
+            Flavor(&target)
         )
     }
 
     /// The flavor that differs in the fewest capabilities, among the first.
-    fn nearest(&self, wanted: &Capabilities, listed: &[&Capabilities]) -> Option<Capabilities> {
+    fn nearest(&self, target: &Capabilities, listed: &[&Capabilities]) -> Option<Capabilities> {
         let values: usize = self.definitions.iter().map(|definition| definition.values.len() + 1).sum();
         let most = (MOST_VALUES_COMPARED / values.max(1)).clamp(1, MOST_COMPARED);
         let listed = listed.iter().take(most).map(|flavor| with_defaults(flavor, self.definitions));
-        listed.min_by_key(|listed| differing(wanted, listed).count())
+        listed.min_by_key(|listed| differing(target, listed).count())
     }
 }
 
@@ -229,10 +235,10 @@ pub(super) fn architectures<'a>(flavor: &'a Capabilities, definitions: &'a [Capa
 
 /// Name and values of the capabilities in which two flavors differ.
 fn differing<'a>(
-    wanted: &'a Capabilities,
+    target: &'a Capabilities,
     listed: &'a Capabilities,
 ) -> impl Iterator<Item = (&'a str, &'a [String], &'a [String])> {
-    wanted.0.iter().filter_map(|(name, values)| {
+    target.0.iter().filter_map(|(name, values)| {
         let others = listed.values(name).unwrap_or_default();
         let is_same = values == others || values.iter().collect::<BTreeSet<_>>() == others.iter().collect();
         (!is_same).then_some((name.as_str(), values.as_slice(), others))

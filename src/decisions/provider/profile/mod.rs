@@ -150,7 +150,7 @@ pub trait ProfileFormat: Send + Sync {
     }
 
     /// Whether a member of a version, flavor or machine type has its default value.
-    fn says_nothing(&self, member: &str, value: &Value) -> bool {
+    fn is_silent(&self, member: &str, value: &Value) -> bool {
         member == ARCHITECTURE && value == DEFAULT_ARCHITECTURE
     }
 
@@ -247,9 +247,9 @@ pub struct RepeatedFlavor<'a> {
     /// Version of the image.
     pub version: &'a str,
     /// Place of the earlier flavor.
-    pub first: Place,
+    pub first: Location,
     /// Place of the later flavor.
-    pub second: Place,
+    pub second: Location,
 }
 
 /// A version of an image in the document.
@@ -260,7 +260,7 @@ pub struct ListedVersion<'a> {
     /// Version of the image.
     pub version: &'a str,
     /// Place in the document.
-    pub place: Place,
+    pub location: Location,
     /// Whether it is in the old format.
     pub old_format: bool,
 }
@@ -273,7 +273,7 @@ pub struct ListedFlavor<'a> {
     /// References to the image, one per region for providers with regional images. Empty if the document has none.
     pub references: Vec<ListedReference<'a>>,
     /// Place of the flavor, or of the version in the old format.
-    pub place: Place,
+    pub location: Location,
 }
 
 impl<'a> ListedFlavor<'a> {
@@ -302,7 +302,7 @@ pub struct ListedReference<'a> {
 
 /// A place in the document, formatted as `machineImages[0].versions[1].capabilityFlavors[2]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct Location {
     /// Position of the image.
     pub image: usize,
     /// Position of the version.
@@ -311,7 +311,7 @@ pub struct Place {
     pub flavor: Option<usize>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "machineImages[{}].versions[{}]", self.image, self.version)?;
         match self.flavor {

@@ -11,7 +11,7 @@ use wire::api::gotext::field::{FieldErrors, FieldPath};
 use wire::capabilities::{Meaning, Meanings};
 
 /// The place that messages refer to.
-const PLACE: &str = "the NamespacedCloudProfile providerConfig";
+const LOCATION: &str = "the NamespacedCloudProfile providerConfig";
 
 /// Validates the images at `spec.providerConfig.machineImages`.
 pub(super) fn validate<Document: ImageDocument>(
@@ -27,7 +27,7 @@ pub(super) fn validate<Document: ImageDocument>(
     let meanings = Meanings::new(definitions);
     for image in &changes.machine_images {
         if !parent_images.has_image(&image.name) && !index.has_image(&image.name) {
-            let detail = format!("machine image {} is not defined in {PLACE}: list it there", image.name);
+            let detail = format!("machine image {} is not defined in {LOCATION}: list it there", image.name);
             errors.required(path, detail);
             continue;
         }
@@ -67,13 +67,13 @@ impl Missing<'_> {
             if !(Document::UNMAPPED_VERSIONS_OF_PARENT && parent.has_image(&image.name)) {
                 let missing = MissingArchitectures::find(version, entries);
                 for architecture in missing.iter() {
-                    errors.required_with(path, || missing.text(architecture, &image.name, version, PLACE));
+                    errors.required_with(path, || missing.text(architecture, &image.name, version, LOCATION));
                 }
             }
         } else if entries.is_empty() {
             if !in_parent {
                 let detail = format!(
-                    "machine image version {}@{} is not defined in {PLACE}: list it there",
+                    "machine image version {}@{} is not defined in {LOCATION}: list it there",
                     image.name, version.version
                 );
                 errors.required(path, detail);
@@ -81,7 +81,7 @@ impl Missing<'_> {
         } else {
             let missing = MissingFlavors::find(version, entries, definitions, self.meanings);
             for (_, flavor) in missing.iter() {
-                errors.required_with(path, || missing.text(flavor, &image.name, version, PLACE));
+                errors.required_with(path, || missing.text(flavor, &image.name, version, LOCATION));
             }
         }
     }
@@ -96,7 +96,7 @@ fn report_unneeded<Document: ImageDocument>(
     path: FieldPath<'_>,
     errors: &mut FieldErrors,
 ) {
-    let wanted = CoreImages::new(&changes.machine_images);
+    let target = CoreImages::new(&changes.machine_images);
     let meanings = Meanings::new(definitions);
     for (position, image) in document.machine_images().iter().enumerate() {
         let image_path = path.index(position);
@@ -110,7 +110,7 @@ fn report_unneeded<Document: ImageDocument>(
                 errors.forbidden(versions.index(position), detail);
             }
         }
-        if !wanted.has_image(&image.name) {
+        if !target.has_image(&image.name) {
             let name = &image.name;
             let detail =
                 format!("machine image {name} is not defined in the NamespacedCloudProfile .spec.machineImages");
@@ -121,7 +121,7 @@ fn report_unneeded<Document: ImageDocument>(
             if errors.is_stopped() {
                 return;
             }
-            let Some(version) = wanted.version(&image.name, entry.version()) else {
+            let Some(version) = target.version(&image.name, entry.version()) else {
                 let detail = "machine image version is not defined in the NamespacedCloudProfile";
                 errors.invalid(versions.index(position), entry.version(), detail);
                 continue;
@@ -148,9 +148,9 @@ fn report_excess(
         errors.forbidden(path, detail);
     };
     if definitions.is_empty() {
-        let wanted: HashSet<&str> = version.architectures.iter().map(String::as_str).collect();
+        let target: HashSet<&str> = version.architectures.iter().map(String::as_str).collect();
         for architecture in entry.architectures() {
-            if !wanted.contains(architecture) {
+            if !target.contains(architecture) {
                 excess(format!("entry for architecture {architecture:?}"));
             }
         }
@@ -158,9 +158,9 @@ fn report_excess(
     }
     // A version without flavors has one that runs everything.
     let everything = [Capabilities::default()];
-    let wanted = if version.capability_flavors.is_empty() { &everything[..] } else { &version.capability_flavors[..] };
+    let target = if version.capability_flavors.is_empty() { &everything[..] } else { &version.capability_flavors[..] };
     if entry.has_flavors() {
-        let known: BTreeSet<Meaning<'_>> = wanted.iter().map(|flavor| meanings.of(flavor)).collect();
+        let known: BTreeSet<Meaning<'_>> = target.iter().map(|flavor| meanings.of(flavor)).collect();
         for flavor in entry.listed_capabilities() {
             if !known.contains(&meanings.of(flavor)) {
                 excess(format!("capabilityFlavor {}", Flavor(flavor)));
@@ -169,7 +169,7 @@ fn report_excess(
         return;
     }
     let named: HashSet<&str> =
-        wanted.iter().flat_map(|wanted| architectures(wanted, definitions)).map(String::as_str).collect();
+        target.iter().flat_map(|target| architectures(target, definitions)).map(String::as_str).collect();
     for architecture in entry.architectures() {
         if !named.contains(architecture) {
             excess(format!("architecture {architecture:?}"));

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::images::{EntryFlavor, ImageVersions, VersionEntry};
-use super::{ListedReference, Place, RepeatedFlavor};
+use super::{ListedReference, Location, RepeatedFlavor};
 use wire::api::gardener::CapabilityDefinition;
 use wire::capabilities::{Meaning, Meanings};
 
@@ -14,17 +14,17 @@ type Order = (usize, usize);
 #[derive(Default)]
 struct Met<'a> {
     /// The first that has images anywhere.
-    first: Option<(Order, Place)>,
+    first: Option<(Order, Location)>,
     /// The first with an image for all regions.
-    everywhere: Option<(Order, Place)>,
+    everywhere: Option<(Order, Location)>,
     /// The first with an image in a region.
-    by_region: HashMap<&'a str, (Order, Place)>,
+    by_region: HashMap<&'a str, (Order, Location)>,
 }
 
 impl<'a> Met<'a> {
     /// The first flavor that is ambiguous with this one for some machine: both have images in the same region, or
     /// everywhere.
-    fn first_beside(&self, flavor: &EntryFlavor<'_>) -> Option<Place> {
+    fn first_beside(&self, flavor: &EntryFlavor<'_>) -> Option<Location> {
         let beside = |region: Option<&str>| match region {
             None => self.first,
             Some(region) => {
@@ -32,18 +32,18 @@ impl<'a> Met<'a> {
             }
         };
         let met = flavor.references.iter().filter_map(|reference| beside(reference.region));
-        met.min_by_key(|met| met.0).map(|(_, place)| place)
+        met.min_by_key(|met| met.0).map(|(_, location)| location)
     }
 
-    fn add(&mut self, order: Order, place: Place, references: &[ListedReference<'a>]) {
+    fn add(&mut self, order: Order, location: Location, references: &[ListedReference<'a>]) {
         for reference in references {
-            self.first.get_or_insert((order, place));
+            self.first.get_or_insert((order, location));
             match reference.region {
                 None => {
-                    self.everywhere.get_or_insert((order, place));
+                    self.everywhere.get_or_insert((order, location));
                 }
                 Some(region) => {
-                    self.by_region.entry(region).or_insert((order, place));
+                    self.by_region.entry(region).or_insert((order, location));
                 }
             }
         }
@@ -62,14 +62,14 @@ pub(super) fn repeated_flavors<'a, Version: VersionEntry>(
         for (version, entry) in listed.versions.iter().enumerate() {
             let earlier = met.entry(entry.version()).or_default();
             for (number, flavor) in entry.flavors(None).into_iter().enumerate() {
-                let place = Place { image, version, flavor: flavor.position };
+                let location = Location { image, version, flavor: flavor.position };
                 let same = earlier.entry(owned(&meanings.of(&flavor.capabilities))).or_default();
                 if let Some(first) = same.first_beside(&flavor) {
                     let image = listed.name.as_str();
                     let version = entry.version();
-                    repeated.push(RepeatedFlavor { image, version, first, second: place });
+                    repeated.push(RepeatedFlavor { image, version, first, second: location });
                 }
-                same.add((version, number), place, &flavor.references);
+                same.add((version, number), location, &flavor.references);
             }
         }
     }

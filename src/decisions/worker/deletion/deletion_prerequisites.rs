@@ -123,10 +123,10 @@ impl DeletionPrerequisites<'_> {
                 });
             }
         };
-        if let Some(answer) = self.refused.get(class) {
-            return Some(Reason { text: answer.clone(), help: "", codes: BTreeSet::new() });
+        if let Some(result) = self.refused.get(class) {
+            return Some(Reason { text: result.clone(), help: "", codes: BTreeSet::new() });
         }
-        if plan.target_classes().iter().any(|wanted| wanted.0 == class) {
+        if plan.target_classes().iter().any(|target| target.0 == class) {
             return None;
         }
         let by_hand = |text: String| Reason { text, help: ADVICE_MANUAL, codes: BTreeSet::new() };
@@ -293,9 +293,9 @@ mod tests {
         assert_eq!(missing(Ok(&plan), &machines_of(&[CLASS])), None, "it is made again");
 
         let failed = missing(Ok(&plan), &machines_of(&["shoot--p--s-a-b-00000-z1"])).unwrap();
-        let wanted = "machine class shoot--p--s-a-b-00000-z1 with its Secret is missing, so its machines can't be deleted: \
+        let target = "machine class shoot--p--s-a-b-00000-z1 with its Secret is missing, so its machines can't be deleted: \
                       pool \"a-b\": volume: required; made again as soon as that is put right";
-        assert_eq!(failed.message, wanted);
+        assert_eq!(failed.message, target);
         assert_eq!(failed.codes, [ErrorCode::ConfigurationProblem].into());
 
         let old = json!({"metadata": {"name": "shoot--p--s-a-old00-z1"}});

@@ -40,9 +40,9 @@ pub fn pending_deletion_text(live: &MachineObjects, why: bool) -> String {
 fn held(live: &MachineObjects, why: bool) -> Vec<String> {
     let of_machine = |machine: &LiveMachine| {
         let mut text = holder("Machine", &machine.member.name, &machine.member.finalizers)?;
-        let answer = &machine.last_description;
-        if why && !answer.is_empty() {
-            text.push_str(&format!(" ({})", beginning(answer, LONGEST_DESCRIPTION)));
+        let result = &machine.last_description;
+        if why && !result.is_empty() {
+            text.push_str(&format!(" ({})", beginning(result, LONGEST_DESCRIPTION)));
         }
         Some(text)
     };
@@ -127,14 +127,14 @@ mod tests {
             class_secrets: [("a".to_owned(), secret)].into(),
             ..MachineObjects::default()
         };
-        let mut told = vec![percentage(&live)];
+        let mut reported = vec![percentage(&live)];
         live.machines.clear();
-        told.push(percentage(&live));
+        reported.push(percentage(&live));
         live.classes.clear();
-        told.push(percentage(&live));
+        reported.push(percentage(&live));
         live.class_secrets.clear();
-        told.push(percentage(&live));
-        assert_eq!(told, [30, 60, 80, 90]);
+        reported.push(percentage(&live));
+        assert_eq!(reported, [30, 60, 80, 90]);
     }
 
     #[test]

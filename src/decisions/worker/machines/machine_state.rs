@@ -194,8 +194,8 @@ impl SavedObject {
         if bytes > MOST_BYTES_OF_OBJECT {
             return Err(MachineStateError::TooLarge { kind, bytes });
         }
-        let place = |error: serde_json::Error| MachineStateError::Object { kind, column: error.column() };
-        let Self { metadata, spec } = serde_json::from_str(kept.get()).map_err(place)?;
+        let location = |error: serde_json::Error| MachineStateError::Object { kind, column: error.column() };
+        let Self { metadata, spec } = serde_json::from_str(kept.get()).map_err(location)?;
         let SavedMetadata { name, labels, annotations } = metadata;
         let mut metadata = json!({"name": name, "namespace": namespace});
         if !labels.is_empty() {

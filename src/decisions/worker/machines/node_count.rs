@@ -74,9 +74,9 @@ pub struct LiveMachines {
 }
 
 /// The mismatch as a message, and how long it is tolerated.
-fn mismatch(nodes: NodeCount, wanted: MachineCount, live: LiveMachines) -> Option<(String, Duration)> {
-    let (NodeCount { registered, ready }, desired) = (nodes, wanted.desired);
-    if ready + wanted.preserved < desired {
+fn mismatch(nodes: NodeCount, target: MachineCount, live: LiveMachines) -> Option<(String, Duration)> {
+    let (NodeCount { registered, ready }, desired) = (nodes, target.desired);
+    if ready + target.preserved < desired {
         return Some(match registered < desired && live.staying < desired {
             true => (format!("{CHECK_FAILED} ({}/{desired}).", live.staying), SCALING_UP),
             false => (format!("{NOT_READY} ({ready}/{desired})."), SCALING_UP),
@@ -95,12 +95,12 @@ fn mismatch(nodes: NodeCount, wanted: MachineCount, live: LiveMachines) -> Optio
 #[must_use]
 pub fn nodes_mismatch(
     nodes: NodeCount,
-    wanted: MachineCount,
+    target: MachineCount,
     live: LiveMachines,
     present: &[Value],
     now: Timestamp,
 ) -> Option<Condition> {
-    let (message, threshold) = mismatch(nodes, wanted, live)?;
+    let (message, threshold) = mismatch(nodes, target, live)?;
     let unmet = Condition::unmet(ConditionType::EveryNodeReady, UNHEALTHY, message);
     Some(match may_progress(present, threshold, now) {
         true => Condition { status: ConditionStatus::Progressing, reason: PROGRESSING, ..unmet },
@@ -133,7 +133,7 @@ mod tests {
         NodeCount { registered, ready }
     }
 
-    fn wanted(desired: usize) -> MachineCount {
+    fn target(desired: usize) -> MachineCount {
         MachineCount { desired, preserved: 0 }
     }
 
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn compares_nodes_with_target_machines() {
-        let message = |nodes, desired, live| mismatch(nodes, wanted(desired), live).map(|(message, _)| message);
+        let message = |nodes, desired, live| mismatch(nodes, target(desired), live).map(|(message, _)| message);
         assert_eq!(message(nodes(3, 3), 3, live(3, 0)), None);
         assert_eq!(message(nodes(0, 0), 0, live(0, 0)), None);
         for (nodes, live, begins, numbers) in [
@@ -161,11 +161,11 @@ mod tests {
 
     #[test]
     fn tolerates_preserved_machines() {
-        let wanted = MachineCount { desired: 3, preserved: 1 };
-        assert!(wanted.is_met_by(nodes(3, 2)));
-        assert!(!wanted.is_met_by(nodes(3, 1)) && !wanted.is_met_by(nodes(4, 3)) && !wanted.is_met_by(nodes(2, 2)));
-        assert_eq!(mismatch(nodes(3, 2), wanted, live(3, 0)), None);
-        assert!(mismatch(nodes(3, 1), wanted, live(3, 0)).is_some());
+        let target = MachineCount { desired: 3, preserved: 1 };
+        assert!(target.is_met_by(nodes(3, 2)));
+        assert!(!target.is_met_by(nodes(3, 1)) && !target.is_met_by(nodes(4, 3)) && !target.is_met_by(nodes(2, 2)));
+        assert_eq!(mismatch(nodes(3, 2), target, live(3, 0)), None);
+        assert!(mismatch(nodes(3, 1), target, live(3, 0)).is_some());
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
             [json!({"type": "EveryNodeReady", "status": status, "lastTransitionTime": since.to_string()})]
         };
         let result = |present: &[Value], number: usize| {
-            let mismatch = nodes_mismatch(nodes(number, number), wanted(3), live(3, 0), present, Timestamp::UNIX_EPOCH);
+            let mismatch = nodes_mismatch(nodes(number, number), target(3), live(3, 0), present, Timestamp::UNIX_EPOCH);
             let condition = mismatch.unwrap();
             (condition.status, condition.reason)
         };

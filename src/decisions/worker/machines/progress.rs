@@ -46,7 +46,7 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hibernation {
     /// The shoot should run.
-    NotWanted,
+    NotRequested,
     /// machine-controller-manager runs, so a change that it has not observed is not done.
     InProgress,
     /// machine-controller-manager is scaled down and observes no change; the hibernation is complete once no machine is
@@ -57,8 +57,8 @@ pub enum Hibernation {
 impl Hibernation {
     /// Whether the shoot should be hibernated.
     #[must_use]
-    pub fn is_wanted(self) -> bool {
-        self != Self::NotWanted
+    pub fn is_required(self) -> bool {
+        self != Self::NotRequested
     }
 }
 
@@ -144,16 +144,16 @@ pub struct Progress {
 pub fn progress(plan: &Plan, namespace: &str, live: &MachineObjects, hibernation: Hibernation) -> Progress {
     let sets = machine_sets_by_deployment(&live.machine_sets);
     let machines = machines_by_deployment(&live.machines, &sets);
-    let judge = |wanted: &TargetDeployment| {
-        let sets = sets.get(wanted.name.0.as_str()).map(Vec::as_slice).unwrap_or_default();
-        let machines = machines.get(wanted.name.0.as_str()).map(Vec::as_slice).unwrap_or_default();
+    let evaluate = |target: &TargetDeployment| {
+        let sets = sets.get(target.name.0.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let machines = machines.get(target.name.0.as_str()).map(Vec::as_slice).unwrap_or_default();
         let owned = phase::Owned { sets, machines };
-        phase::judge(wanted, live.deployments.get(&wanted.name.0), &owned, hibernation)
+        phase::evaluate(target, live.deployments.get(&target.name.0), &owned, hibernation)
     };
     Progress {
         namespace: namespace.to_owned(),
-        deployments: plan.machines().map(|machine| judge(&machine.deployment)).collect(),
-        hibernated: hibernation.is_wanted(),
+        deployments: plan.machines().map(|machine| evaluate(&machine.deployment)).collect(),
+        hibernated: hibernation.is_required(),
     }
 }
 

@@ -126,18 +126,18 @@ pub fn changes<'a>(
                 let deployment = &machine.deployment;
                 let moved = live.moved_replicas.get(&deployment.name.0).copied();
                 let live = live.deployments.get(&deployment.name.0);
-                let mut wanted = target_document(worker_name, namespace, deployment, live, rules);
+                let mut target = target_document(worker_name, namespace, deployment, live, rules);
                 if let (None, Some(kept)) = (live, moved) {
-                    wanted["spec"]["replicas"] = json!(target_replicas(deployment, Some(kept), rules));
+                    target["spec"]["replicas"] = json!(target_replicas(deployment, Some(kept), rules));
                 }
                 if let Some(pool) = context.pool(&machine.deployment.pool_name) {
                     let inputs = inputs_of(&machine.hash_items, pool, context.shoot);
-                    keep_record(&mut wanted, live, &machine.deployment.class_name.0, &inputs, now);
+                    keep_record(&mut target, live, &machine.deployment.class_name.0, &inputs, now);
                 }
                 if let Some(image) = images.to_record(&deployment.name.0) {
-                    annotate(&mut wanted, class_images::ANNOTATION, image);
+                    annotate(&mut target, class_images::ANNOTATION, image);
                 }
-                deployment_write(wanted, live.map(|live| &live.document))
+                deployment_write(target, live.map(|live| &live.document))
             },
             is_class_being_deleted: is_going(&machine.deployment.class_name.0),
             ..MachineChanges::of_class(machine, namespace, live)
@@ -149,7 +149,7 @@ pub fn changes<'a>(
 #[must_use]
 pub fn replica_rules(context: &WorkerContext<'_>, live: &MachineObjects) -> ReplicaRules {
     ReplicaRules {
-        hibernated: context.shoot.is_hibernation_wanted(),
+        hibernated: context.shoot.should_hibernate(),
         autoscaler_used: is_autoscaler_used(&context.worker.spec.pools),
         waking: live.deployments.values().all(|deployment| deployment.object.spec.replicas == 0)
             && live.moved_replicas.values().all(|replicas| *replicas == 0),
@@ -195,39 +195,39 @@ fn secret_write(
     namespace: &str,
     live: Option<&DigestedObject<Secret>>,
 ) -> Option<Write<Secret>> {
-    let mut wanted = class_secret(machine, namespace);
-    let Some(live) = live else { return Some(Write::Create(wanted)) };
-    if digest::of_secret(&wanted) == live.digest {
+    let mut target = class_secret(machine, namespace);
+    let Some(live) = live else { return Some(Write::Create(target)) };
+    if digest::of_secret(&target) == live.digest {
         return None;
     }
-    wanted.metadata.resource_version = live.version.as_deref().map(str::to_owned);
-    wanted.metadata.finalizers = (!live.finalizers.is_empty()).then(|| live.finalizers.to_vec());
-    Some(Write::Replace(wanted))
+    target.metadata.resource_version = live.version.as_deref().map(str::to_owned);
+    target.metadata.finalizers = (!live.finalizers.is_empty()).then(|| live.finalizers.to_vec());
+    Some(Write::Replace(target))
 }
 
 fn class_write(machine: &MachinePlan, live: Option<&DigestedObject<Value>>) -> Option<Write<Value>> {
-    let mut wanted = class_document(machine);
-    let Some(live) = live else { return Some(Write::Create(wanted)) };
-    if digest::of_document(&wanted) == live.digest {
+    let mut target = class_document(machine);
+    let Some(live) = live else { return Some(Write::Create(target)) };
+    if digest::of_document(&target) == live.digest {
         return None;
     }
     if let Some(version) = &live.version {
-        wanted["metadata"]["resourceVersion"] = json!(version);
+        target["metadata"]["resourceVersion"] = json!(version);
     }
     if !live.finalizers.is_empty() {
-        wanted["metadata"]["finalizers"] = json!(live.finalizers);
+        target["metadata"]["finalizers"] = json!(live.finalizers);
     }
-    Some(Write::Replace(wanted))
+    Some(Write::Replace(target))
 }
 
-fn deployment_write(wanted: Value, live: Option<&Value>) -> Option<Write<Value>> {
-    let Some(live) = live else { return Some(Write::Create(wanted)) };
-    let mut patch = merge_patch(live, &wanted)?;
+fn deployment_write(target: Value, live: Option<&Value>) -> Option<Write<Value>> {
+    let Some(live) = live else { return Some(Write::Create(target)) };
+    let mut patch = merge_patch(live, &target)?;
     if patch.pointer("/spec/replicas").is_some() {
         // The autoscaler writes replicas too, so a patch computed from an outdated number must conflict.
         patch["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
     }
-    Some(Write::Patch { patch, after: wanted })
+    Some(Write::Patch { patch, after: target })
 }
 
 #[cfg(test)]
@@ -248,8 +248,8 @@ mod tests {
         );
         assert_eq!(secret.metadata.labels.as_ref().unwrap()[PURPOSE_LABEL.0], PURPOSE_LABEL.1);
         assert_eq!(secret.data.as_ref().unwrap()["userData"].0, machine.user_data.0);
-        let place = [&secret.metadata.name, &secret.metadata.namespace].map(|name| name.as_deref().unwrap());
-        assert_eq!(place, [machine.deployment.secret_name.0.as_str(), NAMESPACE]);
+        let location = [&secret.metadata.name, &secret.metadata.namespace].map(|name| name.as_deref().unwrap());
+        assert_eq!(location, [machine.deployment.secret_name.0.as_str(), NAMESPACE]);
         assert!(matches!(secret_write(&machine, NAMESPACE, None), Some(Write::Create(_))));
 
         let live = |change: fn(&mut Secret)| {

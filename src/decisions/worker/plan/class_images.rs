@@ -64,17 +64,17 @@ impl ClassImages {
         }
         let mut drifts = BTreeMap::new();
         for machine in plan.machines_mut() {
-            let wanted = image_of(provider, &machine.class.provider_spec);
+            let target = image_of(provider, &machine.class.provider_spec);
             let name = &machine.deployment.name.0;
             let class = &machine.deployment.class_name.0;
             let recorded = live.deployments.get(name).and_then(LiveDeployment::class_image);
             match recorded.filter(|recorded| recorded.class == *class) {
-                None => images.record(name, class, wanted),
-                Some(recorded) if recorded.image == wanted => {}
+                None => images.record(name, class, target),
+                Some(recorded) if recorded.image == target => {}
                 Some(recorded) => {
                     drifts.insert(
                         machine.deployment.pool_name.clone(),
-                        text_of(machine, policy, &recorded.image, &wanted),
+                        text_of(machine, policy, &recorded.image, &target),
                     );
                     if policy == ImagePolicy::Pin {
                         put(&mut machine.class.provider_spec, &recorded.image);
@@ -145,8 +145,8 @@ fn put(provider_spec: &mut Value, image: &Image) {
     }
 }
 
-fn text_of(machine: &MachinePlan, policy: ImagePolicy, recorded: &Image, wanted: &Image) -> String {
-    let [made_with, profile] = [recorded, wanted].map(|image| {
+fn text_of(machine: &MachinePlan, policy: ImagePolicy, recorded: &Image, target: &Image) -> String {
+    let [made_with, profile] = [recorded, target].map(|image| {
         let values = image.values().filter(|value| !value.is_null());
         let values = values.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         beginning(&values.collect::<Vec<_>>().join(" "), MOST_OF_IMAGE)

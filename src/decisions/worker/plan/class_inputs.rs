@@ -70,14 +70,14 @@ pub fn inputs_of(items: &HashItems, pool: &WorkerPool, shoot: &Shoot) -> Inputs 
 }
 
 /// Updates the record of a live deployment in `wanted`, its next state.
-pub fn keep_record(wanted: &mut Value, live: Option<&LiveDeployment>, class: &str, inputs: &Inputs, now: Timestamp) {
+pub fn keep_record(target: &mut Value, live: Option<&LiveDeployment>, class: &str, inputs: &Inputs, now: Timestamp) {
     let recorded = live.and_then(LiveDeployment::class_inputs);
     let live_class = live.map(|live| live.object.spec.template.spec.class.name.as_str());
     let live_class = live_class.filter(|class| !class.is_empty());
     let known = recorded.and_then(History::read);
     let record = history::record(known, live_class, class, inputs, now);
     let Some(text) = record.and_then(|history| history.write()) else { return };
-    annotate(wanted, ANNOTATION, &text);
+    annotate(target, ANNOTATION, &text);
 }
 
 /// Sets an annotation of an object.
@@ -160,9 +160,9 @@ mod tests {
     }
 
     fn recorded(live: Option<&LiveDeployment>, class: &str, of: &Inputs) -> Option<String> {
-        let mut wanted = json!({});
-        keep_record(&mut wanted, live, class, of, Timestamp::UNIX_EPOCH);
-        wanted["metadata"]["annotations"][ANNOTATION].as_str().map(str::to_owned)
+        let mut target = json!({});
+        keep_record(&mut target, live, class, of, Timestamp::UNIX_EPOCH);
+        target["metadata"]["annotations"][ANNOTATION].as_str().map(str::to_owned)
     }
 
     #[test]
@@ -212,10 +212,10 @@ mod tests {
 
     #[test]
     fn preserves_foreign_annotations() {
-        let mut wanted = json!({"metadata": {"annotations": {"foreign": "stays"}}});
-        keep_record(&mut wanted, None, "one", &inputs("a"), Timestamp::UNIX_EPOCH);
-        assert_eq!(wanted["metadata"]["annotations"]["foreign"], "stays");
-        assert!(wanted["metadata"]["annotations"][ANNOTATION].is_string());
+        let mut target = json!({"metadata": {"annotations": {"foreign": "stays"}}});
+        keep_record(&mut target, None, "one", &inputs("a"), Timestamp::UNIX_EPOCH);
+        assert_eq!(target["metadata"]["annotations"]["foreign"], "stays");
+        assert!(target["metadata"]["annotations"][ANNOTATION].is_string());
     }
 
     #[test]

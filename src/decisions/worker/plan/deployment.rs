@@ -26,16 +26,16 @@ pub struct ReplicaRules {
 pub fn target_document(
     worker_name: &str,
     namespace: &str,
-    wanted: &TargetDeployment,
+    target: &TargetDeployment,
     live: Option<&LiveDeployment>,
     rules: ReplicaRules,
 ) -> Value {
     let mut document = live.map_or_else(
-        || document_of::<MachineDeployment>(json!({"metadata": {"name": wanted.name, "namespace": namespace}})),
+        || document_of::<MachineDeployment>(json!({"metadata": {"name": target.name, "namespace": namespace}})),
         |live| live.document.clone(),
     );
-    set(&mut document, &["metadata", "labels", POOL_LABEL], json!(wanted.pool_name));
-    for (annotation, value) in &wanted.cluster_autoscaler_annotations {
+    set(&mut document, &["metadata", "labels", POOL_LABEL], json!(target.pool_name));
+    for (annotation, value) in &target.cluster_autoscaler_annotations {
         let path = ["metadata", "annotations", annotation.as_str()];
         if value.is_empty() {
             remove(&mut document, &path);
@@ -44,40 +44,40 @@ pub fn target_document(
         }
     }
     let live_replicas = live.map(|live| live.object.spec.replicas);
-    let replicas = target_replicas(wanted, live_replicas, rules);
+    let replicas = target_replicas(target, live_replicas, rules);
     if live_replicas != Some(replicas) {
         set(&mut document, &["spec", "replicas"], json!(replicas));
     }
     set(&mut document, &["spec", "revisionHistoryLimit"], json!(0));
     set(&mut document, &["spec", "minReadySeconds"], json!(500));
-    set(&mut document, &["spec", "strategy"], json!(wanted.strategy));
-    set(&mut document, &["spec", "selector"], json!({"matchLabels": {"name": wanted.name}}));
-    match wanted.auto_preserve_failed_machine_max {
+    set(&mut document, &["spec", "strategy"], json!(target.strategy));
+    set(&mut document, &["spec", "selector"], json!({"matchLabels": {"name": target.name}}));
+    match target.auto_preserve_failed_machine_max {
         None => {}
         Some(0) => remove(&mut document, &["spec", "autoPreserveFailedMachineMax"]),
         Some(maximum) => set(&mut document, &["spec", "autoPreserveFailedMachineMax"], json!(maximum)),
     }
-    set(&mut document, &["spec", "template"], template(worker_name, wanted, live));
+    set(&mut document, &["spec", "template"], template(worker_name, target, live));
     document
 }
 
 /// The first rule that matches applies. `live` is `None` for a new deployment, and the stored number for a restored
 /// one.
 #[must_use]
-pub fn target_replicas(wanted: &TargetDeployment, live: Option<i32>, rules: ReplicaRules) -> i32 {
+pub fn target_replicas(target: &TargetDeployment, live: Option<i32>, rules: ReplicaRules) -> i32 {
     match live {
         _ if rules.hibernated => 0,
         Some(replicas) if rules.autoscaler_used && !rules.waking => {
             // Not `clamp`, which panics if the minimum is greater than the maximum.
-            if replicas < wanted.minimum { wanted.minimum } else { replicas.min(wanted.maximum) }
+            if replicas < target.minimum { target.minimum } else { replicas.min(target.maximum) }
         }
-        _ => wanted.minimum,
+        _ => target.minimum,
     }
 }
 
-fn template(worker_name: &str, wanted: &TargetDeployment, live: Option<&LiveDeployment>) -> Value {
-    let mut labels = json!({"name": wanted.name});
-    if wanted.strategy.in_place_update.is_some() {
+fn template(worker_name: &str, target: &TargetDeployment, live: Option<&LiveDeployment>) -> Value {
+    let mut labels = json!({"name": target.name});
+    if target.strategy.in_place_update.is_some() {
         labels["worker.gardener.cloud/name"] = json!(worker_name);
     }
     let annotations = live.map(|live| &live.object.spec.template.metadata.annotations).filter(|map| !map.is_empty());
@@ -85,44 +85,44 @@ fn template(worker_name: &str, wanted: &TargetDeployment, live: Option<&LiveDepl
     if let Some(annotations) = annotations {
         metadata["annotations"] = json!(annotations);
     }
-    json!({"metadata": metadata, "spec": machine_spec(wanted)})
+    json!({"metadata": metadata, "spec": machine_spec(target)})
 }
 
-fn machine_spec(wanted: &TargetDeployment) -> MachineSpec {
+fn machine_spec(target: &TargetDeployment) -> MachineSpec {
     use wire::api::machine::{ClassReference, LabelsAndAnnotations, NodeTemplateOfMachine, NodeTemplateTaints};
     MachineSpec {
-        class: ClassReference { api_group: None, kind: "MachineClass".to_owned(), name: wanted.class_name.0.clone() },
+        class: ClassReference { api_group: None, kind: "MachineClass".to_owned(), name: target.class_name.0.clone() },
         provider_id: None,
         node_template: NodeTemplateOfMachine {
-            metadata: LabelsAndAnnotations { labels: wanted.labels.clone(), annotations: wanted.annotations.clone() },
-            spec: NodeTemplateTaints { taints: wanted.taints.clone() },
+            metadata: LabelsAndAnnotations { labels: target.labels.clone(), annotations: target.annotations.clone() },
+            spec: NodeTemplateTaints { taints: target.taints.clone() },
         },
-        settings: wanted.machine_configuration.clone(),
+        settings: target.machine_configuration.clone(),
     }
 }
 
 /// Sets a field unless its value is equivalent.
 fn set(document: &mut Value, path: &[&str], value: Value) {
-    let mut place = document;
+    let mut location = document;
     for key in path {
-        if !place.is_object() {
-            *place = json!({});
+        if !location.is_object() {
+            *location = json!({});
         }
-        place = &mut place[*key];
+        location = &mut location[*key];
     }
-    if !is_same(place, &value) || place.is_null() {
-        *place = value;
+    if !is_same(location, &value) || location.is_null() {
+        *location = value;
     }
 }
 
 fn remove(document: &mut Value, path: &[&str]) {
     let Some((last, parents)) = path.split_last() else { return };
-    let mut place = document;
+    let mut location = document;
     for key in parents {
-        let Some(next) = place.get_mut(*key) else { return };
-        place = next;
+        let Some(next) = location.get_mut(*key) else { return };
+        location = next;
     }
-    if let Value::Object(members) = place {
+    if let Value::Object(members) = location {
         members.remove(*last);
     }
 }
@@ -169,8 +169,8 @@ mod tests {
     #[test]
     fn reverts_external_changes() {
         let rules = ReplicaRules { autoscaler_used: true, ..ReplicaRules::default() };
-        let wanted = TargetDeployment { auto_preserve_failed_machine_max: Some(0), ..target_deployment() };
-        let mut created = target_document("w", "ns", &wanted, None, rules);
+        let target = TargetDeployment { auto_preserve_failed_machine_max: Some(0), ..target_deployment() };
+        let mut created = target_document("w", "ns", &target, None, rules);
         assert_eq!(created["spec"]["replicas"], 2);
         created["metadata"]["annotations"] = json!({"foreign": "stays"});
         let mut changed = created.clone();
@@ -182,8 +182,8 @@ mod tests {
         changed["spec"]["strategy"] = json!({"type": "Recreate"});
         changed["spec"]["selector"] = json!({"matchLabels": {"name": "another"}});
         changed["spec"]["template"]["spec"]["class"]["name"] = json!("another");
-        created["spec"]["replicas"] = json!(wanted.maximum);
+        created["spec"]["replicas"] = json!(target.maximum);
         let live = LiveDeployment::read_without_codes(changed).unwrap();
-        assert_eq!(target_document("w", "ns", &wanted, Some(&live), rules), created);
+        assert_eq!(target_document("w", "ns", &target, Some(&live), rules), created);
     }
 }

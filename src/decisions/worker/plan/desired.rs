@@ -130,7 +130,7 @@ impl<'a> DesiredState<'a> {
     /// Recorded and target provider status.
     #[must_use]
     pub fn provider_status(&self) -> ProviderStatus {
-        ProviderStatus { recorded: self.recorded_status.clone(), wanted: self.plan.provider_status.clone() }
+        ProviderStatus { recorded: self.recorded_status.clone(), target: self.plan.provider_status.clone() }
     }
 
     /// The target MachineDeployment of a placement, without the record of its class inputs.
@@ -141,11 +141,11 @@ impl<'a> DesiredState<'a> {
         let rules = replica_rules(&self.context, live);
         let deployment = &machine.deployment;
         let live = live.deployments.get(&deployment.name.0);
-        let mut wanted = target_document(name, namespace, deployment, live, rules);
+        let mut target = target_document(name, namespace, deployment, live, rules);
         if let Some(image) = self.class_images.to_record(&deployment.name.0) {
-            annotate(&mut wanted, class_images::ANNOTATION, image);
+            annotate(&mut target, class_images::ANNOTATION, image);
         }
-        wanted
+        target
     }
 
     /// Compares it with the live objects. New classes are recorded with the time `now`.

@@ -40,13 +40,13 @@ pub fn merge_patch(from: &Value, to: &Value) -> Option<Value> {
     for key in from.keys().filter(|key| !to.contains_key(*key)) {
         patch.insert(key.clone(), Value::Null);
     }
-    for (key, wanted) in to {
+    for (key, target) in to {
         match from.get(key) {
             None => {
-                patch.insert(key.clone(), wanted.clone());
+                patch.insert(key.clone(), target.clone());
             }
             Some(present) => {
-                if let Some(change) = merge_patch(present, wanted) {
+                if let Some(change) = merge_patch(present, target) {
                     patch.insert(key.clone(), change);
                 }
             }

@@ -147,28 +147,28 @@ mod tests {
 
     #[test]
     fn ignores_fields_set_by_api_server() {
-        let wanted = json!({"metadata": {"name": "c", "labels": {"a": "b"}}, "provider": "Azure", "secretRef": null});
+        let target = json!({"metadata": {"name": "c", "labels": {"a": "b"}}, "provider": "Azure", "secretRef": null});
         let mut live = json!({
             "apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "MachineClass", "provider": "Azure",
             "metadata": {"name": "c", "labels": {"a": "b"}, "uid": "u", "finalizers": ["f"], "managedFields": [{}]},
         });
-        assert_eq!(of_document(&wanted), of_document(&live));
+        assert_eq!(of_document(&target), of_document(&live));
         live["metadata"]["annotations"] = json!({"foreign": "edit"});
-        assert_ne!(of_document(&wanted), of_document(&live));
+        assert_ne!(of_document(&target), of_document(&live));
     }
 
     #[test]
     fn secret_digest_covers_type_labels_data() {
         let secret = |document: Value| of_secret(&serde_json::from_value(document).unwrap());
-        let wanted = json!({"metadata": {"labels": {"a": "b"}}, "type": "Opaque", "data": {"userData": "eA=="}});
-        let mut live = wanted.clone();
+        let target = json!({"metadata": {"labels": {"a": "b"}}, "type": "Opaque", "data": {"userData": "eA=="}});
+        let mut live = target.clone();
         live["metadata"]["annotations"] = json!({});
         live["metadata"]["resourceVersion"] = json!("7");
-        assert_eq!(secret(wanted.clone()), secret(live));
+        assert_eq!(secret(target.clone()), secret(live));
         for (pointer, value) in [("/metadata/labels/a", "c"), ("/type", "other"), ("/data/userData", "eQ==")] {
-            let mut changed = wanted.clone();
+            let mut changed = target.clone();
             *changed.pointer_mut(pointer).unwrap() = json!(value);
-            assert_ne!(secret(wanted.clone()), secret(changed), "{pointer}");
+            assert_ne!(secret(target.clone()), secret(changed), "{pointer}");
         }
     }
 }

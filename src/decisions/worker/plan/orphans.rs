@@ -111,8 +111,8 @@ fn still_to_delete<T>(
 /// machine-controller-manager only deletes machine sets owned by a deployment. They occur when a shoot has moved here
 /// and its deployment was deleted before machine-controller-manager ran, as for a hibernated shoot.
 fn abandoned(live: &MachineObjects) -> impl Iterator<Item = &LiveMachineSet> {
-    let is_gone = |deployment: &str| !live.deployments.contains_key(deployment);
-    live.machine_sets.iter().filter(move |set| set.member.labelled().is_some_and(is_gone))
+    let is_deleted = |deployment: &str| !live.deployments.contains_key(deployment);
+    live.machine_sets.iter().filter(move |set| set.member.labelled().is_some_and(is_deleted))
 }
 
 /// Whether the machine set has machines, by owner or by label.
@@ -136,10 +136,10 @@ pub enum MachineControllerManagerState {
 /// Finds the orphans among the live objects.
 #[must_use]
 pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineControllerManagerState) -> Orphans {
-    let wanted: BTreeSet<&str> = plan.target_deployments().into_iter().map(|name| name.0.as_str()).collect();
+    let target: BTreeSet<&str> = plan.target_deployments().into_iter().map(|name| name.0.as_str()).collect();
     let failed_pools = plan.failed_pools();
     let is_kept = |name: &str, deployment: &LiveDeployment| {
-        wanted.contains(name) || deployment.pool().is_some_and(|pool| failed_pools.contains(pool))
+        target.contains(name) || deployment.pool().is_some_and(|pool| failed_pools.contains(pool))
     };
     let deployments = live
         .deployments
@@ -152,7 +152,7 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
     let mut kept_classes: BTreeSet<&str> = plan.target_classes().into_iter().map(|name| name.0.as_str()).collect();
     for (name, deployment) in &live.deployments {
         let failed = deployment.pool().is_some_and(|pool| failed_pools.contains(pool));
-        if !wanted.contains(name.as_str()) && failed {
+        if !target.contains(name.as_str()) && failed {
             kept_classes.insert(&deployment.object.spec.template.spec.class.name);
         }
     }
@@ -180,7 +180,7 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
     // unknown.
     let are_all_planned = failed_pools.is_empty();
     let lost =
-        abandoned(live).filter(|set| are_all_planned && !wanted.contains(set.member.labelled().unwrap_or_default()));
+        abandoned(live).filter(|set| are_all_planned && !target.contains(set.member.labelled().unwrap_or_default()));
     let machine_sets =
         lost.filter(|set| !has_machines(set, live)).map(|set| set.member.name.clone().into_string()).collect();
     let unwanted = |name: &&String| !kept_classes.contains(name.as_str());
@@ -200,14 +200,14 @@ pub fn orphans(plan: &Plan, live: &MachineObjects, machine_controller: MachineCo
 fn classes_in_place<'a>(plan: &Plan, live: &'a MachineObjects) -> BTreeSet<&'a str> {
     let deployments = plan.machines().map(|machine| &machine.deployment);
     let in_place: BTreeMap<&str, &TargetDeployment> = deployments
-        .filter(|wanted| wanted.strategy.in_place_update.is_some())
-        .map(|wanted| (wanted.name.0.as_str(), wanted))
+        .filter(|target| target.strategy.in_place_update.is_some())
+        .map(|target| (target.name.0.as_str(), target))
         .collect();
     let stays = |set: &&LiveMachineSet| {
-        let wanted = set.member.deployment().and_then(|deployment| in_place.get(deployment));
-        wanted.is_some_and(|wanted| {
-            let is_manual_update = set.replicas > 0 && wanted.strategy.is_manual_in_place();
-            is_manual_update || *set.member.class == *wanted.class_name.0
+        let target = set.member.deployment().and_then(|deployment| in_place.get(deployment));
+        target.is_some_and(|target| {
+            let is_manual_update = set.replicas > 0 && target.strategy.is_manual_in_place();
+            is_manual_update || *set.member.class == *target.class_name.0
         })
     };
     let sets: BTreeMap<&str, &str> =
@@ -322,7 +322,7 @@ mod tests {
             }
             let found = orphans(&plan_with_failed_pool_b(), &live, MachineControllerManagerState::Stopped);
             assert!(found.is_empty(), "nobody knows that it is not of pool b, nor waits for what stays: {found:?}");
-            let found = orphans(&plan_that_wants_nothing(), &live, MachineControllerManagerState::Stopped);
+            let found = orphans(&plan_without_pools(), &live, MachineControllerManagerState::Stopped);
             assert!(found.class_secrets.contains("class-back") && found.classes.contains("class-back"), "{found:?}");
         }
     }
@@ -349,7 +349,7 @@ mod tests {
     }
 
     /// The plan of a Worker whose pools were removed.
-    fn plan_that_wants_nothing() -> Plan {
+    fn plan_without_pools() -> Plan {
         let mut plan = plan_with_failed_pool_b();
         plan.pools.retain(Result::is_ok);
         plan
@@ -362,16 +362,16 @@ mod tests {
         let found = |plan: &Plan, live: &MachineObjects| {
             orphans(plan, live, MachineControllerManagerState::Stopped).machine_sets
         };
-        assert_eq!(found(&plan_that_wants_nothing(), &live), ["lost".to_owned()].into());
+        assert_eq!(found(&plan_without_pools(), &live), ["lost".to_owned()].into());
         assert!(found(&plan_with_failed_pool_b(), &live).is_empty(), "it may be of the pool that can't be planned");
-        let deletions = orphans(&plan_that_wants_nothing(), &live, MachineControllerManagerState::Stopped);
+        let deletions = orphans(&plan_without_pools(), &live, MachineControllerManagerState::Stopped);
         assert_eq!(deletions.deletions(&live).machine_sets, [("lost", Some("uid-of-lost"))]);
         assert_eq!(Deletions::of_all(&live).machine_sets, [("lost", Some("uid-of-lost"))]);
         let mut is_going = live.clone();
         is_going.machine_sets[0].is_being_deleted = true;
         assert!(Deletions::of_all(&is_going).machine_sets.is_empty(), "it goes already");
         let with_machine = MachineObjects { machines: vec![labelled("m", "gone")], ..live };
-        assert!(found(&plan_that_wants_nothing(), &with_machine).is_empty(), "its machines would have nobody");
+        assert!(found(&plan_without_pools(), &with_machine).is_empty(), "its machines would have nobody");
     }
 
     #[test]

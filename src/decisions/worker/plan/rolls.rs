@@ -84,12 +84,12 @@ impl RollCause {
 #[must_use]
 pub fn rolls(changes: &[MachineChanges<'_>], live: &MachineObjects, infrastructure_inputs: &[&str]) -> Vec<Roll> {
     let rolls = changes.iter().filter_map(|change| {
-        let wanted = &change.machine.deployment;
-        let before = live.deployments.get(&wanted.name.0)?;
+        let target = &change.machine.deployment;
+        let before = live.deployments.get(&target.name.0)?;
         let from = &before.object.spec.template.spec.class.name;
         let Some(Write::Patch { after, .. }) = &change.deployment else { return None };
         let has_machines = before.object.status.replicas > 0;
-        if from.is_empty() || *from == wanted.class_name.0 || !has_machines {
+        if from.is_empty() || *from == target.class_name.0 || !has_machines {
             return None;
         }
         let history = after["metadata"]["annotations"][ANNOTATION].as_str().and_then(History::read);
@@ -98,13 +98,13 @@ pub fn rolls(changes: &[MachineChanges<'_>], live: &MachineObjects, infrastructu
             Some(history) => cause_of(history, infrastructure_inputs),
         };
         Some(Roll {
-            pool: wanted.pool_name.clone(),
-            deployment: wanted.name.0.clone(),
+            pool: target.pool_name.clone(),
+            deployment: target.name.0.clone(),
             from: from.clone(),
-            to: wanted.class_name.0.clone(),
+            to: target.class_name.0.clone(),
             inputs,
             cause,
-            is_in_place: wanted.strategy.in_place_update.is_some(),
+            is_in_place: target.strategy.in_place_update.is_some(),
         })
     });
     rolls.collect()

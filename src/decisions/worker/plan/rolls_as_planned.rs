@@ -78,11 +78,11 @@ pub fn rolls_as_planned(
             continue;
         }
         let Some(pool_of_worker) = context.pool(pool) else { continue };
-        let wanted = inputs_of(&machine.hash_items, pool_of_worker, context.shoot);
-        let compared = compared(pool, &wanted, history.as_ref(), &planned);
+        let target = inputs_of(&machine.hash_items, pool_of_worker, context.shoot);
+        let compared = compared(pool, &target, history.as_ref(), &planned);
         count_worst(&mut pools, pool, compared);
     }
-    judge(recorded, &planned, &pools)
+    evaluate(recorded, &planned, &pools)
 }
 
 /// Keeps the worst result among a pool's zones.
@@ -94,11 +94,11 @@ fn count_worst<'a>(pools: &mut BTreeMap<&'a str, Compared>, pool: &'a str, compa
 }
 
 /// The resulting condition; `None` if the recorded one stays.
-fn judge(recorded: Option<&Value>, planned: &PlannedRolls, pools: &BTreeMap<&str, Compared>) -> Option<Condition> {
+fn evaluate(recorded: Option<&Value>, planned: &PlannedRolls, pools: &BTreeMap<&str, Compared>) -> Option<Condition> {
     let of_type = ConditionType::RollsAsPlanned;
     let which = format!("the rolls saved at {} ({})", planned.saved.strftime("%Y-%m-%dT%H:%M:%SZ"), planned.digest());
-    let tells = |recorded: &Value| recorded["message"].as_str().is_some_and(|message| message.contains(&which));
-    let of_these = recorded.filter(|recorded| tells(recorded));
+    let reports = |recorded: &Value| recorded["message"].as_str().is_some_and(|message| message.contains(&which));
+    let of_these = recorded.filter(|recorded| reports(recorded));
     let unplanned: Vec<String> = pools.values().filter_map(Compared::unplanned).map(str::to_owned).collect();
     if !unplanned.is_empty() {
         let text = listed(&unplanned, MAX_FAILURE_BYTES);
@@ -140,13 +140,13 @@ fn is_rolling_since(deployment: &LiveDeployment, history: Option<&History>, plan
     !newest.found && newest.since >= planned.saved && status.updated_replicas < status.replicas
 }
 
-fn compared(pool: &str, wanted: &Inputs, history: Option<&History>, planned: &PlannedRolls) -> Compared {
+fn compared(pool: &str, target: &Inputs, history: Option<&History>, planned: &PlannedRolls) -> Compared {
     let Some(planned) = planned.pools.get(pool) else {
         let what = history.and_then(changed).map(|changed| names(changed.keys())).unwrap_or_default();
         let because = if what.is_empty() { String::new() } else { format!(" because of {what}") };
         return Compared::Unplanned(format!("pool {pool:?} rolls{because}, and was not to roll"));
     };
-    let others = others(wanted, planned);
+    let others = others(target, planned);
     if !others.is_empty() {
         let others = names(others.into_iter());
         return Compared::Unplanned(format!("pool {pool:?} rolls to another {others} than planned"));
@@ -165,8 +165,8 @@ fn compared(pool: &str, wanted: &Inputs, history: Option<&History>, planned: &Pl
 }
 
 /// Planned inputs that get another value than planned.
-fn others<'a>(wanted: &Inputs, planned: &'a ChangedInputs) -> Vec<&'a String> {
-    planned.iter().filter(|(name, digest)| wanted.get(*name) != digest.as_ref()).map(|(name, _)| name).collect()
+fn others<'a>(target: &Inputs, planned: &'a ChangedInputs) -> Vec<&'a String> {
+    planned.iter().filter(|(name, digest)| target.get(*name) != digest.as_ref()).map(|(name, _)| name).collect()
 }
 
 /// The inputs of the last change; `None` if they were not recorded.
@@ -271,24 +271,24 @@ mod tests {
                 "message": condition.message})
         };
         let none = BTreeMap::new();
-        let first = judge(None, &plan, &none).unwrap();
+        let first = evaluate(None, &plan, &none).unwrap();
         assert_eq!((first.status, first.reason), (ConditionStatus::True, NONE));
-        assert_eq!(judge(Some(&recorded(&first)), &plan, &none), None);
-        let rolls = judge(Some(&recorded(&first)), &plan, &BTreeMap::from([("web", Compared::AsPlanned)])).unwrap();
+        assert_eq!(evaluate(Some(&recorded(&first)), &plan, &none), None);
+        let rolls = evaluate(Some(&recorded(&first)), &plan, &BTreeMap::from([("web", Compared::AsPlanned)])).unwrap();
         assert_eq!((rolls.status, rolls.reason), (ConditionStatus::True, PLANNED));
-        assert_eq!(judge(Some(&recorded(&rolls)), &plan, &none), None, "it was so when it rolled");
+        assert_eq!(evaluate(Some(&recorded(&rolls)), &plan, &none), None, "it was so when it rolled");
         let why = Compared::Unplanned("pool \"db\" rolls".to_owned());
-        let unplanned = judge(Some(&recorded(&rolls)), &plan, &BTreeMap::from([("db", why)])).unwrap();
+        let unplanned = evaluate(Some(&recorded(&rolls)), &plan, &BTreeMap::from([("db", why)])).unwrap();
         assert_eq!((unplanned.status, unplanned.reason), (ConditionStatus::False, UNPLANNED));
         assert!(unplanned.message.ends_with("pool \"db\" rolls"), "{}", unplanned.message);
-        assert_eq!(judge(Some(&recorded(&unplanned)), &plan, &BTreeMap::from([("web", Compared::AsPlanned)])), None);
+        assert_eq!(evaluate(Some(&recorded(&unplanned)), &plan, &BTreeMap::from([("web", Compared::AsPlanned)])), None);
         let other = planned(&[("web", &[("image.version", "3")])]);
-        assert_eq!(judge(Some(&recorded(&unplanned)), &other, &none).unwrap().reason, NONE);
-        let unknown = judge(None, &plan, &BTreeMap::from([("web", Compared::Unknown)])).unwrap();
+        assert_eq!(evaluate(Some(&recorded(&unplanned)), &other, &none).unwrap().reason, NONE);
+        let unknown = evaluate(None, &plan, &BTreeMap::from([("web", Compared::Unknown)])).unwrap();
         assert_eq!((unknown.status, unknown.reason), (ConditionStatus::Unknown, NOT_COMPARABLE));
-        let gone = without_plan(Some(&recorded(&unplanned)), None).unwrap();
-        assert_eq!((gone.status, gone.reason), (ConditionStatus::Unknown, NO_PLAN));
-        assert_eq!(without_plan(Some(&recorded(&gone)), None), None);
+        let deleted = without_plan(Some(&recorded(&unplanned)), None).unwrap();
+        assert_eq!((deleted.status, deleted.reason), (ConditionStatus::Unknown, NO_PLAN));
+        assert_eq!(without_plan(Some(&recorded(&deleted)), None), None);
         assert_eq!(without_plan(None, None), None);
     }
 

@@ -74,8 +74,8 @@ pub fn decide(worker: &Worker, now: Timestamp) -> Decision {
     // its start.
     let is_held = |operation: Operation| !creates_machines(operation) || has_finalizer(worker);
     let begun = |operation: Operation| {
-        let goes_on = last_is(operation) && !succeeded && is_held(operation);
-        if goes_on { Decision::Continue(operation) } else { Decision::Begin(operation) }
+        let continues = last_is(operation) && !succeeded && is_held(operation);
+        if continues { Decision::Continue(operation) } else { Decision::Begin(operation) }
     };
     match annotation {
         Some("wait-for-state") => return Decision::Nothing,
@@ -114,9 +114,9 @@ pub fn decide(worker: &Worker, now: Timestamp) -> Decision {
 #[must_use]
 pub fn is_unanswered(worker: &Worker, now: Timestamp) -> bool {
     let last = worker.status.last_operation.as_ref();
-    let answered: Option<Timestamp> = last.and_then(|last| last.last_update_time.parse().ok());
+    let completed: Option<Timestamp> = last.and_then(|last| last.last_update_time.parse().ok());
     let requested = requested_at(worker).filter(|requested| !is_in_future(*requested, now));
-    answered.zip(requested).is_some_and(|(answered, requested)| answered.as_second() < requested.as_second())
+    completed.zip(requested).is_some_and(|(completed, requested)| completed.as_second() < requested.as_second())
 }
 
 /// Whether gardenlet requests a reconcile that has not started yet.
@@ -134,7 +134,7 @@ pub fn requested_at(worker: &Worker) -> Option<Timestamp> {
 /// Time of a result written now: never before the request, because gardenlet, whose clock may be ahead, would not
 /// accept it.
 #[must_use]
-pub fn answered_at(worker: &Worker, now: Timestamp) -> Timestamp {
+pub fn completed_at(worker: &Worker, now: Timestamp) -> Timestamp {
     requested_at(worker).filter(|requested| !is_in_future(*requested, now)).map_or(now, |requested| requested.max(now))
 }
 
@@ -382,17 +382,17 @@ mod tests {
 
     #[test]
     fn continues_removed_unanswered_request() {
-        let decided = |requested: &str, answered: &str, state: &str| {
+        let decided = |requested: &str, completed: &str, state: &str| {
             let metadata = json!({"finalizers": [FINALIZER], "annotations": {TIMESTAMP_ANNOTATION: requested}});
             let last = json!({
-                "type": "Create", "state": state, "description": "", "progress": 100, "lastUpdateTime": answered,
+                "type": "Create", "state": state, "description": "", "progress": 100, "lastUpdateTime": completed,
             });
             let worker = worker(metadata, json!({ "lastOperation": last }));
-            (decide(&worker, NOW), answered_at(&worker, NOW).to_string())
+            (decide(&worker, NOW), completed_at(&worker, NOW).to_string())
         };
         let before = "2025-12-31T23:59:50Z";
         let now = "2026-01-01T00:00:00Z";
-        for (requested, answered, state, decision, answer) in [
+        for (requested, completed, state, decision, result) in [
             ("2025-12-31T23:59:58.9Z", before, "Succeeded", Decision::Continue(Operation::Reconcile), now),
             ("2025-12-31T23:59:58.9Z", before, "Error", Decision::Continue(Operation::Create), now),
             ("2025-12-31T23:59:50.9Z", before, "Succeeded", Decision::Nothing, now),
@@ -417,8 +417,8 @@ mod tests {
             ("yesterday", before, "Succeeded", Decision::Nothing, now),
             ("2025-12-31T23:59:58.9Z", "", "Succeeded", Decision::Nothing, now),
         ] {
-            let expected = (decision, answer.to_owned());
-            assert_eq!(decided(requested, answered, state), expected, "{requested} {answered} {state}");
+            let expected = (decision, result.to_owned());
+            assert_eq!(decided(requested, completed, state), expected, "{requested} {completed} {state}");
         }
     }
 
@@ -459,16 +459,16 @@ mod tests {
     fn patches_follow_contract() {
         let held = json!(["foreign", FINALIZER]);
         let removed = json!({"annotations": {OPERATION_ANNOTATION: null}});
-        let let_go = json!({"finalizers": ["foreign"]});
+        let release = json!({"finalizers": ["foreign"]});
         let both = json!({"annotations": {OPERATION_ANNOTATION: null}, "finalizers": ["foreign"]});
         for (operation, request, begins, ends) in [
             (Operation::Reconcile, "reconcile", Some(&removed), None),
             (Operation::Restore, "restore", None, Some(&removed)),
             (Operation::Migrate, "migrate", None, Some(&both)),
-            (Operation::Delete, "", None, Some(&let_go)),
+            (Operation::Delete, "", None, Some(&release)),
             // Gardener has requested another operation in the meantime, which must not be lost.
             (Operation::Restore, "wait-for-state", None, None),
-            (Operation::Migrate, "restore", None, Some(&let_go)),
+            (Operation::Migrate, "restore", None, Some(&release)),
         ] {
             let worker = worker(
                 json!({"annotations": {OPERATION_ANNOTATION: request}, "finalizers": held, "resourceVersion": "7"}),

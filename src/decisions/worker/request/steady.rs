@@ -64,7 +64,7 @@ pub enum SteadyFinding {
 
 /// Node count of the shoot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KnownNodes<'a> {
+pub enum CachedNodes<'a> {
     /// Nodes are not counted: another controller owns the condition, or there are none.
     NotCounted,
     /// The first count is under way.
@@ -82,7 +82,7 @@ pub fn evaluate_steady(
     worker: &Worker,
     deployments: Result<&BTreeMap<String, LiveDeployment>, &str>,
     objects: Option<&MachineObjects>,
-    nodes: KnownNodes<'_>,
+    nodes: CachedNodes<'_>,
     is_hibernated: bool,
     health_check: HealthCheck,
     now: Timestamp,
@@ -100,11 +100,11 @@ pub fn evaluate_steady(
     };
     let is_ready = condition.status == ConditionStatus::True && !is_hibernated;
     let condition = match (nodes, deployments) {
-        (KnownNodes::Awaited, _) if is_ready => return SteadyFinding::Current(StatusReport::default()),
-        (KnownNodes::Counted(Err(reason), _), _) if is_ready => every_node_unknown(reason),
-        (KnownNodes::Counted(Ok(nodes), machines), Ok(deployments)) if is_ready => {
-            let wanted = MachineCount::of(deployments);
-            nodes_mismatch(nodes, wanted, machines, present, now).unwrap_or(condition)
+        (CachedNodes::Awaited, _) if is_ready => return SteadyFinding::Current(StatusReport::default()),
+        (CachedNodes::Counted(Err(reason), _), _) if is_ready => every_node_unknown(reason),
+        (CachedNodes::Counted(Ok(nodes), machines), Ok(deployments)) if is_ready => {
+            let target = MachineCount::of(deployments);
+            nodes_mismatch(nodes, target, machines, present, now).unwrap_or(condition)
         }
         _ => condition,
     };
@@ -182,12 +182,12 @@ mod tests {
         serde_json::from_str(&worker.to_string()).unwrap()
     }
 
-    fn judged(conditions: &Value, deployments: Result<&BTreeMap<String, LiveDeployment>, &str>) -> SteadyFinding {
+    fn evaluated(conditions: &Value, deployments: Result<&BTreeMap<String, LiveDeployment>, &str>) -> SteadyFinding {
         evaluate_steady(
             &worker(conditions),
             deployments,
             None,
-            KnownNodes::NotCounted,
+            CachedNodes::NotCounted,
             false,
             HealthCheck::OfWriter,
             Timestamp::UNIX_EPOCH,
@@ -212,14 +212,14 @@ mod tests {
     fn keeps_condition_of_live_health_check() {
         let none = BTreeMap::new();
         for status in ["True", "False"] {
-            assert_eq!(written(judged(&recorded(status, "theirs"), Ok(&none))), None, "{status}");
+            assert_eq!(written(evaluated(&recorded(status, "theirs"), Ok(&none))), None, "{status}");
         }
-        assert_eq!(written(judged(&recorded("False", "theirs"), Err("unreadable"))), None, "they have seen it");
-        let finding = judged(&recorded("True", "theirs"), Err("unreadable"));
+        assert_eq!(written(evaluated(&recorded("False", "theirs"), Err("unreadable"))), None, "they have seen it");
+        let finding = evaluated(&recorded("True", "theirs"), Err("unreadable"));
         assert!(matches!(finding, SteadyFinding::Unready(_, OTHER_CHECK_TIMEOUT)), "{finding:?}");
         assert_eq!(written(finding), Some("Unknown".into()));
         let theirs = worker(&recorded("False", "theirs"));
-        let nodes = KnownNodes::NotCounted;
+        let nodes = CachedNodes::NotCounted;
         let ours = evaluate_steady(&theirs, Ok(&none), None, nodes, false, HealthCheck::Ours, Timestamp::UNIX_EPOCH);
         assert_eq!(written(ours), Some("True".into()));
     }
@@ -232,7 +232,7 @@ mod tests {
         });
         let deployments = [("a-z1".to_owned(), LiveDeployment::read_without_codes(document).unwrap())].into();
         let machines = LiveMachines { staying: 2, deleting: 0 };
-        let counted = |ready| KnownNodes::Counted(Ok(NodeCount { registered: ready, ready }), machines);
+        let counted = |ready| CachedNodes::Counted(Ok(NodeCount { registered: ready, ready }), machines);
         let next_status = |status: &str, nodes, is_hibernated| {
             let worker = worker(&recorded(status, "Not enough ready"));
             let now = Timestamp::UNIX_EPOCH;
@@ -241,12 +241,12 @@ mod tests {
         assert_eq!(next_status("True", counted(1), false), Some("Progressing".into()));
         assert_eq!(next_status("False", counted(1), false), Some("False".into()), "it has failed, and still does");
         assert_eq!(next_status("False", counted(2), false), Some("True".into()));
-        assert_eq!(next_status("False", KnownNodes::Awaited, false), None, "nobody knows yet");
-        assert_eq!(next_status("False", KnownNodes::NotCounted, false), Some("True".into()));
-        assert_eq!(next_status("True", KnownNodes::Counted(Err("silence"), machines), false), Some("Unknown".into()));
+        assert_eq!(next_status("False", CachedNodes::Awaited, false), None, "nobody knows yet");
+        assert_eq!(next_status("False", CachedNodes::NotCounted, false), Some("True".into()));
+        assert_eq!(next_status("True", CachedNodes::Counted(Err("silence"), machines), false), Some("Unknown".into()));
         assert_eq!(next_status("False", counted(1), true), Some("True".into()), "a hibernated shoot has no nodes");
-        assert_eq!(next_status("False", KnownNodes::Awaited, true), Some("True".into()), "nobody counts them");
-        let silence = KnownNodes::Counted(Err("silence"), machines);
+        assert_eq!(next_status("False", CachedNodes::Awaited, true), Some("True".into()), "nobody counts them");
+        let silence = CachedNodes::Counted(Err("silence"), machines);
         assert_eq!(next_status("False", silence, true), Some("True".into()), "nor has it an API server");
     }
 
@@ -254,9 +254,9 @@ mod tests {
     fn ignores_message_of_true_condition() {
         let none = BTreeMap::new();
         let ours = "Machine \"m\" failed: no room";
-        assert_eq!(written(judged(&recorded("False", ours), Ok(&none))), Some("True".into()));
-        assert_eq!(written(judged(&recorded("True", "The shoot is hibernated."), Ok(&none))), None);
-        let finding = judged(&recorded("True", "The shoot is hibernated."), Err("unreadable"));
+        assert_eq!(written(evaluated(&recorded("False", ours), Ok(&none))), Some("True".into()));
+        assert_eq!(written(evaluated(&recorded("True", "The shoot is hibernated."), Ok(&none))), None);
+        let finding = evaluated(&recorded("True", "The shoot is hibernated."), Err("unreadable"));
         assert!(matches!(finding, SteadyFinding::Unready(_, UNREADY_DELAY)), "{finding:?}");
     }
 
@@ -264,7 +264,9 @@ mod tests {
     fn does_not_write_taken_over_worker() {
         let left_behind = json!([{"type": "ControlPlaneHealthy", "status": "True"}]);
         for deployments in [Ok(&BTreeMap::new()), Err("unreadable")] {
-            let SteadyFinding::Current(report) = judged(&left_behind, deployments) else { panic!("nothing is asked") };
+            let SteadyFinding::Current(report) = evaluated(&left_behind, deployments) else {
+                panic!("nothing is asked")
+            };
             assert_eq!(report.patch(TextSize::Full), None);
         }
     }
@@ -277,15 +279,15 @@ mod tests {
                 {"type": "EveryNodeReady", "status": "Unknown", "reason": "ConditionCheckError", "message": message},
             ])
         };
-        let same = judged(&recorded("The health check can't be made: unreadable"), Err("unreadable"));
+        let same = evaluated(&recorded("The health check can't be made: unreadable"), Err("unreadable"));
         assert_eq!(same, SteadyFinding::Current(StatusReport::default()));
-        let other = judged(&recorded("The health check can't be made: no answer"), Err("unreadable"));
+        let other = evaluated(&recorded("The health check can't be made: no answer"), Err("unreadable"));
         assert!(matches!(other, SteadyFinding::Unready(_, UNREADY_DELAY)), "{other:?}");
     }
 
     #[test]
     fn computes_steady_inputs() {
-        let questions = |state: &str, generation: i64, strategy: &str, reasons: &[&str]| {
+        let queries = |state: &str, generation: i64, strategy: &str, reasons: &[&str]| {
             let of_pools = |reason: &&str| json!({"type": "PoolsReady", "status": "True", "reason": reason});
             let conditions: Vec<Value> = reasons.iter().map(of_pools).collect();
             let last = json!({"type": "Reconcile", "state": state, "description": "", "progress": 100});
@@ -303,17 +305,17 @@ mod tests {
             has_manual_pools: false,
             is_hibernated: None,
         };
-        assert_eq!(questions("Succeeded", 2, rolling, &[]), plain);
+        assert_eq!(queries("Succeeded", 2, rolling, &[]), plain);
         let changed = SteadyInputs { has_new_specification: true, ..plain };
-        assert_eq!(questions("Succeeded", 3, rolling, &[]), changed, "its specification is another one");
+        assert_eq!(queries("Succeeded", 3, rolling, &[]), changed, "its specification is another one");
         let failed = SteadyInputs { is_followed: false, ..plain };
-        assert_eq!(questions("Error", 3, rolling, &[]), failed, "it goes on by itself");
+        assert_eq!(queries("Error", 3, rolling, &[]), failed, "it goes on by itself");
         let by_hand = SteadyInputs { has_manual_pools: true, ..plain };
-        assert_eq!(questions("Succeeded", 2, "ManualInPlaceUpdate", &[]), by_hand);
-        assert_eq!(questions("Succeeded", 2, "AutoInPlaceUpdate", &[]), plain, "no person selects machines");
+        assert_eq!(queries("Succeeded", 2, "ManualInPlaceUpdate", &[]), by_hand);
+        assert_eq!(queries("Succeeded", 2, "AutoInPlaceUpdate", &[]), plain, "no person selects machines");
         for (reason, is_hibernated) in [("Hibernated", true), ("AllPoolsReady", false)] {
             let recorded = SteadyInputs { is_hibernated: Some(is_hibernated), ..plain };
-            assert_eq!(questions("Succeeded", 2, rolling, &[reason]), recorded, "{reason}");
+            assert_eq!(queries("Succeeded", 2, rolling, &[reason]), recorded, "{reason}");
         }
     }
 

@@ -419,16 +419,16 @@ mod tests {
             status_image: Value::Null,
             in_place_hash: None,
         };
-        let said = |pools| {
+        let detail = |pools| {
             let condition = image_resolved(&Plan { pools, provider_status: Value::Null });
             (condition.status, condition.reason)
         };
-        assert_eq!(said(vec![Ok(pool("a"))]), (ConditionStatus::True, "AllImagesResolved"));
+        assert_eq!(detail(vec![Ok(pool("a"))]), (ConditionStatus::True, "AllImagesResolved"));
         let without_volume = || Err(PoolProblem::VolumeMissing.of_pool("b"));
-        assert_eq!(said(vec![Ok(pool("a")), without_volume()]), (ConditionStatus::Unknown, "NotAllPoolsPlanned"));
+        assert_eq!(detail(vec![Ok(pool("a")), without_volume()]), (ConditionStatus::Unknown, "NotAllPoolsPlanned"));
         let without_architecture =
             Err(PoolProblem::ImageWithoutArchitecture { image: "i".to_owned(), version: "1".to_owned() }.of_pool("c"));
-        assert_eq!(said(vec![without_volume(), without_architecture]), (ConditionStatus::False, "ImageNotResolved"));
+        assert_eq!(detail(vec![without_volume(), without_architecture]), (ConditionStatus::False, "ImageNotResolved"));
     }
 
     #[test]

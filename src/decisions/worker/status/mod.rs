@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 use crate::worker::machines::progress::Progress;
 use crate::worker::plan::Plan;
-use crate::worker::request::{Operation, answered_at, is_reconcile_requested, is_unanswered};
+use crate::worker::request::{Operation, completed_at, is_reconcile_requested, is_unanswered};
 use crate::worker::status::conditions::{Condition, ConditionsReport};
 use crate::worker::status::published::{PROGRESS_AT_START, Published, publication_time, seconds};
 use crate::worker::status::reconcile_outcome::ReconcileOutcome;
@@ -69,13 +69,13 @@ impl StatusReport {
     #[must_use]
     pub fn of(worker: &Worker, findings: Findings<'_>, now: Timestamp) -> Self {
         let Findings { operation, outcome, published, deployed, conditions, has_events } = findings;
-        let answered_at = answered_at(worker, now);
+        let completed_at = completed_at(worker, now);
         let is_awaited = is_reconcile_requested(worker) || is_unanswered(worker, now);
         // A start is always written, and so is a result that gardenlet waits for, with a time after its request.
         let is_due = is_awaited || *outcome == ReconcileOutcome::Started;
-        let operation = OperationReport::of(worker, operation, outcome, &seconds(answered_at), is_due);
+        let operation = OperationReport::of(worker, operation, outcome, &seconds(completed_at), is_due);
         let mut members =
-            published.map_or_else(Map::new, |published| published_members(worker, published, answered_at));
+            published.map_or_else(Map::new, |published| published_members(worker, published, completed_at));
         if let (Some((plan, progress)), ReconcileOutcome::Succeeded) = (deployed, outcome) {
             members.extend(in_place_updates(worker, plan, progress));
         }
@@ -225,15 +225,15 @@ enum LastError {
 
 impl OperationReport {
     fn of(worker: &Worker, operation: Operation, outcome: &ReconcileOutcome, now: &str, is_due: bool) -> Option<Self> {
-        let wanted = operation_state(operation, outcome);
-        if !is_due && is_operation_recorded(worker, operation, outcome, &wanted) {
+        let target = operation_state(operation, outcome);
+        if !is_due && is_operation_recorded(worker, operation, outcome, &target) {
             return None;
         }
         let mut members = Map::new();
         let last_operation = json!({
             "lastUpdateTime": now,
-            "progress": wanted.progress,
-            "state": wanted.state,
+            "progress": target.progress,
+            "state": target.state,
             "type": operation.as_str(),
         });
         members.insert("lastOperation".to_owned(), last_operation);
@@ -243,7 +243,7 @@ impl OperationReport {
         let last_error = match outcome {
             ReconcileOutcome::Failed(_) => {
                 // A merge patch replaces lists as a whole; null removes the codes.
-                let codes = if wanted.codes.is_empty() { Value::Null } else { json!(wanted.codes) };
+                let codes = if target.codes.is_empty() { Value::Null } else { json!(target.codes) };
                 members.insert("lastError".to_owned(), json!({"codes": codes, "lastUpdateTime": now}));
                 LastError::Written
             }
@@ -253,7 +253,7 @@ impl OperationReport {
                 LastError::Kept(recorded.map(|error| error.description.clone()).unwrap_or_default())
             }
         };
-        Some(Self { members, description: wanted.description, last_error })
+        Some(Self { members, description: target.description, last_error })
     }
 
     fn members(&self, texts: TextSize) -> Map<String, Value> {
@@ -278,18 +278,18 @@ fn is_operation_recorded(
     worker: &Worker,
     operation: Operation,
     outcome: &ReconcileOutcome,
-    wanted: &OperationState,
+    target: &OperationState,
 ) -> bool {
     let is_last_operation = worker.status.last_operation.as_ref().is_some_and(|last| {
-        last.state == wanted.state
-            && is_same_text(&last.description, &wanted.description)
+        last.state == target.state
+            && is_same_text(&last.description, &target.description)
             && last.operation_type == operation.as_str()
-            && last.progress == wanted.progress
+            && last.progress == target.progress
     });
     let last_error = worker.status.last_error.as_ref();
     let is_last_error = match outcome {
         ReconcileOutcome::Failed(_) => last_error.is_some_and(|error| {
-            is_same_text(&error.description, &wanted.description) && error.codes.iter().eq(wanted.codes.iter())
+            is_same_text(&error.description, &target.description) && error.codes.iter().eq(target.codes.iter())
         }),
         ReconcileOutcome::Succeeded => last_error.is_none(),
         // The last error stays visible to users until the operation ends.
@@ -321,22 +321,22 @@ fn in_place_updates(worker: &Worker, plan: &Plan, progress: &Progress) -> Option
     let nothing = BTreeMap::new();
     let known = worker.status.in_place_updates.as_ref().map(|updates| &updates.worker_pool_to_hash_map);
     let known = known.unwrap_or(&nothing);
-    let mut wanted = plan.in_place_updates().worker_pool_to_hash_map;
+    let mut target = plan.in_place_updates().worker_pool_to_hash_map;
     let unselected = progress.unselected_pools();
-    wanted.retain(|pool, _| !unselected.contains(&pool.as_str()));
+    target.retain(|pool, _| !unselected.contains(&pool.as_str()));
     let in_place =
         worker.spec.pools.iter().filter(|pool| pool.update_strategy.is_some_and(UpdateStrategy::is_in_place));
     let in_place: BTreeSet<&str> = in_place.map(|pool| pool.name.as_str()).collect();
     for (pool, hash) in known {
         if in_place.contains(pool.as_str()) {
-            wanted.entry(pool.clone()).or_insert_with(|| hash.clone());
+            target.entry(pool.clone()).or_insert_with(|| hash.clone());
         }
     }
-    if wanted == *known {
+    if target == *known {
         return None;
     }
-    let mut map = json!(wanted);
-    for vanished in known.keys().filter(|pool| !wanted.contains_key(*pool)) {
+    let mut map = json!(target);
+    for vanished in known.keys().filter(|pool| !target.contains_key(*pool)) {
         map[vanished] = Value::Null;
     }
     Some(("inPlaceUpdates".to_owned(), json!({ "workerPoolToHashMap": map })))
@@ -408,7 +408,7 @@ mod tests {
 
     #[test]
     fn always_writes_awaited_result() {
-        let answered_at = |requested: &str, annotation: Option<&str>| {
+        let completed_at = |requested: &str, annotation: Option<&str>| {
             let mut annotations = json!({ TIMESTAMP_ANNOTATION: requested });
             annotations["gardener.cloud/operation"] = json!(annotation.unwrap_or_default());
             let mut status = succeeded();
@@ -421,14 +421,14 @@ mod tests {
             let patch = StatusReport::of(&worker, findings, NOW.parse().unwrap()).patch(TextSize::Full);
             patch.map(|patch| patch["status"]["lastOperation"]["lastUpdateTime"].clone())
         };
-        let answered = "2026-11-21T09:00:00Z";
+        let completed = "2026-11-21T09:00:00Z";
         let before = "2026-01-01T00:00:00Z";
-        assert_eq!(answered_at(before, None), None, "it was answered long ago");
-        assert_eq!(answered_at(answered, None), None, "in that very second");
-        assert_eq!(answered_at(answered, Some("reconcile")), Some(json!(NOW)), "the request still stands");
-        assert_eq!(answered_at("2026-11-21T09:59:59Z", None), Some(json!(NOW)), "it was taken off");
+        assert_eq!(completed_at(before, None), None, "it was answered long ago");
+        assert_eq!(completed_at(completed, None), None, "in that very second");
+        assert_eq!(completed_at(completed, Some("reconcile")), Some(json!(NOW)), "the request still stands");
+        assert_eq!(completed_at("2026-11-21T09:59:59Z", None), Some(json!(NOW)), "it was taken off");
         assert_eq!(
-            answered_at("2026-11-21T10:00:07Z", None),
+            completed_at("2026-11-21T10:00:07Z", None),
             Some(json!("2026-11-21T10:00:07Z")),
             "by a clock that is ahead"
         );
@@ -523,8 +523,8 @@ mod tests {
             let after = |seconds: i64| NOW.parse::<Timestamp>().unwrap() + SignedDuration::from_secs(seconds);
             status["machineDeploymentsLastUpdateTime"] = json!(after(last).to_string());
             let written = patch(status.clone(), &ReconcileOutcome::Succeeded, Some(&published)).unwrap();
-            let wanted = json!({"machineDeploymentsLastUpdateTime": after(next).to_string()});
-            assert_eq!(written, wanted, "two requests within a second, last published after {last} s");
+            let target = json!({"machineDeploymentsLastUpdateTime": after(next).to_string()});
+            assert_eq!(written, target, "two requests within a second, last published after {last} s");
         }
         published.renew_time = false;
         assert_eq!(patch(status, &ReconcileOutcome::Succeeded, Some(&published)), None);
@@ -535,7 +535,7 @@ mod tests {
         let mut status = succeeded();
         status["providerStatus"] = json!({"kind": "WorkerStatus", "vmoDependencies": [{"name": "v"}]});
         let provider_status =
-            ProviderStatus { recorded: status["providerStatus"].clone(), wanted: json!({"kind": "WorkerStatus"}) };
+            ProviderStatus { recorded: status["providerStatus"].clone(), target: json!({"kind": "WorkerStatus"}) };
         let published = Published { provider_status, ..Published::default() };
         let written = patch(status, &ReconcileOutcome::Succeeded, Some(&published)).unwrap();
         assert_eq!(written["providerStatus"], json!({"kind": "WorkerStatus", "vmoDependencies": null}));
@@ -577,7 +577,7 @@ mod tests {
             |findings: Findings<'_>| StatusReport::of(&worker, findings, Timestamp::UNIX_EPOCH).is_only_text;
         assert!(is_only_text(findings));
         assert!(!is_only_text(Findings { has_events: true, ..findings }), "its event would be written again");
-        let provider_status = ProviderStatus { recorded: Value::Null, wanted: json!({"a": 1}) };
+        let provider_status = ProviderStatus { recorded: Value::Null, target: json!({"a": 1}) };
         let published = Published { provider_status, ..Published::default() };
         let changed = Findings { published: Some(&published), ..findings };
         assert!(!is_only_text(changed), "somebody acts on it");
@@ -654,7 +654,7 @@ mod tests {
             let findings = Findings { published: Some(&published), ..Findings::of(Operation::Reconcile, outcome) };
             StatusReport::of(&worker(succeeded()), findings, NOW.parse().unwrap()).patch_of_one("meant").is_some()
         };
-        let recorded = || ProviderStatus { recorded: Value::Null, wanted: json!({"a": 1}) };
+        let recorded = || ProviderStatus { recorded: Value::Null, target: json!({"a": 1}) };
         assert!(report(ProviderStatus::default(), &ReconcileOutcome::Started));
         assert!(!report(recorded(), &ReconcileOutcome::Started), "somebody may have recorded more");
         assert!(!report(ProviderStatus::default(), &ReconcileOutcome::Failed(Failure::new("no quota"))));
@@ -682,13 +682,13 @@ mod tests {
     fn new_worker_keeps_processing() {
         let now = NOW.parse().unwrap();
         let operation = Operation::Reconcile;
-        let is_told = |report: StatusReport| report.patch(TextSize::Full).is_some();
+        let is_reported = |report: StatusReport| report.patch(TextSize::Full).is_some();
         let new = worker(json!({}));
         let old = worker(succeeded());
-        assert!(is_told(StatusReport::keep_processing(&new, operation, now)));
-        assert!(!is_told(StatusReport::keep_processing(&old, operation, now)));
-        assert!(is_told(StatusReport::beginning(&old, operation, now)));
-        assert!(!is_told(StatusReport::beginning(&new, operation, now)));
+        assert!(is_reported(StatusReport::keep_processing(&new, operation, now)));
+        assert!(!is_reported(StatusReport::keep_processing(&old, operation, now)));
+        assert!(is_reported(StatusReport::beginning(&old, operation, now)));
+        assert!(!is_reported(StatusReport::beginning(&new, operation, now)));
     }
 
     #[test]

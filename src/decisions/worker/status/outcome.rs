@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn shares_text_among_failure_kinds() {
-        let told = |write_errors: &[String], failed: &[FailedMachine]| {
+        let reported = |write_errors: &[String], failed: &[FailedMachine]| {
             let left = PendingDeletion {
                 deployments: vec![PendingDeployment {
                     name: "old-z1".to_owned(),
@@ -355,7 +355,7 @@ mod tests {
             message(&outcome(&found, time(NOW)).0).to_owned()
         };
         let half = "w".repeat(MAX_FAILURE_BYTES / 2);
-        assert!(told(std::slice::from_ref(&half), &[]).contains(&half), "it fits");
+        assert!(reported(std::slice::from_ref(&half), &[]).contains(&half), "it fits");
         let machine = |number: usize| FailedMachine {
             name: format!("m{number}"),
             description: format!("{number} {}", "x".repeat(1000)),
@@ -363,7 +363,7 @@ mod tests {
         };
         let failed: Vec<FailedMachine> = (0..100).map(machine).collect();
         let write_errors: Vec<String> = (0..2000).map(|number| format!("write {number}")).collect();
-        let text = told(&write_errors, &failed);
+        let text = reported(&write_errors, &failed);
         assert!(text.len() <= MAX_FAILURE_BYTES, "{} bytes", text.len());
         let named = text.matches("write ").count();
         assert!(named > 300 && text.contains(&format!("; and {} more; ", 2000 - named)), "{named} writes are named");

@@ -48,7 +48,7 @@ impl Published {
     /// # Errors
     /// When it is too large for a Worker.
     pub fn check_size(&self) -> Result<(), PublishedTooLarge> {
-        let bytes = json!([self.machine_deployments, self.provider_status.wanted]).to_string().len();
+        let bytes = json!([self.machine_deployments, self.provider_status.target]).to_string().len();
         if bytes <= MOST_OF_PUBLISHED { Ok(()) } else { Err(PublishedTooLarge { bytes }) }
     }
 }
@@ -59,17 +59,17 @@ pub struct ProviderStatus {
     /// The recorded document.
     pub recorded: Value,
     /// The target document.
-    pub wanted: Value,
+    pub target: Value,
 }
 
 impl ProviderStatus {
     /// The merge patch to the target document; `None` if it is already recorded.
     #[must_use]
     pub fn patch(&self) -> Option<Value> {
-        if is_same(&self.recorded, &self.wanted) {
+        if is_same(&self.recorded, &self.target) {
             return None;
         }
-        let mut document = self.wanted.clone();
+        let mut document = self.target.clone();
         // A merge patch only removes fields that are set to null.
         if let (Value::Object(recorded), Value::Object(document)) = (&self.recorded, &mut document) {
             for member in recorded.keys() {
@@ -90,8 +90,8 @@ pub fn published_deployments(
     technical_id: &str,
     live: &MachineObjects,
 ) -> Vec<MachineDeploymentStatus> {
-    let wanted = plan.target_deployments();
-    let is_wanted = |name: &str| wanted.iter().any(|wanted| wanted.0 == name);
+    let target = plan.target_deployments();
+    let is_required = |name: &str| target.iter().any(|target| target.0 == name);
     let mut published = Vec::new();
     for (pool, result) in worker.spec.pools.iter().zip(&plan.pools) {
         match result {
@@ -106,7 +106,7 @@ pub fn published_deployments(
                     .status
                     .machine_deployments
                     .iter()
-                    .filter(|kept| !is_wanted(&kept.name) && is_of_pool(&kept.name, pool, technical_id, live))
+                    .filter(|kept| !is_required(&kept.name) && is_of_pool(&kept.name, pool, technical_id, live))
                     .cloned(),
             ),
         }

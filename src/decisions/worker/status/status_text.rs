@@ -48,8 +48,8 @@ impl TextSize {
 }
 
 /// Whether a recorded text is the target text in any size. A text that was rejected for its size is not written again.
-pub(crate) fn is_same_text(recorded: &str, wanted: &str) -> bool {
-    TextSize::ALL.into_iter().any(|size| recorded == size.text(wanted))
+pub(crate) fn is_same_text(recorded: &str, target: &str) -> bool {
+    TextSize::ALL.into_iter().any(|size| recorded == size.text(target))
 }
 
 #[cfg(test)]

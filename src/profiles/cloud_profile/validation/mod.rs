@@ -23,7 +23,7 @@ pub use images::{ImageRules, validate_images};
 pub(super) use images::{validate_image, validate_image_version};
 
 /// Maximum length of a text in a message, in characters.
-const SHOWN: usize = 64;
+const DISPLAYED: usize = 64;
 
 /// Features of Gardener's API server that affect validation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub fn validate_profile(spec: &ProfileSpec, gates: FeatureGates, now: Timestamp)
     if let Some(bundle) = spec.ca_bundle.as_deref().filter(|bundle| !begins_with_certificate(bundle)) {
         errors.invalid(
             path.child("caBundle"),
-            beginning(bundle, SHOWN),
+            beginning(bundle, DISPLAYED),
             "caBundle is not a valid PEM-encoded certificate",
         );
     }
@@ -191,20 +191,20 @@ fn validate_bastion(
         return;
     }
     let definitions = &spec.machine_capabilities;
-    let machine_type = bastion.machine_type.as_ref().map(|wanted| {
-        let found = spec.machine_types.iter().find(|machine_type| machine_type.name == wanted.name);
+    let machine_type = bastion.machine_type.as_ref().map(|requested| {
+        let found = spec.machine_types.iter().find(|machine_type| machine_type.name == requested.name);
         if found.is_none() {
             let path = path.child("machineType");
-            errors.invalid(path.child("name"), &wanted.name, "machine type not found in spec.machineTypes");
+            errors.invalid(path.child("name"), &requested.name, "machine type not found in spec.machineTypes");
         }
         found
     });
     let architecture =
         machine_type.flatten().and_then(|machine_type| architecture_of_machine_type(machine_type, definitions));
-    let Some(wanted) = &bastion.machine_image else { return };
+    let Some(requested) = &bastion.machine_image else { return };
     let image_path = path.child("machineImage");
-    let Some(image) = spec.machine_images.iter().find(|image| image.name == wanted.name) else {
-        errors.invalid(image_path.child("name"), &wanted.name, "image name not found in spec.machineImages");
+    let Some(image) = spec.machine_images.iter().find(|image| image.name == requested.name) else {
+        errors.invalid(image_path.child("name"), &requested.name, "image name not found in spec.machineImages");
         return;
     };
     let fits = |version: &&ProfileImageVersion| {
@@ -215,10 +215,10 @@ fn validate_bastion(
     };
     let of_architecture =
         architecture.map_or(String::new(), |architecture| format!(" and architecture {architecture:?}"));
-    match &wanted.version {
+    match &requested.version {
         None if !image.versions.iter().any(|version| fits(&version)) => {
             let detail = format!("no image with classification supported{of_architecture} found");
-            errors.invalid(image_path.child("name"), &wanted.name, detail);
+            errors.invalid(image_path.child("name"), &requested.name, detail);
         }
         Some(version) if !image.versions.iter().any(|listed| listed.version == *version && fits(&listed)) => {
             let detail = format!("no such version with classification supported{of_architecture} found");

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_version_is_judged_first() {
+    fn checks_the_latest_version_first() {
         let stages = json!([{"classification": "expired", "startTime": "2027-01-01T00:00:00Z"}, {"classification": "supported"}]);
         let versions = json!([
             {"version": "1.33.6", "classification": "nonsense"},

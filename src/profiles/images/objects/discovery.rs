@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::image::{GONE, ImageObject, ImageToWrite, Place, lookup_label, object_name, place};
+use super::image::{GONE, ImageObject, ImageToWrite, Location, location, lookup_label, object_name};
 use super::write::{ImageEvent, Write};
 use crate::images::catalogue::{Catalogue, merge};
 use crate::images::lookup::Lookup;
@@ -37,7 +37,7 @@ pub enum Sources<'a> {
 }
 
 /// Responses of clouds and their time, by the name of the lookup.
-pub type Answers = BTreeMap<String, (Arc<Result<Catalogue, String>>, Timestamp)>;
+pub type SourceResults = BTreeMap<String, (Arc<Result<Catalogue, String>>, Timestamp)>;
 
 impl<'a> From<&'a Result<Catalogue, String>> for Sources<'a> {
     fn from(read: &'a Result<Catalogue, String>) -> Self {
@@ -111,7 +111,7 @@ impl Found<'_> {
 }
 
 /// Target state of an object.
-struct Wanted<'a> {
+struct Required<'a> {
     record: Cow<'a, ImageRecord>,
     lookup: Option<&'a str>,
     /// For a hand-made image, the source that lists it or was the last one to list it.
@@ -119,7 +119,7 @@ struct Wanted<'a> {
     existing: Option<&'a Arc<ImageObject>>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> Required<'a> {
     /// Borrows the known record if it is equal, to save memory.
     fn known_or(known: &'a ImageRecord, record: ImageRecord) -> Cow<'a, ImageRecord> {
         if record == *known { Cow::Borrowed(known) } else { Cow::Owned(record) }
@@ -132,19 +132,19 @@ impl<'a> Wanted<'a> {
 pub fn discover(
     images: &[Arc<ImageObject>],
     lookups: &[Arc<ImageLookup>],
-    ((files, checked), answers): ((Sources<'_>, Timestamp), &Answers),
+    ((files, checked), results): ((Sources<'_>, Timestamp), &SourceResults),
     used: &BTreeSet<&str>,
     now: Timestamp,
 ) -> Vec<Write> {
     let policy = Policy { now, owners: Vec::new(), filters: Vec::new() };
     let of_files = by_name(files);
     let found = lookups.iter().map(|lookup| {
-        let found = match (&lookup.spec.ec2, answers.get(name_of(&lookup.metadata))) {
+        let found = match (&lookup.spec.ec2, results.get(name_of(&lookup.metadata))) {
             (None, _) => Found { read: checked, ..find(lookup, files, &of_files, &policy) },
             (Some(_), None) => Found::default(),
-            (Some(_), Some((answer, read))) => {
-                let answer = Sources::from(&**answer);
-                Found { read: *read, ..find(lookup, answer, &by_name(answer), &policy) }
+            (Some(_), Some((result, read))) => {
+                let result = Sources::from(&**result);
+                Found { read: *read, ..find(lookup, result, &by_name(result), &policy) }
             }
         };
         (lookup_label(lookup), found)
@@ -152,9 +152,9 @@ pub fn discover(
     let mut found: Vec<(String, Found<'_>)> = found.collect();
     refuse_mixed_variants(&mut found);
     let found: BTreeMap<&str, &Found<'_>> = found.iter().map(|(lookup, found)| (lookup.as_str(), found)).collect();
-    let listings = listings(files, answers);
+    let listings = listings(files, results);
     let mut writes = Vec::new();
-    let mut wanted = BTreeMap::new();
+    let mut required = BTreeMap::new();
     let mut shared = Shared::default();
     let mut unreadable = BTreeSet::new();
     for image in images {
@@ -173,17 +173,17 @@ pub fn discover(
         match record {
             Some(record) => {
                 let existing = Some(image);
-                drop(wanted.insert(image.name.as_str(), Wanted { record, lookup, listed_by, existing }));
+                drop(required.insert(image.name.as_str(), Required { record, lookup, listed_by, existing }));
             }
             None => writes.push(Write::DeleteImage(Arc::clone(image))),
         }
     }
-    for (name, lookup, image) in new_images(&wanted, &unreadable, &found) {
+    for (name, lookup, image) in new_images(&required, &unreadable, &found) {
         let record = Cow::Owned(image.record(&mut shared));
-        let new = Wanted { record, lookup: Some(lookup), listed_by: None, existing: None };
-        wanted.entry(name).or_insert(new);
+        let new = Required { record, lookup: Some(lookup), listed_by: None, existing: None };
+        required.entry(name).or_insert(new);
     }
-    writes.extend(changes(&wanted, &policy));
+    writes.extend(changes(&required, &policy));
     writes.extend(lookups.iter().filter_map(|lookup| status(lookup, found.get(lookup_label(lookup).as_str())?, now)));
     writes
 }
@@ -233,8 +233,8 @@ fn find<'a>(lookup: &ImageLookup, sources: Sources<'_>, by_name: &[&'a ImageReco
             Entry::Occupied(entry) => found.errors.push(text(&format!(
                 "{} is in {} and in {}: only the first one counts",
                 entry.key(),
-                entry.get().image.place(),
-                image.place()
+                entry.get().image.location(),
+                image.location()
             ))),
         }
     }
@@ -299,18 +299,18 @@ fn region(image: &ImageRecord) -> Region<'_> {
 }
 
 /// The sources that could be read.
-fn listings<'a>(files: Sources<'a>, answers: &'a Answers) -> Vec<SourceListing<'a>> {
+fn listings<'a>(files: Sources<'a>, results: &'a SourceResults) -> Vec<SourceListing<'a>> {
     let listing = |name: String, source: Sources<'a>| {
         let catalogue = source.catalogue()?;
         Some(SourceListing { name, catalogue, regions: catalogue.images().iter().map(region).collect() })
     };
-    let of_lookup = |(name, (answer, _)): (&String, &'a _)| listing(format!("lookup {name}"), answer_of(answer));
+    let of_lookup = |(name, (result, _)): (&String, &'a _)| listing(format!("lookup {name}"), result_of(result));
     let of_files = listing("files".to_owned(), files);
-    of_files.into_iter().chain(answers.iter().filter_map(of_lookup)).collect()
+    of_files.into_iter().chain(results.iter().filter_map(of_lookup)).collect()
 }
 
-fn answer_of(answer: &Arc<Result<Catalogue, String>>) -> Sources<'_> {
-    Sources::from(&**answer)
+fn result_of(result: &Arc<Result<Catalogue, String>>) -> Sources<'_> {
+    Sources::from(&**result)
 }
 
 impl SourceListing<'_> {
@@ -334,7 +334,7 @@ fn enriched<'a>(
     let found = listings.iter().find_map(|listing| Some((listing, listing.finds(known)?)));
     let Some((listing, listed)) = found else {
         if listings.iter().any(|listing| listing.has_lost(known, listed_by.as_deref())) {
-            return Wanted::known_or(known, ImageRecord { state: gone, ..known.clone() });
+            return Required::known_or(known, ImageRecord { state: gone, ..known.clone() });
         }
         return Cow::Borrowed(known);
     };
@@ -346,7 +346,7 @@ fn enriched<'a>(
     merge(&mut merged, listed);
     // Values set by a user take precedence.
     merged.replicated_to = known.replicated_to.clone().or(merged.replicated_to);
-    Wanted::known_or(known, merged)
+    Required::known_or(known, merged)
 }
 
 /// The current data of an image that a lookup has created, with the lookup that finds it; `None` if it has to be
@@ -363,7 +363,7 @@ fn followed<'a>(
     let finds = |(_, found): &(&&'a str, &&Found<'_>)| found.images.contains_key(name);
     if let Some((finder, by)) = own.into_iter().chain(found).find(finds) {
         let record = by.images.get(name).map(|image| image.record(shared));
-        return (Some(finder), record.map(|record| Wanted::known_or(known, record)));
+        return (Some(finder), record.map(|record| Required::known_or(known, record)));
     }
     // An image without a lookup only stays while it is in use.
     let is_gone = own.is_none_or(|(_, found)| found.is_complete());
@@ -371,21 +371,21 @@ fn followed<'a>(
         return (None, None);
     }
     let state = if is_gone { ImageState::Unavailable(GONE.to_owned()) } else { known.state.clone() };
-    (Some(lookup), Some(Wanted::known_or(known, ImageRecord { state, ..known.clone() })))
+    (Some(lookup), Some(Required::known_or(known, ImageRecord { state, ..known.clone() })))
 }
 
 /// Newly found images without an object: names, lookups and images.
 fn new_images<'a, 'f>(
-    wanted: &BTreeMap<&'f str, Wanted<'_>>,
+    required: &BTreeMap<&'f str, Required<'_>>,
     unreadable: &BTreeSet<&str>,
     found: &BTreeMap<&'a str, &'f Found<'f>>,
 ) -> Vec<(&'f str, &'a str, &'f FoundImage<'f>)> {
-    let known: BTreeSet<Place<'_>> = wanted.values().map(|wanted| place(&wanted.record)).collect();
+    let known: BTreeSet<Location<'_>> = required.values().map(|required| location(&required.record)).collect();
     let mut new = Vec::new();
     for (lookup, found) in found {
         new.extend(found.images.iter().filter_map(|(name, image)| {
-            let is_known = known.contains(&place(image.image))
-                || wanted.contains_key(name.as_str())
+            let is_known = known.contains(&location(image.image))
+                || required.contains_key(name.as_str())
                 || unreadable.contains(name.as_str());
             (image.is_usable && !is_known).then_some((name.as_str(), *lookup, image))
         }));
@@ -394,16 +394,16 @@ fn new_images<'a, 'f>(
 }
 
 /// The newest image of each flavor.
-fn newest<'w>(wanted: &'w BTreeMap<&str, Wanted<'_>>, policy: &Policy) -> BTreeSet<Place<'w>> {
+fn newest<'w>(required: &'w BTreeMap<&str, Required<'_>>, policy: &Policy) -> BTreeSet<Location<'w>> {
     let mut flavors: BTreeMap<_, Vec<&ImageRecord>> = BTreeMap::new();
-    for Wanted { record, .. } in wanted.values() {
+    for Required { record, .. } in required.values() {
         let release = record.release.as_ref().map(|release| (&release.image, &release.version));
         let flavor = (record.provider, &record.realm, &record.region, release, &record.facts);
         flavors.entry(flavor).or_default().push(record);
     }
     let ranked = |images: &Vec<&'w ImageRecord>| {
         let resolved = ranked_for(key_of(images.first()?)?, images, policy);
-        resolved.chosen().map(place)
+        resolved.chosen().map(location)
     };
     flavors.values().filter_map(ranked).collect()
 }
@@ -421,36 +421,36 @@ fn key_of(record: &ImageRecord) -> Option<FlavorKey> {
     })
 }
 
-fn changes(wanted: &BTreeMap<&str, Wanted<'_>>, policy: &Policy) -> Vec<Write> {
-    let newest = newest(wanted, policy);
-    let change = |(name, wanted): (&&str, &Wanted<'_>)| {
-        let is_latest = newest.contains(&place(&wanted.record));
-        let is_written = wanted.existing.is_some_and(|existing| {
+fn changes(required: &BTreeMap<&str, Required<'_>>, policy: &Policy) -> Vec<Write> {
+    let newest = newest(required, policy);
+    let change = |(name, required): (&&str, &Required<'_>)| {
+        let is_latest = newest.contains(&location(&required.record));
+        let is_written = required.existing.is_some_and(|existing| {
             existing.is_as_written
                 && existing.is_latest == is_latest
-                && existing.lookup.as_deref() == wanted.lookup
-                && existing.listed_by.as_deref() == wanted.listed_by.as_deref()
-                && existing.record.as_ref() == Ok(&*wanted.record)
+                && existing.lookup.as_deref() == required.lookup
+                && existing.listed_by.as_deref() == required.listed_by.as_deref()
+                && existing.record.as_ref() == Ok(&*required.record)
         });
         if is_written {
             return None;
         }
         let image = Box::new(ImageToWrite {
             name: (*name).to_owned(),
-            record: (*wanted.record).clone(),
+            record: (*required.record).clone(),
             is_latest,
-            lookup: wanted.lookup.map(str::to_owned),
-            listed_by: wanted.listed_by.clone(),
-            existing: wanted.existing.map(Arc::clone),
+            lookup: required.lookup.map(str::to_owned),
+            listed_by: required.listed_by.clone(),
+            existing: required.existing.map(Arc::clone),
         });
-        match wanted.existing {
+        match required.existing {
             None => Some(Write::CreateImage(image)),
             // A value may have another spelling after it is decoded.
             Some(existing) if image.object().is_ok_and(|image| existing.object() == Ok(image)) => None,
             Some(_) => Some(Write::ReplaceImage(image)),
         }
     };
-    wanted.iter().filter_map(change).collect()
+    required.iter().filter_map(change).collect()
 }
 
 /// When the sources of a lookup were last read, according to its status.

@@ -30,9 +30,9 @@ const LONGEST_LABEL: usize = 63;
 const DIGEST: usize = 20;
 
 /// Identity of an image. Two objects with the same place describe the same image.
-pub(super) type Place<'a> = (&'static str, &'a str, Option<&'a str>, &'a str);
+pub(super) type Location<'a> = (&'static str, &'a str, Option<&'a str>, &'a str);
 
-pub(super) fn place(record: &ImageRecord) -> Place<'_> {
+pub(super) fn location(record: &ImageRecord) -> Location<'_> {
     (record.provider, &record.realm, record.region.as_deref(), &record.reference.value)
 }
 
@@ -63,12 +63,12 @@ impl ImageObject {
         record.iter_mut().for_each(|record| shared.share(record));
         let is_latest = label(image, "latest") == Some("true");
         let is_as_written = |record: &ImageRecord| {
-            let wanted = record.release.as_ref().map(|release| spec(record, release));
+            let required = record.release.as_ref().map(|release| spec(record, release));
             let labels = labels(record, is_latest, made_by(image));
             let has = |(name, value): (&String, &Option<String>)| {
                 image.metadata.labels.as_ref().and_then(|known| known.get(name)) == value.as_ref()
             };
-            wanted.as_ref() == Some(&image.spec) && labels.iter().all(has)
+            required.as_ref() == Some(&image.spec) && labels.iter().all(has)
         };
         Self {
             name: image.metadata.name.clone().unwrap_or_default(),
@@ -205,8 +205,8 @@ pub fn object_name(record: &ImageRecord) -> String {
     if record.region.is_some() && is_name {
         return id.clone();
     }
-    let place = json!([record.provider, record.realm, record.region, record.reference.member, id]);
-    let digest = hex::encode(Sha256::digest(place.to_string()));
+    let location = json!([record.provider, record.realm, record.region, record.reference.member, id]);
+    let digest = hex::encode(Sha256::digest(location.to_string()));
     format!("{}-{}", record.provider, digest.get(..DIGEST).unwrap_or_default())
 }
 

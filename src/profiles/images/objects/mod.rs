@@ -26,7 +26,7 @@ pub mod selection;
 pub mod template;
 pub mod write;
 
-use discovery::{Answers, Sources, discover};
+use discovery::{SourceResults, Sources, discover};
 use image::{ImageObject, lookup_label};
 use selection::{KnownImages, select};
 use template::{follow, lookup_of, recorded};
@@ -52,7 +52,7 @@ impl Objects {
     /// Writes for images and lookups if no lookup uses a cloud.
     #[must_use]
     pub fn images_to_write(&self, files: Sources<'_>, now: Timestamp) -> Vec<Write> {
-        self.images_to_write_with((files, now), &Answers::default(), now)
+        self.images_to_write_with((files, now), &SourceResults::default(), now)
     }
 
     /// Writes for images and lookups, with the responses of clouds and the time at which the files were read.
@@ -60,10 +60,10 @@ impl Objects {
     pub fn images_to_write_with(
         &self,
         files: (Sources<'_>, Timestamp),
-        answers: &Answers,
+        results: &SourceResults,
         now: Timestamp,
     ) -> Vec<Write> {
-        discover(&self.images, &self.lookups, (files, answers), &self.used(), now)
+        discover(&self.images, &self.lookups, (files, results), &self.used(), now)
     }
 
     /// Writes for selections and templates, and problems with images and templates.
@@ -78,18 +78,18 @@ impl Objects {
         }
         for template in &self.templates {
             let Some(lookup) = lookup_of(template) else { continue };
-            let place = (&template.metadata.namespace, &template.metadata.name);
+            let location = (&template.metadata.namespace, &template.metadata.name);
             let lookup = self.lookups.iter().find(|known| lookup_label(known) == lookup);
             let selection =
-                self.selections.iter().find(|known| (&known.metadata.namespace, &known.metadata.name) == place);
+                self.selections.iter().find(|known| (&known.metadata.namespace, &known.metadata.name) == location);
             match follow(template, lookup.map(Arc::as_ref), selection.map(Arc::as_ref)) {
                 // The template takes precedence. The next run updates its selection.
-                Ok(Some(write)) => drop(writes.insert(place, Some(write))),
+                Ok(Some(write)) => drop(writes.insert(location, Some(write))),
                 Ok(None) => {}
                 Err(problem) => problems.push(text(&format!(
                     "AWSMachineTemplate {}/{}: {problem}",
-                    place.0.as_deref().unwrap_or_default(),
-                    place.1.as_deref().unwrap_or_default()
+                    location.0.as_deref().unwrap_or_default(),
+                    location.1.as_deref().unwrap_or_default()
                 ))),
             }
         }

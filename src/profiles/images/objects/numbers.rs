@@ -87,10 +87,10 @@ impl Objects {
             (lookup.metadata.name.clone().unwrap_or_default(), since)
         };
         let live = self.lookups.iter().filter(|lookup| lookup.spec.ec2.is_some());
-        let answered = |lookup: &Arc<ImageLookup>| Some((lookup.metadata.name.clone()?, last_run(&lookup.status)?));
+        let completed = |lookup: &Arc<ImageLookup>| Some((lookup.metadata.name.clone()?, last_run(&lookup.status)?));
         ImageNumbers {
             images,
-            live: live.filter_map(answered).collect(),
+            live: live.filter_map(completed).collect(),
             upgrades: i64::try_from(upgrades).unwrap_or(i64::MAX),
             lookups: self.lookups.iter().filter(was_run).map(lookup).collect(),
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::image::{ImageObject, Place, place};
+use super::image::{ImageObject, Location, location};
 use super::write::{ImageEvent, Write};
 use crate::images::catalogue::merge;
 use crate::images::lock::{Lock, LockedImage};
@@ -31,7 +31,7 @@ const MESSAGE: Bound = Bound { items: 10, bytes: 1024 };
 pub struct KnownImages<'a> {
     images: Vec<Known<'a>>,
     /// Indexes of the images.
-    places: HashMap<Place<'a>, usize>,
+    locations: HashMap<Location<'a>, usize>,
     references: HashMap<&'a str, &'a ImageReference>,
     /// The images by the name of their object.
     by_name: HashMap<&'a str, &'a ImageRecord>,
@@ -60,10 +60,10 @@ impl<'a> KnownImages<'a> {
             let Ok(record) = &object.record else { continue };
             known.references.insert(&object.name, &record.reference);
             known.by_name.insert(&object.name, record);
-            match known.places.get(&place(record)).and_then(|position| known.images.get_mut(*position)) {
+            match known.locations.get(&location(record)).and_then(|position| known.images.get_mut(*position)) {
                 Some(first) => merge(first.merged.get_or_insert_with(|| Box::new(first.first.clone())), record),
                 None => {
-                    known.places.insert(place(record), known.images.len());
+                    known.locations.insert(location(record), known.images.len());
                     known.images.push(Known { name: &object.name, first: record, merged: None });
                 }
             }
@@ -78,7 +78,7 @@ impl<'a> KnownImages<'a> {
     /// Finds an image by its name at the cloud, in a region or in all regions.
     fn find(&self, key: &FlavorKey, reference: &ImageReference) -> Option<&Known<'a>> {
         [key.region.as_deref(), None].into_iter().find_map(|region| {
-            let position = self.places.get(&(key.provider, key.realm.as_str(), region, reference.value.as_str()))?;
+            let position = self.locations.get(&(key.provider, key.realm.as_str(), region, reference.value.as_str()))?;
             self.images.get(*position)
         })
     }
@@ -201,7 +201,7 @@ fn contradiction(requirements: &Requirements<'_>, version: &str, record: &ImageR
         return Some(format!("is for {}", architectures.join(", ")));
     }
     let is_elsewhere = spec.region.as_deref().is_some_and(|region| !record.is_in(region));
-    if is_elsewhere { Some(format!("is in {}", record.place())) } else { None }
+    if is_elsewhere { Some(format!("is in {}", record.location())) } else { None }
 }
 
 /// The write for a selection: its first resolutions, otherwise its status.

@@ -143,8 +143,8 @@ fn selection_spec(
 }
 
 /// Owners of the images: those of the lookup, or the one of them that the template names.
-fn owners(spec: &ImageLookupSpec, wanted: &str) -> Result<Vec<String>, String> {
-    match wanted {
+fn owners(spec: &ImageLookupSpec, required: &str) -> Result<Vec<String>, String> {
+    match required {
         "" => Ok(spec.owners.clone()),
         owner if spec.owners.iter().any(|known| known == owner) => Ok(vec![owner.to_owned()]),
         owner => Err(format!("its imageLookupOrg {} is no owner of the lookup", text(owner))),

@@ -108,8 +108,8 @@ fn parsed(entry: &Entry) -> Result<Parsed, SourceError> {
     }
     let profile = &entry.publishing_profile;
     // The owner's listing has the target regions. Listings of others are requested for one region.
-    let asked = if *of_kind != "id" { entry.location.as_deref() } else { None };
-    let regions = profile.target_regions.iter().map(|region| region.name.as_str()).chain(asked);
+    let requested = if *of_kind != "id" { entry.location.as_deref() } else { None };
+    let regions = profile.target_regions.iter().map(|region| region.name.as_str()).chain(requested);
     let record = record.with_regions(regions.clone().map(region_name));
     // Each of Azure's clouds has regions of its own.
     let region = entry.location.as_deref().into_iter().chain(regions).map(region_name).find(|name| !name.is_empty());

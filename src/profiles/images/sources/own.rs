@@ -64,9 +64,9 @@ impl ImageList {
     #[must_use]
     pub fn new(images: &[ImageRecord]) -> Self {
         let mut sorted: Vec<&ImageRecord> = images.iter().collect();
-        let place =
+        let location =
             |image: &&ImageRecord| (image.provider, image.realm.clone(), image.region.clone(), image.reference.clone());
-        sorted.sort_by_cached_key(place);
+        sorted.sort_by_cached_key(location);
         Self { api_version: API_VERSION, kind: KIND, images: sorted.into_iter().map(Image::from).collect() }
     }
 }

@@ -4,12 +4,12 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 
 use super::source::OneSource;
-use super::written::{say, say_differences, say_proof};
-use crate::cli::evidence::{Answer, Evidence};
+use super::written::{print_differences, print_proof, report};
+use crate::cli::evidence::{Evidence, Reply};
 use crate::cli::exit::{self, Exit};
 use crate::cli::terminal::{OutputFormat, json, one_of, print, width, yaml};
 use decisions::provider::Providers;
-use profiles::offer::convert::{
+use profiles::resolved_profile::convert::{
     Conversion, ConvertError, Format, Knowledge, SuffixMeaning, TypeDecision, convert, convert_draft,
 };
 
@@ -56,7 +56,7 @@ enum To {
     OldFormat,
 }
 
-pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> anyhow::Result<Reply> {
     let found = arguments.source.read()?;
     let format = match arguments.to {
         To::Capabilities => Format::Capabilities,
@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> anyhow:
     };
     let conversion = match converted {
         Err(ConvertError::NotEquivalent(proof)) => {
-            say_differences(&proof.differences, &proof.lost, width());
+            print_differences(&proof.differences, &proof.lost, width());
             return Err(ConvertError::NotEquivalent(proof)).context(found.source);
         }
         converted => converted.context(found.source)?,
@@ -80,26 +80,26 @@ pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> anyhow:
         _ => {
             print(&yaml(&conversion.profile)?)?;
             if conversion.profile == found.document {
-                say("Nothing to convert: the profile is in this format already.", 0, width());
+                report("Nothing to convert: the profile is in this format already.", 0, width());
             }
-            say_everything(&conversion, width());
+            print_everything(&conversion, width());
         }
     }
     let exit = if conversion.undecided.is_empty() { Exit::Done } else { Exit::Findings };
-    Ok(Answer::new(evidence, exit))
+    Ok(Reply::new(evidence, exit))
 }
 
-fn say_everything(conversion: &Conversion, width: usize) {
+fn print_everything(conversion: &Conversion, width: usize) {
     let has_exceptions = !conversion.intended.is_empty() || !conversion.given_up.is_empty();
-    say_proof(&conversion.proof, has_exceptions, width);
+    print_proof(&conversion.proof, has_exceptions, width);
     if has_exceptions {
-        say("Different from before, as it is meant:", 0, width);
-        say_differences(&conversion.intended, &conversion.given_up, width);
+        report("Different from before, as it is meant:", 0, width);
+        print_differences(&conversion.intended, &conversion.given_up, width);
     }
     if !conversion.undecided.is_empty() {
-        say("Undecided:", 0, width);
+        report("Undecided:", 0, width);
     }
     for undecided in &conversion.undecided {
-        say(&format!("{}: {} {}", undecided.subject, undecided.open, undecided.advice), 2, width);
+        report(&format!("{}: {} {}", undecided.subject, undecided.open, undecided.advice), 2, width);
     }
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::source::{GardenSource, one};
-use crate::cli::evidence::{Answer, Evidence};
+use crate::cli::evidence::{Evidence, Reply};
 use crate::cli::exit::{self, Exit};
 use crate::cli::forecast::moment;
 use crate::cli::preview::markdown::escaped;
@@ -18,10 +18,10 @@ use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, jso
 use decisions::provider::Providers;
 use decisions::provider::explanation::ImageName;
 use profiles::cloud_profile::validation::FeatureGates;
-use profiles::offer::diff::{
+use profiles::resolved_profile::diff::{
     CombinationChange, Effect, KubernetesChange, NamesDiff, ProfileDiff, Stage, VersionChange, diff,
 };
-use profiles::offer::lint::Settings;
+use profiles::resolved_profile::lint::Settings;
 use wire::capabilities::Classification;
 
 /// Maximum number of names that a table lists. JSON contains all.
@@ -55,7 +55,7 @@ pub(super) struct DiffArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &DiffArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &DiffArguments, providers: Providers) -> anyhow::Result<Reply> {
     let old = one(&arguments.old, Some(&arguments.garden))?;
     let new = one(&arguments.new, None)?;
     let settings = Settings {
@@ -76,7 +76,7 @@ pub(super) fn run(arguments: &DiffArguments, providers: Providers) -> anyhow::Re
         diff if diff.is_empty() => Exit::Done,
         _ => Exit::Findings,
     };
-    Ok(Answer::new(evidence, exit))
+    Ok(Reply::new(evidence, exit))
 }
 
 /// A section of the result, as rows for every output format.

@@ -4,12 +4,12 @@ use anyhow::Context;
 use clap::Args;
 
 use super::source::OneSource;
-use super::written::{say, say_proof};
-use crate::cli::evidence::{Answer, Evidence};
+use super::written::{print_proof, report};
+use crate::cli::evidence::{Evidence, Reply};
 use crate::cli::exit::{self, Exit};
 use crate::cli::terminal::{OutputFormat, json, one_of, print, width, yaml};
 use decisions::provider::Providers;
-use profiles::offer::minimize::{Bytes, Minimized, minimize};
+use profiles::resolved_profile::minimize::{Bytes, Minimized, minimize};
 
 #[derive(Debug, Args)]
 #[command(after_help = exit::help("\
@@ -27,7 +27,7 @@ pub(super) struct MinimizeArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &MinimizeArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &MinimizeArguments, providers: Providers) -> anyhow::Result<Reply> {
     let found = arguments.source.read()?;
     let minimized = minimize(&found.document, providers).context(found.source)?;
     let evidence = Evidence::whole("CloudProfile", 1);
@@ -35,20 +35,24 @@ pub(super) fn run(arguments: &MinimizeArguments, providers: Providers) -> anyhow
         OutputFormat::Json => print(&json(&evidence.attach(serde_json::to_value(&minimized)?))?)?,
         _ => {
             print(&yaml(&minimized.profile)?)?;
-            say_everything(&minimized, width());
+            print_everything(&minimized, width());
         }
     }
-    Ok(Answer::new(evidence, Exit::Done))
+    Ok(Reply::new(evidence, Exit::Done))
 }
 
-fn say_everything(minimized: &Minimized, width: usize) {
+fn print_everything(minimized: &Minimized, width: usize) {
     for step in &minimized.steps {
-        say(&format!("{}: {} bytes", step.step, step.bytes), 0, width);
+        report(&format!("{}: {} bytes", step.step, step.bytes), 0, width);
     }
-    say(&format!("As JSON {}; as Gardener stores it {}.", change(minimized.bytes), change(minimized.stored)), 0, width);
-    say_proof(&minimized.proof, false, width);
+    report(
+        &format!("As JSON {}; as Gardener stores it {}.", change(minimized.bytes), change(minimized.stored)),
+        0,
+        width,
+    );
+    print_proof(&minimized.proof, false, width);
     if minimized.every_machine {
-        say("So does every other machine that the capabilities of the profile can describe.", 0, width);
+        report("So does every other machine that the capabilities of the profile can describe.", 0, width);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use crate::cli::evidence::Answer;
+use crate::cli::evidence::Reply;
 use decisions::provider::Providers;
 
 mod convert;
@@ -46,7 +46,7 @@ enum CloudProfileCommand {
     Versions(versions::VersionsArguments),
 }
 
-pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> anyhow::Result<Reply> {
     match &arguments.command {
         CloudProfileCommand::Lint(arguments) => lint::run(arguments, providers),
         CloudProfileCommand::Matrix(arguments) => matrix::run(arguments, providers),

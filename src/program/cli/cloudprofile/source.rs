@@ -13,7 +13,7 @@ use runtime::cluster::garden_cluster::{GardenCluster, GardenKind};
 use runtime::process::threads::block_on;
 use runtime::reader::files::{NamedFile, files};
 use runtime::reader::objects;
-use wire::api::gotext::places::{Places, places};
+use wire::api::gotext::locations::{Locations, locations};
 
 /// Group and version of CloudProfiles.
 const API_VERSION: &str = "core.gardener.cloud/v1beta1";
@@ -65,7 +65,7 @@ pub(super) struct Found {
     /// `CloudProfile` or `NamespacedCloudProfile`.
     pub(super) kind: &'static str,
     /// Position in the file.
-    pub(super) place: Option<Place>,
+    pub(super) location: Option<Location>,
     /// The CloudProfile. For a NamespacedCloudProfile without a given parent, the merged profile.
     pub(super) document: Value,
     /// The CloudProfile that it extends.
@@ -74,13 +74,13 @@ pub(super) struct Found {
 
 /// Position of an object in its file.
 #[derive(Clone)]
-pub(in crate::cli) struct Place {
-    lines: Places,
+pub(in crate::cli) struct Location {
+    lines: Locations,
     /// Path of a list item, such as `items[2].`.
     prefix: String,
 }
 
-impl Place {
+impl Location {
     /// Line of a member.
     pub(in crate::cli) fn line_of(&self, path: &str) -> Option<usize> {
         self.lines.line_of(&format!("{}{path}", self.prefix))
@@ -195,42 +195,45 @@ fn of_path(path: &Path, parent: Option<&Rc<Value>>, evidence: &mut Evidence) -> 
 fn of_file(file: &NamedFile, parent: Option<&Rc<Value>>) -> anyhow::Result<Vec<Found>> {
     let text = file.text()?;
     let documents = objects::documents(&text).with_context(|| file.name())?;
-    profiles(&file.name(), documents, &places(&text), parent).with_context(|| file.name())
+    profiles(&file.name(), documents, &locations(&text), parent).with_context(|| file.name())
 }
 
 /// Collects the profiles of documents and their lists. `places` may be incomplete.
 fn profiles(
     source: &str,
     documents: Vec<Value>,
-    places: &[Places],
+    locations: &[Locations],
     parent: Option<&Rc<Value>>,
 ) -> anyhow::Result<Vec<Found>> {
     let mut found = Vec::new();
-    for (document, place) in placed(documents, places) {
-        let (kind, document, place, parent) = match (document["kind"].as_str(), parent) {
-            (Some(CLOUD_PROFILE), _) => (CLOUD_PROFILE, document, place, None),
+    for (document, location) in placed(documents, locations) {
+        let (kind, document, location, parent) = match (document["kind"].as_str(), parent) {
+            (Some(CLOUD_PROFILE), _) => (CLOUD_PROFILE, document, location, None),
             (Some(NAMESPACED), Some(parent)) => {
                 is_parent(parent, &document)?;
-                (NAMESPACED, document, place, Some(Rc::clone(parent)))
+                (NAMESPACED, document, location, Some(Rc::clone(parent)))
             }
             (Some(NAMESPACED), None) => (NAMESPACED, merged(&document)?, None, None),
             _ => continue,
         };
-        found.push(Found { source: source.to_owned(), kind, place, document, parent });
+        found.push(Found { source: source.to_owned(), kind, location, document, parent });
     }
     Ok(found)
 }
 
 /// Flattens documents and their lists into objects, each with its position if known.
-pub(in crate::cli) fn placed(documents: Vec<Value>, places: &[Places]) -> impl Iterator<Item = (Value, Option<Place>)> {
+pub(in crate::cli) fn placed(
+    documents: Vec<Value>,
+    locations: &[Locations],
+) -> impl Iterator<Item = (Value, Option<Location>)> {
     // Documents that are not mappings have no position.
     let (mappings, lists): (Vec<Value>, Vec<Value>) = documents.into_iter().partition(Value::is_object);
-    let with_places = mappings.into_iter().enumerate().flat_map(|(position, document)| {
-        let lines = places.get(position);
-        let with_place = |(prefix, document)| (document, lines.cloned().map(|lines| Place { lines, prefix }));
-        items(document).into_iter().map(with_place).collect::<Vec<_>>()
+    let with_locations = mappings.into_iter().enumerate().flat_map(|(position, document)| {
+        let lines = locations.get(position);
+        let with_location = |(prefix, document)| (document, lines.cloned().map(|lines| Location { lines, prefix }));
+        items(document).into_iter().map(with_location).collect::<Vec<_>>()
     });
-    with_places.chain(objects::flattened(lists).into_iter().map(|object| (object, None)))
+    with_locations.chain(objects::flattened(lists).into_iter().map(|object| (object, None)))
 }
 
 /// Returns the items of a list as printed by `kubectl get`, with their paths, or the document itself.

@@ -8,7 +8,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::cli::evidence::{Answer, MissingInput};
+use crate::cli::evidence::{MissingInput, Reply};
 use crate::cli::exit::{self, Exit, wrong_usage};
 use crate::cli::forecast::garden_files::{ProfileKey, complete};
 use crate::cli::forecast::moment;
@@ -100,7 +100,7 @@ struct Next {
     from: Timestamp,
 }
 
-pub(super) fn run(arguments: &VersionsArguments) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &VersionsArguments) -> anyhow::Result<Reply> {
     if arguments.garden.is_named() && !arguments.live {
         return Err(wrong_usage("--kubeconfig and --context are for --live"));
     }
@@ -146,7 +146,7 @@ pub(super) fn run(arguments: &VersionsArguments) -> anyhow::Result<Answer> {
         }))?)?,
         _ => print(&listed.iter().map(|profile| text(profile, width())).collect::<Vec<_>>().join("\n"))?,
     }
-    Ok(Answer::new(evidence, Exit::Done))
+    Ok(Reply::new(evidence, Exit::Done))
 }
 
 /// Users of each version, as names of shoots and a number of pools.

@@ -5,7 +5,7 @@ use anstyle::Style;
 use crate::cli::preview::words::counted;
 use crate::cli::table::{paragraph, some};
 use crate::cli::terminal::complain_in_lines;
-use profiles::offer::equivalence::{Answer, Difference, EquivalenceCheck, Lost};
+use profiles::resolved_profile::equivalence::{Difference, EquivalenceCheck, Lost, Reply};
 
 const INDENT: usize = 2;
 /// Maximum number of machine types listed per difference, and of differences; JSON lists all.
@@ -13,24 +13,24 @@ const NAMED: usize = 4;
 const LISTED: usize = 20;
 
 /// Prints a paragraph to stderr, because stdout contains the profile.
-pub(super) fn say(text: &str, indent: usize, width: usize) {
+pub(super) fn report(text: &str, indent: usize, width: usize) {
     complain_in_lines(paragraph(text, Style::new(), indent, width).trim_end_matches('\n'));
 }
 
 /// Reports what the equivalence check compared, and whether a list of exceptions follows.
-pub(super) fn say_proof(proof: &EquivalenceCheck, exceptions: bool, width: usize) {
+pub(super) fn print_proof(proof: &EquivalenceCheck, exceptions: bool, width: usize) {
     let text = format!(
         "Compared: {} with {}, {}; every machine type gets the same image as before{}.",
         counted(proof.machine_types as u64, "machine type"),
         counted(proof.versions as u64, "image version"),
-        counted(proof.questions as u64, "question"),
+        counted(proof.combinations as u64, "question"),
         if exceptions { ", but for what is listed" } else { "" }
     );
-    say(&text, 0, width);
+    report(&text, 0, width);
 }
 
 /// Prints the differences between the two profiles, and images that machine types lose.
-pub(super) fn say_differences(differences: &[Difference], lost: &[Lost], width: usize) {
+pub(super) fn print_differences(differences: &[Difference], lost: &[Lost], width: usize) {
     for difference in differences.iter().take(LISTED) {
         let regions = if difference.regions.is_empty() {
             String::new()
@@ -44,25 +44,25 @@ pub(super) fn say_differences(differences: &[Difference], lost: &[Lost], width: 
             difference.image,
             difference.version,
             some(&difference.machine_types, NAMED),
-            answer(&difference.before, with_effect),
-            answer(&difference.after, with_effect)
+            result(&difference.before, with_effect),
+            result(&difference.after, with_effect)
         );
-        say(&text, INDENT, width);
+        report(&text, INDENT, width);
     }
     if differences.len() > LISTED {
-        say(&format!("and {} more (-o json has all)", differences.len() - LISTED), INDENT, width);
+        report(&format!("and {} more (-o json has all)", differences.len() - LISTED), INDENT, width);
     }
     for lost in lost.iter().take(LISTED) {
         let text =
             format!("{} can't have {} any more, with any version", some(&lost.machine_types, NAMED), lost.image.value);
-        say(&text, INDENT, width);
+        report(&text, INDENT, width);
     }
 }
 
-fn answer(answer: &Answer, with_effect: bool) -> String {
-    let image = answer.image.as_ref().map_or("no image", |image| image.value.as_str());
-    let admitted = if answer.admitted || answer.image.is_none() { "" } else { ", which Gardener refuses" };
-    let effect = answer.effect.iter().filter(|_| with_effect).map(|(name, values)| {
+fn result(result: &Reply, with_effect: bool) -> String {
+    let image = result.image.as_ref().map_or("no image", |image| image.value.as_str());
+    let admitted = if result.admitted || result.image.is_none() { "" } else { ", which Gardener refuses" };
+    let effect = result.effect.iter().filter(|_| with_effect).map(|(name, values)| {
         format!(" ({name}: {})", values.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
     });
     format!("{image}{admitted}{}", effect.collect::<String>())

@@ -8,7 +8,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::evidence::{Answer, Evidence, no_match};
+use super::evidence::{Evidence, Reply, no_match};
 use super::exit::{self, Exit, wrong_usage};
 use super::forecast::moment;
 use super::terminal::{OutputFormat, complain, json, one_of, print, width};
@@ -66,7 +66,7 @@ pub(super) struct Namespace {
     pub(super) namespaces: BTreeSet<String>,
 }
 
-pub(super) fn run(arguments: &DiagnoseArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &DiagnoseArguments, providers: Providers) -> anyhow::Result<Reply> {
     if arguments.seed.is_named() && !arguments.files.is_empty() {
         return Err(wrong_usage("--kubeconfig and --context are for a cluster: name no file"));
     }
@@ -94,7 +94,7 @@ pub(super) fn run(arguments: &DiagnoseArguments, providers: Providers) -> anyhow
         _ => diagnoses.iter().map(|diagnosis| table::text(diagnosis, now, width())).collect::<Vec<_>>().join("\n"),
     })?;
     let exit = diagnoses.iter().map(exit_of).max().unwrap_or(Exit::Done);
-    Ok(Answer::new(evidence, exit))
+    Ok(Reply::new(evidence, exit))
 }
 
 fn exit_of(diagnosis: &Diagnosis) -> Exit {

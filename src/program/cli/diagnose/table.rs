@@ -45,11 +45,11 @@ fn operation(diagnosis: &Diagnosis, now: Timestamp, width: usize) -> String {
     let line = format!("{} {}, {} %{since}", last.operation_type, last.state, last.progress);
     let mut text = paragraph(&line, Style::new(), INDENT, width);
     let error = diagnosis.last_error.as_ref();
-    let said = error.map_or(&last.description, |error| &error.description);
+    let detail = error.map_or(&last.description, |error| &error.description);
     let codes = error.map(|error| codes_text(error.codes.iter().map(String::as_str))).unwrap_or_default();
-    let told = |finding: &Finding| finding.message == *said;
-    if !diagnosis.findings.iter().any(told) {
-        text.push_str(&paragraph(&format!("{}{codes}", shortened(said, LONGEST_TEXT)), ASIDE, INDENT, width));
+    let reported = |finding: &Finding| finding.message == *detail;
+    if !diagnosis.findings.iter().any(reported) {
+        text.push_str(&paragraph(&format!("{}{codes}", shortened(detail, LONGEST_TEXT)), ASIDE, INDENT, width));
     }
     text
 }

@@ -79,9 +79,9 @@ fn verdict_cells(image: &ImageExplanation, candidate: &ImageCandidate) -> (Cell,
 }
 
 pub(in crate::cli) fn mismatch_text(mismatch: &Mismatch) -> String {
-    let wanted = mismatch.wanted.join(", ");
-    let offered = mismatch.offered.join(", ");
-    format!("{} (machine {{{wanted}}}, image {{{offered}}})", mismatch.capability)
+    let required = mismatch.required.join(", ");
+    let provided = mismatch.provided.join(", ");
+    format!("{} (machine {{{required}}}, image {{{provided}}})", mismatch.capability)
 }
 
 fn ranking_text(image: &ImageExplanation, width: usize) -> String {

@@ -11,6 +11,6 @@ pub(super) fn section(heading: &str) -> String {
     format!("\n  {HEADING}{}{HEADING:#}\n", printable(heading))
 }
 
-pub(super) fn hazard_line(place: &str, hazard: &Hazard, width: usize) -> String {
-    paragraph(&format!("! {place}{hazard}"), CAREFUL, INDENT, width)
+pub(super) fn hazard_line(location: &str, hazard: &Hazard, width: usize) -> String {
+    paragraph(&format!("! {location}{hazard}"), CAREFUL, INDENT, width)
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::ExplainArguments;
 use super::section::{INDENT, section};
-use crate::cli::evidence::{Answer, Evidence, no_match};
+use crate::cli::evidence::{Evidence, Reply, no_match};
 use crate::cli::exit::Exit;
 use crate::cli::preview::shoots::ShootReader;
 use crate::cli::table::{Cell, Table, paragraph, printable};
@@ -28,7 +28,7 @@ struct ExplainedShoot {
 }
 
 /// Explains the Shoots in the file or folder.
-pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<Reply> {
     let profiles = CloudProfiles::new(providers);
     let reader = ShootReader::new(&arguments.presume, &arguments.profiles, &profiles)?;
     let mut explained = Vec::new();
@@ -55,8 +55,8 @@ pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow:
             }
         }
     }
-    let is_answered = !explained.is_empty() || !errors.is_empty() || !evidence.is_complete();
-    ensure!(is_answered, "{}: no Shoot in it", arguments.file.display());
+    let is_completed = !explained.is_empty() || !errors.is_empty() || !evidence.is_complete();
+    ensure!(is_completed, "{}: no Shoot in it", arguments.file.display());
     if let Some(pool) = &arguments.pool {
         let is_found = explained.iter().any(|shoot| !shoot.pools.is_empty());
         if !is_found && errors.is_empty() {
@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow:
     }
     let fails = explained.iter().flat_map(|shoot| &shoot.pools).any(|pool| pool.error.is_some());
     let exit = if fails || !errors.is_empty() { Exit::Invalid } else { Exit::Done };
-    Ok(Answer::new(evidence, exit))
+    Ok(Reply::new(evidence, exit))
 }
 
 /// The pool names in the Shoot's spec.

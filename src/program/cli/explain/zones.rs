@@ -50,17 +50,17 @@ fn name_cells(placement: &PlacementExplanation) -> [Cell; 2] {
 }
 
 fn notes(placement: &PlacementExplanation, effect: HashEffect, width: usize) -> String {
-    let place = match &placement.plan.zone {
+    let location = match &placement.plan.zone {
         Some(zone) => format!("zone {zone}: "),
         None => String::new(),
     };
-    let mut notes: String = placement.hazards.iter().map(|hazard| hazard_line(&place, hazard, width)).collect();
+    let mut notes: String = placement.hazards.iter().map(|hazard| hazard_line(&location, hazard, width)).collect();
     if let Some(class) = &placement.live_class {
         let what = match effect {
             HashEffect::Roll => "roll",
             HashEffect::UpdateInPlace => "are updated in place",
         };
-        let note = format!("! {place}the live machines are of class {class}, so they {what}");
+        let note = format!("! {location}the live machines are of class {class}, so they {what}");
         notes.push_str(&paragraph(&note, CAREFUL, INDENT, width));
     }
     notes

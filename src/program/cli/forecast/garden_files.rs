@@ -269,8 +269,8 @@ fn profile<T: DeserializeOwned>(object: &Value) -> Result<T, String> {
         |misfit: &&InvalidField| ["expirationDate", "startTime"].iter().any(|time| misfit.path.ends_with(time));
     let misfits = remove_invalid_fields(&mut object.clone());
     match misfits.iter().find(is_time) {
-        Some(InvalidField { path, problem: Problem::Type { wanted, found } }) => {
-            Err(format!("{path}: {wanted} is expected, not {found}"))
+        Some(InvalidField { path, problem: Problem::Type { required, found } }) => {
+            Err(format!("{path}: {required} is expected, not {found}"))
         }
         _ => decode_lenient(&to_go_json(object)).map_err(|error| error.to_string()),
     }
@@ -290,18 +290,18 @@ pub(in crate::cli) fn complete(
     profile: &ProfileSpec,
     now: Timestamp,
 ) -> Result<(), String> {
-    let wanted = shoot.spec.kubernetes.version.clone().unwrap_or_default();
+    let required = shoot.spec.kubernetes.version.clone().unwrap_or_default();
     let versions = &profile.kubernetes.versions;
-    let default = |wanted: &str| {
-        let found = default_kubernetes_version(versions, wanted, now).map_err(|error| error.to_string())?;
+    let default = |required: &str| {
+        let found = default_kubernetes_version(versions, required, now).map_err(|error| error.to_string())?;
         Ok::<_, String>(found.map(str::to_owned))
     };
-    if let Some(version) = default(&wanted)? {
+    if let Some(version) = default(&required)? {
         shoot.spec.kubernetes.version = Some(version);
     }
     for pool in &mut shoot.spec.provider.workers {
-        if let Some(wanted) = &pool.kubernetes.version
-            && let Some(version) = default(wanted)?
+        if let Some(required) = &pool.kubernetes.version
+            && let Some(version) = default(required)?
         {
             pool.kubernetes.version = Some(version);
         }
@@ -318,9 +318,9 @@ fn complete_image(pool: &mut VersionedPool, profile: &ProfileSpec, now: Timestam
     let architecture = default_architecture(machine.architecture.as_deref(), machine_type, definitions).to_owned();
     let is_open = |image: &MachineImage| image.version.split('.').count() < 3;
     if machine.image.as_ref().is_none_or(is_open) {
-        let wanted =
-            PoolWithoutImage { wanted: machine.image.as_ref(), architecture: &architecture, machine_type, in_place };
-        let image = default_image(&profile.machine_images, definitions, wanted, now);
+        let required =
+            PoolWithoutImage { requested: machine.image.as_ref(), architecture: &architecture, machine_type, in_place };
+        let image = default_image(&profile.machine_images, definitions, required, now);
         machine.image = Some(image.map_err(|error| error.to_string())?);
     }
     machine.architecture = Some(architecture);

@@ -118,7 +118,7 @@ fn step(step: &ForecastStep, [day, latest]: [i64; 2], is_new: bool, texts: &mut 
     let mut moves = Vec::with_capacity(step.moves.len());
     for (index, moved) in step.moves.iter().enumerate() {
         // Nodes that an earlier move of the same day changes are listed and counted there.
-        let (told, of_move): (Vec<_>, Vec<_>) = step.nodes_of(index).partition(|(_, is_told)| *is_told);
+        let (reported, of_move): (Vec<_>, Vec<_>) = step.nodes_of(index).partition(|(_, is_reported)| *is_reported);
         let nodes: Vec<Value> = of_move.into_iter().map(|(pool, _)| nodes(pool, texts)).collect();
         let [pool, image] = [&moved.pool, &moved.image].map(|name| name.as_ref().map(|name| texts.number(name)));
         let cause = match moved.cause {
@@ -133,7 +133,7 @@ fn step(step: &ForecastStep, [day, latest]: [i64; 2], is_new: bool, texts: &mut 
             texts.number(&moved.to),
             cause,
             nodes,
-            !told.is_empty()
+            !reported.is_empty()
         ]));
     }
     let operations: Vec<usize> = step.operations.iter().map(|operation| texts.number(operation)).collect();

@@ -22,11 +22,11 @@ pub(super) fn text(report: &Report) -> String {
     let worth = |shoot: &&ShootForecast| {
         !shoot.forecast.steps.is_empty() || !shoot.forecast.stuck.is_empty() || shoot.before.is_some()
     };
-    let shown: Vec<_> = report.shoots.iter().filter(worth).collect();
-    for shoot in shown.iter().take(MOST_SHOOTS) {
+    let displayed: Vec<_> = report.shoots.iter().filter(worth).collect();
+    for shoot in displayed.iter().take(MOST_SHOOTS) {
         text.push_str(&shoot_text(shoot, report.is_strict));
     }
-    if let Some(more) = shown.len().checked_sub(MOST_SHOOTS).filter(|more| *more > 0) {
+    if let Some(more) = displayed.len().checked_sub(MOST_SHOOTS).filter(|more| *more > 0) {
         text.push_str(&format!("… and {more} more; `-o json` lists all.\n"));
     }
     text

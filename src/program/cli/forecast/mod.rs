@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use super::evidence::{Answer, Evidence};
+use super::evidence::{Evidence, Reply};
 use super::exit::{self, Exit};
 use super::in_parallel::in_parallel;
 use super::progress::Progress;
@@ -135,7 +135,7 @@ struct Report {
     is_strict: bool,
 }
 
-pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Reply> {
     if (arguments.garden.is_named() || arguments.namespace.is_some()) && !arguments.live {
         return Err(exit::wrong_usage("--kubeconfig, --context and --namespace are for --live"));
     }
@@ -166,7 +166,7 @@ pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Answer> {
         _ => print(&table::text(&report, width()))?,
     }
     let exit = report.exit();
-    Ok(Answer::new(report.evidence, exit))
+    Ok(Reply::new(report.evidence, exit))
 }
 
 fn nothing_selected(arguments: &ForecastArguments) -> anyhow::Error {

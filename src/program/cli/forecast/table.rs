@@ -122,14 +122,15 @@ pub(super) fn what(moved: &Move) -> String {
 /// The effect of a move on nodes.
 pub(super) fn nodes_text(step: &ForecastStep, moved: usize) -> String {
     let is_of_all = step.moves.get(moved).is_none_or(|moved| moved.pool.is_none());
-    let texts: Vec<String> = step.nodes_of(moved).map(|(pool, is_told)| pool_text(pool, is_of_all, is_told)).collect();
+    let texts: Vec<String> =
+        step.nodes_of(moved).map(|(pool, is_reported)| pool_text(pool, is_of_all, is_reported)).collect();
     if texts.is_empty() { UNTOUCHED.to_owned() } else { texts.join("; ") }
 }
 
-fn pool_text(pool: &PoolNodes, with_name: bool, is_told: bool) -> String {
+fn pool_text(pool: &PoolNodes, with_name: bool, is_reported: bool) -> String {
     let name = if with_name { format!("{}: ", pool.pool) } else { String::new() };
     let count = range(pool.count.map(u64::from));
-    match (is_told, pool.in_place) {
+    match (is_reported, pool.in_place) {
         (true, _) => format!("{name}the same nodes"),
         (_, true) => format!("{name}{count} updated in place"),
         _ => format!("{name}{count} replaced, surge {}, unavailable {}", pool.surge, pool.unavailable),

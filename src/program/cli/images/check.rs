@@ -7,9 +7,9 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::input::{CatalogueArguments, lock, profiles};
-use crate::cli::cloudprofile::source::Place;
+use crate::cli::cloudprofile::source::Location;
 use crate::cli::documentation::linked;
-use crate::cli::evidence::Answer;
+use crate::cli::evidence::Reply;
 use crate::cli::exit::{self, Exit, wrong_usage};
 use crate::cli::preview::words::counted;
 use crate::cli::sarif::{self, SarifResult, SarifRule};
@@ -17,8 +17,8 @@ use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, json, one_of, print, width};
 use decisions::provider::Providers;
 use profiles::images::check::{ImageCheck, ImageFinding, ImageRule, check};
-use profiles::offer::lint::Severity;
-use profiles::offer::profile::Profile;
+use profiles::resolved_profile::lint::Severity;
+use profiles::resolved_profile::profile::Profile;
 
 #[derive(Debug, Args)]
 #[command(after_help = exit::help("\
@@ -45,7 +45,7 @@ pub(super) struct CheckArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &CheckArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &CheckArguments, providers: Providers) -> anyhow::Result<Reply> {
     let known = arguments.catalogue.read()?;
     let mut evidence = known.evidence.clone();
     let lock = arguments.lock.as_deref().map(|path| lock(path, false)).transpose()?;
@@ -53,7 +53,12 @@ pub(super) fn run(arguments: &CheckArguments, providers: Providers) -> anyhow::R
     for file in profiles(&arguments.files, &mut evidence)? {
         let profile = Profile::read(file.document, providers).with_context(|| file.source.clone())?;
         let check = check(&profile, &known.catalogue, lock.as_ref(), &known.policy);
-        checked.push(Checked { source: file.source, place: file.place, profile: profile.name().to_owned(), check });
+        checked.push(Checked {
+            source: file.source,
+            location: file.location,
+            profile: profile.name().to_owned(),
+            check,
+        });
     }
     if arguments.catalogue.is_empty() && arguments.lock.is_none() {
         return Err(wrong_usage("nothing to compare with: name --source or --lock (see --help)"));
@@ -68,20 +73,20 @@ pub(super) fn run(arguments: &CheckArguments, providers: Providers) -> anyhow::R
     })?;
     let mut findings = checked.iter().flat_map(|checked| &checked.check.findings);
     let has_error = findings.any(|finding| finding.severity == Severity::Error);
-    Ok(Answer::new(evidence, if has_error { Exit::Findings } else { Exit::Done }))
+    Ok(Reply::new(evidence, if has_error { Exit::Findings } else { Exit::Done }))
 }
 
 /// A profile with its findings.
 struct Checked {
     source: String,
-    place: Option<Place>,
+    location: Option<Location>,
     profile: String,
     check: ImageCheck,
 }
 
 impl Checked {
     fn line(&self, finding: &ImageFinding) -> Option<usize> {
-        self.place.as_ref()?.line_of(&finding.path)
+        self.location.as_ref()?.line_of(&finding.path)
     }
 }
 

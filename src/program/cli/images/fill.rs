@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::input::{CatalogueArguments, lock, profiles};
 use crate::cli::cloudprofile::diff::text;
-use crate::cli::evidence::{Answer, Evidence};
+use crate::cli::evidence::{Evidence, Reply};
 use crate::cli::exit::{self, Exit, wrong_usage};
 use crate::cli::table::{printable, some};
 use crate::cli::terminal::{OutputFormat, complain, complain_in_lines, json, one_of, print, width, yaml};
@@ -60,7 +60,7 @@ enum Stage {
     Supported,
 }
 
-pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Result<Reply> {
     let now = arguments.catalogue.now();
     let mut evidence = Evidence::of("image");
     let lock = match (&arguments.lock, arguments.catalogue.is_empty()) {
@@ -106,7 +106,7 @@ pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Re
         print(&texts.join("---\n"))?;
     }
     let exit = all.iter().map(|(_, filled)| exit_of(filled)).max().unwrap_or(Exit::Done);
-    Ok(Answer::new(evidence, exit))
+    Ok(Reply::new(evidence, exit))
 }
 
 /// JSON document of a filled profile.

@@ -8,7 +8,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::cli::cloudprofile::source::{Place, placed};
+use crate::cli::cloudprofile::source::{Location, placed};
 use crate::cli::evidence::{Evidence, no_match};
 use crate::cli::exit::wrong_usage;
 use crate::cli::forecast::moment;
@@ -25,7 +25,7 @@ use profiles::images::sources::{Listing, MAX_BYTES, read};
 use runtime::reader::files::{NamedFile, files, name_of};
 use runtime::reader::objects;
 use wire::api::bounded_text::{Bound, named};
-use wire::api::gotext::places::places;
+use wire::api::gotext::locations::locations;
 use wire::api::gotext::version::Version;
 
 /// Arguments that select available and usable images.
@@ -274,7 +274,7 @@ pub(super) struct ProfileFile {
     pub(super) source: String,
     pub(super) document: Value,
     /// Position of the profile in the file.
-    pub(super) place: Option<Place>,
+    pub(super) location: Option<Location>,
 }
 
 /// Reads the CloudProfiles of files and folders.
@@ -284,9 +284,9 @@ pub(super) fn profiles(paths: &[PathBuf], evidence: &mut Evidence) -> anyhow::Re
         let source = file.name();
         let text = file.text()?;
         let documents = objects::documents(&text).with_context(|| source.clone())?;
-        let places = places(&text);
-        let profiles = placed(documents, &places).filter(|(object, _)| object["kind"] == "CloudProfile");
-        found.extend(profiles.map(|(document, place)| ProfileFile { source: source.clone(), document, place }));
+        let locations = locations(&text);
+        let profiles = placed(documents, &locations).filter(|(object, _)| object["kind"] == "CloudProfile");
+        found.extend(profiles.map(|(document, location)| ProfileFile { source: source.clone(), document, location }));
     }
     if found.is_empty() {
         let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();

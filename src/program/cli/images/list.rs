@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::input::{CatalogueArguments, Selection, lock};
 use super::written::{key_json, locked_json};
-use crate::cli::evidence::Answer;
+use crate::cli::evidence::Reply;
 use crate::cli::exit::{self, Exit};
 use crate::cli::preview::words::counted;
 use crate::cli::table::{Cell, Table, paragraph};
@@ -35,7 +35,7 @@ pub(super) struct ListArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &ListArguments) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &ListArguments) -> anyhow::Result<Reply> {
     let known = arguments.catalogue.read_images()?;
     let locked = arguments.lock.as_deref().map(|path| lock(path, false)).transpose()?.unwrap_or_default();
     let mut resolved = known.resolved()?;
@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &ListArguments) -> anyhow::Result<Answer> {
             "schema": "images-list/v1", "evidence": known.evidence.document(), "images": images, "flavors": flavors,
             "gone": gone,
         }))?)?;
-        return Ok(Answer::new(known.evidence.clone(), Exit::Done));
+        return Ok(Reply::new(known.evidence.clone(), Exit::Done));
     }
     let mut table = Table::new(["IMAGE", "FLAVOR", "CLOUD", "REGION", "ID", "CREATED", "WHAT"]);
     for (resolved, candidate) in
@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &ListArguments) -> anyhow::Result<Answer> {
             format!("{} {}", resolved.key.image, resolved.key.version).into(),
             resolved.key.flavor_text().into(),
             resolved.key.cloud().into(),
-            resolved.key.place().into(),
+            resolved.key.location().into(),
             candidate.image.reference.value.as_str().into(),
             created(candidate).into(),
             what,
@@ -83,7 +83,7 @@ pub(super) fn run(arguments: &ListArguments) -> anyhow::Result<Answer> {
             format!("{} {}", key.image, key.version).into(),
             key.flavor_text().into(),
             key.cloud().into(),
-            key.place().into(),
+            key.location().into(),
             image.reference.value.as_str().into(),
             image.created.map(|created| created.strftime("%F").to_string()).unwrap_or_default().into(),
             Cell::styled("locked, and gone", BAD),
@@ -95,7 +95,7 @@ pub(super) fn run(arguments: &ListArguments) -> anyhow::Result<Answer> {
     };
     let total = format!("{}{rest}.", counted(images as u64, "image"));
     print(&format!("{}\n{}", table.render(0, width()), paragraph(&total, ASIDE, 0, width())))?;
-    Ok(Answer::new(known.evidence.clone(), Exit::Done))
+    Ok(Reply::new(known.evidence.clone(), Exit::Done))
 }
 
 /// Day on which an image was created.

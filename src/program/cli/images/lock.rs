@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::input::{self, CatalogueArguments, Known};
 use super::written::{change_json, changes_text, write_lock};
-use crate::cli::evidence::{Answer, Evidence, no_match};
+use crate::cli::evidence::{Evidence, Reply, no_match};
 use crate::cli::exit::{self, Exit};
 use crate::cli::preview::words::counted;
 use crate::cli::terminal::{OutputFormat, json, one_of, print, width};
@@ -73,12 +73,12 @@ enum Policy {
     Security,
 }
 
-pub(super) fn lock(arguments: &LockArguments) -> anyhow::Result<Answer> {
+pub(super) fn lock(arguments: &LockArguments) -> anyhow::Result<Reply> {
     let LockArguments { catalogue, target } = arguments;
     changed(catalogue, target, true, None, |lock, known, resolved| lock.add(resolved, known.policy.now))
 }
 
-pub(super) fn update(arguments: &UpdateArguments) -> anyhow::Result<Answer> {
+pub(super) fn update(arguments: &UpdateArguments) -> anyhow::Result<Reply> {
     let UpdateArguments { catalogue, target, policy, image } = arguments;
     let policy = match policy {
         Policy::All => UpdatePolicy::All,
@@ -96,7 +96,7 @@ fn changed(
     may_be_new: bool,
     image: Option<&str>,
     change: impl FnOnce(&mut Lock, &Known, &[Resolved<'_>]) -> Vec<Change>,
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<Reply> {
     let known = catalogue.read_images()?;
     if let Some(problem) = known.evidence.problems().next() {
         // Only complete listings may change a lock.
@@ -126,7 +126,7 @@ pub(super) fn finish(
     dry_run: bool,
     output: OutputFormat,
     evidence: Evidence,
-) -> anyhow::Result<Answer> {
+) -> anyhow::Result<Reply> {
     if output == OutputFormat::Json {
         let changes: Vec<Value> = changes.iter().map(change_json).collect();
         print(&json(&json!({
@@ -141,5 +141,5 @@ pub(super) fn finish(
         };
         print(&changes_text(changes, &what, width()))?;
     }
-    Ok(Answer::new(evidence, if changes.is_empty() { Exit::Done } else { Exit::Findings }))
+    Ok(Reply::new(evidence, if changes.is_empty() { Exit::Done } else { Exit::Findings }))
 }

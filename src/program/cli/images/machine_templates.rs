@@ -67,7 +67,7 @@ fn of_flavor<'u>(users: &'u TemplateUsers, resolved: &Resolved<'_>) -> Vec<(&'u 
 fn comment(users: &[(&TemplateUser, &str)], id: &str) -> String {
     let mut lines = String::new();
     for (user, used) in users {
-        let template = user.shown_template();
+        let template = user.template_of();
         if *used == id {
             lines.push_str(&format!("# {user} uses {id} with template {template}.\n"));
         } else {
@@ -83,7 +83,7 @@ fn comment(users: &[(&TemplateUser, &str)], id: &str) -> String {
 fn unassigned(users: &TemplateUsers, assigned: &BTreeSet<&TemplateUser>) -> String {
     let mut lines = String::new();
     for (user, id) in users.all().filter(|(user, _)| !assigned.contains(user)) {
-        let template = user.shown_template();
+        let template = user.template_of();
         let reason = match id {
             None => format!("its template {template} was not read"),
             Some("") => format!("its template {template} has no ami.id"),
@@ -101,7 +101,7 @@ fn name(key: &FlavorKey, id: &str, taken: &mut BTreeSet<String>) -> String {
     // `flavor_text` omits secure boot.
     let secure = key.flavor.values(fact::SECURE_BOOT).is_some_and(|known| known == ["true"]);
     let flavor = format!("{}{}", key.flavor_text(), if secure { " secure-boot" } else { "" });
-    let text = format!("{} {flavor} {} {}", key.image, key.version, key.place());
+    let text = format!("{} {flavor} {} {}", key.image, key.version, key.location());
     let beginning = object_name(&text);
     let name = format!("{beginning}-{id}");
     let is_whole = beginning == text.replace([' ', '/'], "-").to_lowercase() && name.len() <= LONGEST_NAME;

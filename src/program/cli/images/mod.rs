@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use crate::cli::documentation::linked;
-use crate::cli::evidence::Answer;
+use crate::cli::evidence::Reply;
 use decisions::provider::Providers;
 
 mod check;
@@ -53,7 +53,7 @@ enum ImagesCommand {
     Unused(unused::UnusedArguments),
 }
 
-pub(super) fn run(arguments: &ImagesArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &ImagesArguments, providers: Providers) -> anyhow::Result<Reply> {
     match &arguments.command {
         ImagesCommand::Fetch(arguments) => fetch::run(arguments),
         ImagesCommand::List(arguments) => list::run(arguments),

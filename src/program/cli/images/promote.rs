@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::input::lock;
 use super::lock::finish;
 use super::written::write_lock;
-use crate::cli::evidence::{Answer, Evidence};
+use crate::cli::evidence::{Evidence, Reply};
 use crate::cli::exit::{self, Exit};
 use crate::cli::forecast::moment;
 use crate::cli::preview::words::counted;
@@ -43,7 +43,7 @@ pub(super) struct PromoteArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &PromoteArguments) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &PromoteArguments) -> anyhow::Result<Reply> {
     let from = lock(&arguments.from, false)?;
     let update = if arguments.dry_run { None } else { Some(Update::begin(&arguments.to)?) };
     let to = lock(&arguments.to, true)?;
@@ -62,6 +62,6 @@ pub(super) fn run(arguments: &PromoteArguments) -> anyhow::Result<Answer> {
     }
     let evidence = Evidence::whole("lock", 2);
     let name = arguments.to.display().to_string();
-    let answer = finish(&promotion.changes, &name, arguments.dry_run, arguments.output, evidence.clone())?;
-    Ok(if promotion.too_young.is_empty() { answer } else { Answer::new(evidence, Exit::Findings) })
+    let result = finish(&promotion.changes, &name, arguments.dry_run, arguments.output, evidence.clone())?;
+    Ok(if promotion.too_young.is_empty() { result } else { Reply::new(evidence, Exit::Findings) })
 }

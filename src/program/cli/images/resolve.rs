@@ -11,7 +11,7 @@ use super::input::{CatalogueArguments, Selection, lock, profiles};
 use super::list::{created, flavor_json};
 use super::machine_templates::machine_templates;
 use super::written::change_json;
-use crate::cli::evidence::{Answer, Evidence};
+use crate::cli::evidence::{Evidence, Reply};
 use crate::cli::exit::{self, Exit, wrong_usage};
 use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{
@@ -21,7 +21,7 @@ use decisions::provider::Providers;
 use profiles::images::lock::Change;
 use profiles::images::resolution::{FlavorKey, Resolved, Verdict};
 use profiles::images::template_users::TemplateUsers;
-use profiles::offer::profile::Profile;
+use profiles::resolved_profile::profile::Profile;
 use runtime::reader::files::files;
 
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ pub(super) struct ResolveArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow::Result<Reply> {
     if !arguments.consumers.is_empty() && arguments.output != OutputFormat::Capa {
         return Err(wrong_usage("--consumers requires -o capa"));
     }
@@ -95,7 +95,7 @@ pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow:
     }
     let complete = resolved.iter().all(|resolved| resolved.chosen().is_some());
     let exit = if complete && newer.is_empty() { Exit::Done } else { Exit::Findings };
-    Ok(Answer::new(evidence, exit))
+    Ok(Reply::new(evidence, exit))
 }
 
 /// The users of machine templates; `None` if no files are given.

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::input::{CatalogueArguments, lock, profiles};
-use crate::cli::evidence::{Answer, MissingInput};
+use crate::cli::evidence::{MissingInput, Reply};
 use crate::cli::exit::{self, Exit, wrong_usage};
 use crate::cli::landscape::Landscape;
 use crate::cli::preview::words::counted;
@@ -15,7 +15,7 @@ use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, GOOD, HEADING, OutputFormat, json, one_of, print, width};
 use decisions::provider::Providers;
 use profiles::images::unused::{Unused, unused};
-use profiles::offer::profile::Profile;
+use profiles::resolved_profile::profile::Profile;
 use runtime::cluster::garden_cluster::GardenCluster;
 
 #[derive(Debug, Args)]
@@ -52,7 +52,7 @@ pub(super) struct UnusedArguments {
     output: OutputFormat,
 }
 
-pub(super) fn run(arguments: &UnusedArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &UnusedArguments, providers: Providers) -> anyhow::Result<Reply> {
     if arguments.garden.is_named() && !arguments.live {
         return Err(wrong_usage("--kubeconfig and --context are for --live"));
     }
@@ -95,7 +95,7 @@ pub(super) fn run(arguments: &UnusedArguments, providers: Providers) -> anyhow::
         print(&text(profile.name(), &found, width()))?;
     }
     let all_needed = found.images.is_empty() && found.versions.iter().all(|version| !version.is_unused());
-    Ok(Answer::new(evidence, if all_needed { Exit::Done } else { Exit::Findings }))
+    Ok(Reply::new(evidence, if all_needed { Exit::Done } else { Exit::Findings }))
 }
 
 /// Reports nothing as unused, because a Worker may use it.

@@ -57,7 +57,7 @@ pub(super) fn changes_text(changes: &[Change], what: &str, width: usize) -> Stri
                 changes.iter().filter_map(|change| Some(image(change)?.reference.value.as_str())).collect();
             if images.is_empty() { "-".to_owned() } else { some(&images, 1) }
         };
-        let regions: Vec<&str> = changes.iter().map(|change| change.key.place()).collect();
+        let regions: Vec<&str> = changes.iter().map(|change| change.key.location()).collect();
         table.row([
             format!("{} {}", first.key.image, first.key.version).into(),
             first.key.flavor_text().into(),

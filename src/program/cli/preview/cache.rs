@@ -87,8 +87,8 @@ impl Cache {
             return Ok(());
         }
         let entry = |line: &str| {
-            let (key, answer) = line.split_once(' ').filter(|(_, answer)| answer.ends_with('}'))?;
-            Some((key.to_owned(), answer.to_owned()))
+            let (key, result) = line.split_once(' ').filter(|(_, result)| result.ends_with('}'))?;
+            Some((key.to_owned(), result.to_owned()))
         };
         self.earlier = lines.map(entry).collect::<Option<_>>().context("broken")?;
         Ok(())
@@ -108,13 +108,13 @@ impl Cache {
     pub(super) fn get(&self, key: &str) -> Option<CachedResult> {
         let line = self.earlier.get(key)?;
         // Recompute a result that cannot be decoded.
-        let answer = serde_json::from_str(line).ok()?;
+        let result = serde_json::from_str(line).ok()?;
         self.keep(key, line.clone());
-        Some(answer)
+        Some(result)
     }
 
-    pub(super) fn put(&self, key: &str, answer: &CachedResult) {
-        if let Ok(line) = serde_json::to_string(answer) {
+    pub(super) fn put(&self, key: &str, result: &CachedResult) {
+        if let Ok(line) = serde_json::to_string(result) {
             self.keep(key, line);
         }
     }

@@ -21,12 +21,12 @@ const AT_ONCE: usize = 10;
 /// Reads the stored Shoots with the same names as `wanted`, and the profiles that either version references.
 pub(super) async fn read(
     client: &Client,
-    wanted: &[Value],
+    required: &[Value],
     reader: &ShootReader,
     shared: &CloudProfiles,
 ) -> anyhow::Result<Stored> {
-    let shoots = stored_shoots(client, wanted.iter().map(key_of).collect()).await?;
-    let profiles = named_profiles(client, wanted.iter().chain(shoots.values()), shared).await?;
+    let shoots = stored_shoots(client, required.iter().map(key_of).collect()).await?;
+    let profiles = named_profiles(client, required.iter().chain(shoots.values()), shared).await?;
     let load = |(key, shoot)| {
         let inputs = reader.inputs_of(shoot, &profiles, shared)?;
         Ok((key, Loaded { inputs, live: MachineObjects::default() }))
@@ -36,18 +36,18 @@ pub(super) async fn read(
 }
 
 /// The requested Shoots that exist in the garden.
-async fn stored_shoots(client: &Client, wanted: BTreeSet<Key>) -> anyhow::Result<BTreeMap<Key, Value>> {
+async fn stored_shoots(client: &Client, required: BTreeSet<Key>) -> anyhow::Result<BTreeMap<Key, Value>> {
     let mut by_namespace: BTreeMap<&str, Vec<&Key>> = BTreeMap::new();
-    for key in &wanted {
+    for key in &required {
         by_namespace.entry(&key.0).or_default().push(key);
     }
     let (listed, single): (Vec<_>, Vec<_>) = by_namespace.into_iter().partition(|(_, keys)| keys.len() > AT_ONCE);
-    let progress = Progress::new("Shoots read", wanted.len());
+    let progress = Progress::new("Shoots read", required.len());
     let list = async |(namespace, _): (&str, Vec<&Key>)| -> anyhow::Result<_> {
         let mut found = Vec::new();
         let keep = |shoot: Value| {
             let key = key_of(&shoot);
-            if wanted.contains(&key) {
+            if required.contains(&key) {
                 progress.step();
                 found.push((key, shoot));
             }

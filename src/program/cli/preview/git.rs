@@ -23,8 +23,8 @@ pub(super) fn units(base: &str, paths: &[PathBuf]) -> anyhow::Result<Vec<Unit>> 
     let commit = commit(base).with_context(|| format!("revision {base:?}"))?;
     let mut units: BTreeMap<PathBuf, Unit> = BTreeMap::new();
     for (path, text) in files_of(&commit, paths)? {
-        let shown = PathBuf::from(format!("{base}:{}", path.display()));
-        units.entry(path).or_default().old = Some(NamedFile { path: shown, explicit: false, text: Some(text) });
+        let displayed = PathBuf::from(format!("{base}:{}", path.display()));
+        units.entry(path).or_default().old = Some(NamedFile { path: displayed, explicit: false, text: Some(text) });
     }
     let listed = ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"].map(OsStr::new);
     let listed = text_of(git(with_paths(&listed, paths), &[])?)?;
@@ -62,13 +62,13 @@ fn files_of(commit: &str, paths: &[PathBuf]) -> anyhow::Result<Vec<(PathBuf, Str
         let mode = about.next()?;
         let _ = about.next()?;
         let id = about.next()?;
-        let is_wanted = mode.starts_with("100") && may_hold_objects(Path::new(path));
-        is_wanted.then(|| (PathBuf::from(path), id))
+        let is_required = mode.starts_with("100") && may_hold_objects(Path::new(path));
+        is_required.then(|| (PathBuf::from(path), id))
     });
     let entries: Vec<(PathBuf, &str)> = entries.collect();
-    let asked: String = entries.iter().flat_map(|(_, id)| [*id, "\n"]).collect();
-    let answer = git(["cat-file", "--batch"].map(OsStr::new), asked.as_bytes())?;
-    let mut rest = answer.as_slice();
+    let requested: String = entries.iter().flat_map(|(_, id)| [*id, "\n"]).collect();
+    let result = git(["cat-file", "--batch"].map(OsStr::new), requested.as_bytes())?;
+    let mut rest = result.as_slice();
     let mut files = Vec::new();
     for (path, id) in entries {
         let content = next_blob(&mut rest).with_context(|| format!("git does not show {id} ({})", path.display()))?;

@@ -37,11 +37,11 @@ pub(super) fn compare_live(
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Comparison> {
     let mut comparison = Comparison::new(evidence);
-    let mut wanted = files.map(|files| load(files, &mut comparison, (profiles, &made.of_shoots))).transpose()?;
-    if let (Some(namespace), Some(wanted)) = (namespace, &mut wanted) {
-        let known: BTreeSet<String> = wanted.keys().map(|key| key.0.clone()).collect();
-        wanted.retain(|key, _| key.0 == namespace);
-        if wanted.is_empty() && comparison.evidence.is_complete() {
+    let mut required = files.map(|files| load(files, &mut comparison, (profiles, &made.of_shoots))).transpose()?;
+    if let (Some(namespace), Some(required)) = (namespace, &mut required) {
+        let known: BTreeSet<String> = required.keys().map(|key| key.0.clone()).collect();
+        required.retain(|key, _| key.0 == namespace);
+        if required.is_empty() && comparison.evidence.is_complete() {
             return Err(no_match("Worker of NEW in namespace", namespace, known.iter().map(String::as_str)));
         }
     }
@@ -50,20 +50,20 @@ pub(super) fn compare_live(
         observe_workers(
             &client,
             namespace,
-            |key| wanted.as_ref().is_none_or(|wanted| wanted.contains_key(key)),
+            |key| required.as_ref().is_none_or(|required| required.contains_key(key)),
             profiles,
         )
         .await
     };
     let Observed { loaded: mut observed, unreadable, .. } = block_on(observed)?;
     let is_old_empty = observed.is_empty() && unreadable.is_empty();
-    match (&wanted, namespace) {
-        (Some(wanted), _) => ensure!(!wanted.is_empty() || !comparison.evidence.is_complete(), "no Worker in NEW"),
+    match (&required, namespace) {
+        (Some(required), _) => ensure!(!required.is_empty() || !comparison.evidence.is_complete(), "no Worker in NEW"),
         (None, Some(namespace)) => ensure!(!is_old_empty, "no Worker in namespace {namespace:?} of the cluster"),
         (None, None) => ensure!(!is_old_empty, "no Worker in the cluster"),
     }
     comparison.workers.extend(unreadable.iter().map(Unreadable::change));
-    let Some(wanted) = wanted else {
+    let Some(required) = required else {
         for old in observed.into_values() {
             let change = made.compare(&old, Baseline::Live, profiles, &mut comparison.replaced);
             comparison.workers.push(change);
@@ -72,7 +72,7 @@ pub(super) fn compare_live(
     };
     // Without its old side, a Worker would appear to be new.
     let is_readable = |key: &Key| unreadable.iter().all(|worker| worker.key != *key);
-    for (key, new) in wanted.into_iter().filter(|(key, _)| is_readable(key)) {
+    for (key, new) in required.into_iter().filter(|(key, _)| is_readable(key)) {
         let old = observed.remove(&key);
         let live = old.as_ref().map_or(&new.live, |old| &old.live);
         let old = old.as_ref().map(|old| &old.inputs);
@@ -87,18 +87,18 @@ fn load(
     comparison: &mut Comparison,
     context: (&CloudProfiles, &ShootReader),
 ) -> anyhow::Result<BTreeMap<Key, Loaded>> {
-    let mut wanted = BTreeMap::new();
+    let mut required = BTreeMap::new();
     for file in files {
         let loaded = file.text().and_then(|text| load_text(&text, &file, context).with_context(|| file.name()));
         match loaded {
             Ok((workers, warnings)) => {
-                wanted.extend(workers);
+                required.extend(workers);
                 comparison.warnings.extend(warnings);
             }
             Err(error) => comparison.evidence.unread(&error),
         }
     }
-    Ok(wanted)
+    Ok(required)
 }
 
 /// Reads the selected Workers in a seed or one of its namespaces, with their inputs and machine objects. A Worker that
@@ -106,7 +106,7 @@ fn load(
 pub(in crate::cli) async fn observe_workers(
     client: &Client,
     namespace: Option<&str>,
-    is_wanted: impl Fn(&Key) -> bool,
+    is_required: impl Fn(&Key) -> bool,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Observed> {
     let resource = |kind, plural| {
@@ -124,7 +124,7 @@ pub(in crate::cli) async fn observe_workers(
     let mut chosen = Vec::new();
     for worker in listed.items {
         let namespace = worker.namespace().unwrap_or_default();
-        if is_wanted(&(namespace.clone(), worker.name_any())) {
+        if is_required(&(namespace.clone(), worker.name_any())) {
             chosen.push(worker);
         } else {
             observed.other_namespaces.insert(namespace);

@@ -34,14 +34,14 @@ pub(super) fn compare_shoots(
     shared: &CloudProfiles,
 ) -> anyhow::Result<Comparison> {
     let texts = files.iter().map(NamedFile::text).collect::<anyhow::Result<Vec<_>>>()?;
-    let is_wanted = |namespace_of_shoot: &str| namespace.is_none_or(|namespace| namespace_of_shoot == namespace);
-    let mut wanted: Vec<Value> = texts.iter().flat_map(|text| shoots(text)).collect();
-    wanted.retain(|shoot| is_wanted(&key_of(shoot).0));
+    let is_required = |namespace_of_shoot: &str| namespace.is_none_or(|namespace| namespace_of_shoot == namespace);
+    let mut required: Vec<Value> = texts.iter().flat_map(|text| shoots(text)).collect();
+    required.retain(|shoot| is_required(&key_of(shoot).0));
     let stored = block_on(async {
         let client = cluster.client().await?;
         match is_garden(&client).await? {
-            true => garden::read(&client, &wanted, &made.of_shoots, shared).await,
-            false => mirror::read(&client, &wanted, &made.of_shoots, shared).await,
+            true => garden::read(&client, &required, &made.of_shoots, shared).await,
+            false => mirror::read(&client, &required, &made.of_shoots, shared).await,
         }
     })?;
     let new_reader = made.of_shoots.over(&stored.profiles).of_side(files.iter(), shared);
@@ -49,7 +49,7 @@ pub(super) fn compare_shoots(
     let mut comparison = Comparison::new(evidence);
     comparison.workers.extend(stored.unreadable.iter().map(not_compared));
     let is_readable =
-        |key: &Key| is_wanted(&key.0) && stored.unreadable.iter().all(|(unreadable, _)| unreadable != key);
+        |key: &Key| is_required(&key.0) && stored.unreadable.iter().all(|(unreadable, _)| unreadable != key);
     for (file, text) in files.iter().zip(&texts) {
         let new = new_reader.shoots_where(text, |shoot| is_readable(&key_of(shoot)), shared);
         match new.with_context(|| file.name()) {
@@ -61,8 +61,8 @@ pub(super) fn compare_shoots(
             Err(error) => comparison.evidence.unread(&error),
         }
     }
-    let is_answered = !comparison.workers.is_empty() || !comparison.evidence.is_complete();
-    ensure!(is_answered, "no Shoot in NEW, or in the namespace");
+    let is_completed = !comparison.workers.is_empty() || !comparison.evidence.is_complete();
+    ensure!(is_completed, "no Shoot in NEW, or in the namespace");
     Ok(comparison)
 }
 

@@ -21,15 +21,15 @@ pub(super) fn text(comparison: &Comparison, all: bool) -> String {
     for error in comparison.evidence.problems() {
         text.push_str(&format!("- :x: {}\n", escaped(error)));
     }
-    let shown: Vec<_> = comparison.workers.iter().filter(|worker| worker.is_worth_showing()).collect();
-    if !all && shown.len() > MOST_UNGROUPED {
+    let displayed: Vec<_> = comparison.workers.iter().filter(|worker| worker.is_worth_showing()).collect();
+    if !all && displayed.len() > MOST_UNGROUPED {
         text.push_str(&grouped(&comparison.workers));
         return text;
     }
-    for worker in shown.iter().take(MOST_WORKERS) {
+    for worker in displayed.iter().take(MOST_WORKERS) {
         text.push_str(&worker_text(worker));
     }
-    if let Some(more) = shown.len().checked_sub(MOST_WORKERS).filter(|more| *more > 0) {
+    if let Some(more) = displayed.len().checked_sub(MOST_WORKERS).filter(|more| *more > 0) {
         text.push_str(&format!("… and {}; `-o json` lists all.\n", words::counted(more as u64, "more Worker")));
     }
     text
@@ -64,9 +64,9 @@ fn grouped(workers: &[WorkerChange]) -> String {
     text.push('\n');
     for group in groups::finding_groups(workers) {
         let count = words::counted(group.workers as u64, "Worker");
-        let place = group.examples.first().map(|place| escaped(place)).unwrap_or_default();
+        let location = group.examples.first().map(|location| escaped(location)).unwrap_or_default();
         text.push_str(&format!(
-            "- {} {count}, such as {place}: {}\n",
+            "- {} {count}, such as {location}: {}\n",
             mark(group.first.severity),
             escaped(&group.first.message)
         ));
@@ -111,9 +111,9 @@ fn worker_text(worker: &WorkerChange) -> String {
     }
     for (finding, zones) in words::shared_findings(&worker.findings) {
         let mark = mark(finding.severity);
-        let place = words::place(finding.pool.as_deref().unwrap_or_default(), &zones);
-        let separator = if place.is_empty() { "" } else { ": " };
-        text.push_str(&format!("- {mark} {}{separator}{}\n", escaped(&place), escaped(&finding.message)));
+        let location = words::location(finding.pool.as_deref().unwrap_or_default(), &zones);
+        let separator = if location.is_empty() { "" } else { ": " };
+        text.push_str(&format!("- {mark} {}{separator}{}\n", escaped(&location), escaped(&finding.message)));
     }
     if !worker.findings.is_empty() {
         text.push('\n');

@@ -15,14 +15,14 @@ use explanations::preview::{CloudProfiles, Inputs, NamedProfiles, technical_id};
 /// Reads the Shoots with the same names as `wanted`, with their Workers.
 pub(super) async fn read(
     client: &Client,
-    wanted: &[Value],
+    required: &[Value],
     reader: &ShootReader,
     shared: &CloudProfiles,
 ) -> anyhow::Result<Stored> {
-    let namespaces: BTreeMap<String, Key> = wanted.iter().map(|shoot| (technical_id(shoot), key_of(shoot))).collect();
+    let namespaces: BTreeMap<String, Key> = required.iter().map(|shoot| (technical_id(shoot), key_of(shoot))).collect();
     let only = if namespaces.len() == 1 { namespaces.keys().next() } else { None };
-    let is_wanted = |key: &Key| namespaces.contains_key(&key.0);
-    let observed = observe_workers(client, only.map(String::as_str), is_wanted, shared).await?;
+    let is_required = |key: &Key| namespaces.contains_key(&key.0);
+    let observed = observe_workers(client, only.map(String::as_str), is_required, shared).await?;
     let mut stored = Stored { shoots: BTreeMap::new(), unreadable: Vec::new(), profiles: NamedProfiles::default() };
     let Observed { loaded, unreadable, .. } = observed;
     let mut seen = BTreeSet::new();

@@ -17,13 +17,13 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
-use super::evidence::{Answer, Evidence};
+use super::evidence::{Evidence, Reply};
 use super::exit::{self, Exit, warn_renamed, wrong_usage};
 use super::forecast::moment;
 use super::terminal::{OutputFormat, complain, one_of, print, width};
 use decisions::provider::Providers;
 use decisions::worker::plan::class_images::ImagePolicy;
-use explanations::preview::{CloudProfiles, FindingKind, Severity, WorkerChange, judge_capacity};
+use explanations::preview::{CloudProfiles, FindingKind, Severity, WorkerChange, evaluate_capacity};
 use runtime::cluster::seed::Seed;
 use runtime::reader::files::files;
 
@@ -172,10 +172,10 @@ impl Comparison {
     /// Counts the compared Workers, and those that could not be compared.
     pub(super) fn count_evidence(&mut self) {
         for worker in &self.workers {
-            match worker.findings.iter().find(|finding| finding.kind == FindingKind::CannotBeJudged) {
+            match worker.findings.iter().find(|finding| finding.kind == FindingKind::CannotBeEvaluated) {
                 Some(finding) => {
                     let name = format!("{}/{}", worker.namespace, worker.name);
-                    self.evidence.unevaluated_in_answer(format!("{name}: {}", finding.message));
+                    self.evidence.unevaluated_in_result(format!("{name}: {}", finding.message));
                 }
                 None => self.evidence.evaluated(1),
             }
@@ -217,7 +217,7 @@ fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
     }
 }
 
-pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<Reply> {
     warn_renamed(arguments.cloudprofile.is_some(), "--cloudprofile", "--cloudprofile-new");
     let sides = sides(arguments)?;
     let limits = arguments.capacity.as_deref().map(capacity_file::read).transpose()?;
@@ -257,7 +257,7 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
     comparison.workers.iter_mut().for_each(WorkerChange::keep_only_refusal);
     comparison.count_evidence();
     if let Some(limits) = limits {
-        judge_capacity(&limits, &mut comparison.workers);
+        evaluate_capacity(&limits, &mut comparison.workers);
     }
     for warning in &comparison.warnings {
         complain(&format!("warning: {warning}"));
@@ -274,7 +274,7 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
         OutputFormat::Json => json::print_document(&comparison, exit.code())?,
         _ => print(&table::text(&comparison, arguments.all, width()))?,
     }
-    Ok(Answer::new(comparison.evidence, exit))
+    Ok(Reply::new(comparison.evidence, exit))
 }
 
 /// Exit of the preview. It is the most severe result, or the most severe one that `--fail-on` selects.
@@ -286,7 +286,7 @@ fn exit_of(comparison: &Comparison, fail_on: &[FailOn]) -> Exit {
 
 /// Whether `--fail-on` selects this exit. An incomplete preview always fails.
 fn counts(exit: Exit, fail_on: &[FailOn]) -> bool {
-    let wanted: &[FailOn] = match exit {
+    let required: &[FailOn] = match exit {
         Exit::Failed | Exit::Usage => return true,
         Exit::Done | Exit::Findings => &[],
         Exit::Roll => &[FailOn::Roll],
@@ -295,7 +295,7 @@ fn counts(exit: Exit, fail_on: &[FailOn]) -> bool {
         Exit::Hazard => &[FailOn::Hazard],
         Exit::Invalid => &[FailOn::Error],
     };
-    wanted.iter().any(|kind| fail_on.contains(kind))
+    required.iter().any(|kind| fail_on.contains(kind))
 }
 
 fn exits_of_worker(worker: &WorkerChange) -> impl Iterator<Item = Exit> {
@@ -305,7 +305,7 @@ fn exits_of_worker(worker: &WorkerChange) -> impl Iterator<Item = Exit> {
         _ => Exit::Done,
     });
     let of_findings = worker.findings.iter().map(|finding| match (finding.kind, finding.severity) {
-        (FindingKind::CannotBeJudged, _) => Exit::Failed,
+        (FindingKind::CannotBeEvaluated, _) => Exit::Failed,
         (FindingKind::CannotBePlanned | FindingKind::Refused, _) => Exit::Invalid,
         (FindingKind::MachinesDeleted, _) => Exit::Delete,
         (FindingKind::Maintenance, _) => Exit::Findings,

@@ -39,7 +39,7 @@ pub(super) struct Unit {
 /// The result of one unit.
 #[derive(Default)]
 struct Part {
-    answer: CachedResult,
+    result: CachedResult,
     errors: Vec<String>,
     only_old: BTreeMap<Key, Loaded>,
     only_new: BTreeMap<Key, Loaded>,
@@ -105,13 +105,13 @@ pub(super) fn compare_units(
     if comparison.evidence.is_complete() {
         refuse_empty(&parts, missing)?;
     }
-    comparison.warnings.extend(repeated(parts.iter().flat_map(|part| &part.answer.old_keys), "OLD"));
-    comparison.warnings.extend(repeated(parts.iter().flat_map(|part| &part.answer.new_keys), "NEW"));
+    comparison.warnings.extend(repeated(parts.iter().flat_map(|part| &part.result.old_keys), "OLD"));
+    comparison.warnings.extend(repeated(parts.iter().flat_map(|part| &part.result.new_keys), "NEW"));
     for part in &mut parts {
-        comparison.workers.append(&mut part.answer.workers);
+        comparison.workers.append(&mut part.result.workers);
         part.errors.drain(..).for_each(|error| comparison.evidence.unread_text(error));
-        comparison.warnings.append(&mut part.answer.warnings);
-        comparison.replaced += part.answer.replaced;
+        comparison.warnings.append(&mut part.result.warnings);
+        comparison.replaced += part.result.replaced;
         only_old.append(&mut part.only_old);
         only_new.append(&mut part.only_new);
     }
@@ -135,7 +135,7 @@ fn refuse_empty(parts: &[Part], missing: Missing) -> anyhow::Result<()> {
         return Ok(());
     }
     let has = |keys: fn(&Part) -> &[Key]| parts.iter().any(|part| !keys(part).is_empty());
-    let (has_old, has_new) = (has(|part| &part.answer.old_keys), has(|part| &part.answer.new_keys));
+    let (has_old, has_new) = (has(|part| &part.result.old_keys), has(|part| &part.result.new_keys));
     match missing {
         Missing::Both => ensure!(has_old || has_new, "no Worker and no Shoot in the working tree or the revision"),
         _ => ensure!(has_old, "no Worker in OLD"),
@@ -157,10 +157,10 @@ fn choose_live<'a>(old: &'a Loaded, new: &'a Loaded) -> &'a MachineObjects {
 }
 
 fn units(old: &Path, new: Option<&Path>, evidence: &mut Evidence) -> Vec<Unit> {
-    let mut by_place: BTreeMap<PathBuf, Unit> = BTreeMap::new();
+    let mut by_location: BTreeMap<PathBuf, Unit> = BTreeMap::new();
     let both_folders = old.is_dir() && new.is_some_and(Path::is_dir);
     // Two single files form one unit, regardless of their names.
-    let place = |side: &Path, file: &NamedFile| {
+    let location = |side: &Path, file: &NamedFile| {
         if both_folders {
             file.path.strip_prefix(side).unwrap_or(&file.path).to_owned()
         } else if side.is_dir() {
@@ -170,16 +170,16 @@ fn units(old: &Path, new: Option<&Path>, evidence: &mut Evidence) -> Vec<Unit> {
         }
     };
     for file in evidence.note_skipped(files(&[old.to_owned()])) {
-        let place = place(old, &file);
-        by_place.entry(place).or_default().old = Some(file);
+        let location = location(old, &file);
+        by_location.entry(location).or_default().old = Some(file);
     }
     if let Some(new) = new {
         for file in evidence.note_skipped(files(&[new.to_owned()])) {
-            let place = place(new, &file);
-            by_place.entry(place).or_default().new = Some(file);
+            let location = location(new, &file);
+            by_location.entry(location).or_default().new = Some(file);
         }
     }
-    by_place.into_values().collect()
+    by_location.into_values().collect()
 }
 
 fn open_cache(
@@ -219,13 +219,13 @@ fn part_of(
     let paths = [file(&unit.old), file(&unit.new)];
     let [old, new] = [0, 1].map(|side: usize| Some((paths.get(side)?.as_deref()?, texts.get(side)?.as_deref()?)));
     let key = Cache::key([old, new]);
-    if let Some(answer) = cache.get(&key) {
-        return Part { answer, ..Part::default() };
+    if let Some(result) = cache.get(&key) {
+        return Part { result, ..Part::default() };
     }
     let part = compare_unit(unit, texts, part, has_new, made, context);
     // Results that involve other files cannot be cached by this unit's files.
     if part.errors.is_empty() && part.only_old.is_empty() && part.only_new.is_empty() {
-        cache.put(&key, &part.answer);
+        cache.put(&key, &part.result);
     }
     part
 }
@@ -256,11 +256,11 @@ fn compare_unit(
     let keys: Vec<&Key> =
         sides.old.workers.keys().chain(sides.new.workers.keys()).collect::<BTreeSet<_>>().into_iter().collect();
     let compared = in_parallel(&keys, |key| sides.compare(key));
-    let answer = &mut part.answer;
-    answer.old_keys = sides.old.workers.keys().cloned().collect();
-    answer.new_keys = if is_same { answer.old_keys.clone() } else { sides.new.workers.keys().cloned().collect() };
+    let result = &mut part.result;
+    result.old_keys = sides.old.workers.keys().cloned().collect();
+    result.new_keys = if is_same { result.old_keys.clone() } else { sides.new.workers.keys().cloned().collect() };
     // Warn about the new side only, because Gardener has already accepted the old one.
-    answer.warnings = if sides.unchanged { sides.old.repeated } else { sides.new.repeated };
+    result.warnings = if sides.unchanged { sides.old.repeated } else { sides.new.repeated };
     for (key, compared) in keys.iter().zip(compared) {
         match compared {
             Ok(compared) => compared.add_to(&mut part, key),
@@ -302,7 +302,7 @@ impl Side {
         ensure!(!(origins.is_empty() && file.explicit), "no Worker in it");
         let mut side = Self { file: file.path.clone(), objects, ..Self::default() };
         for (key, origin) in origins {
-            let at = place_of(&side.file, &key);
+            let at = location_of(&side.file, &key);
             if side.workers.insert(key, origin).is_some() {
                 side.repeated.push(format!("{at}: several Workers have this name; the last one counts"));
             }
@@ -332,7 +332,7 @@ impl Side {
         if loaded.inputs.made_from_shoot.is_some() {
             return Vec::new();
         }
-        let at = place_of(&self.file, key);
+        let at = location_of(&self.file, key);
         let mistakes = worker_warnings::warnings(&loaded.inputs.worker.value);
         mistakes.into_iter().map(|mistake| format!("{at}: {mistake}")).collect()
     }
@@ -346,7 +346,7 @@ fn of_shoot(inputs: Inputs) -> (Key, Origin) {
     ((inputs.namespace().to_owned(), inputs.name().to_owned()), Origin::Shoot(inputs))
 }
 
-fn place_of(file: &Path, key: &Key) -> String {
+fn location_of(file: &Path, key: &Key) -> String {
     format!("{}: {}/{}", file.display(), key.0, key.1)
 }
 
@@ -405,10 +405,10 @@ impl Sides<'_> {
 
 impl Compared {
     fn add_to(self, part: &mut Part, key: &Key) {
-        part.answer.warnings.extend(self.warnings);
-        part.answer.replaced += self.replaced;
+        part.result.warnings.extend(self.warnings);
+        part.result.replaced += self.replaced;
         match self.outcome {
-            Outcome::Changed(change) => part.answer.workers.push(*change),
+            Outcome::Changed(change) => part.result.workers.push(*change),
             Outcome::OnlyOld(old) => drop(part.only_old.insert(key.clone(), *old)),
             Outcome::OnlyNew(new) => drop(part.only_new.insert(key.clone(), *new)),
             Outcome::Neither => {}

@@ -65,8 +65,8 @@ impl Replacement {
     /// reference another one. A NamespacedCloudProfile that extends this profile is merged with it.
     pub(super) fn of(&self, old: &Inputs, shared: &CloudProfiles, count: &mut Replaced) -> anyhow::Result<Inputs> {
         let Some(replaced) = &old.cloud_profile else { return Ok(old.clone()) };
-        let wanted = self.profile.document.pointer("/spec/type").and_then(|text| text.as_str());
-        if wanted.is_some_and(|wanted| old.worker.value["spec"]["type"] != *wanted) {
+        let required = self.profile.document.pointer("/spec/type").and_then(|text| text.as_str());
+        if required.is_some_and(|required| old.worker.value["spec"]["type"] != *required) {
             count.other_types += 1;
             return Ok(old.clone());
         }

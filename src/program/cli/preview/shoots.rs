@@ -124,12 +124,12 @@ impl ShootReader {
     pub(super) fn shoots_where(
         &self,
         text: &str,
-        is_wanted: impl Fn(&Value) -> bool,
+        is_required: impl Fn(&Value) -> bool,
         shared: &CloudProfiles,
     ) -> anyhow::Result<Vec<Inputs>> {
         let (mut shoots, others): (Vec<Value>, Vec<Value>) =
             objects(text)?.into_iter().partition(|object| object["kind"] == "Shoot");
-        shoots.retain(is_wanted);
+        shoots.retain(is_required);
         if shoots.is_empty() {
             return Ok(Vec::new());
         }

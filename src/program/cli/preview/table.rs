@@ -20,12 +20,12 @@ const INDENT: usize = 2;
 /// The changed Workers (or all of them), then the total.
 pub(in crate::cli) fn text(comparison: &Comparison, all: bool, width: usize) -> String {
     let only_one = comparison.workers.len() == 1;
-    let (shown, hidden): (Vec<_>, Vec<_>) =
+    let (displayed, hidden): (Vec<_>, Vec<_>) =
         comparison.workers.iter().partition(|worker| all || only_one || worker.is_worth_showing());
-    let mut text = if !all && shown.len() > MOST_WORKERS {
+    let mut text = if !all && displayed.len() > MOST_WORKERS {
         grouped(&comparison.workers, width)
     } else {
-        shown.into_iter().map(|worker| worker_text(worker, width)).collect()
+        displayed.into_iter().map(|worker| worker_text(worker, width)).collect()
     };
     if !hidden.is_empty() {
         let others = words::counted(hidden.len() as u64, "other Worker");
@@ -68,11 +68,11 @@ fn grouped(workers: &[WorkerChange], width: usize) -> String {
         text.push_str(&paragraph(&format!("… and {}", words::counted(more as u64, "more group")), ASIDE, 0, width));
     }
     for group in finding_groups(workers) {
-        let place = group.examples.first().map(String::as_str).unwrap_or_default();
+        let location = group.examples.first().map(String::as_str).unwrap_or_default();
         let finding = finding_text(group.first, group.first.zone.as_deref().unwrap_or_default());
         let count = words::counted(group.workers as u64, "Worker");
         let style = severity_style(group.first.severity);
-        text.push_str(&paragraph(&format!("{count}, such as {place}: {finding}"), style, 0, width));
+        text.push_str(&paragraph(&format!("{count}, such as {location}: {finding}"), style, 0, width));
     }
     text.push('\n');
     text.push_str(&paragraph("--all shows every Worker.", ASIDE, 0, width));
@@ -94,10 +94,10 @@ fn worker_text(worker: &WorkerChange, width: usize) -> String {
     let causes = words::shared_causes(&placements);
     if !causes.is_empty() {
         let mut table = Table::new(["", "", ""]);
-        for (places, cause) in causes {
-            let pool = places.first().map(|place| place.pool.as_str()).unwrap_or_default();
+        for (locations, cause) in causes {
+            let pool = locations.first().map(|location| location.pool.as_str()).unwrap_or_default();
             table.row([
-                words::place(pool, &words::zones(&places)).into(),
+                words::location(pool, &words::zones(&locations)).into(),
                 Cell::styled(words::effect(cause), verdict_style(cause.effect.verdict)),
                 format!("{}: {}", words::field(&cause.change, pool), words::step(&cause.change)).into(),
             ]);
@@ -158,7 +158,7 @@ fn finding_text(finding: &Finding, zones: &str) -> String {
         Severity::Hazard => "(!) ",
         Severity::Notice => "note: ",
     };
-    let place = words::place(finding.pool.as_deref().unwrap_or_default(), zones);
-    let separator = if place.is_empty() { "" } else { ": " };
-    format!("{mark}{place}{separator}{}", finding.message)
+    let location = words::location(finding.pool.as_deref().unwrap_or_default(), zones);
+    let separator = if location.is_empty() { "" } else { ": " };
+    format!("{mark}{location}{separator}{}", finding.message)
 }

@@ -210,11 +210,11 @@ pub(super) fn shared_causes<'a>(placements: &[&'a PlacementChange]) -> Vec<(Vec<
             let is_same = |other: &Cause| {
                 (&other.change, other.effect, other.joint) == (&cause.change, cause.effect, cause.joint)
             };
-            let known = shared
-                .iter_mut()
-                .find(|(places, other)| places.iter().all(|place| place.pool == placement.pool) && is_same(other));
+            let known = shared.iter_mut().find(|(locations, other)| {
+                locations.iter().all(|location| location.pool == placement.pool) && is_same(other)
+            });
             match known {
-                Some((places, _)) => places.push(placement),
+                Some((locations, _)) => locations.push(placement),
                 None => shared.push((vec![placement], cause)),
             }
         }
@@ -246,7 +246,7 @@ pub(super) fn shared_findings(findings: &[Finding]) -> Vec<(Finding, String)> {
 }
 
 /// A pool and its zones as a line prefix.
-pub(super) fn place(pool: &str, zones: &str) -> String {
+pub(super) fn location(pool: &str, zones: &str) -> String {
     match (pool, zones) {
         (pool, "") => pool.to_owned(),
         (pool, zones) if zones.contains(',') => format!("{pool} zones {zones}"),

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::evidence::Answer;
+use super::evidence::Reply;
 use super::exit::{self, Exit, wrong_usage};
 use super::terminal::{OutputFormat, one_of, print, width};
 use controllers::controller::run::served::Served;
@@ -113,7 +113,7 @@ impl Selection {
     }
 }
 
-pub(super) fn run(arguments: &TakeoverArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &TakeoverArguments, providers: Providers) -> anyhow::Result<Reply> {
     let arguments = match &arguments.command {
         TakeoverCommand::Check(arguments) => arguments,
         TakeoverCommand::Plan(arguments) => return plan::run(arguments, providers),
@@ -124,7 +124,7 @@ pub(super) fn run(arguments: &TakeoverArguments, providers: Providers) -> anyhow
         OutputFormat::Json => json::text(&survey, exit.code())?,
         _ => table::text(&survey, exit, arguments.all, width()),
     })?;
-    Ok(Answer::new(survey.comparison.evidence, exit))
+    Ok(Reply::new(survey.comparison.evidence, exit))
 }
 
 /// The most severe result that prevents a takeover.
@@ -136,7 +136,7 @@ fn exit_of(survey: &Survey) -> Exit {
     });
     let errors = comparison.workers.iter().flat_map(|worker| &worker.findings);
     let of_errors = errors.filter(|finding| finding.severity == Severity::Error).map(|finding| match finding.kind {
-        FindingKind::CannotBeJudged => Exit::Failed,
+        FindingKind::CannotBeEvaluated => Exit::Failed,
         _ => Exit::Invalid,
     });
     let lacks_permissions = survey.permissions.as_ref().is_some_and(|permissions| !permissions.missing.is_empty());

@@ -28,7 +28,8 @@ const NEEDED: &[(&str, &str, &[&str])] = &[
 /// Number of checked permissions, and the missing ones.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Permissions {
-    pub(super) asked: usize,
+    #[serde(rename = "asked")]
+    pub(super) requested: usize,
     pub(super) missing: Vec<Permission>,
 }
 
@@ -45,9 +46,9 @@ pub(super) async fn check(client: &Client) -> anyhow::Result<Permissions> {
         .iter()
         .flat_map(|&(group, resource, verbs)| verbs.iter().map(move |&verb| Permission { group, resource, verb }))
         .collect();
-    let asked = needed.len();
+    let requested = needed.len();
     let api: Api<SelfSubjectAccessReview> = Api::all(client.clone());
-    let questions = stream::iter(needed).map(async |permission| {
+    let queries = stream::iter(needed).map(async |permission| {
         let (resource, sub_resource) = permission.resource.split_once('/').unwrap_or((permission.resource, ""));
         let attributes = ResourceAttributes {
             group: Some(permission.group.to_owned()),
@@ -58,12 +59,12 @@ pub(super) async fn check(client: &Client) -> anyhow::Result<Permissions> {
         };
         let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
         let review = SelfSubjectAccessReview { spec, ..Default::default() };
-        let answer = api.create(&PostParams::default(), &review).await?;
-        let is_allowed = answer.status.is_some_and(|status| status.allowed);
+        let result = api.create(&PostParams::default(), &review).await?;
+        let is_allowed = result.status.is_some_and(|status| status.allowed);
         anyhow::Ok((!is_allowed).then_some(permission))
     });
-    let answers: Vec<Option<Permission>> = questions.buffer_unordered(AT_ONCE).try_collect().await?;
-    let mut missing: Vec<Permission> = answers.into_iter().flatten().collect();
+    let results: Vec<Option<Permission>> = queries.buffer_unordered(AT_ONCE).try_collect().await?;
+    let mut missing: Vec<Permission> = results.into_iter().flatten().collect();
     missing.sort();
-    Ok(Permissions { asked, missing })
+    Ok(Permissions { requested, missing })
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use super::registration::Registration;
 use super::steps::{Landscape, Step};
 use super::{Selection, exit_of, table};
-use crate::cli::evidence::Answer;
+use crate::cli::evidence::Reply;
 use crate::cli::exit::{self, Exit};
 use crate::cli::preview::words::counted;
 use crate::cli::terminal::{complain, print, width};
@@ -42,13 +42,13 @@ pub(super) struct PlanArguments {
     to: PathBuf,
 }
 
-pub(super) fn run(arguments: &PlanArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &PlanArguments, providers: Providers) -> anyhow::Result<Reply> {
     let survey = arguments.selection.survey(providers)?;
     let exit = exit_of(&survey);
     if !matches!(exit, Exit::Done | Exit::Findings) {
         print(&table::text(&survey, exit, false, width()))?;
         complain("no plan is written, because of this check");
-        return Ok(Answer::new(survey.comparison.evidence, exit));
+        return Ok(Reply::new(survey.comparison.evidence, exit));
     }
     let mut worker_types: Vec<&str> = survey.facts.iter().map(|facts| facts.worker_type.as_str()).collect();
     worker_types.sort_unstable();
@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &PlanArguments, providers: Providers) -> anyhow::Re
     write(&arguments.to, &steps)?;
     let workers = counted(survey.facts.len() as u64, "Worker");
     print(&text(&steps, &format!("{workers} of {}: no node would roll.", worker_types.join(", "))))?;
-    Ok(Answer::new(survey.comparison.evidence, exit))
+    Ok(Reply::new(survey.comparison.evidence, exit))
 }
 
 fn registrations(paths: &[PathBuf]) -> anyhow::Result<Vec<Registration>> {

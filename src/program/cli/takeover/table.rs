@@ -104,7 +104,7 @@ fn permissions(survey: &Survey, width: usize) -> String {
     let Some(permissions) = &survey.permissions else { return String::new() };
     let mut text = heading("Permissions of the controller");
     if permissions.missing.is_empty() {
-        let all = format!("all {} are granted", permissions.asked);
+        let all = format!("all {} are granted", permissions.requested);
         return text + &paragraph(&all, GOOD, INDENT, width);
     }
     let mut table = Table::new(["MISSING", "RESOURCE", "GROUP"]);
@@ -167,7 +167,7 @@ fn obstacles(survey: &Survey) -> Vec<(String, String)> {
     for worker in &survey.comparison.workers {
         let errors: Vec<_> = worker.findings.iter().filter(|finding| finding.severity == Severity::Error).collect();
         let name = format!("{}/{}", worker.namespace, worker.name);
-        if errors.iter().any(|finding| finding.kind == FindingKind::CannotBeJudged) {
+        if errors.iter().any(|finding| finding.kind == FindingKind::CannotBeEvaluated) {
             obstacles.push((name, "correct the field that is named above, then check again".to_owned()));
         } else if !errors.is_empty() {
             let pools: BTreeSet<&str> = errors.iter().filter_map(|finding| finding.pool.as_deref()).collect();

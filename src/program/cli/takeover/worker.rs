@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn versions_of_gardener() {
-        for (version, wanted) in [
+        for (version, required) in [
             ("1.143.9", Some(false)),
             ("1.144.0", Some(true)),
             ("v1.150.0-dev-abc", Some(true)),
@@ -104,7 +104,7 @@ mod tests {
             ("1", None),
             ("latest", None),
         ] {
-            assert_eq!(is_supported(version), wanted, "{version}");
+            assert_eq!(is_supported(version), required, "{version}");
         }
     }
 

@@ -9,9 +9,9 @@ use aws_sigv4::sign::v4::SigningParams;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 
-use super::answer::{Page, page, refusal};
 use super::credentials::KeptCredentials;
 use super::request::{calls, form};
+use super::response::{Page, page, refusal};
 use crate::cloud::image_source::{ImageSource, ImageSourceError};
 use profiles::images::query::ImageQuery;
 use profiles::images::sources::{Ec2Image, Listing, ec2_listing};
@@ -116,14 +116,14 @@ impl Ec2 {
         for (name, value) in self.signature(form).await? {
             request = request.header(name, value);
         }
-        let no_answer = |error: reqwest::Error| {
+        let no_response = |error: reqwest::Error| {
             let error = anyhow::Error::from(error.without_url());
             Failure { text: format!("{error:#}"), passes: true }
         };
-        let mut response = request.body(form.to_owned()).send().await.map_err(no_answer)?;
+        let mut response = request.body(form.to_owned()).send().await.map_err(no_response)?;
         let status = response.status();
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(no_answer)? {
+        while let Some(chunk) = response.chunk().await.map_err(no_response)? {
             if body.len() + chunk.len() > MOST_BYTES {
                 return Err(Failure::lasting("the answer is too large"));
             }

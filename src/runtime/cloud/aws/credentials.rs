@@ -31,9 +31,9 @@ impl KeptCredentials {
     /// The error lists the sources that were tried, but never their content.
     pub(super) async fn get(&self) -> Result<Credentials, String> {
         let mut kept = self.kept.lock().await;
-        let is_good = |known: &&Credentials| known.expiry().is_none_or(|expiry| expiry > SystemTime::now() + MARGIN);
-        if let Some(known) = kept.as_ref().filter(is_good) {
-            return Ok(known.clone());
+        let is_good = |cached: &&Credentials| cached.expiry().is_none_or(|expiry| expiry > SystemTime::now() + MARGIN);
+        if let Some(cached) = kept.as_ref().filter(is_good) {
+            return Ok(cached.clone());
         }
         let given = tokio::time::timeout(TIMEOUT, self.provider.provide_credentials()).await;
         let given = given.map_err(|_| format!("no credentials within {TIMEOUT:?}"))?;

@@ -7,9 +7,9 @@
 //!
 //! A single call does not justify an SDK for 800 (docs/dependencies.md).
 
-mod answer;
 mod client;
 mod credentials;
 mod request;
+mod response;
 
 pub use client::Ec2;

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_asked_for_in_as_many_calls_as_a_filter_needs() {
+    fn splits_names_into_as_few_filters_as_needed() {
         let names = (0..201).map(|number| format!("a {number}-*")).collect();
         let calls = calls(&ImageQuery { owners: vec!["self".to_owned(), "111111111111".to_owned()], names });
         assert_eq!(calls.len(), 2);

@@ -82,8 +82,8 @@ mod tests {
     /// Token lifetimes in minutes, one per answer. `None` refuses; once the list is empty, it never answers.
     #[derive(Debug, Default)]
     struct Authority {
-        answers: StdMutex<Vec<Option<i64>>>,
-        asked: AtomicUsize,
+        responses: StdMutex<Vec<Option<i64>>>,
+        requested: AtomicUsize,
     }
 
     #[async_trait]
@@ -94,10 +94,10 @@ mod tests {
             _: Option<TokenRequestOptions<'_>>,
         ) -> azure_core::Result<AccessToken> {
             assert_eq!(scopes, ["scope"]);
-            let number = self.asked.fetch_add(1, Ordering::Relaxed);
+            let number = self.requested.fetch_add(1, Ordering::Relaxed);
             sleep(Time::from_millis(5)).await;
-            let answer = self.answers.lock().unwrap().get(number).copied();
-            match answer {
+            let response = self.responses.lock().unwrap().get(number).copied();
+            match response {
                 None => pending().await,
                 Some(None) => Err(azure_core::Error::with_message(ErrorKind::Credential, "refused")),
                 Some(Some(minutes)) => {
@@ -119,43 +119,43 @@ mod tests {
         }
     }
 
-    fn authorized(answers: &[Option<i64>]) -> (Arc<Authority>, Arc<Authorized>) {
-        let authority = Arc::new(Authority { answers: StdMutex::new(answers.to_vec()), ..Authority::default() });
+    fn authorized(responses: &[Option<i64>]) -> (Arc<Authority>, Arc<Authorized>) {
+        let authority = Arc::new(Authority { responses: StdMutex::new(responses.to_vec()), ..Authority::default() });
         let credential = Arc::clone(&authority) as Arc<dyn TokenCredential>;
         (authority, Arc::new(Authorized::new(credential, "scope".to_owned())))
     }
 
     async fn send(policy: &dyn Policy, address: &str) -> Result<String, String> {
         let mut request = Request::new(Url::parse(address).unwrap(), Method::Get);
-        let answer = policy.send(&Context::new(), &mut request, &[Arc::new(Echo)]).await;
-        let answer = answer.map_err(|error| error.to_string())?.try_into_raw_response().await.unwrap();
-        Ok(String::from_utf8(answer.body().as_ref().to_vec()).unwrap())
+        let response = policy.send(&Context::new(), &mut request, &[Arc::new(Echo)]).await;
+        let response = response.map_err(|error| error.to_string())?.try_into_raw_response().await.unwrap();
+        Ok(String::from_utf8(response.body().as_ref().to_vec()).unwrap())
     }
 
     #[tokio::test]
-    async fn a_token_is_asked_for_once_until_it_is_about_to_expire() {
+    async fn reuses_token_until_it_is_about_to_expire() {
         let (authority, policy) = authorized(&[Some(60)]);
         let both = futures::join!(send(&*policy, "https://azure"), send(&*policy, "https://azure"));
         assert_eq!(both, (Ok("Bearer 0".to_owned()), Ok("Bearer 0".to_owned())));
-        assert_eq!(authority.asked.load(Ordering::Relaxed), 1);
-        for (answers, expected) in [
+        assert_eq!(authority.requested.load(Ordering::Relaxed), 1);
+        for (responses, expected) in [
             ([Some(4), Some(60)], Ok("Bearer 1".to_owned())),
             ([Some(4), None], Ok("Bearer 0".to_owned())),
             ([Some(-1), None], Err("refused".to_owned())),
             ([None, Some(60)], Ok("Bearer 1".to_owned())),
         ] {
-            let (_, policy) = authorized(&answers);
+            let (_, policy) = authorized(&responses);
             let first = send(&*policy, "https://azure").await;
-            assert_eq!(first.is_ok(), answers[0].is_some());
-            assert_eq!(send(&*policy, "https://azure").await, expected, "{answers:?}");
+            assert_eq!(first.is_ok(), responses[0].is_some());
+            assert_eq!(send(&*policy, "https://azure").await, expected, "{responses:?}");
         }
     }
 
     #[tokio::test]
-    async fn no_token_goes_without_tls() {
+    async fn sends_no_token_without_tls() {
         let (authority, policy) = authorized(&[Some(60)]);
         assert!(send(&*policy, "http://azure").await.unwrap_err().contains("TLS"));
-        assert_eq!(authority.asked.load(Ordering::Relaxed), 0);
+        assert_eq!(authority.requested.load(Ordering::Relaxed), 0);
         assert_eq!(format!("{policy:?}"), r#"Authorized { scope: "scope", .. }"#);
     }
 

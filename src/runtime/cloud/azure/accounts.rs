@@ -47,11 +47,11 @@ pub(super) struct Accounts {
     pub(super) addresses: Addresses,
     transport: Transport,
     retries: RetryOptions,
-    known: Mutex<HashMap<Identity, Known>>,
+    cached: Mutex<HashMap<Identity, Cached>>,
     made: AtomicU64,
 }
 
-struct Known {
+struct Cached {
     account: Account,
     used: Instant,
 }
@@ -72,7 +72,7 @@ impl Accounts {
 
     /// Sends requests through this transport, with these retries.
     pub(super) fn by(transport: Transport, addresses: Addresses, retries: RetryOptions) -> Self {
-        Self { addresses, transport, retries, known: Mutex::default(), made: AtomicU64::default() }
+        Self { addresses, transport, retries, cached: Mutex::default(), made: AtomicU64::default() }
     }
 
     /// The account of these credentials. Sends no request yet.
@@ -87,22 +87,22 @@ impl Accounts {
             proof: credentials.proof.clone(),
         };
         let now = Instant::now();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.get_mut(&identity) {
-            known.used = now;
-            return Ok(known.account.clone());
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cached) = cached.get_mut(&identity) {
+            cached.used = now;
+            return Ok(cached.account.clone());
         }
-        known.retain(|_, known| now.duration_since(known.used) < FORGOTTEN_AFTER);
+        cached.retain(|_, cached| now.duration_since(cached.used) < FORGOTTEN_AFTER);
         let pipeline = self.new_pipeline(&identity).map_err(|error| AzureError::of("using the credentials", error))?;
         let account = Account { pipeline, number: self.made.fetch_add(1, Ordering::Relaxed) };
-        known.insert(identity, Known { account: account.clone(), used: now });
+        cached.insert(identity, Cached { account: account.clone(), used: now });
         Ok(account)
     }
 
     /// Drops an account that was refused, so that the next caller gets a new one with a new token.
     pub(super) fn drop_account(&self, refused: &Account) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|_, known| known.account.number != refused.number);
+        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        cached.retain(|_, cached| cached.account.number != refused.number);
     }
 
     fn new_pipeline(&self, identity: &Identity) -> azure_core::Result<Pipeline> {

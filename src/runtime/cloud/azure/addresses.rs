@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_go_where_they_are_told_to() {
+    fn sends_requests_to_the_configured_address() {
         let addresses = Addresses {
             resource_manager: Some("http://127.0.0.1:8080".parse().unwrap()),
             authority: Some("https://login.example.com/".parse().unwrap()),

@@ -17,7 +17,7 @@ const API_VERSION: &str = "2024-03-01";
 #[derive(Clone)]
 pub(super) struct ScaleSets {
     pub(super) resource_manager: ResourceManager,
-    pub(super) place: Arc<ScaleSetScope>,
+    pub(super) location: Arc<ScaleSetScope>,
     /// Dry run: reports changes as successful without making them.
     pub(super) pretends: bool,
 }
@@ -65,7 +65,7 @@ impl ScaleSets {
     pub(super) fn scale_set(&self, document: Document) -> ScaleSet {
         let properties = document.properties.unwrap_or_default();
         ScaleSet {
-            resource_group: self.place.resource_group.clone(),
+            resource_group: self.location.resource_group.clone(),
             name: document.name,
             id: document.id,
             platform_fault_domain_count: properties.platform_fault_domain_count,
@@ -81,9 +81,9 @@ impl ScaleSets {
 
     /// URL of the group's scale sets, or of one of them.
     pub(super) fn url(&self, name: Option<&str>, query: &[(&str, &str)]) -> Result<Url, AzureError> {
-        let group = &self.place.resource_group;
+        let group = &self.location.resource_group;
         let path = ["resourceGroups", group, "providers", "Microsoft.Compute", "virtualMachineScaleSets"];
         let query: Vec<(&str, &str)> = query.iter().copied().chain([("api-version", API_VERSION)]).collect();
-        self.resource_manager.url(&self.place.credentials.subscription, path.into_iter().chain(name), &query)
+        self.resource_manager.url(&self.location.credentials.subscription, path.into_iter().chain(name), &query)
     }
 }

@@ -24,7 +24,7 @@ enum Kind {
     /// The authority issued no token.
     Token,
     /// The resource manager: its status and error codes, the outermost first.
-    Answer { status: u16, codes: Vec<String> },
+    Reply { status: u16, codes: Vec<String> },
     /// No response, or an invalid one.
     Nobody,
 }
@@ -38,7 +38,7 @@ impl AzureError {
     /// A failed operation. Its result has no HTTP status, so it is treated as a bad request.
     pub(super) fn of_operation(doing: &str, code: String, message: &str) -> Self {
         let text = format!("{code}: {}", readable(message));
-        Self { doing: doing.to_owned(), kind: Kind::Answer { status: 400, codes: vec![code] }, text }
+        Self { doing: doing.to_owned(), kind: Kind::Reply { status: 400, codes: vec![code] }, text }
     }
 
     /// Converts an error of the SDK.
@@ -66,17 +66,17 @@ impl AzureError {
             Some(code) if !text.starts_with(code.as_str()) => format!("{code}: {text}"),
             _ => text,
         };
-        Self { doing, kind: Kind::Answer { status, codes }, text }
+        Self { doing, kind: Kind::Reply { status, codes }, text }
     }
 
     /// Whether the resource does not exist.
     pub(super) fn is_not_found(&self) -> bool {
-        matches!(self.kind, Kind::Answer { status: 404, .. })
+        matches!(self.kind, Kind::Reply { status: 404, .. })
     }
 
     /// Whether another operation on the same scale set is in progress. This resolves itself.
     pub(super) fn is_conflict(&self) -> bool {
-        matches!(self.kind, Kind::Answer { status: 409, .. })
+        matches!(self.kind, Kind::Reply { status: 409, .. })
             && matches!(self.code(), None | Some(ErrorCode::RetryableInfraDependencies))
     }
 
@@ -86,7 +86,7 @@ impl AzureError {
             Kind::Token => Some(ErrorCode::InfraUnauthenticated),
             // A network problem between here and Azure, which no one in particular has to fix.
             Kind::Nobody => None,
-            Kind::Answer { status, codes } => {
+            Kind::Reply { status, codes } => {
                 // In the format of the SDK, so that the error gets the same code as the same error of a machine.
                 let codes: String = codes.iter().rev().map(|code| format!("ERROR CODE: {code}\n")).collect();
                 let text = format!("RESPONSE {status}\n{codes}{}", self.text);
@@ -105,8 +105,8 @@ impl AzureError {
 fn is_refusal(error: &azure_core::Error) -> bool {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(current) = cause {
-        let known = current.downcast_ref::<azure_core::Error>().map(azure_core::Error::kind);
-        match known {
+        let cached = current.downcast_ref::<azure_core::Error>().map(azure_core::Error::kind);
+        match cached {
             Some(ErrorKind::HttpResponse { status, .. }) => return (400..500).contains(&u16::from(*status)),
             Some(ErrorKind::Io | ErrorKind::Connection | ErrorKind::DataConversion) => return false,
             _ => cause = current.source(),
@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    async fn answered(status: u16, body: &str) -> AzureError {
+    async fn responded(status: u16, body: &str) -> AzureError {
         let response = AsyncRawResponse::from_bytes(StatusCode::from(status), Headers::new(), body.to_owned());
         AzureError::of("creating scale set x", check_success(response, None).await.unwrap_err())
     }
@@ -183,7 +183,7 @@ mod tests {
             (400, "NeverHeardOf", "not available in the current hardware cluster", Some(InfraResourcesDepleted)),
             (400, "NeverHeardOf", "something", None),
         ] {
-            let error = answered(status, &error(code, text)).await;
+            let error = responded(status, &error(code, text)).await;
             assert_eq!(error.code(), expected, "{status} {code}");
         }
     }
@@ -192,7 +192,7 @@ mod tests {
     async fn inner_codes_count_too() {
         let body =
             r#"{"error":{"code":"DeploymentFailed","message":"m","details":[{"code":"QuotaExceeded","message":"q"}]}}"#;
-        assert_eq!(answered(400, body).await.code(), Some(ErrorCode::InfraQuotaExceeded));
+        assert_eq!(responded(400, body).await.code(), Some(ErrorCode::InfraQuotaExceeded));
     }
 
     #[tokio::test]
@@ -204,17 +204,17 @@ mod tests {
             (409, "PropertyChangeNotAllowed", "never", false),
             (400, "Conflict", "no", false),
         ] {
-            assert_eq!(answered(status, &error(code, text)).await.is_conflict(), expected, "{status} {code} {text}");
+            assert_eq!(responded(status, &error(code, text)).await.is_conflict(), expected, "{status} {code} {text}");
         }
-        assert!(answered(409, "").await.is_conflict());
+        assert!(responded(409, "").await.is_conflict());
     }
 
     #[tokio::test]
     async fn a_text_is_one_line_and_the_same_each_time() {
         let text = "AADSTS7000215: Invalid client secret. Trace ID: 1 Correlation ID: 2 Timestamp: 3\nvisit https://x";
         assert_eq!(readable(text), "AADSTS7000215: Invalid client secret.");
-        let error = answered(403, &error("AuthorizationFailed", "no right")).await;
+        let error = responded(403, &error("AuthorizationFailed", "no right")).await;
         assert_eq!(error.to_string(), "creating scale set x: AuthorizationFailed: no right");
-        assert!(answered(502, &"x".repeat(9000)).await.to_string().len() < 500);
+        assert!(responded(502, &"x".repeat(9000)).await.to_string().len() < 500);
     }
 }

@@ -122,7 +122,7 @@ impl Azure {
 
 /// State shared by the tasks of a Worker.
 pub struct Session {
-    place: Arc<ScaleSetScope>,
+    location: Arc<ScaleSetScope>,
     turns: Turns,
 }
 
@@ -134,20 +134,20 @@ impl AzureScaleSets {
     /// The calls for one scope.
     fn calls(
         &self,
-        place: &Arc<ScaleSetScope>,
+        location: &Arc<ScaleSetScope>,
         listener: Arc<dyn RetryListener>,
     ) -> Result<ScaleSets, DependencyFailure> {
-        let account = self.accounts.account(place.cloud, &place.credentials).map_err(|error| error.failure())?;
+        let account = self.accounts.account(location.cloud, &location.credentials).map_err(|error| error.failure())?;
         let pretends = (self.write_check)() == WriteAccess::DryRun;
         let accounts = Arc::clone(&self.accounts);
-        let resource_manager = ResourceManager { accounts, account, cloud: place.cloud, listener: Some(listener) };
-        Ok(ScaleSets { resource_manager, place: Arc::clone(place), pretends })
+        let resource_manager = ResourceManager { accounts, account, cloud: location.cloud, listener: Some(listener) };
+        Ok(ScaleSets { resource_manager, location: Arc::clone(location), pretends })
     }
 }
 
 impl Dependency for AzureScaleSets {
     type Scope = ScaleSetScope;
-    type Wanted = i32;
+    type Target = i32;
     type Listed = ScaleSet;
     type Session = Session;
     const WORDS: Words = Words {
@@ -159,31 +159,31 @@ impl Dependency for AzureScaleSets {
     const NEEDS: fn(&WorkerContext<'_>) -> NeedsResult<Self> = needs;
     const NEEDS_OF_DELETION: fn(&Worker, Option<&Cluster>, &Secrets) -> NeedsResult<Self> = needs_of_deletion;
 
-    fn only_leftovers(place: &ScaleSetScope) -> bool {
-        place.zonal
+    fn only_leftovers(location: &ScaleSetScope) -> bool {
+        location.zonal
     }
 
-    fn session(&self, place: &ScaleSetScope, _: &WriteCheck) -> Session {
-        Session { place: Arc::new(place.clone()), turns: Turns::default() }
+    fn session(&self, location: &ScaleSetScope, _: &WriteCheck) -> Session {
+        Session { location: Arc::new(location.clone()), turns: Turns::default() }
     }
 
     fn provide(
         &self,
-        Session { place, turns }: &Session,
+        Session { location, turns }: &Session,
         need: PoolNeed,
         request: &DependencyRequest<'_>,
         report: Arc<Report<DependencyRecord>>,
     ) -> TaskResult<DependencyRecord> {
         let has_machines = request.live.deployments.values().any(|live| live.pool() == Some(&need.pool));
         let provision = Provision {
-            place: Arc::clone(place),
+            location: Arc::clone(location),
             searches: request.has_moved || has_machines,
             ids_of_machines: scale_sets_of_machines(&need.pool, request.live),
             turns: turns.clone(),
             need,
         };
         let turn = turns.queue();
-        let calls = self.calls(place, Arc::clone(&report) as Arc<dyn RetryListener>);
+        let calls = self.calls(location, Arc::clone(&report) as Arc<dyn RetryListener>);
         async move { provision.run(turn, calls?, report).await }.boxed()
     }
 
@@ -194,7 +194,7 @@ impl Dependency for AzureScaleSets {
         listed: Option<Vec<ScaleSet>>,
         report: Arc<Report<Removed<ScaleSet>>>,
     ) -> TaskResult<Removed<ScaleSet>> {
-        let calls = self.calls(&session.place, Arc::clone(&report) as Arc<dyn RetryListener>);
+        let calls = self.calls(&session.location, Arc::clone(&report) as Arc<dyn RetryListener>);
         async move { removal::run(removal, listed, calls?, report).await }.boxed()
     }
 
@@ -202,7 +202,7 @@ impl Dependency for AzureScaleSets {
     fn may_take(removal: &Needs, need: &PoolNeed) -> bool {
         let is_kept = |name: &str| {
             let mut records = removal.records.iter();
-            records.any(|record| record.name == name && removal.known_pools.contains(&record.pool_name))
+            records.any(|record| record.name == name && removal.cached_pools.contains(&record.pool_name))
         };
         need.recorded.as_ref().is_some_and(|recorded| !is_kept(&recorded.name))
     }

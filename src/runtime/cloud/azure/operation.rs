@@ -80,7 +80,7 @@ impl State {
         match self.status.as_deref().or(provisioning).map(PollerStatus::from) {
             None => PollerStatus::Succeeded,
             Some(PollerStatus::UnknownValue(_)) => PollerStatus::InProgress,
-            Some(known) => known,
+            Some(cached) => cached,
         }
     }
 }
@@ -98,7 +98,7 @@ impl ScaleSets {
         let mut request = Request::new(resource.clone(), Method::Put);
         request.insert_header("content-type", "application/json");
         let body = json!({
-            "location": self.place.region,
+            "location": self.location.region,
             "properties": {"platformFaultDomainCount": fault_domains, "singlePlacementGroup": false},
             "tags": tags(pool),
         });
@@ -137,7 +137,7 @@ fn begun(
         (None, Some(address)) if status == StatusCode::Accepted => (Some(scale_sets.link(&doing, address)?), true),
         _ => (None, false),
     };
-    let goes_on = match address {
+    let continues = match address {
         Some(_) => true,
         // A proxy may answer with an HTML page.
         None => {
@@ -145,7 +145,7 @@ fn begun(
             resource.is_some() && !matches!(state.progress(), PollerStatus::Succeeded)
         }
     };
-    let Some(address) = address.or_else(|| resource.clone()).filter(|_| goes_on) else {
+    let Some(address) = address.or_else(|| resource.clone()).filter(|_| continues) else {
         let made = resource.is_some().then(|| read(&doing, &body)).transpose()?;
         return Ok(Begun::Done(made.map(|document| scale_sets.scale_set(document))));
     };
@@ -178,7 +178,7 @@ impl Operation {
         let mut next = Some(self.pause);
         while let Some(pause) = next {
             azure_core::sleep::sleep(pause).await;
-            next = self.ask().await?;
+            next = self.query().await?;
         }
         let Some(resource) = self.resource else { return Ok(None) };
         let response = self.scale_sets.send(&self.doing, &mut Request::new(resource, Method::Get)).await?;
@@ -186,7 +186,7 @@ impl Operation {
     }
 
     /// Returns the delay until the next poll; `None` on success.
-    async fn ask(&self) -> Result<Option<azure_core::time::Duration>, AzureError> {
+    async fn query(&self) -> Result<Option<azure_core::time::Duration>, AzureError> {
         let request = &mut Request::new(self.address.clone(), Method::Get);
         let (status, headers, body) = match self.scale_sets.send(&self.doing, request).await {
             // The scale set was deleted, and its operation with it.
@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_answer_without_content_says_nothing() {
+    fn only_responses_without_content_have_no_message() {
         let progress = |body: &str| State::of(body.as_bytes()).map(|state| state.progress()).map_err(drop);
         assert_eq!(progress(""), Ok(PollerStatus::Succeeded));
         assert_eq!(progress(r#"{"status":"InProgress"}"#), Ok(PollerStatus::InProgress));

@@ -22,7 +22,7 @@ const TURN: Duration = Duration::from_secs(1);
 
 /// One pool and the inputs of its task.
 pub(super) struct Provision {
-    pub(super) place: Arc<ScaleSetScope>,
+    pub(super) location: Arc<ScaleSetScope>,
     pub(super) need: PoolNeed,
     /// Whether the record may be lost, so that existing scale sets have to be searched.
     pub(super) searches: bool,
@@ -112,18 +112,18 @@ impl Provision {
     async fn attempt(&self, scale_sets: &ScaleSets) -> Result<Try, Failed> {
         let need = &self.need;
         let recorded = need.recorded.as_ref().map(|record| record.name.as_str());
-        let shown = match recorded {
+        let observed = match recorded {
             Some(name) => scale_sets.get(name).await?,
             None if self.searches => self.adopted(&scale_sets.list().await?)?,
             None => None,
         };
-        let predecessor = recorded.or(shown.as_ref().map(|shown| shown.name.as_str()));
-        match step(&self.place, need, predecessor, shown.as_ref())? {
+        let predecessor = recorded.or(observed.as_ref().map(|observed| observed.name.as_str()));
+        match step(&self.location, need, predecessor, observed.as_ref())? {
             Step::Keep(record) => Ok(Try::Ready(record)),
             Step::Wait(text) => Ok(Try::Wait(text)),
             Step::Create(name) => {
-                info!(pool = need.pool, scale_set = name, fault_domains = need.wanted, "creating a scale set");
-                match scale_sets.create(&name, &need.pool, need.wanted).await? {
+                info!(pool = need.pool, scale_set = name, fault_domains = need.target, "creating a scale set");
+                match scale_sets.create(&name, &need.pool, need.target).await? {
                     Begun::Done(made) => Ok(Try::Ready(self.made(made)?)),
                     Begun::Running(operation) => Ok(Try::Creating(Box::new(operation))),
                 }
@@ -142,7 +142,7 @@ impl Provision {
             Adoption::Unclear(names) => Err(DependencyFailure::of_configuration(format!(
                 "resource group {:?} has several scale sets of the pool and none is recorded: {}; delete those that its \
                  machines are not in",
-                self.place.resource_group,
+                self.location.resource_group,
                 names.join(", ")
             ))),
         }

@@ -45,7 +45,7 @@ pub(super) async fn run(
         let begun = scale_sets.delete(&name).await;
         goings.push((name, begun));
     }
-    let ends = goings.into_iter().map(|(name, begun)| gone(&scale_sets, name, begun, &report));
+    let ends = goings.into_iter().map(|(name, begun)| deleted(&scale_sets, name, begun, &report));
     let failures: Vec<AzureError> = join_all(ends).await.into_iter().filter_map(Result::err).collect();
     match failures.as_slice() {
         [] => Ok(Removed::Done(needs.records.into_iter().filter(|record| !records.contains(record)).collect())),
@@ -59,7 +59,7 @@ pub(super) async fn run(
 
 /// Follows one deletion to its end. Retries it while another operation on the scale set is in progress, such as its
 /// creation that is no longer needed.
-async fn gone(
+async fn deleted(
     scale_sets: &ScaleSets,
     name: String,
     mut begun: Result<Begun, AzureError>,

@@ -23,7 +23,7 @@ pub(super) struct ListenerOfRequest(pub(super) Arc<dyn RetryListener>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RetryCause {
     /// A response with that status and `Retry-After`.
-    Answer {
+    Reply {
         /// The status.
         status: u16,
         /// `Retry-After`, verbatim.
@@ -47,7 +47,7 @@ impl Policy for RetryNotifier {
         if let Some(ListenerOfRequest(listener)) = context.value::<ListenerOfRequest>() {
             match &result {
                 Ok(response) if response.status().is_success() => {}
-                Ok(response) => listener.delayed(RetryCause::Answer {
+                Ok(response) => listener.delayed(RetryCause::Reply {
                     status: response.status().into(),
                     retry_after: response.headers().get_optional_str(&RETRY_AFTER).map(str::to_owned),
                 }),
@@ -61,11 +61,11 @@ impl Policy for RetryNotifier {
 impl<T: Send + Sync + 'static> RetryListener for Report<T> {
     fn delayed(&self, cause: RetryCause) {
         let (text, code) = match cause {
-            RetryCause::Answer { status: 429, retry_after } => {
+            RetryCause::Reply { status: 429, retry_after } => {
                 let wait = retry_after.map(|seconds| format!(" and asks to wait {seconds} s")).unwrap_or_default();
                 (format!("Azure limits the rate of requests{wait}"), Some(ErrorCode::InfraRateLimitsExceeded))
             }
-            RetryCause::Answer { status, .. } => (format!("Azure answers with status {status}"), None),
+            RetryCause::Reply { status, .. } => (format!("Azure answers with status {status}"), None),
             RetryCause::ResponseTimeout => ("Azure or its login authority can't be reached".to_owned(), None),
         };
         Report::delayed(self, text, code);

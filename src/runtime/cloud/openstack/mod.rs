@@ -16,7 +16,7 @@ use super::{CloudFactory, TaskEnded, WriteCheck};
 use crate::cloud::dependency::{Cloud, DependencyRequest};
 use decisions::provider::openstack::credentials::Credentials;
 use decisions::provider::openstack::server_groups::{
-    Needs, PoolNeed, ServerGroup, ServerGroupScope, WantedGroup, needs, needs_of_deletion,
+    Needs, PoolNeed, ServerGroup, ServerGroupScope, TargetGroup, needs, needs_of_deletion,
 };
 use decisions::provider::profile::ProfileFormat as _;
 use decisions::provider::{self, DependencyFailure, DependencyRecord, WorkerContext};
@@ -89,7 +89,7 @@ type Session = Result<Arc<Mutex<Nova>>, DependencyFailure>;
 
 impl Dependency for ServerGroups {
     type Scope = ServerGroupScope;
-    type Wanted = WantedGroup;
+    type Target = TargetGroup;
     type Listed = ServerGroup;
     type Session = Session;
     const WORDS: Words = Words {
@@ -119,7 +119,7 @@ impl Dependency for ServerGroups {
             let nova = session?;
             let mut nova = nova.lock().await;
             if let Some(recorded) = &need.recorded
-                && nova.get(&recorded.id).await?.is_some_and(|shown| need.is_met_by(recorded, &shown))
+                && nova.get(&recorded.id).await?.is_some_and(|observed| need.is_met_by(recorded, &observed))
             {
                 return Ok(recorded.clone());
             }
@@ -172,4 +172,4 @@ impl Dependency for ServerGroups {
     }
 }
 
-type Removal = dependency_tasks::Removal<ServerGroupScope, WantedGroup>;
+type Removal = dependency_tasks::Removal<ServerGroupScope, TargetGroup>;

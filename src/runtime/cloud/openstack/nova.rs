@@ -17,8 +17,8 @@ use tracing::info;
 use crate::cloud::{WriteAccess, WriteCheck};
 use decisions::provider::DependencyFailure;
 use decisions::provider::openstack::credentials::{Credentials, Identity};
-use decisions::provider::openstack::error_codes::answer_failure;
-use decisions::provider::openstack::server_groups::{PoolNeed, ServerGroup, ServerGroupScope, WantedGroup};
+use decisions::provider::openstack::error_codes::response_failure;
+use decisions::provider::openstack::server_groups::{PoolNeed, ServerGroup, ServerGroupScope, TargetGroup};
 use wire::api::gotext::json::null_as_default;
 
 /// Time limit for a response.
@@ -73,7 +73,7 @@ struct Call<'a> {
 }
 
 /// A response with any status.
-struct Answer {
+struct Reply {
     status: u16,
     headers: HeaderMap,
     body: Vec<u8>,
@@ -86,7 +86,7 @@ struct Listed {
 }
 
 #[derive(Deserialize)]
-struct Shown {
+struct Observed {
     server_group: ServerGroup,
 }
 
@@ -130,9 +130,9 @@ pub(super) fn transport(credentials: &Credentials) -> Result<Transport, Dependen
     }
     let client = client.tls_danger_accept_invalid_certs(credentials.insecure).build().map_err(unusable)?;
     Ok(Arc::new(move |request| {
-        let answer = client.execute(request);
+        let reply = client.execute(request);
         // Without the address, which may contain a password.
-        async { Ok(answer.await.map_err(reqwest::Error::without_url)?) }.boxed()
+        async { Ok(reply.await.map_err(reqwest::Error::without_url)?) }.boxed()
     }))
 }
 
@@ -147,9 +147,9 @@ impl Nova {
         let mut groups: Vec<ServerGroup> = Vec::new();
         for _ in 0..MOST_PAGES {
             let call = Call { offset: groups.len(), ..Call::of("listing server groups", Method::GET) };
-            let page = self.ask(&call).await?.read::<Listed>(call.doing)?.server_groups;
-            let is_known = |group: &ServerGroup| groups.iter().any(|known| known.id == group.id);
-            if page.first().is_none_or(is_known) {
+            let page = self.query(&call).await?.read::<Listed>(call.doing)?.server_groups;
+            let is_cached = |group: &ServerGroup| groups.iter().any(|cached| cached.id == group.id);
+            if page.first().is_none_or(is_cached) {
                 return Ok(groups);
             }
             groups.extend(page);
@@ -160,16 +160,16 @@ impl Nova {
     /// Reads a server group; `None` if it does not exist.
     pub(super) async fn get(&mut self, id: &str) -> Result<Option<ServerGroup>, DependencyFailure> {
         let call = Call { id: Some(id), ..Call::of("reading its server group", Method::GET) };
-        let answer = self.ask(&call).await?;
-        if answer.is_not_found() {
+        let reply = self.query(&call).await?;
+        if reply.is_not_found() {
             return Ok(None);
         }
-        Ok(Some(answer.read::<Shown>(call.doing)?.server_group))
+        Ok(Some(reply.read::<Observed>(call.doing)?.server_group))
     }
 
     /// Creates the group of a pool.
     pub(super) async fn create(&mut self, need: &PoolNeed) -> Result<ServerGroup, DependencyFailure> {
-        let (WantedGroup { name, policy, .. }, pool) = (&need.wanted, &need.pool);
+        let (TargetGroup { name, policy, .. }, pool) = (&need.target, &need.pool);
         info!(pool, server_group = name, "creating a server group");
         if !self.may_write()? {
             return Ok(ServerGroup { id: name.clone(), name: name.clone(), policies: vec![policy.clone()] });
@@ -180,7 +180,7 @@ impl Nova {
             version: (!is_plain).then_some(VERSION_OF_SOFT_POLICIES),
             ..Call::of("creating its server group", Method::POST)
         };
-        let group = self.ask(&call).await?.read::<Shown>(call.doing)?.server_group;
+        let group = self.query(&call).await?.read::<Observed>(call.doing)?.server_group;
         if group.id.is_empty() {
             return Err(DependencyFailure::without_code(format!("{}: the answer has no id", call.doing)));
         }
@@ -194,8 +194,8 @@ impl Nova {
             return Ok(());
         }
         let call = Call { id: Some(id), ..Call::of("deleting a server group", Method::DELETE) };
-        let answer = self.ask(&call).await?;
-        if answer.is_not_found() { Ok(()) } else { answer.succeeded(call.doing)?.without_content(call.doing) }
+        let reply = self.query(&call).await?;
+        if reply.is_not_found() { Ok(()) } else { reply.succeeded(call.doing)?.without_content(call.doing) }
     }
 
     /// Whether changes are made; false if they are only simulated.
@@ -208,18 +208,18 @@ impl Nova {
     }
 
     /// Sends a call. Logs in again once if the token is refused.
-    async fn ask(&mut self, call: &Call<'_>) -> Result<Answer, DependencyFailure> {
+    async fn query(&mut self, call: &Call<'_>) -> Result<Reply, DependencyFailure> {
         let login = self.log_in().await?;
-        let answer = self.send_call(call, &login).await?;
-        if answer.status != 401 {
-            return Ok(answer);
+        let reply = self.send_call(call, &login).await?;
+        if reply.status != 401 {
+            return Ok(reply);
         }
         self.login = None;
         let login = self.log_in().await?;
         self.send_call(call, &login).await
     }
 
-    async fn send_call(&self, call: &Call<'_>, login: &Login) -> Result<Answer, DependencyFailure> {
+    async fn send_call(&self, call: &Call<'_>, login: &Login) -> Result<Reply, DependencyFailure> {
         let mut url = login.compute.clone();
         let invalid = |()| DependencyFailure::of_configuration("the compute endpoint of the region can't have a path");
         url.path_segments_mut().map_err(invalid)?.pop_if_empty().push("os-server-groups").extend(call.id);
@@ -235,23 +235,23 @@ impl Nova {
         self.send(call.doing, request, call.body.as_ref()).await
     }
 
-    async fn send(&self, doing: &str, mut request: Request, body: Option<&Value>) -> Result<Answer, DependencyFailure> {
-        let no_answer = |error: anyhow::Error| DependencyFailure::without_code(format!("{doing}: {error:#}"));
+    async fn send(&self, doing: &str, mut request: Request, body: Option<&Value>) -> Result<Reply, DependencyFailure> {
+        let no_response = |error: anyhow::Error| DependencyFailure::without_code(format!("{doing}: {error:#}"));
         request.headers_mut().insert(ACCEPT, JSON);
         if let Some(body) = body {
             request.headers_mut().insert(CONTENT_TYPE, JSON);
             *request.body_mut() = Some(body.to_string().into());
         }
-        let mut response = (self.transport)(request).await.map_err(no_answer)?;
+        let mut response = (self.transport)(request).await.map_err(no_response)?;
         let mut content = Vec::new();
         // Without the address, which may contain a password.
-        while let Some(chunk) = response.chunk().await.map_err(|error| no_answer(error.without_url().into()))? {
+        while let Some(chunk) = response.chunk().await.map_err(|error| no_response(error.without_url().into()))? {
             if content.len() + chunk.len() > MOST_BYTES {
                 return Err(DependencyFailure::without_code(format!("{doing}: the answer is too large")));
             }
             content.extend_from_slice(&chunk);
         }
-        Ok(Answer { status: response.status().as_u16(), headers: response.headers().clone(), body: content })
+        Ok(Reply { status: response.status().as_u16(), headers: response.headers().clone(), body: content })
     }
 
     async fn log_in(&mut self) -> Result<Login, DependencyFailure> {
@@ -261,15 +261,15 @@ impl Nova {
         let doing = "asking Keystone for a token";
         let request = Request::new(Method::POST, tokens_url(&self.scope.identity_url)?);
         let identity = identity(&self.scope.credentials.identity);
-        let answer = self.send(doing, request, Some(&identity)).await?.succeeded(doing)?;
+        let reply = self.send(doing, request, Some(&identity)).await?.succeeded(doing)?;
         let no_token = || DependencyFailure::without_code(format!("{doing}: the answer has no token"));
-        let mut token = answer.headers.get(NEW_TOKEN).cloned().ok_or_else(no_token)?;
+        let mut token = reply.headers.get(NEW_TOKEN).cloned().ok_or_else(no_token)?;
         token.set_sensitive(true);
-        let catalog = answer.read::<Tokens>(doing)?.token.catalog;
+        let catalog = reply.read::<Tokens>(doing)?.token.catalog;
         let region = &self.scope.region;
         let endpoints = catalog.into_iter().filter(|service| service.service_type == "compute");
         let mut endpoints = endpoints.flat_map(|service| service.endpoints);
-        let endpoint = endpoints.find(|known| known.interface == "public" && known.region == *region);
+        let endpoint = endpoints.find(|cached| cached.interface == "public" && cached.region == *region);
         let compute = endpoint.and_then(|endpoint| web_address(&endpoint.url)).ok_or_else(|| {
             let message = format!("the catalog of OpenStack has no compute endpoint for region {region:?}");
             DependencyFailure::of_configuration(message)
@@ -284,7 +284,7 @@ impl<'a> Call<'a> {
     }
 }
 
-impl Answer {
+impl Reply {
     /// Whether OpenStack itself reports this, with a JSON object. The page of a proxy proves nothing about the
     /// resource.
     fn is_not_found(&self) -> bool {
@@ -294,7 +294,7 @@ impl Answer {
     fn succeeded(self, doing: &str) -> Result<Self, DependencyFailure> {
         match self.status {
             200..300 => Ok(self),
-            status => Err(answer_failure(doing, status, &String::from_utf8_lossy(&self.body))),
+            status => Err(response_failure(doing, status, &String::from_utf8_lossy(&self.body))),
         }
     }
 

@@ -22,17 +22,17 @@ pub(super) struct State<T> {
     /// Number of reads under way, by the time at which they began.
     pub(super) reads: BTreeMap<u64, usize>,
     /// UIDs of objects deleted since the oldest of these reads began, with the time.
-    pub(super) gone: BTreeMap<String, u64>,
+    pub(super) deleted: BTreeMap<String, u64>,
     /// Namespaces that were listed separately and that the watch has not caught up with.
     listed: BTreeMap<String, Listed>,
     /// The newest version that the watch has reported; its events are ordered.
-    shown: u64,
+    observed: u64,
     /// Logical clock of this store.
     pub(super) time: u64,
     /// The relist under way.
     pub(super) list: Option<List>,
     /// When the last complete relist was requested.
-    list_asked: Option<u64>,
+    list_requested: Option<u64>,
     pub(super) is_fresh: bool,
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Entry<T> {
     pub(super) version: u64,
     pub(super) object: Arc<T>,
     /// The version last reported by the watch.
-    pub(super) shown: u64,
+    pub(super) observed: u64,
     /// Versions that this process has written and the watch has not reported yet.
     pub(super) own: Vec<u64>,
     /// When the object was last received, from any source.
@@ -74,7 +74,7 @@ pub(super) struct Entry<T> {
 
 /// When a read or a write was sent, by the store's logical clock and in real time.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct ReadRequest {
     pub(super) time: u64,
     pub(super) at: Instant,
 }
@@ -86,24 +86,26 @@ pub(super) enum Source {
     /// A relist that was requested at this time.
     List(u64),
     /// A read.
-    Read(Asked),
+    Read(ReadRequest),
     /// A write by this process.
-    Write(Asked),
+    Write(ReadRequest),
 }
 
 impl Source {
     /// Whether this source was requested at that time or later and returns the complete state.
-    fn is_answer_since(self, time: u64) -> bool {
+    fn is_response_since(self, time: u64) -> bool {
         match self {
-            Self::List(asked) | Self::Read(Asked { time: asked, .. }) => time <= asked,
+            Self::List(requested) | Self::Read(ReadRequest { time: requested, .. }) => time <= requested,
             Self::Watch | Self::Write(_) => false,
         }
     }
 
     /// When it was requested, if a relist was requested since.
-    fn asked_before(self, list: Option<u64>) -> Option<Instant> {
+    fn requested_before(self, list: Option<u64>) -> Option<Instant> {
         match self {
-            Self::Read(asked) | Self::Write(asked) => list.filter(|list| asked.time <= *list).map(|_| asked.at),
+            Self::Read(requested) | Self::Write(requested) => {
+                list.filter(|list| requested.time <= *list).map(|_| requested.at)
+            }
             Self::Watch | Self::List(_) => None,
         }
     }
@@ -121,12 +123,12 @@ impl<T> Default for State<T> {
             undone: Vec::new(),
             unlisted: BTreeMap::new(),
             reads: BTreeMap::new(),
-            gone: BTreeMap::new(),
+            deleted: BTreeMap::new(),
             listed: BTreeMap::new(),
-            shown: 0,
+            observed: 0,
             time: 0,
             list: None,
-            list_asked: None,
+            list_requested: None,
             is_fresh: false,
         }
     }
@@ -136,52 +138,53 @@ impl<T: Kept> State<T> {
     /// Stores an object unless a newer version is known. Known versions are not decoded again. Returns whether the
     /// change is external.
     pub(super) fn put(&mut self, identity: Identity, read: impl FnOnce() -> T, source: Source) -> bool {
-        if source.is_watch() && self.had_gone(&identity, source) || self.stays_deleted(&identity, source) {
+        if source.is_watch() && self.was_deleted(&identity, source) || self.stays_deleted(&identity, source) {
             return false;
         }
         let Identity { namespace, name, uid, version } = identity;
         self.time += 1;
         let heard = self.time;
         let entries = self.namespaces.entry(namespace).or_default();
-        let known = entries.get_mut(&name);
+        let record = entries.get_mut(&name);
         // Versions only decrease when a backup is restored.
-        let goes_back =
-            known.as_ref().is_some_and(|known| known.version > version && source.is_answer_since(known.heard));
-        let same = known.filter(|known| known.uid == uid && !goes_back);
-        let (mut shown, mut own) = same.map_or_else(Default::default, |known| (known.shown, mem::take(&mut known.own)));
+        let moves_back =
+            record.as_ref().is_some_and(|record| record.version > version && source.is_response_since(record.heard));
+        let same = record.filter(|record| record.uid == uid && !moves_back);
+        let (mut observed, mut own) =
+            same.map_or_else(Default::default, |record| (record.observed, mem::take(&mut record.own)));
         let is_change = match source {
-            Source::Watch => shown < version && !own.contains(&version),
+            Source::Watch => observed < version && !own.contains(&version),
             // A list returns only the last own write, not the external changes before it that this process has not
             // read.
-            Source::List(_) => shown < version,
+            Source::List(_) => observed < version,
             Source::Read(_) | Source::Write(_) => false,
         };
         if source.is_watch() {
             self.unlisted.remove(&uid);
-            shown = shown.max(version);
-            own.retain(|own| *own > shown);
-        } else if matches!(source, Source::Write(_)) && shown < version {
+            observed = observed.max(version);
+            own.retain(|own| *own > observed);
+        } else if matches!(source, Source::Write(_)) && observed < version {
             own.push(version);
         }
         match entries.get_mut(&name) {
-            Some(known) if known.uid == uid && known.version == version && !goes_back => {
+            Some(record) if record.uid == uid && record.version == version && !moves_back => {
                 // The watch may report a version before the response to its write arrives.
                 if T::OWN_WRITES_DIFFER && !matches!(source, Source::Write(_)) {
-                    known.object = Arc::new(read());
+                    record.object = Arc::new(read());
                 }
-                (known.shown, known.own, known.heard) = (shown, own, heard);
+                (record.observed, record.own, record.heard) = (observed, own, heard);
             }
-            Some(known) if known.uid == uid && known.version > version && !goes_back => {
-                (known.shown, known.own, known.heard) = (shown, own, heard);
+            Some(record) if record.uid == uid && record.version > version && !moves_back => {
+                (record.observed, record.own, record.heard) = (observed, own, heard);
             }
             // A newer object, recreated with the same name.
-            Some(known) if known.version >= version && !goes_back => {}
+            Some(record) if record.version >= version && !moves_back => {}
             _ => {
                 // A newer version of an unconfirmed object does not confirm it.
-                let is_new = entries.get(&name).is_none_or(|known| known.uid != uid);
-                let asked = if is_new { source.asked_before(self.list_asked) } else { None };
-                let unlisted = asked.map(|at| (uid.clone(), at));
-                let entry = Entry { uid, version, object: Arc::new(read()), shown, own, heard };
+                let is_new = entries.get(&name).is_none_or(|record| record.uid != uid);
+                let requested = if is_new { source.requested_before(self.list_requested) } else { None };
+                let unlisted = requested.map(|at| (uid.clone(), at));
+                let entry = Entry { uid, version, object: Arc::new(read()), observed, own, heard };
                 if let Some(before) = entries.insert(name, entry).filter(|_| is_new) {
                     self.unlisted.remove(&before.uid);
                 }
@@ -194,7 +197,7 @@ impl<T: Kept> State<T> {
     /// Records that all objects of a namespace are known at a version.
     pub(super) fn is_listed(&mut self, namespace: &str, version: u64) {
         self.time += 1;
-        if version > self.shown {
+        if version > self.observed {
             self.listed.insert(namespace.to_owned(), Listed { version, time: self.time });
         }
     }
@@ -202,7 +205,7 @@ impl<T: Kept> State<T> {
     /// Whether this process has deleted the object and no later request has returned it.
     fn stays_deleted(&mut self, Identity { namespace, uid, .. }: &Identity, source: Source) -> bool {
         match self.own_deletions.get(uid) {
-            Some(deletion) if source.is_answer_since(deletion.time) => {
+            Some(deletion) if source.is_response_since(deletion.time) => {
                 self.own_deletions.remove(uid);
                 if matches!(source, Source::Read(_)) {
                     self.undone.push(namespace.clone());
@@ -214,35 +217,35 @@ impl<T: Kept> State<T> {
     }
 
     /// Whether a watch reports an object that was already deleted when its namespace was last listed.
-    fn had_gone(&self, identity: &Identity, source: Source) -> bool {
+    fn was_deleted(&self, identity: &Identity, source: Source) -> bool {
         let Identity { namespace, name, uid, version } = identity;
-        let is_past = |listed: &Listed| *version <= listed.version && !source.is_answer_since(listed.time);
-        let known = self.namespaces.get(namespace).and_then(|entries| entries.get(name));
-        self.listed.get(namespace).is_some_and(is_past) && known.is_none_or(|known| known.uid != *uid)
+        let is_past = |listed: &Listed| *version <= listed.version && !source.is_response_since(listed.time);
+        let record = self.namespaces.get(namespace).and_then(|entries| entries.get(name));
+        self.listed.get(namespace).is_some_and(is_past) && record.is_none_or(|record| record.uid != *uid)
     }
 
     /// Records that the watch has reported everything up to this version, so it no longer lags behind older lists.
-    pub(super) fn has_shown(&mut self, version: u64) {
-        if self.shown < version {
-            self.shown = version;
+    pub(super) fn advance_to(&mut self, version: u64) {
+        if self.observed < version {
+            self.observed = version;
             self.listed.retain(|_, listed| listed.version > version);
         }
     }
 
     /// Records that the watch restarts from a list requested at that time. Versions may have decreased because of a
     /// restored backup.
-    pub(super) fn shows_anew(&mut self, asked: u64) {
-        self.shown = 0;
-        self.list_asked = Some(asked);
-        self.listed.retain(|_, listed| listed.time > asked);
+    pub(super) fn reappears(&mut self, requested: u64) {
+        self.observed = 0;
+        self.list_requested = Some(requested);
+        self.listed.retain(|_, listed| listed.time > requested);
     }
 
     /// Records the deletion of the object with this UID.
-    pub(super) fn note_gone(&mut self, uid: &str) {
+    pub(super) fn note_deleted(&mut self, uid: &str) {
         self.unlisted.remove(uid);
         if !self.reads.is_empty() {
             self.time += 1;
-            self.gone.insert(uid.to_owned(), self.time);
+            self.deleted.insert(uid.to_owned(), self.time);
         }
     }
 

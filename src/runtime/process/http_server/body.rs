@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_makes_room_also_when_it_wants_more_itself() {
+    fn oldest_body_yields_even_to_its_own_growth() {
         let mut state = state(10);
         let ((first, mut first_given_up), (second, mut second_given_up)) = (state.begin(), state.begin());
         assert_eq!((state.reserve(first, 5), state.reserve(second, 5)), (Reservation::Granted, Reservation::Granted));
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_being_answered_is_waited_for() {
+    async fn waits_for_requests_in_flight() {
         let memory = BodyMemory::new(10, 10);
         let request = |text: &'static str| Request::new(Body::from(text));
         let (first, used) = memory.read(request("0123456789")).await.unwrap();

@@ -50,7 +50,7 @@ struct Moment {
 
 /// A running request.
 struct Request {
-    is_being_answered: bool,
+    is_in_flight: bool,
     since: Moment,
 }
 
@@ -67,7 +67,7 @@ struct Connection {
 impl Connection {
     /// The stage, and since when the connection is in it.
     fn stage(&self) -> (Stage, Moment) {
-        if self.requests.values().any(|request| request.is_being_answered) {
+        if self.requests.values().any(|request| request.is_in_flight) {
             return (Stage::Answering, self.quiet_since);
         }
         match self.requests.values().map(|request| request.since).min() {
@@ -79,7 +79,7 @@ impl Connection {
 
     fn is_overdue(&self, now: Instant, idle_timeout: Duration) -> bool {
         let is_over = |since: Moment, limit: Duration| now.saturating_duration_since(since.at) > limit;
-        let mut transfers = self.requests.values().filter(|request| !request.is_being_answered);
+        let mut transfers = self.requests.values().filter(|request| !request.is_in_flight);
         transfers.any(|request| is_over(request.since, TRANSFER_TIMEOUT))
             || match self.stage() {
                 (Stage::Opening, since) => is_over(since, OPENING_TIMEOUT),
@@ -183,17 +183,17 @@ impl State {
         let id = self.next();
         let since = self.moment(now);
         if let Some(connection) = self.open.get_mut(&connection) {
-            connection.requests.insert(id, Request { is_being_answered: false, since });
+            connection.requests.insert(id, Request { is_in_flight: false, since });
         }
         id
     }
 
-    fn set_being_answered(&mut self, connection: u64, request: u64, is_being_answered: bool, now: Instant) {
+    fn set_in_flight(&mut self, connection: u64, request: u64, is_in_flight: bool, now: Instant) {
         let since = self.moment(now);
         let Some(connection) = self.open.get_mut(&connection) else { return };
-        connection.has_completed_request |= is_being_answered;
+        connection.has_completed_request |= is_in_flight;
         if let Some(request) = connection.requests.get_mut(&request) {
-            *request = Request { is_being_answered, since };
+            *request = Request { is_in_flight, since };
         }
     }
 
@@ -305,16 +305,16 @@ pub(crate) struct InFlightRequest {
 
 impl InFlightRequest {
     pub(super) fn has_been_received(&self) {
-        self.set_being_answered(true);
+        self.set_in_flight(true);
     }
 
     pub(super) fn is_being_sent(&self) {
-        self.set_being_answered(false);
+        self.set_in_flight(false);
     }
 
-    fn set_being_answered(&self, is_being_answered: bool) {
+    fn set_in_flight(&self, is_in_flight: bool) {
         let RequestsOfConnection { connections, connection } = &self.of;
-        connections.state().set_being_answered(*connection, self.id, is_being_answered, Instant::now());
+        connections.state().set_in_flight(*connection, self.id, is_in_flight, Instant::now());
     }
 }
 
@@ -348,7 +348,7 @@ mod tests {
         fn idle(&mut self) -> (u64, oneshot::Receiver<Duration>) {
             let (id, close) = self.open();
             let request = self.state.begin_request(id, self.now);
-            self.state.set_being_answered(id, request, true, self.now);
+            self.state.set_in_flight(id, request, true, self.now);
             self.state.end_request(id, request, self.now);
             (id, close)
         }
@@ -362,7 +362,7 @@ mod tests {
         fn answering(&mut self) -> (u64, oneshot::Receiver<Duration>) {
             let (id, close) = self.open();
             let request = self.state.begin_request(id, self.now);
-            self.state.set_being_answered(id, request, true, self.now);
+            self.state.set_in_flight(id, request, true, self.now);
             (id, close)
         }
     }
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_under_way_are_waited_for() {
+    fn waits_for_responses_in_flight() {
         let mut opened = Opened::new();
         let mut close = opened.answering().1;
         opened.state.turn += MIN_TURNS;
@@ -441,11 +441,11 @@ mod tests {
     }
 
     #[test]
-    fn one_slow_body_is_overdue_whatever_else_is_asked_beside_it() {
+    fn slow_body_is_overdue_despite_other_requests() {
         let mut opened = Opened::new();
         let (id, mut close) = opened.transferring();
         let other = opened.state.begin_request(id, opened.now);
-        opened.state.set_being_answered(id, other, true, opened.now);
+        opened.state.set_in_flight(id, other, true, opened.now);
         opened.state.close_overdue(opened.now + TRANSFER_TIMEOUT * 2);
         assert!(close.try_recv().is_ok());
     }

@@ -236,10 +236,10 @@ mod tests {
         let connector = TlsConnector::from(Arc::new(client));
         let mut stream = connector.connect("localhost".try_into().unwrap(), stream).await.unwrap();
         stream.write_all(request).await.unwrap();
-        let mut answer = Vec::new();
+        let mut response = Vec::new();
         // An end without a farewell of TLS is an end, too.
-        let is_closed = timeout(within, stream.read_to_end(&mut answer)).await.is_ok();
-        assert!(!answer.is_empty(), "{protocol}: the request has no answer");
+        let is_closed = timeout(within, stream.read_to_end(&mut response)).await.is_ok();
+        assert!(!response.is_empty(), "{protocol}: the request has no answer");
         serving.abort();
         is_closed
     }

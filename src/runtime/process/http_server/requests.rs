@@ -51,19 +51,19 @@ where
         async move {
             let response = router.oneshot(request).await?;
             in_flight.is_being_sent();
-            Ok(response.map(|body| Body::new(Answer { body, _in_flight: in_flight })))
+            Ok(response.map(|body| Body::new(Reply { body, _in_flight: in_flight })))
         }
         .boxed()
     }
 }
 
 /// Response body. Its request is tracked until the body is sent.
-struct Answer {
+struct Reply {
     body: Body,
     _in_flight: Arc<InFlightRequest>,
 }
 
-impl HttpBody for Answer {
+impl HttpBody for Reply {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -77,7 +77,7 @@ impl Traces {
     }
 
     /// Logs that traces are enabled, once logging is set up.
-    pub fn tell(&self) {
+    pub fn report(&self) {
         info!(collector = self.collector, "traces are sent");
     }
 
@@ -124,9 +124,9 @@ impl HttpClient for Transport {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let client = self.client.clone();
         let exchange = async move {
-            let mut answer = client.execute(request.try_into()?).await?;
-            let headers = std::mem::take(answer.headers_mut());
-            let mut response = Response::builder().status(answer.status()).body(answer.bytes().await?)?;
+            let mut reply = client.execute(request.try_into()?).await?;
+            let headers = std::mem::take(reply.headers_mut());
+            let mut response = Response::builder().status(reply.status()).body(reply.bytes().await?)?;
             *response.headers_mut() = headers;
             Ok(response)
         };

@@ -19,7 +19,7 @@ impl Traces {
     }
 
     /// Logs that traces are not supported, once logging is set up.
-    pub fn tell(&self) {
+    pub fn report(&self) {
         warn!("this program was built without the feature otlp: no traces are sent");
     }
 

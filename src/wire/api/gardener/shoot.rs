@@ -225,7 +225,7 @@ pub struct PendingWorkersRollout {
 impl Shoot {
     /// Whether the shoot should be hibernated.
     #[must_use]
-    pub fn is_hibernation_wanted(&self) -> bool {
+    pub fn should_hibernate(&self) -> bool {
         self.spec.hibernation.as_ref().and_then(|hibernation| hibernation.enabled) == Some(true)
     }
 
@@ -233,7 +233,7 @@ impl Shoot {
     /// a hibernated one, gardenlet starts it to delete the remaining machines.
     #[must_use]
     pub fn is_hibernation_requested(&self) -> bool {
-        self.is_hibernation_wanted() && self.metadata.deletion_timestamp.is_none()
+        self.should_hibernate() && self.metadata.deletion_timestamp.is_none()
     }
 
     /// Annotations, empty if there are none.
@@ -254,9 +254,9 @@ mod tests {
     fn keeps_machine_controller_manager_for_deletion() {
         let stops =
             |shoot: Value| serde_json::from_str::<Shoot>(&shoot.to_string()).unwrap().is_hibernation_requested();
-        let [asleep, awake] = [true, false].map(|enabled| json!({"hibernation": {"enabled": enabled}}));
-        assert!(stops(json!({"spec": asleep})));
+        let [hibernated, awake] = [true, false].map(|enabled| json!({"hibernation": {"enabled": enabled}}));
+        assert!(stops(json!({"spec": hibernated})));
         assert!(!stops(json!({"spec": awake})) && !stops(json!({})));
-        assert!(!stops(json!({"metadata": {"deletionTimestamp": "2026-11-24T10:00:00Z"}, "spec": asleep})));
+        assert!(!stops(json!({"metadata": {"deletionTimestamp": "2026-11-24T10:00:00Z"}, "spec": hibernated})));
     }
 }

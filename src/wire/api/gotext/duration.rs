@@ -186,9 +186,9 @@ impl fmt::Display for Duration {
 }
 
 /// Writes `value / unit` with as many decimals as necessary, at most `places`.
-fn write_decimal(formatter: &mut fmt::Formatter<'_>, value: u64, unit: u64, places: usize) -> fmt::Result {
+fn write_decimal(formatter: &mut fmt::Formatter<'_>, value: u64, unit: u64, locations: usize) -> fmt::Result {
     write!(formatter, "{}", value / unit)?;
-    let fraction = format!("{:0places$}", value % unit);
+    let fraction = format!("{:0locations$}", value % unit);
     let fraction = fraction.trim_end_matches('0');
     if fraction.is_empty() {
         return Ok(());

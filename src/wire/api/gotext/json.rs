@@ -200,7 +200,7 @@ fn without_values(error: &serde_json::Error) -> String {
     }
     if let Some(found) = ["invalid type: ", "invalid value: "].into_iter().find_map(|start| text.strip_prefix(start)) {
         let found = found.split([' ', ',']).next().unwrap_or_default();
-        return format!("{} is expected, not {}", words_of_wanted(expected), words_of_found(found));
+        return format!("{} is expected, not {}", required_words(expected), words_of_found(found));
     }
     if text.starts_with("unknown variant ") {
         return format!("unknown value, expected {expected}");
@@ -216,7 +216,7 @@ fn without_values(error: &serde_json::Error) -> String {
     }
 }
 
-fn words_of_wanted(expected: &str) -> &str {
+fn required_words(expected: &str) -> &str {
     match expected {
         "i32" | "i64" | "u16" | "u32" | "u64" | "usize" => "a whole number",
         "a boolean" => "true or false",
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn names_the_place_of_an_unknown_field() {
+    fn names_the_path_of_an_unknown_field() {
         let message = refusal(r#"{"machineImages":[{"name":"a"},{"name":"b","urn":"x"}]}"#);
         assert!(message.starts_with("machineImages[1].urn: unknown field `urn`"), "{message}");
     }
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn never_shows_values() {
+    fn never_reports_values() {
         for raw in [
             r#"{"machineImages":[{"name":"a","count":"hunter2, expected i32"}]}"#,
             r#"{"machineImages":"hunter2"}"#,
@@ -532,34 +532,40 @@ mod tests {
     }
 
     /// Calls `check` with each place of a document, and with the document in which the value there is replaced.
-    fn with_each_place(document: &Value, wrong: &Value, check: &mut impl FnMut(&str, &Value)) {
-        fn visit(document: &mut Value, place: &str, path: &str, wrong: &Value, check: &mut impl FnMut(&str, &Value)) {
-            let children: Vec<(String, String)> = match document.pointer(place).unwrap() {
+    fn with_each_location(document: &Value, wrong: &Value, check: &mut impl FnMut(&str, &Value)) {
+        fn visit(
+            document: &mut Value,
+            location: &str,
+            path: &str,
+            wrong: &Value,
+            check: &mut impl FnMut(&str, &Value),
+        ) {
+            let children: Vec<(String, String)> = match document.pointer(location).unwrap() {
                 Value::Object(members) => {
                     let dot = if path.is_empty() { "" } else { "." };
                     let of = |name: &String| {
                         let escaped = name.replace('~', "~0").replace('/', "~1");
-                        (format!("{place}/{escaped}"), format!("{path}{dot}{name}"))
+                        (format!("{location}/{escaped}"), format!("{path}{dot}{name}"))
                     };
                     members.keys().map(of).collect()
                 }
                 Value::Array(items) => {
-                    (0..items.len()).map(|index| (format!("{place}/{index}"), format!("{path}[{index}]"))).collect()
+                    (0..items.len()).map(|index| (format!("{location}/{index}"), format!("{path}[{index}]"))).collect()
                 }
                 _ => Vec::new(),
             };
-            let before = std::mem::replace(document.pointer_mut(place).unwrap(), wrong.clone());
+            let before = std::mem::replace(document.pointer_mut(location).unwrap(), wrong.clone());
             check(path, document);
-            *document.pointer_mut(place).unwrap() = before;
-            for (place, path) in children {
-                visit(document, &place, &path, wrong, check);
+            *document.pointer_mut(location).unwrap() = before;
+            for (location, path) in children {
+                visit(document, &location, &path, wrong, check);
             }
         }
         visit(&mut document.clone(), "", "", wrong, check);
     }
 
     #[test]
-    fn an_error_names_the_place_that_is_wrong() {
+    fn errors_name_the_wrong_path() {
         let worker = include_str!("../../../../test/cli/azure.yaml");
         let worker: Value = crate::api::gotext::yaml::documents(worker).unwrap().remove(0);
         let mut found = 0;
@@ -574,7 +580,7 @@ mod tests {
             json!({}),
             json!({"a": {"b": []}}),
         ] {
-            with_each_place(&worker, &wrong, &mut |path, document| {
+            with_each_location(&worker, &wrong, &mut |path, document| {
                 for text in [document.to_string(), serde_json::to_string_pretty(document).unwrap()] {
                     let Err(error) = decode_lenient::<crate::api::gardener::Worker>(&text) else { continue };
                     found += 1;

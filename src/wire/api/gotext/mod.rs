@@ -5,7 +5,7 @@
 //!
 //! * [`json`]: the JSON of a stored custom resource, and decoding with the path of errors.
 //! * [`yaml`]: files with one or several YAML or JSON documents, by the scalar rules of `sigs.k8s.io/yaml`.
-//! * [`places`]: the line numbers of members in such a file, for messages.
+//! * [`locations`]: the line numbers of members in such a file, for messages.
 //! * [`quantity`]: `resource.Quantity`, for example `1024Mi`, which Go prints as `1Gi`.
 //! * [`duration`]: `metav1.Duration`, for example `90s`, which Go prints as `1m30s`.
 //! * [`version`], [`version_constraint`]: semantic versions, parsed as leniently as by `Masterminds/semver`.
@@ -18,7 +18,7 @@
 pub mod duration;
 pub mod field;
 pub mod json;
-pub mod places;
+pub mod locations;
 pub mod quantity;
 pub mod time;
 pub mod version;

@@ -11,7 +11,7 @@ use super::json;
 const SMALL_DIGITS: i64 = 18;
 
 /// Decimal places to which an exact amount is rounded up (nano).
-const PLACES: usize = 9;
+const LOCATIONS: usize = 9;
 
 /// Maximum number of zeros to write out. Go has no limit and would run out of memory.
 const MOST_ZEROS: i64 = 4096;
@@ -36,7 +36,7 @@ enum Amount {
     /// `value · 10^scale`. The scale is unlimited, so the number may exceed 64 bits.
     Small { value: i64, scale: i32 },
     /// `± unscaled / 10^places`; `unscaled` has only digits without leading zeros, and is empty for zero.
-    Exact { negative: bool, unscaled: String, places: usize },
+    Exact { negative: bool, unscaled: String, locations: usize },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl Quantity {
         match &self.amount {
             Amount::Small { value, scale } if *scale < 0 => divide_away_from_zero(*value, scale.unsigned_abs()),
             Amount::Small { value, scale } => multiply_like_go(*value, scale.unsigned_abs()),
-            Amount::Exact { negative, unscaled, places } => exact_rounded_up(*negative, unscaled, *places),
+            Amount::Exact { negative, unscaled, locations } => exact_rounded_up(*negative, unscaled, *locations),
         }
     }
 
@@ -151,8 +151,8 @@ impl Quantity {
     fn canonical_binary(&self) -> String {
         let (negative, magnitude) = match &self.amount {
             Amount::Small { value, .. } => (*value < 0, Some(u128::from(value.unsigned_abs()))),
-            Amount::Exact { negative, unscaled, places } => {
-                let (whole, fraction) = unscaled.split_at(unscaled.len().saturating_sub(*places));
+            Amount::Exact { negative, unscaled, locations } => {
+                let (whole, fraction) = unscaled.split_at(unscaled.len().saturating_sub(*locations));
                 let is_whole = fraction.bytes().all(|digit| digit == b'0');
                 (*negative, if is_whole { whole.parse().ok() } else { None })
             }
@@ -188,9 +188,9 @@ impl Quantity {
     fn digits_and_exponent(&self) -> (bool, String, i64) {
         let (negative, mut digits, mut exponent) = match &self.amount {
             Amount::Small { value, scale } => (*value < 0, value.unsigned_abs().to_string(), i64::from(*scale)),
-            Amount::Exact { negative, unscaled, places } => {
-                let places = i64::try_from(*places).unwrap_or_default();
-                (*negative, unscaled.clone(), -places)
+            Amount::Exact { negative, unscaled, locations } => {
+                let locations = i64::try_from(*locations).unwrap_or_default();
+                (*negative, unscaled.clone(), -locations)
             }
         };
         if self.is_zero() {
@@ -255,7 +255,7 @@ impl<'a> Parts<'a> {
         };
         // Go computes the scale in 32 bits with wraparound.
         let scale = exponent.wrapping_sub(i32::try_from(fraction_digits).ok()?);
-        if spare_digits < 0 || i64::from(scale) < -(PLACES as i64) {
+        if spare_digits < 0 || i64::from(scale) < -(LOCATIONS as i64) {
             return None;
         }
         let shifted = format!("{}{}", self.whole, self.fraction);
@@ -279,22 +279,22 @@ impl<'a> Parts<'a> {
         }
         let shifted = format!("{}{}", self.whole, self.fraction);
         let fraction_digits = digit_count(self.fraction).ok_or(QuantityError::OutOfRange)?;
-        let (digits, places, mut format) = match *suffix {
+        let (digits, locations, mut format) = match *suffix {
             Suffix::Decimal { exponent, format } => (shifted, fraction_digits - i64::from(exponent), format),
             Suffix::Binary { bits } => (multiply_digits(&shifted, 1u64 << bits), fraction_digits, Format::BinarySuffix),
         };
-        let mut unscaled = round_up_to_nano(digits.trim_start_matches('0'), places)?;
-        let mut places = PLACES;
+        let mut unscaled = round_up_to_nano(digits.trim_start_matches('0'), locations)?;
+        let mut locations = LOCATIONS;
         if format == Format::BinarySuffix {
             if is_above_binary_limit(&unscaled) {
                 unscaled = BINARY_LIMIT.to_owned();
-                places = 0;
-            } else if !unscaled.is_empty() && unscaled.len() <= PLACES {
+                locations = 0;
+            } else if !unscaled.is_empty() && unscaled.len() <= LOCATIONS {
                 // Between zero and one.
                 format = Format::DecimalSuffix;
             }
         }
-        Ok(Quantity { amount: Amount::Exact { negative: self.negative, unscaled, places }, format, text: None })
+        Ok(Quantity { amount: Amount::Exact { negative: self.negative, unscaled, locations }, format, text: None })
     }
 }
 
@@ -339,11 +339,11 @@ fn multiply_digits(digits: &str, factor: u64) -> String {
 }
 
 /// Converts `digits / 10^places` to nano, rounded away from zero.
-fn round_up_to_nano(digits: &str, places: i64) -> Result<String, QuantityError> {
+fn round_up_to_nano(digits: &str, locations: i64) -> Result<String, QuantityError> {
     if digits.is_empty() {
         return Ok(String::new());
     }
-    let surplus = places - PLACES as i64;
+    let surplus = locations - LOCATIONS as i64;
     if surplus <= 0 {
         if -surplus > MOST_ZEROS {
             return Err(QuantityError::OutOfRange);
@@ -376,7 +376,7 @@ fn add_one(digits: &str) -> String {
 
 /// Compares nanos with the limit. Texts of the same length are ordered like their numbers.
 fn is_above_binary_limit(nano: &str) -> bool {
-    let limit = format!("{BINARY_LIMIT}{}", "0".repeat(PLACES));
+    let limit = format!("{BINARY_LIMIT}{}", "0".repeat(LOCATIONS));
     (nano.len(), nano) > (limit.len(), limit.as_str())
 }
 
@@ -387,8 +387,8 @@ fn lower_bits(negative: bool, digits: &str) -> i64 {
     if negative { bits.wrapping_neg() } else { bits }
 }
 
-fn exact_rounded_up(negative: bool, unscaled: &str, places: usize) -> i64 {
-    if places == 0 || unscaled.is_empty() {
+fn exact_rounded_up(negative: bool, unscaled: &str, locations: usize) -> i64 {
+    if locations == 0 || unscaled.is_empty() {
         return lower_bits(negative, unscaled);
     }
     let is_short = (unscaled.len(), unscaled) < (BINARY_LIMIT.len(), BINARY_LIMIT);
@@ -398,13 +398,13 @@ fn exact_rounded_up(negative: bool, unscaled: &str, places: usize) -> i64 {
         let nano = 1_000_000_000;
         return bits / nano + i64::from(bits % nano != 0);
     }
-    let (whole, fraction) = unscaled.split_at(unscaled.len().saturating_sub(places));
+    let (whole, fraction) = unscaled.split_at(unscaled.len().saturating_sub(locations));
     let has_fraction = fraction.bytes().any(|digit| digit != b'0');
     lower_bits(false, whole).wrapping_add(i64::from(has_fraction))
 }
 
-fn divide_away_from_zero(value: i64, places: u32) -> i64 {
-    let divisor = 10i64.checked_pow(places);
+fn divide_away_from_zero(value: i64, locations: u32) -> i64 {
+    let divisor = 10i64.checked_pow(locations);
     // A divisor beyond 64 bits exceeds every value.
     let (quotient, remainder) = match divisor {
         Some(divisor) => (value / divisor, value % divisor),
@@ -415,14 +415,14 @@ fn divide_away_from_zero(value: i64, places: u32) -> i64 {
 
 /// `value · 10^places`, with Go's results on overflow: the lower 64 bits for powers that Go multiplies in one step,
 /// otherwise zero.
-fn multiply_like_go(value: i64, places: u32) -> i64 {
+fn multiply_like_go(value: i64, locations: u32) -> i64 {
     if value == 0 {
         return 0;
     }
-    let product = 10i64.checked_pow(places).and_then(|factor| value.checked_mul(factor));
-    match (product, places) {
+    let product = 10i64.checked_pow(locations).and_then(|factor| value.checked_mul(factor));
+    match (product, locations) {
         (Some(product), _) => product,
-        (None, 1 | 2 | 3 | 6 | 9) => value.wrapping_mul(10i64.wrapping_pow(places)),
+        (None, 1 | 2 | 3 | 6 | 9) => value.wrapping_mul(10i64.wrapping_pow(locations)),
         (None, _) => 0,
     }
 }

@@ -67,9 +67,9 @@ fn narrow(number: i16) -> Result<i8, TimeError> {
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
-    fn byte(&mut self, wanted: u8) -> Result<(), TimeError> {
+    fn byte(&mut self, target: u8) -> Result<(), TimeError> {
         match self.0.split_first() {
-            Some((first, rest)) if *first == wanted => {
+            Some((first, rest)) if *first == target => {
                 self.0 = rest;
                 Ok(())
             }

@@ -136,56 +136,56 @@ fn partial_version(text: &str) -> Option<(Version, Part)> {
 
 impl Condition {
     fn holds(&self, version: &Version) -> bool {
-        let wanted = &self.version;
+        let target = &self.version;
         let open_from = self.open_from;
-        if !version.prerelease.is_empty() && wanted.prerelease.is_empty() {
+        if !version.prerelease.is_empty() && target.prerelease.is_empty() {
             return false;
         }
-        let same_major = version.major == wanted.major;
-        let same_minor = same_major && version.minor == wanted.minor;
+        let same_major = version.major == target.major;
+        let same_minor = same_major && version.minor == target.minor;
         match self.operator {
-            Operator::Equal => version == wanted,
+            Operator::Equal => version == target,
             Operator::NotEqual => match open_from {
                 Part::Major => false,
                 Part::Minor => !same_major,
                 Part::Patch => !same_minor,
-                Part::Nothing => version != wanted,
+                Part::Nothing => version != target,
             },
             Operator::Greater => match open_from {
-                Part::Major | Part::Nothing => version > wanted,
-                Part::Minor => version.major > wanted.major,
-                Part::Patch => (version.major, version.minor) > (wanted.major, wanted.minor),
+                Part::Major | Part::Nothing => version > target,
+                Part::Minor => version.major > target.major,
+                Part::Patch => (version.major, version.minor) > (target.major, target.minor),
             },
-            Operator::Less => version < wanted,
-            Operator::GreaterOrEqual => version >= wanted,
+            Operator::Less => version < target,
+            Operator::GreaterOrEqual => version >= target,
             Operator::LessOrEqual => match open_from {
-                Part::Major | Part::Nothing => version <= wanted,
-                Part::Minor => version.major <= wanted.major,
-                Part::Patch => (version.major, version.minor) <= (wanted.major, wanted.minor),
+                Part::Major | Part::Nothing => version <= target,
+                Part::Minor => version.major <= target.major,
+                Part::Patch => (version.major, version.minor) <= (target.major, target.minor),
             },
             Operator::Tilde => {
                 // Only an explicit `~0.0.0` means `>=0.0.0`.
-                let is_zero = open_from == Part::Nothing && wanted == Version::ZERO;
+                let is_zero = open_from == Part::Nothing && target == Version::ZERO;
                 let all = open_from == Part::Major || is_zero;
-                version >= wanted && (all || same_minor || (same_major && open_from == Part::Minor))
+                version >= target && (all || same_minor || (same_major && open_from == Part::Minor))
             }
-            Operator::Caret => version >= wanted && self.caret(version),
+            Operator::Caret => version >= target && self.caret(version),
         }
     }
 
     /// The first number that is not zero must be equal.
     fn caret(&self, version: &Version) -> bool {
-        let wanted = &self.version;
+        let target = &self.version;
         if self.open_from == Part::Major {
             return true;
         }
-        if wanted.major > 0 || self.open_from == Part::Minor {
-            return version.major == wanted.major;
+        if target.major > 0 || self.open_from == Part::Minor {
+            return version.major == target.major;
         }
-        if wanted.minor > 0 || self.open_from == Part::Patch {
-            return (version.major, version.minor) == (0, wanted.minor);
+        if target.minor > 0 || self.open_from == Part::Patch {
+            return (version.major, version.minor) == (0, target.minor);
         }
-        (version.major, version.minor, version.patch) == (0, 0, wanted.patch)
+        (version.major, version.minor, version.patch) == (0, 0, target.patch)
     }
 }
 

@@ -199,8 +199,8 @@ fn at(marker: &Marker, problem: Problem) -> YamlError {
     YamlError { line: marker.line(), column: marker.col() + 1, problem }
 }
 
-fn value(scalar: Scalar, place: &Marker) -> Result<Value, YamlError> {
-    scalar.into_value().map_err(|error| at(place, error))
+fn value(scalar: Scalar, location: &Marker) -> Result<Value, YamlError> {
+    scalar.into_value().map_err(|error| at(location, error))
 }
 
 /// Builds values from parser events, without recursion.
@@ -260,20 +260,20 @@ enum Scalar {
 
 impl Builder {
     fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), YamlError> {
-        let place = &span.start;
+        let location = &span.start;
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let scalar = resolve(&text, style, tag.as_deref()).map_err(|error| at(place, error))?;
+                let scalar = resolve(&text, style, tag.as_deref()).map_err(|error| at(location, error))?;
                 let node = Anchored { scalar, depth: 0, size: BYTES_OF_VALUE + text.len() };
-                self.complete(anchor, node, place)
+                self.complete(anchor, node, location)
             }
-            Event::Alias(anchor) => self.copy(anchor, place),
-            Event::SequenceStart(_, anchor, _) => self.open(anchor, Content::Sequence(Vec::new()), place),
+            Event::Alias(anchor) => self.copy(anchor, location),
+            Event::SequenceStart(_, anchor, _) => self.open(anchor, Content::Sequence(Vec::new()), location),
             Event::MappingStart(_, anchor, _) => {
                 let content = Content::Mapping { members: Map::new(), merged: HashSet::new(), key: None };
-                self.open(anchor, content, place)
+                self.open(anchor, content, location)
             }
-            Event::SequenceEnd | Event::MappingEnd => self.close(place),
+            Event::SequenceEnd | Event::MappingEnd => self.close(location),
             Event::DocumentStart(..) => {
                 // Anchors are valid only in their document.
                 self.anchors.clear();
@@ -283,15 +283,15 @@ impl Builder {
         }
     }
 
-    fn open(&mut self, anchor: usize, content: Content, place: &Marker) -> Result<(), YamlError> {
+    fn open(&mut self, anchor: usize, content: Content, location: &Marker) -> Result<(), YamlError> {
         if self.open.len() >= DEEPEST {
-            return Err(at(place, Problem::TooDeep));
+            return Err(at(location, Problem::TooDeep));
         }
         self.open.push(Open { anchor, depth: 0, size: BYTES_OF_VALUE, content });
         Ok(())
     }
 
-    fn close(&mut self, place: &Marker) -> Result<(), YamlError> {
+    fn close(&mut self, location: &Marker) -> Result<(), YamlError> {
         let Some(open) = self.open.pop() else {
             return Ok(());
         };
@@ -300,22 +300,22 @@ impl Builder {
             Content::Mapping { members, .. } => Value::Object(members),
         };
         let node = Anchored { scalar: Scalar::Value(value), depth: open.depth + 1, size: open.size };
-        self.complete(open.anchor, node, place)
+        self.complete(open.anchor, node, location)
     }
 
-    fn copy(&mut self, anchor: usize, place: &Marker) -> Result<(), YamlError> {
+    fn copy(&mut self, anchor: usize, location: &Marker) -> Result<(), YamlError> {
         // The parser rejects unknown anchors, so an anchor without a value is incomplete.
-        let node = self.anchors.get(&anchor).ok_or_else(|| at(place, Problem::Recursion))?;
+        let node = self.anchors.get(&anchor).ok_or_else(|| at(location, Problem::Recursion))?;
         // Check the limit before copying.
         self.copied = self.copied.saturating_add(node.size);
         if self.copied > MOST_COPIED {
-            return Err(at(place, Problem::TooMuchCopied));
+            return Err(at(location, Problem::TooMuchCopied));
         }
         let mut node = node.clone();
         if let Scalar::Merge = node.scalar {
             node.scalar = Scalar::Value("<<".into());
         }
-        self.complete(0, node, place)
+        self.complete(0, node, location)
     }
 
     /// Whether the innermost open collection is the list `items` of the document, to which no alias can refer.
@@ -327,21 +327,21 @@ impl Builder {
     }
 
     /// Adds a complete value to the surrounding collection.
-    fn complete(&mut self, anchor: usize, node: Anchored, place: &Marker) -> Result<(), YamlError> {
+    fn complete(&mut self, anchor: usize, node: Anchored, location: &Marker) -> Result<(), YamlError> {
         if anchor != 0 {
             // Nested anchors are copied once for each level.
             self.copied = self.copied.saturating_add(node.size);
             if self.copied > MOST_COPIED {
-                return Err(at(place, Problem::TooMuchCopied));
+                return Err(at(location, Problem::TooMuchCopied));
             }
             self.anchors.insert(anchor, node.clone());
         }
         if self.open.len() + node.depth > DEEPEST {
-            return Err(at(place, Problem::TooDeep));
+            return Err(at(location, Problem::TooDeep));
         }
         let is_item = self.separates_items && self.is_in_items();
         let Some(open) = self.open.last_mut() else {
-            let value = value(node.scalar, place)?;
+            let value = value(node.scalar, location)?;
             if !value.is_null() {
                 self.parts.push(Part::Document(value));
             }
@@ -350,24 +350,24 @@ impl Builder {
         open.depth = open.depth.max(node.depth);
         open.size = open.size.saturating_add(node.size);
         match &mut open.content {
-            Content::Sequence(_) if is_item => self.parts.push(Part::Item(value(node.scalar, place)?)),
-            Content::Sequence(items) => items.push(value(node.scalar, place)?),
+            Content::Sequence(_) if is_item => self.parts.push(Part::Item(value(node.scalar, location)?)),
+            Content::Sequence(items) => items.push(value(node.scalar, location)?),
             Content::Mapping { members, merged, key } => match key.take() {
                 None => {
-                    let name = node.scalar.into_key().map_err(|error| at(place, error))?;
+                    let name = node.scalar.into_key().map_err(|error| at(location, error))?;
                     if let Key::Name(name) = &name
                         && members.contains_key(name)
                         && !merged.remove(name)
                     {
-                        return Err(at(place, Problem::DuplicateKey));
+                        return Err(at(location, Problem::DuplicateKey));
                     }
                     *key = Some(name);
                 }
                 Some(Key::Name(name)) => {
-                    members.insert(name, value(node.scalar, place)?);
+                    members.insert(name, value(node.scalar, location)?);
                 }
                 Some(Key::Merge) => {
-                    merge(members, merged, value(node.scalar, place)?).map_err(|error| at(place, error))?
+                    merge(members, merged, value(node.scalar, location)?).map_err(|error| at(location, error))?
                 }
             },
         }
@@ -473,14 +473,14 @@ fn resolve(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Scalar, 
         ("float", Scalar::Value(Value::Number(integer))) if integer.is_i64() => {
             Ok(Scalar::Float(integer.as_f64().unwrap_or_default()))
         }
-        ("timestamp", _) if looks_like_a_date(text) => string(),
+        ("timestamp", _) if is_date_like(text) => string(),
         ("null" | "bool" | "int" | "float" | "timestamp" | "binary", _) => Err(Problem::WrongTag),
         _ => string(),
     }
 }
 
 /// Whether a text starts with year, month and day like Go's timestamps. The value stays text in any case.
-fn looks_like_a_date(text: &str) -> bool {
+fn is_date_like(text: &str) -> bool {
     let mut parts = text.splitn(3, '-');
     let mut digits = |count: std::ops::RangeInclusive<usize>| {
         parts.next().is_some_and(|part| count.contains(&part.bytes().take_while(u8::is_ascii_digit).count()))

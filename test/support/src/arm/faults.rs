@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::calls::Verb;
-use super::server::Answer;
+use super::server::Reply;
 
 /// A fault: which calls it affects, what happens, and how often.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ impl Fault {
     }
 
     /// The call takes effect, but the connection breaks before the response.
-    pub fn answer_lost(self) -> Self {
+    pub fn response_lost(self) -> Self {
         Self { after_the_call: true, ..self }
     }
 
@@ -91,17 +91,17 @@ impl Fault {
         self.after_the_call
     }
 
-    pub(super) fn answer(&self) -> Answer {
+    pub(super) fn response(&self) -> Reply {
         if self.after_the_call {
-            return Answer::broken();
+            return Reply::broken();
         }
-        let answer = match self.is_by_a_proxy {
-            true => Answer::json(self.status, json!("no such host")),
-            false => Answer::error(self.status, &self.code, &self.message),
+        let response = match self.is_by_a_proxy {
+            true => Reply::json(self.status, json!("no such host")),
+            false => Reply::error(self.status, &self.code, &self.message),
         };
         match self.retry_after {
-            Some(seconds) => answer.header("retry-after", seconds.to_string()),
-            None => answer,
+            Some(seconds) => response.header("retry-after", seconds.to_string()),
+            None => response,
         }
     }
 }
@@ -109,7 +109,7 @@ impl Fault {
 /// Finds the first matching fault and decrements its counter.
 pub(super) fn next(faults: &mut Vec<Fault>, verb: Verb, name: &str) -> Option<Fault> {
     let fits = |fault: &&mut Fault| {
-        fault.verb == verb && fault.name.as_deref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(name))
+        fault.verb == verb && fault.name.as_deref().is_none_or(|expected| expected.eq_ignore_ascii_case(name))
     };
     let fault = faults.iter_mut().find(fits)?;
     if let Some(left) = &mut fault.left {

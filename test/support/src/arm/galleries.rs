@@ -8,20 +8,20 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::server::{Answer, Asked};
+use super::server::{Reply, Requested};
 
 /// A gallery that a test creates.
 #[derive(Clone, Debug)]
 pub struct Gallery {
     /// The region, `communityGalleries` or `sharedGalleries`, and the name.
-    place: [String; 3],
+    position: [String; 3],
     images: BTreeMap<String, (Value, BTreeMap<String, Value>)>,
 }
 
 impl Gallery {
     /// An empty gallery.
     pub fn new(location: &str, kind: &str, name: &str) -> Self {
-        Self { place: [location, kind, name].map(str::to_owned), images: BTreeMap::new() }
+        Self { position: [location, kind, name].map(str::to_owned), images: BTreeMap::new() }
     }
 
     /// Adds an image and its versions, with their properties.
@@ -32,7 +32,7 @@ impl Gallery {
     }
 
     fn resource(&self, name: &str, path: &str, properties: &Value) -> Value {
-        let [location, kind, gallery] = &self.place;
+        let [location, kind, gallery] = &self.position;
         let kind = if kind == "sharedGalleries" { "SharedGalleries" } else { "CommunityGalleries" };
         json!({
             "name": name, "location": location, "properties": properties,
@@ -60,20 +60,20 @@ impl Gallery {
 }
 
 /// Answers a call below `…/locations/` if it is for a gallery.
-pub(super) fn answer(galleries: &[Gallery], asked: &Asked, path: &[&str]) -> Answer {
-    let not_found = || Answer::error(404, "ResourceNotFound", "The gallery or its image was not found.");
+pub(super) fn response(galleries: &[Gallery], requested: &Requested, path: &[&str]) -> Reply {
+    let not_found = || Reply::error(404, "ResourceNotFound", "The gallery or its image was not found.");
     let [location, kind, name, rest @ ..] = path else { return not_found() };
     let is_meant = |gallery: &&Gallery| {
-        gallery.place.iter().zip([location, kind, name]).all(|(own, asked)| own.eq_ignore_ascii_case(asked))
+        gallery.position.iter().zip([location, kind, name]).all(|(own, requested)| own.eq_ignore_ascii_case(requested))
     };
     let Some(listed) = galleries.iter().find(is_meant).and_then(|gallery| gallery.list(rest)) else {
         return not_found();
     };
-    let start: usize = asked.query.get("$skiptoken").and_then(|token| token.parse().ok()).unwrap_or_default();
-    let mut answer = json!({"value": listed.get(start..=start).unwrap_or_default()});
+    let start: usize = requested.query.get("$skiptoken").and_then(|token| token.parse().ok()).unwrap_or_default();
+    let mut response = json!({"value": listed.get(start..=start).unwrap_or_default()});
     if start + 1 < listed.len() {
-        let next = format!("{}{}?api-version=2023-07-03&$skiptoken={}", asked.origin, asked.path, start + 1);
-        answer["nextLink"] = next.into();
+        let next = format!("{}{}?api-version=2023-07-03&$skiptoken={}", requested.origin, requested.path, start + 1);
+        response["nextLink"] = next.into();
     }
-    Answer::json(200, answer)
+    Reply::json(200, response)
 }

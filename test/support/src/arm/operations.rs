@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::server::Answer;
+use super::server::Reply;
 
 /// Duration of operations, counted in polls so that no test depends on a clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum Operations {
 pub(super) enum Effect {
     Made,
     Failed { code: String, message: String },
-    Gone,
+    Deleted,
 }
 
 #[derive(Clone, Debug)]
@@ -83,17 +83,17 @@ impl Operation {
                 status["status"] = "Failed".into();
                 status["error"] = json!({"code": code, "message": message});
             }
-            Effect::Made | Effect::Gone => status["status"] = "Succeeded".into(),
+            Effect::Made | Effect::Deleted => status["status"] = "Succeeded".into(),
         }
         status
     }
 
     /// The response of the URL in `Location`.
-    pub(super) fn location(&self) -> Answer {
+    pub(super) fn location(&self) -> Reply {
         match &self.effect {
-            _ if !self.ended => Answer::empty(202),
-            Effect::Failed { code, message } => Answer::json(409, json!({"error": {"code": code, "message": message}})),
-            Effect::Made | Effect::Gone => Answer::empty(200),
+            _ if !self.ended => Reply::empty(202),
+            Effect::Failed { code, message } => Reply::json(409, json!({"error": {"code": code, "message": message}})),
+            Effect::Made | Effect::Deleted => Reply::empty(200),
         }
     }
 }

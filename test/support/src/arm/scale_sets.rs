@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::calls::{Call, Verb};
 use super::faults::{self, Fault};
 use super::operations::{Effect, Operation, Operations, Running};
-use super::server::{Answer, Asked};
+use super::server::{Reply, Requested};
 
 /// Tag of scale sets that the extension created, and the tag with their pool.
 const MANAGED_TAG: &str = "machineset.azure.extensions.gardener.cloud";
@@ -67,7 +67,7 @@ impl ScaleSet {
 pub enum Naming {
     /// As requested.
     #[default]
-    AsAsked,
+    AsRequested,
     /// Replace the part after the last dash with a counter: `vmo-a-00000001`.
     Numbered,
     /// Replace the part after the last dash with `XXXXXXXX`.
@@ -108,7 +108,7 @@ impl ResourceGroup {
             calls: Vec::new(),
             faults: Vec::new(),
             pace: Operations::AtOnce,
-            naming: Naming::AsAsked,
+            naming: Naming::AsRequested,
             measured_names: Vec::new(),
             fails_to_make: None,
             page: 50,
@@ -122,7 +122,7 @@ impl ResourceGroup {
 
     pub(super) fn id_of(&self, name: &str) -> String {
         // Recorded cases contain a fixed subscription, regardless of the credentials.
-        let subscription = if self.naming == Naming::AsAsked { &self.subscription } else { "sub" };
+        let subscription = if self.naming == Naming::AsRequested { &self.subscription } else { "sub" };
         format!(
             "/subscriptions/{subscription}/resourceGroups/{}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}",
             self.name
@@ -135,31 +135,31 @@ impl ResourceGroup {
     }
 
     /// Answers a call for the scale sets of this group. `name` is absent for a list.
-    pub(super) fn answer(&mut self, asked: &Asked, name: Option<&str>) -> Answer {
-        let Some(verb) = verb_of(&asked.method, name.is_some()) else {
-            return Answer::error(405, "MethodNotAllowed", "The method is not allowed.");
+    pub(super) fn response(&mut self, requested: &Requested, name: Option<&str>) -> Reply {
+        let Some(verb) = verb_of(&requested.method, name.is_some()) else {
+            return Reply::error(405, "MethodNotAllowed", "The method is not allowed.");
         };
         let name = name.unwrap_or_default();
-        self.record(verb, asked, name);
+        self.record(verb, requested, name);
         let fault = faults::next(&mut self.faults, verb, name);
         if let Some(fault) = fault.as_ref().filter(|fault| !fault.is_after_the_call()) {
-            return fault.answer();
+            return fault.response();
         }
         if !self.exists {
             let text = format!("Resource group '{}' could not be found.", self.name);
-            return Answer::error(404, "ResourceGroupNotFound", &text);
+            return Reply::error(404, "ResourceGroupNotFound", &text);
         }
-        let answer = match verb {
-            Verb::List => self.list(asked),
+        let response = match verb {
+            Verb::List => self.list(requested),
             Verb::Get => self.get(name),
-            Verb::Put => self.put(asked, name),
-            Verb::Delete => self.delete(asked, name),
+            Verb::Put => self.put(requested, name),
+            Verb::Delete => self.delete(requested, name),
         };
-        fault.map_or(answer, |fault| fault.answer())
+        fault.map_or(response, |fault| fault.response())
     }
 
-    fn record(&mut self, verb: Verb, asked: &Asked, name: &str) {
-        let mut query = asked.query.clone();
+    fn record(&mut self, verb: Verb, requested: &Requested, name: &str) {
+        let mut query = requested.query.clone();
         query.remove("api-version");
         let is_next_page = query.contains_key("$skiptoken");
         // The read that completes a PUT has no query.
@@ -168,20 +168,20 @@ impl ResourceGroup {
             return;
         }
         let name = if verb == Verb::Put { self.new_name(name) } else { name.to_owned() };
-        self.calls.push(Call { verb, resource_group: self.name.clone(), name, query, body: asked.body.clone() });
+        self.calls.push(Call { verb, resource_group: self.name.clone(), name, query, body: requested.body.clone() });
     }
 
     /// The actual name of a scale set, stable across calls.
-    fn new_name(&mut self, asked: &str) -> String {
-        if let Some(known) = self.renamed.get(asked) {
+    fn new_name(&mut self, requested: &str) -> String {
+        if let Some(known) = self.renamed.get(requested) {
             return known.clone();
         }
         let stem = |name: &str| name.rsplit_once('-').map_or(name, |(stem, _)| stem).to_owned();
-        let measured = self.measured_names.iter().position(|measured| stem(measured) == stem(asked));
-        let stem = stem(asked);
+        let measured = self.measured_names.iter().position(|measured| stem(measured) == stem(requested));
+        let stem = stem(requested);
         let name = match self.naming {
-            Naming::AsAsked => return asked.to_owned(),
-            _ if self.find(asked).is_some() => return asked.to_owned(),
+            Naming::AsRequested => return requested.to_owned(),
+            _ if self.find(requested).is_some() => return requested.to_owned(),
             Naming::Numbered if let Some(index) = measured => self.measured_names.remove(index),
             Naming::Numbered => {
                 self.created += 1;
@@ -189,59 +189,59 @@ impl ResourceGroup {
             }
             Naming::Masked => format!("{stem}-XXXXXXXX"),
         };
-        self.renamed.insert(asked.to_owned(), name.clone());
+        self.renamed.insert(requested.to_owned(), name.clone());
         name
     }
 
-    fn list(&self, asked: &Asked) -> Answer {
-        let start: usize = asked.query.get("$skiptoken").and_then(|token| token.parse().ok()).unwrap_or_default();
+    fn list(&self, requested: &Requested) -> Reply {
+        let start: usize = requested.query.get("$skiptoken").and_then(|token| token.parse().ok()).unwrap_or_default();
         let page: Vec<Value> = self.scale_sets.iter().skip(start).take(self.page).map(ScaleSet::document).collect();
-        let mut answer = json!({ "value": page });
+        let mut response = json!({ "value": page });
         if start + self.page < self.scale_sets.len() {
-            let origin = self.links_to.as_ref().unwrap_or(&asked.origin);
-            let next = format!("{origin}{}?api-version=2024-03-01&$skiptoken={}", asked.path, start + self.page);
-            answer["nextLink"] = next.into();
+            let origin = self.links_to.as_ref().unwrap_or(&requested.origin);
+            let next = format!("{origin}{}?api-version=2024-03-01&$skiptoken={}", requested.path, start + self.page);
+            response["nextLink"] = next.into();
         }
-        Answer::json(200, answer)
+        Reply::json(200, response)
     }
 
-    fn get(&self, name: &str) -> Answer {
+    fn get(&self, name: &str) -> Reply {
         match self.find(name) {
-            Some(position) => Answer::json(200, self.scale_sets[position].document()),
+            Some(position) => Reply::json(200, self.scale_sets[position].document()),
             None => self.not_found(name),
         }
     }
 
-    fn not_found(&self, name: &str) -> Answer {
+    fn not_found(&self, name: &str) -> Reply {
         let text = format!(
             "The Resource 'Microsoft.Compute/virtualMachineScaleSets/{name}' under resource group '{}' was not found.",
             self.name
         );
-        Answer::error(404, "ResourceNotFound", &text)
+        Reply::error(404, "ResourceNotFound", &text)
     }
 
-    fn put(&mut self, asked: &Asked, name: &str) -> Answer {
-        let body = &asked.body;
+    fn put(&mut self, requested: &Requested, name: &str) -> Reply {
+        let body = &requested.body;
         let Some(location) = body["location"].as_str() else {
-            return Answer::error(400, "LocationRequired", "The location property is required for this definition.");
+            return Reply::error(400, "LocationRequired", "The location property is required for this definition.");
         };
         let count = body["properties"]["platformFaultDomainCount"].as_i64().unwrap_or(1) as i32;
         if !(1..=3).contains(&count) {
             let text = "The value of parameter platformFaultDomainCount is invalid.";
-            return Answer::error(400, "InvalidParameter", text);
+            return Reply::error(400, "InvalidParameter", text);
         }
         let name = self.new_name(name);
         if self.running.is_busy(&name) {
-            return Answer::error(409, "Conflict", "Another operation on this scale set is in progress.");
+            return Reply::error(409, "Conflict", "Another operation on this scale set is in progress.");
         }
         if let Some(position) = self.find(&name) {
             if self.scale_sets[position].fault_domains != count {
                 let text = "Changing property 'platformFaultDomainCount' is not allowed.";
-                return Answer::error(409, "PropertyChangeNotAllowed", text);
+                return Reply::error(409, "PropertyChangeNotAllowed", text);
             }
             self.scale_sets[position].tags = tags_of(body);
             self.scale_sets[position].provisioning_state = "Succeeded".to_owned();
-            return Answer::json(200, self.scale_sets[position].document());
+            return Reply::json(200, self.scale_sets[position].document());
         }
         let mut made = ScaleSet {
             id: self.id_of(&name),
@@ -251,7 +251,7 @@ impl ResourceGroup {
         };
         if self.pace == Operations::AtOnce && self.fails_to_make.is_none() {
             self.scale_sets.push(made.clone());
-            return Answer::json(201, made.document());
+            return Reply::json(201, made.document());
         }
         made.provisioning_state = "Creating".to_owned();
         self.scale_sets.push(made.clone());
@@ -259,37 +259,37 @@ impl ResourceGroup {
             Some((code, message)) => Effect::Failed { code: code.clone(), message: message.clone() },
             None => Effect::Made,
         };
-        let address = self.begin(asked, &name, effect);
-        Answer::json(201, made.document())
+        let address = self.begin(requested, &name, effect);
+        Reply::json(201, made.document())
             .header("azure-asyncoperation", address)
             .header("retry-after", self.pace.retry_after().to_string())
     }
 
-    fn delete(&mut self, asked: &Asked, name: &str) -> Answer {
-        let Some(position) = self.find(name) else { return Answer::empty(204) };
+    fn delete(&mut self, requested: &Requested, name: &str) -> Reply {
+        let Some(position) = self.find(name) else { return Reply::empty(204) };
         if self.running.is_busy(&self.scale_sets[position].name) {
-            return Answer::error(409, "Conflict", "Another operation on this scale set is in progress.");
+            return Reply::error(409, "Conflict", "Another operation on this scale set is in progress.");
         }
         if self.pace == Operations::AtOnce {
             self.scale_sets.remove(position);
-            return Answer::empty(200);
+            return Reply::empty(200);
         }
         self.scale_sets[position].provisioning_state = "Deleting".to_owned();
         let name = self.scale_sets[position].name.clone();
-        let address = self.begin(asked, &name, Effect::Gone);
-        Answer::empty(202)
+        let address = self.begin(requested, &name, Effect::Deleted);
+        Reply::empty(202)
             .header("location", format!("{address}&monitor=true"))
             .header("retry-after", self.pace.retry_after().to_string())
     }
 
     /// Begins an operation and returns its URL.
-    fn begin(&mut self, asked: &Asked, name: &str, effect: Effect) -> String {
+    fn begin(&mut self, requested: &Requested, name: &str, effect: Effect) -> String {
         self.begun += 1;
         let id = format!("{}-{}", self.name, self.begun);
         self.running.begin(id.clone(), name, effect);
         format!(
             "{}/subscriptions/{}/providers/Microsoft.Compute/locations/westeurope/operations/{id}?api-version=2024-03-01",
-            self.links_to.as_ref().unwrap_or(&asked.origin),
+            self.links_to.as_ref().unwrap_or(&requested.origin),
             self.subscription
         )
     }
@@ -299,7 +299,7 @@ impl ResourceGroup {
         match operation.effect {
             Effect::Made => self.scale_sets[position].provisioning_state = "Succeeded".to_owned(),
             Effect::Failed { .. } => self.scale_sets[position].provisioning_state = "Failed".to_owned(),
-            Effect::Gone => {
+            Effect::Deleted => {
                 self.scale_sets.remove(position);
             }
         }
@@ -312,13 +312,13 @@ impl ResourceGroup {
     }
 
     /// Answers a poll; `None` if the operation belongs to another group.
-    pub(super) fn poll(&mut self, id: &str, is_location: bool) -> Option<Answer> {
+    pub(super) fn poll(&mut self, id: &str, is_location: bool) -> Option<Reply> {
         let (operation, ends_now) = self.running.poll(id, self.pace)?;
         if ends_now {
             self.take_effect(&operation);
         }
-        let answer = if is_location { operation.location() } else { Answer::json(200, operation.status(id)) };
-        Some(answer.header("retry-after", self.pace.retry_after().to_string()))
+        let response = if is_location { operation.location() } else { Reply::json(200, operation.status(id)) };
+        Some(response.header("retry-after", self.pace.retry_after().to_string()))
     }
 }
 

@@ -217,21 +217,21 @@ impl Azure {
         })
     }
 
-    fn answer(&mut self, asked: &Asked) -> Answer {
+    fn response(&mut self, requested: &Requested) -> Reply {
         self.requests += 1;
-        let segments: Vec<&str> = asked.path.trim_matches('/').split('/').collect();
-        if let ("POST", [tenant, "oauth2", "v2.0", "token"]) = (asked.method.as_str(), segments.as_slice()) {
-            return self.tokens.answer(tenant, &asked.form);
+        let segments: Vec<&str> = requested.path.trim_matches('/').split('/').collect();
+        if let ("POST", [tenant, "oauth2", "v2.0", "token"]) = (requested.method.as_str(), segments.as_slice()) {
+            return self.tokens.response(tenant, &requested.form);
         }
-        if !self.tokens.accepts(asked.authorization.as_deref()) {
-            return match asked.authorization {
-                None => Answer::error(401, "AuthenticationFailed", "The 'Authorization' header is missing."),
-                Some(_) => Answer::error(401, "InvalidAuthenticationToken", "The access token is invalid."),
+        if !self.tokens.accepts(requested.authorization.as_deref()) {
+            return match requested.authorization {
+                None => Reply::error(401, "AuthenticationFailed", "The 'Authorization' header is missing."),
+                Some(_) => Reply::error(401, "InvalidAuthenticationToken", "The access token is invalid."),
             };
         }
-        if !asked.query.contains_key("api-version") {
+        if !requested.query.contains_key("api-version") {
             let text = "The api-version query parameter (?api-version=) is required for all requests.";
-            return Answer::error(400, "MissingApiVersionParameter", text);
+            return Reply::error(400, "MissingApiVersionParameter", text);
         }
         let lower: Vec<String> = segments.iter().map(|segment| segment.to_lowercase()).collect();
         let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
@@ -246,8 +246,8 @@ impl Azure {
                 "virtualmachinescalesets",
                 ..,
             ] if segments.len() <= 8 => match self.group(segments[1], segments[3]) {
-                Some(group) => group.answer(asked, segments.get(7).copied()),
-                None => Answer::error(404, "ResourceGroupNotFound", "The resource group could not be found."),
+                Some(group) => group.response(requested, segments.get(7).copied()),
+                None => Reply::error(404, "ResourceGroupNotFound", "The resource group could not be found."),
             },
             [
                 "subscriptions",
@@ -258,20 +258,20 @@ impl Azure {
                 _,
                 "communitygalleries" | "sharedgalleries",
                 ..,
-            ] => galleries::answer(&self.galleries, asked, &segments[5..]),
+            ] => galleries::response(&self.galleries, requested, &segments[5..]),
             ["subscriptions", _, "providers", "microsoft.compute", "locations", _, "operations", _] => {
-                let is_location = asked.query.contains_key("monitor");
+                let is_location = requested.query.contains_key("monitor");
                 let polled = self.groups.iter_mut().find_map(|group| group.poll(segments[7], is_location));
-                polled.unwrap_or_else(|| Answer::error(404, "NotFound", "The operation was not found."))
+                polled.unwrap_or_else(|| Reply::error(404, "NotFound", "The operation was not found."))
             }
-            _ => Answer::error(404, "InvalidResourceType", "The resource type could not be found."),
+            _ => Reply::error(404, "InvalidResourceType", "The resource type could not be found."),
         }
     }
 }
 
 /// A decoded request.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct Requested {
     pub(super) method: String,
     /// Scheme and host that the request was sent to.
     pub(super) origin: String,
@@ -284,14 +284,14 @@ pub(super) struct Asked {
 
 /// A response before serialization.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct Reply {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: Option<Value>,
     broken: bool,
 }
 
-impl Answer {
+impl Reply {
     pub(super) fn empty(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: None, broken: false }
     }
@@ -335,15 +335,15 @@ impl Answer {
 }
 
 fn router(azure: &Arc<Mutex<Azure>>) -> Router {
-    Router::new().fallback(answer).with_state(Arc::clone(azure))
+    Router::new().fallback(response).with_state(Arc::clone(azure))
 }
 
-async fn answer(State(azure): State<Arc<Mutex<Azure>>>, request: Request) -> Response {
+async fn response(State(azure): State<Arc<Mutex<Azure>>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let bytes = to_bytes(body, 1 << 20).await.unwrap_or_default();
     let text = |name: header::HeaderName| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let is_form = text(header::CONTENT_TYPE).is_some_and(|kind| kind.contains("x-www-form-urlencoded"));
-    let asked = Asked {
+    let requested = Requested {
         method: parts.method.to_string(),
         origin: format!("http://{}", text(header::HOST).unwrap_or_default()),
         path: percent_decoded(parts.uri.path()),
@@ -352,8 +352,8 @@ async fn answer(State(azure): State<Arc<Mutex<Azure>>>, request: Request) -> Res
         body: serde_json::from_slice(&bytes).unwrap_or_default(),
         authorization: text(header::AUTHORIZATION).map(str::to_owned),
     };
-    let answer = lock(&azure).answer(&asked);
-    answer.write()
+    let reply = lock(&azure).response(&requested);
+    reply.write()
 }
 
 fn lock(azure: &Mutex<Azure>) -> MutexGuard<'_, Azure> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::server::Answer;
+use super::server::Reply;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenRequest {
@@ -16,8 +16,8 @@ pub struct TokenRequest {
 
 impl TokenRequest {
     /// Whether the client authenticated with that secret.
-    pub fn shows(&self, secret: &str) -> bool {
-        matches!(&self.proof, Proof::Secret(shown) if shown == secret)
+    pub fn reports(&self, secret: &str) -> bool {
+        matches!(&self.proof, Proof::Secret(output) if output == secret)
     }
 }
 
@@ -47,7 +47,7 @@ impl Tokens {
         self.given.clear();
     }
 
-    pub(super) fn answer(&mut self, tenant: &str, form: &BTreeMap<String, String>) -> Answer {
+    pub(super) fn response(&mut self, tenant: &str, form: &BTreeMap<String, String>) -> Reply {
         let field = |name: &str| form.get(name).cloned().unwrap_or_default();
         if field("grant_type") != "client_credentials" {
             return refusal(400, "unsupported_grant_type", 70003, "The app requested an unsupported grant type.");
@@ -63,18 +63,18 @@ impl Tokens {
         let request = TokenRequest { tenant: tenant.to_owned(), client: client.clone(), scope: field("scope"), proof };
         self.requests.push(request);
         if !self.failures.is_empty() {
-            return Answer::empty(self.failures.remove(0));
+            return Reply::empty(self.failures.remove(0));
         }
         if let Some((code, text)) = self.refused.get(&client) {
             return refusal(401, "invalid_client", *code, text);
         }
         let token = format!("token-{}-of-{client}", self.requests.len());
         self.given.insert(token.clone());
-        Answer::json(200, json!({"token_type": "Bearer", "expires_in": 3599, "access_token": token}))
+        Reply::json(200, json!({"token_type": "Bearer", "expires_in": 3599, "access_token": token}))
     }
 }
 
-fn refusal(status: u16, error: &str, code: u32, text: &str) -> Answer {
+fn refusal(status: u16, error: &str, code: u32, text: &str) -> Reply {
     let description = format!("AADSTS{code}: {text} Trace ID: 0 Correlation ID: 0");
-    Answer::json(status, json!({"error": error, "error_description": description, "error_codes": [code]}))
+    Reply::json(status, json!({"error": error, "error_description": description, "error_codes": [code]}))
 }

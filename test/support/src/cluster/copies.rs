@@ -39,24 +39,24 @@ struct Text {
 
 impl Text {
     fn of(bytes: Vec<u8>, namespace: &str) -> Self {
-        let places = |length: usize, is_it: &dyn Fn(&[u8]) -> bool| {
+        let locations = |length: usize, is_it: &dyn Fn(&[u8]) -> bool| {
             let windows = bytes.windows(length).enumerate();
             windows.filter(|(_, window)| is_it(window)).map(|(start, _)| start..start + length).collect::<Vec<_>>()
         };
-        let namespaces = places(namespace.len(), &|window| window == namespace.as_bytes());
-        let uids = places(UID.len(), &is_uid);
-        let uids = uids.into_iter().map(|place| place.start..place.start + DIGITS_OF_COPY).collect();
+        let namespaces = locations(namespace.len(), &|window| window == namespace.as_bytes());
+        let uids = locations(UID.len(), &is_uid);
+        let uids = uids.into_iter().map(|location| location.start..location.start + DIGITS_OF_COPY).collect();
         Self { namespaces, uids, bytes }
     }
 
     /// The copy for another namespace.
     fn copied(&self, namespace: &str, copy: &str) -> String {
         let mut bytes = self.bytes.clone();
-        for place in &self.namespaces {
-            bytes[place.clone()].copy_from_slice(namespace.as_bytes());
+        for location in &self.namespaces {
+            bytes[location.clone()].copy_from_slice(namespace.as_bytes());
         }
-        for place in &self.uids {
-            bytes[place.clone()].copy_from_slice(copy.as_bytes());
+        for location in &self.uids {
+            bytes[location.clone()].copy_from_slice(copy.as_bytes());
         }
         STANDARD.encode(bytes)
     }
@@ -90,9 +90,9 @@ struct Etcd<'a> {
 impl Etcd<'_> {
     async fn of_namespace(&self, namespace: &str) -> Result<Vec<Stored>> {
         let all = json!({"key": STANDARD.encode("/registry/"), "range_end": STANDARD.encode("/registry0")});
-        let answer = self.ask("range", &all).await?;
+        let response = self.request("range", &all).await?;
         let mut stored = Vec::new();
-        for held in answer["kvs"].as_array().into_iter().flatten() {
+        for held in response["kvs"].as_array().into_iter().flatten() {
             let [key, value] =
                 ["key", "value"].map(|member| STANDARD.decode(held[member].as_str().unwrap_or_default()));
             let (key, value) = (String::from_utf8(key?)?, value?);
@@ -109,18 +109,18 @@ impl Etcd<'_> {
             let puts = stored.iter().map(|Stored { key, value }| {
                 json!({"request_put": {"key": key.copied(namespace, &copy), "value": value.copied(namespace, &copy)}})
             });
-            let written = self.ask("txn", &json!({"success": puts.collect::<Vec<_>>()})).await?;
+            let written = self.request("txn", &json!({"success": puts.collect::<Vec<_>>()})).await?;
             ensure!(written["succeeded"] == true, "{namespace}: {written}");
         }
         Ok(())
     }
 
-    async fn ask(&self, what: &str, question: &Value) -> Result<Value> {
+    async fn request(&self, what: &str, query: &Value) -> Result<Value> {
         let request = Request::builder().method(Method::POST).uri(format!("{}/v3/kv/{what}", self.server));
-        let answer =
-            self.client.request(request.body(Body::from(question.to_string()))?).await.context("asking etcd")?;
-        let status = answer.status();
-        let text = axum::body::to_bytes(Body::new(answer.into_body()), usize::MAX).await?;
+        let response =
+            self.client.request(request.body(Body::from(query.to_string()))?).await.context("asking etcd")?;
+        let status = response.status();
+        let text = axum::body::to_bytes(Body::new(response.into_body()), usize::MAX).await?;
         ensure!(status.is_success(), "etcd answers {status}: {}", String::from_utf8_lossy(&text));
         Ok(serde_json::from_slice(&text)?)
     }

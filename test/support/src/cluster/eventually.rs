@@ -13,17 +13,17 @@ const PAUSE: Duration = Duration::from_millis(50);
 ///
 /// An error of `check` states what is missing, for example `ensure!(ready == 3, "{ready} of 3 machines are ready")`. On
 /// timeout, the last error is part of the returned one. A check that hangs is cancelled.
-pub async fn eventually<T, Check, Answer>(deadline: Duration, what: &str, mut check: Check) -> Result<T>
+pub async fn eventually<T, Check, Reply>(deadline: Duration, what: &str, mut check: Check) -> Result<T>
 where
-    Check: FnMut() -> Answer,
-    Answer: Future<Output = Result<T>>,
+    Check: FnMut() -> Reply,
+    Reply: Future<Output = Result<T>>,
 {
     let end = Instant::now() + deadline;
     let mut missing = anyhow::anyhow!("the first check did not return");
     loop {
         match tokio::time::timeout_at(end, check()).await {
             Ok(Ok(value)) => return Ok(value),
-            Ok(Err(answer)) => missing = answer,
+            Ok(Err(response)) => missing = response,
             Err(_) => {}
         }
         if Instant::now() + PAUSE >= end {

@@ -4,7 +4,7 @@ use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
 use kube::{Resource as _, ResourceExt as _};
 use serde_json::json;
 
-use super::faker::{exists, gone, owned, resource};
+use super::faker::{deleted, exists, owned, resource};
 
 /// Creates and deletes Machines until a MachineSet has this number.
 pub(super) async fn keep(machines: &Api<DynamicObject>, set: &DynamicObject, count: i64) -> kube::Result<()> {
@@ -13,12 +13,12 @@ pub(super) async fn keep(machines: &Api<DynamicObject>, set: &DynamicObject, cou
     // Keep its own machines and those it would create. Orphans of other sets belong elsewhere.
     present.retain(|machine| machine.name_any().starts_with(&format!("{}-", set.name_any())));
     let present = owned(set, "MachineSet", machines, present).await?;
-    let wanted: Vec<String> = (0..count).map(|number| format!("{}-{number}", set.name_any())).collect();
-    for name in wanted.iter().filter(|name| !present.iter().any(|machine| machine.name_any() == **name)) {
+    let expected: Vec<String> = (0..count).map(|number| format!("{}-{number}", set.name_any())).collect();
+    for name in expected.iter().filter(|name| !present.iter().any(|machine| machine.name_any() == **name)) {
         exists(machines.create(&PostParams::default(), &machine(set, name)).await)?;
     }
-    for surplus in present.iter().filter(|machine| !wanted.contains(&machine.name_any())) {
-        gone(machines.delete(&surplus.name_any(), &DeleteParams::default()).await)?;
+    for surplus in present.iter().filter(|machine| !expected.contains(&machine.name_any())) {
+        deleted(machines.delete(&surplus.name_any(), &DeleteParams::default()).await)?;
     }
     Ok(())
 }

@@ -144,7 +144,7 @@ impl Context {
         faked_machines::keep(&api, set, count).await?;
         let sets: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &namespace, &self.sets);
         let patch = Patch::Merge(json!({ "status": status }));
-        gone(sets.patch_status(&set.name_any(), &PatchParams::default(), &patch).await)
+        deleted(sets.patch_status(&set.name_any(), &PatchParams::default(), &patch).await)
     }
 }
 
@@ -198,7 +198,7 @@ async fn reconcile(deployment: Arc<DynamicObject>, context: Arc<Context>) -> kub
     if deployment.metadata.deletion_timestamp.is_some() {
         for set in &owned {
             context.machines(set, 0).await?;
-            gone(sets.delete(&set.name_any(), &DeleteParams::default()).await)?;
+            deleted(sets.delete(&set.name_any(), &DeleteParams::default()).await)?;
         }
         set_finalizers(&deployments, &deployment, false).await?;
         return Ok(Action::await_change());
@@ -208,14 +208,14 @@ async fn reconcile(deployment: Arc<DynamicObject>, context: Arc<Context>) -> kub
         return Ok(Action::await_change());
     }
 
-    let wanted = machine_set(&deployment);
-    match owned.iter().find(|set| class(set) == class(&wanted)) {
+    let expected = machine_set(&deployment);
+    match owned.iter().find(|set| class(set) == class(&expected)) {
         // The new set's event triggers the next reconcile.
-        None => exists(sets.create(&PostParams::default(), &wanted).await)?,
+        None => exists(sets.create(&PostParams::default(), &expected).await)?,
         Some(set) => {
             let mut set = set.clone();
-            if set.data["spec"]["replicas"] != wanted.data["spec"]["replicas"] {
-                let patch = json!({"spec": {"replicas": wanted.data["spec"]["replicas"]}});
+            if set.data["spec"]["replicas"] != expected.data["spec"]["replicas"] {
+                let patch = json!({"spec": {"replicas": expected.data["spec"]["replicas"]}});
                 let Some(scaled) =
                     found(sets.patch(&set.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await)?
                 else {
@@ -224,21 +224,21 @@ async fn reconcile(deployment: Arc<DynamicObject>, context: Arc<Context>) -> kub
                 // The set's status must reflect the change before the deployment's status reports completion.
                 set = scaled;
             }
-            context.machines(&set, wanted.data["spec"]["replicas"].as_i64().unwrap_or_default()).await?;
+            context.machines(&set, expected.data["spec"]["replicas"].as_i64().unwrap_or_default()).await?;
         }
     }
     let remaining = context.remaining(&deployment);
     let healthy = remaining.is_zero();
     if healthy {
-        for old in owned.iter().filter(|set| class(set) != class(&wanted)) {
+        for old in owned.iter().filter(|set| class(set) != class(&expected)) {
             context.machines(old, 0).await?;
-            gone(sets.delete(&old.name_any(), &DeleteParams::default()).await)?;
+            deleted(sets.delete(&old.name_any(), &DeleteParams::default()).await)?;
         }
     }
     let status = status(&deployment, healthy);
     if differs(&deployment.data["status"], &status) {
         let patch = Patch::Merge(json!({"status": status}));
-        gone(deployments.patch_status(&name, &PatchParams::default(), &patch).await)?;
+        deleted(deployments.patch_status(&name, &PatchParams::default(), &patch).await)?;
     }
     Ok(if healthy { Action::await_change() } else { Action::requeue(remaining) })
 }
@@ -327,7 +327,7 @@ fn status(deployment: &DynamicObject, healthy: bool) -> Value {
 }
 
 /// Whether two statuses differ in anything but times.
-fn differs(live: &Value, wanted: &Value) -> bool {
+fn differs(live: &Value, expected: &Value) -> bool {
     let facts = |status: &Value| {
         let number = |member: &str| status[member].as_i64().unwrap_or_default();
         let numbers = [
@@ -344,7 +344,7 @@ fn differs(live: &Value, wanted: &Value) -> bool {
             conditions.map(|condition| ["type", "status", "reason"].map(|member| condition[member].clone())).collect();
         (numbers, conditions)
     };
-    facts(live) != facts(wanted)
+    facts(live) != facts(expected)
 }
 
 /// Current time in whole seconds, as in the machine API.
@@ -370,7 +370,7 @@ async fn set_finalizers(api: &Api<DynamicObject>, deployment: &DynamicObject, pr
 }
 
 /// Ignores that an object does not exist.
-pub(super) fn gone<T>(outcome: kube::Result<T>) -> kube::Result<()> {
+pub(super) fn deleted<T>(outcome: kube::Result<T>) -> kube::Result<()> {
     found(outcome).map(|_| ())
 }
 

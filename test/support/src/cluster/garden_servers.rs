@@ -52,8 +52,8 @@ impl GardenServers {
         served.await.with_context(|| apiserver.last_lines(15))??;
         let controller_manager = start_controller_manager(control_plane, &binaries, health, metrics).await?;
         eventually(START, "gardener-controller-manager is healthy", async || {
-            let (status, answer) = http::get(health, "/healthz").await?;
-            ensure!(status == 200, "/healthz answers {status}: {answer}");
+            let (status, response) = http::get(health, "/healthz").await?;
+            ensure!(status == 200, "/healthz answers {status}: {response}");
             Ok(())
         })
         .await

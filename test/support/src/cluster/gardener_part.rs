@@ -12,8 +12,8 @@ use super::binaries;
 
 /// A running program. It ends when its standard input is closed.
 pub struct GardenerPart {
-    questions: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    queries: ChildStdin,
+    responses: BufReader<ChildStdout>,
     _process: Child,
 }
 
@@ -31,19 +31,19 @@ impl GardenerPart {
             .kill_on_drop(true)
             .spawn()
             .with_context(|| format!("starting {}", binary.display()))?;
-        let questions = process.stdin.take().context("no standard input")?;
-        let answers = BufReader::new(process.stdout.take().context("no standard output")?);
-        Ok(Self { questions, answers, _process: process })
+        let queries = process.stdin.take().context("no standard input")?;
+        let responses = BufReader::new(process.stdout.take().context("no standard output")?);
+        Ok(Self { queries, responses, _process: process })
     }
 
     /// Sends a request and waits for the response.
-    pub async fn ask(&mut self, question: &Value) -> Result<Value> {
-        let mut line = serde_json::to_vec(question)?;
+    pub async fn request(&mut self, query: &Value) -> Result<Value> {
+        let mut line = serde_json::to_vec(query)?;
         line.push(b'\n');
-        self.questions.write_all(&line).await.context("asking a part of Gardener")?;
-        let mut answer = String::new();
-        let length = self.answers.read_line(&mut answer).await.context("waiting for a part of Gardener")?;
+        self.queries.write_all(&line).await.context("asking a part of Gardener")?;
+        let mut response = String::new();
+        let length = self.responses.read_line(&mut response).await.context("waiting for a part of Gardener")?;
         ensure!(length > 0, "a part of Gardener has ended");
-        Ok(serde_json::from_str(&answer)?)
+        Ok(serde_json::from_str(&response)?)
     }
 }

@@ -60,7 +60,7 @@ pub fn ensure(build: &Build) -> Result<()> {
     let _ = std::fs::remove_dir_all(&unfinished);
     std::fs::create_dir_all(&unfinished)?;
     let names: Vec<&str> = build.targets.iter().map(|target| target.binary).collect();
-    say(&format!(
+    report(&format!(
         "{} must be built once (about {}), into {}",
         names.join(" and "),
         build.usually,
@@ -118,13 +118,13 @@ fn go_build(build: &Build, target: &Target, folder: &Path) -> Result<()> {
 struct Progress {
     what: String,
     since: Instant,
-    told: Instant,
+    reported: Instant,
 }
 
 impl Progress {
     fn new(what: &str) -> Self {
         let now = Instant::now();
-        Self { what: what.to_owned(), since: now, told: now }
+        Self { what: what.to_owned(), since: now, reported: now }
     }
 
     /// Waits for a moment and prints progress if due.
@@ -132,20 +132,20 @@ impl Progress {
         sleep(Duration::from_millis(100));
         let terminal = std::io::stderr().is_terminal();
         let pause = Duration::from_secs(if terminal { 1 } else { 15 });
-        if self.told.elapsed() >= pause {
-            self.told = Instant::now();
+        if self.reported.elapsed() >= pause {
+            self.reported = Instant::now();
             let line = format!("{} … {} s", self.what, self.since.elapsed().as_secs());
-            if terminal { write(&format!("\r{line}")) } else { say(&line) }
+            if terminal { write(&format!("\r{line}")) } else { report(&line) }
         }
     }
 
     fn end(&self, how: &str) {
         let start = if std::io::stderr().is_terminal() { "\r" } else { "" };
-        say(&format!("{start}{}: {how} after {} s", self.what, self.since.elapsed().as_secs()));
+        report(&format!("{start}{}: {how} after {} s", self.what, self.since.elapsed().as_secs()));
     }
 }
 
-fn say(line: &str) {
+fn report(line: &str) {
     write(&format!("{line}\n"));
 }
 

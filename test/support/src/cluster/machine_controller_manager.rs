@@ -94,8 +94,8 @@ async fn healthy(process: &Process, port: u16) -> Result<()> {
         if let Err(ended) = process.ensure_running() {
             return Ok(Err(ended));
         }
-        let (status, answer) = http::get(port, "/healthz").await?;
-        ensure!(status == 200, "/healthz answers {status}: {answer}");
+        let (status, response) = http::get(port, "/healthz").await?;
+        ensure!(status == 200, "/healthz answers {status}: {response}");
         Ok(Ok(()))
     });
     match healthy.await {

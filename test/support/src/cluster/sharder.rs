@@ -74,11 +74,11 @@ impl Sharder {
         self.ring(&format!("the ring has {count} shards"), is_complete).await
     }
 
-    async fn ring(&self, what: &str, is_wanted: impl Fn(&Value) -> bool) -> Result<()> {
+    async fn ring(&self, what: &str, is_required: impl Fn(&Value) -> bool) -> Result<()> {
         eventually(START, what, async || {
             self.process.ensure_running()?;
             let ring = serde_json::to_value(self.rings.get(RING).await?)?;
-            ensure!(is_wanted(&ring), "{}", ring["status"]);
+            ensure!(is_required(&ring), "{}", ring["status"]);
             Ok(())
         })
         .await

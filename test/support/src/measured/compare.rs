@@ -13,7 +13,7 @@ pub struct Difference {
     /// Path: members, names of objects, indices.
     pub path: Vec<String>,
     /// Measured value.
-    pub wanted: Value,
+    pub reference: Value,
     /// Our value.
     pub got: Value,
 }
@@ -21,7 +21,7 @@ pub struct Difference {
 impl Difference {
     /// A case that cannot be compared.
     pub fn of_case(problem: String) -> Self {
-        Self { path: vec!["case".to_owned()], wanted: Value::Null, got: problem.into() }
+        Self { path: vec!["case".to_owned()], reference: Value::Null, got: problem.into() }
     }
 }
 
@@ -51,12 +51,12 @@ pub fn compare_status(expected: &Value, got: &Value, differences: &mut Vec<Diffe
     for member in ["machineDeployments", "inPlaceUpdates", "machineDeploymentsLastUpdateTimeSet"] {
         differ(at(member), &in_one_form(&expected[member]), &in_one_form(&got[member]), differences);
     }
-    let (wanted, got) = (&expected["providerStatus"], &got["providerStatus"]);
+    let (reference, got) = (&expected["providerStatus"], &got["providerStatus"]);
     for member in ["vmoDependencies", "serverGroupDependencies"] {
-        differ(at(member), &wanted[member], &got[member], differences);
+        differ(at(member), &reference[member], &got[member], differences);
     }
-    if let Some((missing, added)) = images::difference(&wanted["machineImages"], &got["machineImages"]) {
-        differences.push(Difference { path: at("machineImages"), wanted: missing, got: added });
+    if let Some((missing, added)) = images::difference(&reference["machineImages"], &got["machineImages"]) {
+        differences.push(Difference { path: at("machineImages"), reference: missing, got: added });
     }
 }
 
@@ -109,24 +109,24 @@ pub fn in_one_form(value: &Value) -> Value {
 }
 
 /// Adds all differences between two normalized values.
-pub fn differ(path: Vec<String>, wanted: &Value, got: &Value, differences: &mut Vec<Difference>) {
+pub fn differ(path: Vec<String>, reference: &Value, got: &Value, differences: &mut Vec<Difference>) {
     let below = |step: &str| [path.as_slice(), &[step.to_owned()]].concat();
-    match (wanted, got) {
-        (Value::Object(wanted), Value::Object(got)) => {
-            let names: BTreeSet<&String> = wanted.keys().chain(got.keys()).collect();
+    match (reference, got) {
+        (Value::Object(reference), Value::Object(got)) => {
+            let names: BTreeSet<&String> = reference.keys().chain(got.keys()).collect();
             for name in names {
                 let of = |members: &Map<String, Value>| members.get(name).cloned().unwrap_or_default();
-                differ(below(name), &of(wanted), &of(got), differences);
+                differ(below(name), &of(reference), &of(got), differences);
             }
         }
-        (Value::Array(wanted), Value::Array(got)) if wanted.len() == got.len() => {
-            for (index, (wanted, got)) in wanted.iter().zip(got).enumerate() {
-                differ(below(&index.to_string()), wanted, got, differences);
+        (Value::Array(reference), Value::Array(got)) if reference.len() == got.len() => {
+            for (index, (reference, got)) in reference.iter().zip(got).enumerate() {
+                differ(below(&index.to_string()), reference, got, differences);
             }
         }
         // Absent and empty lists are equal.
         (Value::Null, Value::Array(items)) | (Value::Array(items), Value::Null) if items.is_empty() => {}
-        (wanted, got) if wanted == got => {}
-        (wanted, got) => differences.push(Difference { path, wanted: wanted.clone(), got: got.clone() }),
+        (reference, got) if reference == got => {}
+        (reference, got) => differences.push(Difference { path, reference: reference.clone(), got: got.clone() }),
     }
 }

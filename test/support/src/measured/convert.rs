@@ -78,10 +78,10 @@ fn compare_words(base: &Value, target: &Value, found: &mut BTreeMap<(String, Str
                     compare_words(member, other, found);
                 }
             }
-            let [gone, new] = [(base, target), (target, base)]
+            let [deleted, new] = [(base, target), (target, base)]
                 .map(|(of, other)| of.iter().filter(|(key, _)| !other.contains_key(*key)));
-            for ((gone, base), (new, target)) in gone.zip(new) {
-                add_words(gone, new, found);
+            for ((deleted, base), (new, target)) in deleted.zip(new) {
+                add_words(deleted, new, found);
                 compare_words(base, target, found);
             }
         }

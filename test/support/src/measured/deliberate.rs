@@ -100,31 +100,31 @@ impl Rules {
 
 impl Rule {
     fn explains(&self, difference: &Difference) -> bool {
-        let (wanted, got) = (&difference.wanted, &difference.got);
+        let (expected, got) = (&difference.reference, &difference.got);
         is_at(&self.at, &difference.path)
             && match self.accept {
                 Accept::TextReadAsPlainYaml => {
                     // Null is the empty text for a member that is declared as text.
-                    let is_read = |read: Value| read == *wanted || (read.is_null() && wanted == "");
+                    let is_read = |read: Value| read == *expected || (read.is_null() && expected == "");
                     got.as_str().and_then(plain_yaml).is_some_and(is_read)
                 }
-                Accept::CapabilitiesAdded => are_capabilities_added(wanted, got),
-                Accept::PlusReplaced => {
-                    wanted.as_str().is_some_and(|wanted| wanted.contains('+') && *got == wanted.replace('+', "_"))
-                }
-                Accept::ArchitectureKept => is_architecture_kept(wanted, got),
-                Accept::NoImage => wanted.is_null() && are_without_image(got),
-                Accept::NameKept => is_name_kept(wanted, got),
-                Accept::BytesKept => are_bytes_kept(wanted, got),
-                Accept::NameRefused => is_refused(wanted, got, "is invalid: metadata.name"),
-                Accept::ChangeRefused => is_refused(wanted, got, "field is immutable"),
+                Accept::CapabilitiesAdded => are_capabilities_added(expected, got),
+                Accept::PlusReplaced => expected
+                    .as_str()
+                    .is_some_and(|expected| expected.contains('+') && *got == expected.replace('+', "_")),
+                Accept::ArchitectureKept => is_architecture_kept(expected, got),
+                Accept::NoImage => expected.is_null() && are_without_image(got),
+                Accept::NameKept => is_name_kept(expected, got),
+                Accept::BytesKept => are_bytes_kept(expected, got),
+                Accept::NameRefused => is_refused(expected, got, "is invalid: metadata.name"),
+                Accept::ChangeRefused => is_refused(expected, got, "field is immutable"),
                 Accept::OneCode => got.is_string() || got.as_array().is_some_and(|codes| codes.len() == 1),
-                Accept::AgreementKept => is_agreement_kept(wanted, got),
+                Accept::AgreementKept => is_agreement_kept(expected, got),
                 Accept::OwnAnnotationsAdded => are_own_annotations_added(difference),
-                Accept::Added => wanted.is_null(),
+                Accept::Added => expected.is_null(),
                 Accept::LeftOut => got.is_null(),
                 Accept::Success => {
-                    got.is_null() && wanted.as_str().is_some_and(|error| error.contains(&self.error_contains))
+                    got.is_null() && expected.as_str().is_some_and(|error| error.contains(&self.error_contains))
                 }
             }
     }
@@ -132,11 +132,11 @@ impl Rule {
 
 fn is_at(pattern: &str, path: &[String]) -> bool {
     let mut steps = path.iter();
-    for wanted in pattern.split('/') {
-        match (wanted, steps.next()) {
+    for expected in pattern.split('/') {
+        match (expected, steps.next()) {
             ("**", _) => return true,
             ("*", Some(_)) => {}
-            (wanted, Some(step)) if wanted == step => {}
+            (expected, Some(step)) if expected == step => {}
             _ => return false,
         }
     }
@@ -149,26 +149,26 @@ fn plain_yaml(text: &str) -> Option<Value> {
     documents.first().map(|document| document["key"].clone())
 }
 
-fn is_refused(wanted: &Value, got: &Value, why: &str) -> bool {
-    wanted.is_null() && got["error"].as_str().is_some_and(|error| error.contains(why))
+fn is_refused(expected: &Value, got: &Value, why: &str) -> bool {
+    expected.is_null() && got["error"].as_str().is_some_and(|error| error.contains(why))
 }
 
-fn are_capabilities_added(wanted: &Value, got: &Value) -> bool {
-    let (Some(wanted), Some(got)) = (wanted.as_array(), got.as_array()) else { return false };
+fn are_capabilities_added(expected: &Value, got: &Value) -> bool {
+    let (Some(expected), Some(got)) = (expected.as_array(), got.as_array()) else { return false };
     let is_bare = |image: &Value| image["architecture"].is_null() && is_empty(&image["capabilities"]);
-    !wanted.is_empty()
-        && wanted.iter().all(|wanted| is_bare(wanted) && got.iter().any(|got| is_same_reference(wanted, got)))
-        && got.iter().all(|got| wanted.iter().any(|wanted| is_same_reference(wanted, got)))
+    !expected.is_empty()
+        && expected.iter().all(|expected| is_bare(expected) && got.iter().any(|got| is_same_reference(expected, got)))
+        && got.iter().all(|got| expected.iter().any(|expected| is_same_reference(expected, got)))
 }
 
-fn is_architecture_kept(wanted: &Value, got: &Value) -> bool {
-    let (Some(wanted), Some(got)) = (wanted.as_array(), got.as_array()) else { return false };
-    let is_kept = |wanted: &Value, got: &Value| {
+fn is_architecture_kept(expected: &Value, got: &Value) -> bool {
+    let (Some(expected), Some(got)) = (expected.as_array(), got.as_array()) else { return false };
+    let is_kept = |expected: &Value, got: &Value| {
         let capabilities = |image: &Value| image["capabilities"]["architecture"].clone();
-        let is_default = capabilities(wanted) == serde_json::json!(["amd64"]);
-        wanted == got || (is_default && is_same_reference(wanted, got) && capabilities(got) != Value::Null)
+        let is_default = capabilities(expected) == serde_json::json!(["amd64"]);
+        expected == got || (is_default && is_same_reference(expected, got) && capabilities(got) != Value::Null)
     };
-    wanted.len() == got.len() && wanted.iter().all(|wanted| got.iter().any(|got| is_kept(wanted, got)))
+    expected.len() == got.len() && expected.iter().all(|expected| got.iter().any(|got| is_kept(expected, got)))
 }
 
 fn are_without_image(errors: &Value) -> bool {
@@ -176,43 +176,43 @@ fn are_without_image(errors: &Value) -> bool {
     errors.as_array().is_some_and(|errors| !errors.is_empty() && errors.iter().all(is_one))
 }
 
-fn is_name_kept(wanted: &Value, got: &Value) -> bool {
-    let (Some(wanted), Some(got)) = (wanted.as_array(), got.as_array()) else { return false };
+fn is_name_kept(expected: &Value, got: &Value) -> bool {
+    let (Some(expected), Some(got)) = (expected.as_array(), got.as_array()) else { return false };
     // A nameless image gets the architecture that applies to images without one.
-    let is_kept = |wanted: &Value| {
-        let (name, version) = (&wanted["name"], &wanted["version"]);
-        let is_nameless = wanted["id"].is_null() && wanted["image"].is_null();
+    let is_kept = |expected: &Value| {
+        let (name, version) = (&expected["name"], &expected["version"]);
+        let is_nameless = expected["id"].is_null() && expected["image"].is_null();
         is_nameless
             && got.iter().any(|got| got["name"] == *name && got["version"] == *version && got["image"].is_string())
     };
-    wanted.len() == got.len() && wanted.iter().all(is_kept)
+    expected.len() == got.len() && expected.iter().all(is_kept)
 }
 
-fn are_bytes_kept(wanted: &Value, got: &Value) -> bool {
+fn are_bytes_kept(expected: &Value, got: &Value) -> bool {
     let bytes =
         |value: &Value| value.as_str().and_then(|text| base64::engine::general_purpose::STANDARD.decode(text).ok());
-    let (Some(wanted), Some(got)) = (bytes(wanted), bytes(got)) else { return false };
+    let (Some(expected), Some(got)) = (bytes(expected), bytes(got)) else { return false };
     // Replace each invalid byte with one character, as Go does.
     let replaced = got
         .utf8_chunks()
         .fold(String::new(), |text, chunk| text + chunk.valid() + &"\u{FFFD}".repeat(chunk.invalid().len()));
-    replaced.as_bytes() == wanted
+    replaced.as_bytes() == expected
 }
 
-fn is_agreement_kept(wanted: &Value, got: &Value) -> bool {
-    let (Some(wanted), Some(got)) = (wanted.as_array(), got.as_array()) else { return false };
+fn is_agreement_kept(expected: &Value, got: &Value) -> bool {
+    let (Some(expected), Some(got)) = (expected.as_array(), got.as_array()) else { return false };
     let without = |image: &Value| {
         let mut image = image.clone();
         image.as_object_mut().and_then(|members| members.remove("skipMarketplaceAgreement"));
         image
     };
-    wanted.len() == got.len() && wanted.iter().zip(got).all(|(wanted, got)| *wanted == without(got))
+    expected.len() == got.len() && expected.iter().zip(got).all(|(expected, got)| *expected == without(got))
 }
 
 fn are_own_annotations_added(difference: &Difference) -> bool {
     const OWN: &str = "gardener-extension-worker/";
     let is_own = |name: &String| name.starts_with(OWN);
-    difference.wanted.is_null()
+    difference.reference.is_null()
         && (difference.path.last().is_some_and(is_own)
             || difference.got.as_object().is_some_and(|annotations| annotations.keys().all(is_own)))
 }

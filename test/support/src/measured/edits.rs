@@ -46,7 +46,7 @@ pub fn edited(document: &Value, edits: &Value) -> Result<Value, String> {
                 edited(other.ok_or_else(|| format!("{pointer} is like nothing"))?, edit)?
             }
         };
-        *place(&mut document, pointer)? = value;
+        *location(&mut document, pointer)? = value;
     }
     Ok(document)
 }
@@ -65,7 +65,7 @@ fn split(pointer: &str) -> Result<(&str, String), String> {
 }
 
 /// The value at a pointer; a missing one is created as null.
-fn place<'a>(document: &'a mut Value, pointer: &str) -> Result<&'a mut Value, String> {
+fn location<'a>(document: &'a mut Value, pointer: &str) -> Result<&'a mut Value, String> {
     if pointer.is_empty() {
         return Ok(document);
     }

@@ -10,23 +10,24 @@ pub(crate) const REFERENCES: [&str; 6] =
     ["urn", "id", "ami", "image", "communityGalleryImageID", "sharedGalleryImageID"];
 
 /// The images that only one side has, or `None`.
-pub fn difference(wanted: &Value, got: &Value) -> Option<(Value, Value)> {
-    let (wanted, got) = (items(wanted), items(got));
-    let missing: Vec<&Value> = wanted.iter().filter(|wanted| !got.iter().any(|got| is_same(wanted, got))).collect();
-    let added: Vec<&Value> = got.iter().filter(|got| !wanted.iter().any(|wanted| is_same(wanted, got))).collect();
+pub fn difference(expected: &Value, got: &Value) -> Option<(Value, Value)> {
+    let (expected, got) = (items(expected), items(got));
+    let missing: Vec<&Value> =
+        expected.iter().filter(|expected| !got.iter().any(|got| is_same(expected, got))).collect();
+    let added: Vec<&Value> = got.iter().filter(|got| !expected.iter().any(|expected| is_same(expected, got))).collect();
     (!missing.is_empty() || !added.is_empty()).then(|| (json!(missing), json!(added)))
 }
 
 /// Whether our image equals the measured one: same reference, and same capabilities or, if only that was written, same
 /// architecture.
-fn is_same(wanted: &Value, got: &Value) -> bool {
-    if !is_same_reference(wanted, got) {
+fn is_same(expected: &Value, got: &Value) -> bool {
+    if !is_same_reference(expected, got) {
         return false;
     }
-    match (&wanted["capabilities"], &wanted["architecture"]) {
+    match (&expected["capabilities"], &expected["architecture"]) {
         (Value::Object(_), _) => {
-            wanted["capabilities"] == got["capabilities"]
-                && wanted["skipMarketplaceAgreement"] == got["skipMarketplaceAgreement"]
+            expected["capabilities"] == got["capabilities"]
+                && expected["skipMarketplaceAgreement"] == got["skipMarketplaceAgreement"]
         }
         (_, Value::Null) => got["capabilities"].is_null() && got["architecture"].is_null(),
         (_, architecture) => {
@@ -36,6 +37,6 @@ fn is_same(wanted: &Value, got: &Value) -> bool {
 }
 
 /// Whether name, version and reference are equal.
-pub fn is_same_reference(wanted: &Value, got: &Value) -> bool {
-    ["name", "version"].iter().chain(&REFERENCES).all(|member| wanted[*member] == got[*member])
+pub fn is_same_reference(expected: &Value, got: &Value) -> bool {
+    ["name", "version"].iter().chain(&REFERENCES).all(|member| expected[*member] == got[*member])
 }

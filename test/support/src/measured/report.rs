@@ -12,7 +12,7 @@ use super::deliberate::Rules;
 /// Maximum number of differences printed per case; the rest are counted.
 const PRINTED: usize = 8;
 /// Maximum number of characters printed per value.
-const SHOWN: usize = 240;
+const OUTPUT: usize = 240;
 
 /// Total of all folders.
 #[derive(Default)]
@@ -93,10 +93,10 @@ pub fn rules(tables: &[PathBuf]) -> Result<Rules, ExitCode> {
 fn report(case: &str, differences: &[Difference]) -> String {
     let mut report = format!("    {case}\n");
     for difference in differences.iter().take(PRINTED) {
-        let shown = |text: &str| text.chars().take(SHOWN).collect::<String>();
+        let output = |text: &str| text.chars().take(OUTPUT).collect::<String>();
         report.push_str(&format!("      {}\n", difference.path.join("/")));
-        report.push_str(&format!("        wanted: {}\n", shown(&difference.wanted.to_string())));
-        report.push_str(&format!("        got:    {}\n", shown(&difference.got.to_string())));
+        report.push_str(&format!("        wanted: {}\n", output(&difference.reference.to_string())));
+        report.push_str(&format!("        got:    {}\n", output(&difference.got.to_string())));
     }
     if differences.len() > PRINTED {
         report.push_str(&format!("      and {} more\n", differences.len() - PRINTED));

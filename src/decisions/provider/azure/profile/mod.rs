@@ -56,7 +56,7 @@ impl ProfileFormat for Azure {
         networking::old_format_of_flavors(version, flavors)
     }
 
-    fn says_nothing(&self, member: &str, value: &Value) -> bool {
+    fn is_silent(&self, member: &str, value: &Value) -> bool {
         match member {
             ARCHITECTURE => value == DEFAULT_ARCHITECTURE,
             "acceleratedNetworking" | "skipMarketplaceAgreement" => value == false,

@@ -25,13 +25,13 @@ struct DescribedAzure {
 
 impl DescribedAzure {
     /// The scale set that Azure returns for a record.
-    fn shown(&self, record: &DependencyRecord, need: &PoolNeed, resource_group: &str) -> Option<ScaleSet> {
+    fn displayed(&self, record: &DependencyRecord, need: &PoolNeed, resource_group: &str) -> Option<ScaleSet> {
         let described =
             self.vmss.iter().find(|set| set.resource_group == resource_group && set.name == record.name).cloned();
         if !self.assumed {
             return described;
         }
-        let count = described.and_then(|set| set.platform_fault_domain_count).unwrap_or(need.wanted);
+        let count = described.and_then(|set| set.platform_fault_domain_count).unwrap_or(need.target);
         let name = record.name.clone();
         let id = record.id.clone();
         Some(ScaleSet { name, id, platform_fault_domain_count: Some(count), ..ScaleSet::default() })
@@ -55,8 +55,8 @@ pub(in crate::provider::azure) fn described_dependencies(
         if let Some(failure) = failed("get").filter(|_| recorded.is_some()) {
             return Err(failure);
         }
-        let shown = recorded.and_then(|record| azure.shown(record, need, resource_group));
-        match step(&needs.scope, need, recorded.map(|record| record.name.as_str()), shown.as_ref())? {
+        let displayed = recorded.and_then(|record| azure.displayed(record, need, resource_group));
+        match step(&needs.scope, need, recorded.map(|record| record.name.as_str()), displayed.as_ref())? {
             Step::Keep(dependency) => Ok(dependency),
             Step::Wait(text) => Err(DependencyFailure::without_code(text)),
             Step::Create(name) => {
@@ -83,8 +83,8 @@ pub(in crate::provider::azure) fn described_dependencies(
 
 /// An Azure state in which every recorded scale set matches the current needs of its pool.
 pub(in crate::provider::azure) fn settled(needs: &Needs) -> Value {
-    let count = |pool: &str| needs.pools.iter().find(|need| need.pool == pool).map(|need| need.wanted);
-    let shown = needs.records.iter().map(|record| {
+    let count = |pool: &str| needs.pools.iter().find(|need| need.pool == pool).map(|need| need.target);
+    let displayed = needs.records.iter().map(|record| {
         json!({
             "resourceGroup": needs.scope.resource_group,
             "name": record.name,
@@ -92,5 +92,5 @@ pub(in crate::provider::azure) fn settled(needs: &Needs) -> Value {
             "platformFaultDomainCount": count(&record.pool_name),
         })
     });
-    json!({"assumed": true, "vmss": shown.collect::<Vec<_>>()})
+    json!({"assumed": true, "vmss": displayed.collect::<Vec<_>>()})
 }

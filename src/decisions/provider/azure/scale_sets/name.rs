@@ -63,7 +63,7 @@ mod tests {
         NameSeed { namespace: "shoot--p--s", resource_group: "rg", pool: "a", fault_domains: 3, predecessor: None };
 
     #[test]
-    fn every_try_asks_for_the_same_name_and_every_need_for_another() {
+    fn retries_keep_the_name_and_new_needs_change_it() {
         assert_eq!(SEED.name(), SEED.name());
         let others = [
             NameSeed { namespace: "shoot--p--t", ..SEED },

@@ -70,14 +70,14 @@ pub fn needs(context: &WorkerContext<'_>) -> Result<Option<Needs>, WorkerError> 
     let config = profile_config(context)?;
     let configured = config.as_deref().and_then(|config| config.cloud_configuration.as_ref());
     let cloud = cloud(configured, &context.shoot.spec.region);
-    let place = ScaleSetScope::of_worker(context.worker, context.secrets, cloud, &infrastructure)?;
-    let mut needs = Needs::of_records(place, records);
+    let location = ScaleSetScope::of_worker(context.worker, context.secrets, cloud, &infrastructure)?;
+    let mut needs = Needs::of_records(location, records);
     if infrastructure.zoned {
         return Ok(Some(needs));
     }
     let region = &context.worker.spec.region;
     for pool in &context.worker.spec.pools {
-        needs.known_pools.insert(pool.name.clone());
+        needs.cached_pools.insert(pool.name.clone());
         needs.add(&pool.name, pool_need(pool, config.as_deref(), region, &needs.records));
     }
     Ok(Some(needs))
@@ -119,8 +119,8 @@ pub fn needs_of_deletion(
     let configured = config.as_ref().and_then(|config| config.cloud_configuration.as_ref());
     let region = cluster.and_then(|cluster| cluster.spec.shoot.as_ref()).map(|shoot| shoot.spec.region.as_str());
     let cloud = cloud(configured, region.unwrap_or(&worker.spec.region));
-    let place = ScaleSetScope::of_worker(worker, secrets, cloud, &infrastructure)?;
-    Ok(Some(Needs::of_records(place, records)))
+    let location = ScaleSetScope::of_worker(worker, secrets, cloud, &infrastructure)?;
+    Ok(Some(Needs::of_records(location, records)))
 }
 
 /// The configured cloud, by default that of the region.
@@ -152,7 +152,7 @@ fn pool_need(
         let text = format!("the provider status records {name:?}, which can't be the name of a scale set");
         return Err(DependencyFailure::of_configuration(text));
     }
-    Ok(PoolNeed { pool: pool.name.clone(), recorded, wanted: fault_domains })
+    Ok(PoolNeed { pool: pool.name.clone(), recorded, target: fault_domains })
 }
 
 /// Checks that the pool can be placed in a scale set.

@@ -19,30 +19,30 @@ pub enum Step {
 /// # Errors
 /// If Azure's response is incomplete, because nodes must not be rolled based on a guess.
 pub fn step(
-    place: &ScaleSetScope,
+    location: &ScaleSetScope,
     need: &PoolNeed,
     recorded: Option<&str>,
-    shown: Option<&ScaleSet>,
+    displayed: Option<&ScaleSet>,
 ) -> Result<Step, DependencyFailure> {
     let create = || {
         let seed = NameSeed {
-            namespace: &place.namespace,
-            resource_group: &place.resource_group,
+            namespace: &location.namespace,
+            resource_group: &location.resource_group,
             pool: &need.pool,
-            fault_domains: need.wanted,
+            fault_domains: need.target,
             predecessor: recorded,
         };
         Step::Create(seed.name())
     };
-    let Some(shown) = shown else { return Ok(create()) };
-    if shown.is_being_deleted() {
-        return Ok(Step::Wait(format!("until Azure has deleted scale set {}", shown.name)));
+    let Some(displayed) = displayed else { return Ok(create()) };
+    if displayed.is_being_deleted() {
+        return Ok(Step::Wait(format!("until Azure has deleted scale set {}", displayed.name)));
     }
-    match shown.platform_fault_domain_count {
-        Some(count) if count == need.wanted => Ok(Step::Keep(record(&need.pool, shown)?)),
+    match displayed.platform_fault_domain_count {
+        Some(count) if count == need.target => Ok(Step::Keep(record(&need.pool, displayed)?)),
         Some(_) => Ok(create()),
         None => {
-            let text = format!("scale set {} has no fault domain count at Azure", shown.name);
+            let text = format!("scale set {} has no fault domain count at Azure", displayed.name);
             Err(DependencyFailure::without_code(text))
         }
     }
@@ -52,11 +52,11 @@ pub fn step(
 ///
 /// # Errors
 /// If Azure returned no name or id.
-pub fn record(pool: &str, shown: &ScaleSet) -> Result<DependencyRecord, DependencyFailure> {
-    if shown.name.is_empty() || shown.id.is_empty() {
+pub fn record(pool: &str, displayed: &ScaleSet) -> Result<DependencyRecord, DependencyFailure> {
+    if displayed.name.is_empty() || displayed.id.is_empty() {
         return Err(DependencyFailure::without_code("Azure shows a scale set without name or id"));
     }
-    Ok(DependencyRecord { pool_name: pool.to_owned(), id: shown.id.clone(), name: shown.name.clone() })
+    Ok(DependencyRecord { pool_name: pool.to_owned(), id: displayed.id.clone(), name: displayed.name.clone() })
 }
 
 /// The scale set to adopt for a pool without a record.
@@ -72,8 +72,8 @@ pub enum Adoption<'a> {
 
 /// Finds the scale set of a pool without a record: the one with its machines, or else the only one.
 #[must_use]
-pub fn adoption<'a>(pool: &str, shown: &'a [ScaleSet], ids_of_machines: &[String]) -> Adoption<'a> {
-    let own: Vec<&ScaleSet> = shown.iter().filter(|set| set.belongs_to(pool) && !set.is_being_deleted()).collect();
+pub fn adoption<'a>(pool: &str, displayed: &'a [ScaleSet], ids_of_machines: &[String]) -> Adoption<'a> {
+    let own: Vec<&ScaleSet> = displayed.iter().filter(|set| set.belongs_to(pool) && !set.is_being_deleted()).collect();
     let has_machines = |set: &&ScaleSet| ids_of_machines.iter().any(|id| is_same_id(id, &set.id));
     let with_machines: Vec<&ScaleSet> = own.iter().copied().filter(has_machines).collect();
     match (with_machines.as_slice(), own.as_slice()) {
@@ -87,13 +87,13 @@ pub fn adoption<'a>(pool: &str, shown: &'a [ScaleSet], ids_of_machines: &[String
 mod tests {
     use super::*;
     use crate::provider::azure::scale_sets::tags;
-    use crate::provider::azure::test_support::place;
+    use crate::provider::azure::test_support::location;
 
     fn need() -> PoolNeed {
-        PoolNeed { pool: "a".to_owned(), recorded: None, wanted: 3 }
+        PoolNeed { pool: "a".to_owned(), recorded: None, target: 3 }
     }
 
-    fn shown(name: &str, pool: &str) -> ScaleSet {
+    fn displayed(name: &str, pool: &str) -> ScaleSet {
         ScaleSet {
             name: name.to_owned(),
             id: format!("/vmss/{name}"),
@@ -104,9 +104,9 @@ mod tests {
     }
 
     #[test]
-    fn no_node_rolls_while_azure_answers_incompletely_or_is_still_working() {
-        let step = |shown: ScaleSet| step(&place(), &need(), Some("vmo-a-AbCd1234"), Some(&shown));
-        let old = shown("vmo-a-AbCd1234", "a");
+    fn incomplete_azure_responses_roll_no_node() {
+        let step = |displayed: ScaleSet| step(&location(), &need(), Some("vmo-a-AbCd1234"), Some(&displayed));
+        let old = displayed("vmo-a-AbCd1234", "a");
         let going = ScaleSet { provisioning_state: Some("deleting".to_owned()), ..old.clone() };
         assert!(matches!(step(going), Ok(Step::Wait(_))));
         assert!(step(ScaleSet { platform_fault_domain_count: None, ..old }).is_err());
@@ -114,9 +114,9 @@ mod tests {
 
     #[test]
     fn only_what_belongs_to_the_pool_is_adopted() {
-        let own = shown("vmo-a-AbCd1234", "a");
-        let longer = shown("vmo-a2-ZZZZZZZZ", "a2");
-        let misnamed = shown("vmo-a2-YYYYYYYY", "a");
+        let own = displayed("vmo-a-AbCd1234", "a");
+        let longer = displayed("vmo-a2-ZZZZZZZZ", "a2");
+        let misnamed = displayed("vmo-a2-YYYYYYYY", "a");
         let foreign = ScaleSet { tags: [(super::super::POOL_TAG.to_owned(), "a".to_owned())].into(), ..own.clone() };
         let all = [longer.clone(), misnamed, foreign, own.clone()];
         assert_eq!(adoption("a", &all, &[]), Adoption::Of(&own));

@@ -20,7 +20,7 @@ pub fn unneeded(needs: &Needs, listed: &[ScaleSet], used: &[String]) -> Unneeded
         needs.records.iter().any(|record| is_same_id(&record.id, &set.id) || is_same_id(&record.name, &set.name))
     };
     let orphans = listed.iter().filter(|set| set.is_managed() && !is_recorded(set) && !is_used(&set.id));
-    let stays = |record: &DependencyRecord| needs.known_pools.contains(&record.pool_name);
+    let stays = |record: &DependencyRecord| needs.cached_pools.contains(&record.pool_name);
     Unneeded {
         orphans: orphans.map(|set| set.name.clone()).collect(),
         records: needs.records.iter().filter(|record| !stays(record) && !is_used(&record.id)).cloned().collect(),

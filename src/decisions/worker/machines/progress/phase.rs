@@ -27,8 +27,8 @@ struct ByHand {
 }
 
 /// Computes progress; `Unobserved` if the MachineDeployment does not exist yet.
-pub(super) fn judge(
-    wanted: &TargetDeployment,
+pub(super) fn evaluate(
+    target: &TargetDeployment,
     live: Option<&LiveDeployment>,
     owned: &Owned<'_>,
     hibernation: Hibernation,
@@ -36,19 +36,19 @@ pub(super) fn judge(
     let absent = MachineDeployment::default();
     let object = live.map_or(&absent, |live| &live.object);
     let status = &object.status;
-    let by_hand = by_hand(wanted, owned);
-    let phase = live.map_or(Phase::Unobserved, |live| phase(wanted, live, owned, by_hand, hibernation));
+    let by_hand = by_hand(target, owned);
+    let phase = live.map_or(Phase::Unobserved, |live| phase(target, live, owned, by_hand, hibernation));
     // During hibernation, only a change that is not observed yet is waited for.
     let is_waited_for =
-        !hibernation.is_wanted() || hibernation == Hibernation::InProgress && phase == Phase::Unobserved;
+        !hibernation.is_required() || hibernation == Hibernation::InProgress && phase == Phase::Unobserved;
     let since =
-        live.filter(|_| is_waited_for && is_untaken(wanted, object, owned)).and_then(LiveDeployment::class_changed);
+        live.filter(|_| is_waited_for && is_untaken(target, object, owned)).and_then(LiveDeployment::class_changed);
     DeploymentProgress {
-        pool: wanted.pool_name.clone(),
-        deployment: wanted.name.0.clone(),
+        pool: target.pool_name.clone(),
+        deployment: target.name.0.clone(),
         is_healthy: fault(object).is_none(),
         rolls: live.is_some_and(LiveDeployment::has_had_another_class)
-            || owned.sets.iter().any(|set| !is_of_class(set, wanted)),
+            || owned.sets.iter().any(|set| !is_of_class(set, target)),
         desired: object.spec.replicas,
         present: status.replicas.max(left(owned, hibernation)),
         // Until the change is observed, the status counts machines of the previous template.
@@ -64,7 +64,7 @@ pub(super) fn judge(
 }
 
 fn phase(
-    wanted: &TargetDeployment,
+    target: &TargetDeployment,
     deployment: &LiveDeployment,
     owned: &Owned<'_>,
     by_hand: ByHand,
@@ -86,10 +86,10 @@ fn phase(
     if !deployment.failed_machines.is_empty() {
         return Phase::Failed(deployment.failed_machines.clone());
     }
-    if hibernation.is_wanted() {
+    if hibernation.is_required() {
         return Phase::Pending;
     }
-    if !has_wanted_set(wanted, owned) {
+    if !has_target_set(target, owned) {
         return Phase::WithoutMachineSet;
     }
     let is_complete = status.unavailable_replicas <= status.preserved_failed_replicas.max(0)
@@ -100,28 +100,28 @@ fn phase(
     if is_complete && fault(live).is_none() { Phase::Ready } else { Phase::Pending }
 }
 
-fn is_of_class(set: &LiveMachineSet, wanted: &TargetDeployment) -> bool {
-    *set.member.class == *wanted.class_name.0
+fn is_of_class(set: &LiveMachineSet, target: &TargetDeployment) -> bool {
+    *set.member.class == *target.class_name.0
 }
 
-fn has_wanted_set(wanted: &TargetDeployment, owned: &Owned<'_>) -> bool {
-    owned.sets.iter().any(|set| is_of_class(set, wanted))
+fn has_target_set(target: &TargetDeployment, owned: &Owned<'_>) -> bool {
+    owned.sets.iter().any(|set| is_of_class(set, target))
 }
 
 /// Whether machine-controller-manager should have created a machine set and has not. It ignores paused and frozen
 /// deployments, and a deployment without its finalizer may not be visible to it yet.
-fn is_untaken(wanted: &TargetDeployment, live: &MachineDeployment, owned: &Owned<'_>) -> bool {
+fn is_untaken(target: &TargetDeployment, live: &MachineDeployment, owned: &Owned<'_>) -> bool {
     let is_taken = live.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == MCM_FINALIZER);
     let is_frozen = condition(live, "Frozen").is_some_and(|status| status == "True");
-    is_taken && !live.spec.paused && !is_frozen && !has_wanted_set(wanted, owned)
+    is_taken && !live.spec.paused && !is_frozen && !has_target_set(target, owned)
 }
 
 /// Only pools with manual in-place updates may keep old machines.
-fn by_hand(wanted: &TargetDeployment, owned: &Owned<'_>) -> ByHand {
-    if !wanted.strategy.is_manual_in_place() {
+fn by_hand(target: &TargetDeployment, owned: &Owned<'_>) -> ByHand {
+    if !target.strategy.is_manual_in_place() {
         return ByHand::default();
     }
-    let old: Vec<&&LiveMachineSet> = owned.sets.iter().filter(|set| !is_of_class(set, wanted)).collect();
+    let old: Vec<&&LiveMachineSet> = owned.sets.iter().filter(|set| !is_of_class(set, target)).collect();
     let is_of_old_set = |machine: &&&LiveMachine| old.iter().any(|set| machine.member.is_owned_by(&set.member.name));
     let selected = owned.machines.iter().filter(|machine| machine.is_selected).filter(is_of_old_set).count();
     ByHand { old: old.iter().map(|set| set.replicas).sum(), selected: i32::try_from(selected).unwrap_or(i32::MAX) }
@@ -131,7 +131,7 @@ fn by_hand(wanted: &TargetDeployment, owned: &Owned<'_>) -> ByHand {
 /// machine sets, which a stopped machine-controller-manager would never delete.
 fn left(owned: &Owned<'_>, hibernation: Hibernation) -> i32 {
     let is_left = |machine: &&&LiveMachine| match hibernation {
-        Hibernation::NotWanted => false,
+        Hibernation::NotRequested => false,
         Hibernation::InProgress => machine.is_being_deleted,
         Hibernation::Done => true,
     };
@@ -225,8 +225,8 @@ mod tests {
         .unwrap()
     }
 
-    fn judged(
-        wanted: &TargetDeployment,
+    fn evaluated(
+        target: &TargetDeployment,
         document: &Value,
         sets: &[LiveMachineSet],
         machines: &[LiveMachine],
@@ -235,12 +235,12 @@ mod tests {
         let sets: Vec<&LiveMachineSet> = sets.iter().collect();
         let machines: Vec<&LiveMachine> = machines.iter().collect();
         let owned = Owned { sets: &sets, machines: &machines };
-        judge(wanted, Some(&LiveDeployment::read_without_codes(document.clone()).unwrap()), &owned, hibernation)
+        evaluate(target, Some(&LiveDeployment::read_without_codes(document.clone()).unwrap()), &owned, hibernation)
     }
 
     fn phase_of(document: &Value) -> Phase {
-        let wanted = target_deployment();
-        judged(&wanted, document, &[set("new", &wanted.class_name.0, 2)], &[], Hibernation::NotWanted).phase
+        let target = target_deployment();
+        evaluated(&target, document, &[set("new", &target.class_name.0, 2)], &[], Hibernation::NotRequested).phase
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
             assert_eq!(phase_of(&document), expected, "{document}");
         }
         let of_another_class = [set("old", "another-class", 2)];
-        let without = judged(&target_deployment(), &healthy(), &of_another_class, &[], Hibernation::NotWanted);
+        let without = evaluated(&target_deployment(), &healthy(), &of_another_class, &[], Hibernation::NotRequested);
         assert_eq!(without.phase, Phase::WithoutMachineSet);
     }
 
@@ -277,7 +277,7 @@ mod tests {
     fn hibernated_shoot_is_ready_without_machines() {
         let hibernated = Hibernation::InProgress;
         let progress = |document: &Value, machines: &[LiveMachine], hibernation: Hibernation| {
-            judged(&target_deployment(), document, &[set("old", "old-class", 0)], machines, hibernation)
+            evaluated(&target_deployment(), document, &[set("old", "old-class", 0)], machines, hibernation)
         };
         let phase = |document: &Value, machines: &[LiveMachine], hibernation: Hibernation| {
             progress(document, machines, hibernation).phase
@@ -297,12 +297,12 @@ mod tests {
 
     #[test]
     fn manual_pool_waits_for_selected_machines() {
-        let mut wanted = target_deployment();
-        let sets = [set("old", "old-class", 1), set("new", &wanted.class_name.0, 1)];
+        let mut target = target_deployment();
+        let sets = [set("old", "old-class", 1), set("new", &target.class_name.0, 1)];
         let partly = with([("/status/updatedReplicas", json!(1))]);
         let mut phase = |strategy: Option<UpdateStrategy>, reason: Option<&str>| {
-            wanted.strategy = deployment_strategy(strategy, IntOrString::Int(1), IntOrString::Int(0));
-            judged(&wanted, &partly, &sets, &[machine("old", reason)], Hibernation::NotWanted)
+            target.strategy = deployment_strategy(strategy, IntOrString::Int(1), IntOrString::Int(0));
+            evaluated(&target, &partly, &sets, &[machine("old", reason)], Hibernation::NotRequested)
         };
         let manual = Some(UpdateStrategy::ManualInPlaceUpdate);
         for reason in [None, Some("CandidateForUpdate")] {
@@ -330,34 +330,40 @@ mod tests {
             document
         };
         let old = [set("old", "old-class", 2)];
-        let judged = |document: &Value, sets: &[LiveMachineSet], hibernation: Hibernation| {
-            judged(&target_deployment(), document, sets, &[], hibernation).untaken_since.map(|since| since.to_string())
+        let evaluated = |document: &Value, sets: &[LiveMachineSet], hibernation: Hibernation| {
+            evaluated(&target_deployment(), document, sets, &[], hibernation)
+                .untaken_since
+                .map(|since| since.to_string())
         };
         let plain = document(|_| {});
         let since = Some("2026-11-21T10:00:00Z".to_owned());
         assert_eq!(
-            judged(&plain, &old, Hibernation::NotWanted),
+            evaluated(&plain, &old, Hibernation::NotRequested),
             since,
             "from the change, not from the deployment's age"
         );
         let taken = [set("new", "shoot--p--s-a-4f8a0-z1", 0)];
-        assert_eq!(judged(&plain, &taken, Hibernation::NotWanted), None);
-        assert_eq!(judged(&plain, &old, Hibernation::InProgress), None);
+        assert_eq!(evaluated(&plain, &taken, Hibernation::NotRequested), None);
+        assert_eq!(evaluated(&plain, &old, Hibernation::InProgress), None);
         let unseen = document(|document| document["metadata"]["generation"] = json!(9));
-        assert_eq!(judged(&unseen, &old, Hibernation::InProgress), since, "not even seen that no machines are wanted");
-        assert_eq!(judged(&unseen, &old, Hibernation::Done), None, "who does not run can't be stuck");
+        assert_eq!(
+            evaluated(&unseen, &old, Hibernation::InProgress),
+            since,
+            "not even seen that no machines are wanted"
+        );
+        assert_eq!(evaluated(&unseen, &old, Hibernation::Done), None, "who does not run can't be stuck");
         for left_alone in [
             document(|document| document["spec"]["paused"] = json!(true)),
             document(|document| document["metadata"]["finalizers"] = json!([])),
             document(|document| document["status"]["conditions"][1] = json!({"type": "Frozen", "status": "True"})),
         ] {
-            assert_eq!(judged(&left_alone, &old, Hibernation::NotWanted), None, "{left_alone}");
+            assert_eq!(evaluated(&left_alone, &old, Hibernation::NotRequested), None, "{left_alone}");
         }
     }
 
     #[test]
-    fn rolls_while_another_class_is_known() {
-        let wanted = target_deployment();
+    fn rolls_while_another_class_is_recorded() {
+        let target = target_deployment();
         let rolls = |classes: &[&str], of_history: &[&str]| {
             let classes_before: Vec<Value> =
                 of_history.iter().map(|class| json!({"c": class, "t": "2026-11-21T10:00:00Z"})).collect();
@@ -365,9 +371,9 @@ mod tests {
             let document =
                 with([("/metadata/annotations", json!({ "gardener-extension-worker/class-inputs": record }))]);
             let sets: Vec<LiveMachineSet> = classes.iter().map(|class| set(class, class, 1)).collect();
-            judged(&wanted, &document, &sets, &[], Hibernation::NotWanted).rolls
+            evaluated(&target, &document, &sets, &[], Hibernation::NotRequested).rolls
         };
-        let class = wanted.class_name.0.as_str();
+        let class = target.class_name.0.as_str();
         assert!(!rolls(&[class], &[class]), "it has had no other");
         assert!(rolls(&[class, "old"], &[class]), "a machine set of it is left");
         assert!(rolls(&[class], &[class, "old"]), "it is recorded");
@@ -376,11 +382,11 @@ mod tests {
 
     #[test]
     fn counts_updated_machines_after_observation() {
-        let wanted = target_deployment();
-        let sets = [set("new", &wanted.class_name.0, 2)];
+        let target = target_deployment();
+        let sets = [set("new", &target.class_name.0, 2)];
         let updated = |generation: i64| {
             let document = with([("/metadata/generation", json!(generation))]);
-            judged(&wanted, &document, &sets, &[], Hibernation::NotWanted).updated
+            evaluated(&target, &document, &sets, &[], Hibernation::NotRequested).updated
         };
         assert_eq!((updated(2), updated(3)), (2, 0), "until then they are those of the template before");
     }

@@ -1,7 +1,7 @@
 //! Findings as GitHub Actions workflow commands, which annotate lines of a pull request.
 
 use super::{Linted, documentation};
-use profiles::offer::lint::{Finding, Severity};
+use profiles::resolved_profile::lint::{Finding, Severity};
 use runtime::process::workflow_commands::broken_anywhere;
 
 pub(super) fn text(linted: &[Linted]) -> String {

@@ -1,7 +1,7 @@
 //! Findings as JUnit results: one suite per profile, one failed test per finding, one passing test if there are none.
 
 use super::{Linted, documentation};
-use profiles::offer::lint::Finding;
+use profiles::resolved_profile::lint::Finding;
 use runtime::process::workflow_commands::escaped_in_xml;
 use wire::api::bounded_text::escaped;
 

@@ -5,13 +5,13 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::source::{Found, Sources};
 use crate::cli::documentation::linked;
-use crate::cli::evidence::Answer;
+use crate::cli::evidence::Reply;
 use crate::cli::exit::{self, Exit};
 use crate::cli::forecast::moment;
 use crate::cli::terminal::{OutputFormat, one_of, print, print_commands, width};
 use decisions::provider::Providers;
 use profiles::cloud_profile::validation::FeatureGates;
-use profiles::offer::lint::{Report, Settings, Severity, lint, lint_namespaced};
+use profiles::resolved_profile::lint::{Report, Settings, Severity, lint, lint_namespaced};
 
 mod github;
 mod json;
@@ -86,7 +86,7 @@ struct Linted {
     report: Report,
 }
 
-pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Result<Reply> {
     let settings = Settings {
         now: arguments.at.unwrap_or_else(Timestamp::now),
         soon: SignedDuration::from_hours(24 * i64::from(arguments.soon)),
@@ -112,7 +112,7 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
         linted.push(Linted { found, report });
     }
     if linted.is_empty() {
-        return Ok(Answer::new(evidence, Exit::Failed));
+        return Ok(Reply::new(evidence, Exit::Failed));
     }
     let text = match arguments.output {
         OutputFormat::Json => json::text(&linted, &evidence)?,
@@ -123,17 +123,17 @@ pub(super) fn run(arguments: &LintArguments, providers: Providers) -> anyhow::Re
     };
     if arguments.output == OutputFormat::Github { print_commands(&text) } else { print(&text) }?;
     let is_clean = linted.iter().all(|linted| linted.report.findings.is_empty());
-    Ok(Answer::new(evidence, if is_clean { Exit::Done } else { Exit::Findings }))
+    Ok(Reply::new(evidence, if is_clean { Exit::Done } else { Exit::Findings }))
 }
 
 impl Linted {
     /// Line of a field in the file.
     fn line(&self, path: &str) -> Option<usize> {
-        self.found.place.as_ref()?.line_of(path)
+        self.found.location.as_ref()?.line_of(path)
     }
 }
 
 /// URL that explains a rule.
-fn documentation(rule: profiles::offer::lint::Rule) -> String {
+fn documentation(rule: profiles::resolved_profile::lint::Rule) -> String {
     linked(&format!("docs/cloudprofiles.md#{rule}"))
 }

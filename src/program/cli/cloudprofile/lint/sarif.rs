@@ -3,7 +3,7 @@
 use super::{Linted, documentation};
 use crate::cli::documentation::url;
 use crate::cli::sarif::{self, SarifResult, SarifRule};
-use profiles::offer::lint::{Finding, Rule};
+use profiles::resolved_profile::lint::{Finding, Rule};
 
 /// `docs_url` is the published address of `docs/cloudprofiles.md`, unless that is set for the program.
 pub(super) fn text(linted: &[Linted], docs_url: Option<&str>) -> anyhow::Result<String> {

@@ -6,13 +6,13 @@ use super::{Linted, documentation};
 use crate::cli::evidence::Evidence;
 use crate::cli::table::paragraph;
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
-use profiles::offer::lint::{Finding, Severity, Size};
+use profiles::resolved_profile::lint::{Finding, Severity, Size};
 
 const INDENT: usize = 2;
 /// Maximum number of fields listed for one repeated finding.
 const NAMED: usize = 3;
 /// Maximum number of findings printed without `--all`.
-const SHOWN: usize = 10;
+const DISPLAYED: usize = 10;
 
 pub(super) fn text(linted: &[Linted], evidence: &Evidence, all: bool, width: usize) -> String {
     let mut sections: Vec<String> = linted.iter().map(|linted| section(linted, all, width)).collect();
@@ -27,12 +27,12 @@ fn section(linted: &Linted, all: bool, width: usize) -> String {
     let title = format!("{}: {} {}", linted.found.source, linted.found.kind, report.profile);
     let mut text = paragraph(&title, HEADING, 0, width);
     let findings = folded(&report.findings, all);
-    let shown = if all { findings.len() } else { SHOWN };
-    for finding in findings.iter().take(shown) {
+    let displayed = if all { findings.len() } else { DISPLAYED };
+    for finding in findings.iter().take(displayed) {
         text.push('\n');
         text.push_str(&finding_text(linted, finding, width));
     }
-    let rest: usize = findings.iter().skip(shown).map(Vec::len).sum();
+    let rest: usize = findings.iter().skip(displayed).map(Vec::len).sum();
     if rest > 0 {
         text.push('\n');
         text.push_str(&paragraph(&format!("and {rest} more, none of them worse (--all lists them)"), ASIDE, 0, width));

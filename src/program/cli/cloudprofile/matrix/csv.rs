@@ -1,7 +1,7 @@
 //! The matrix as CSV: one line per machine type, image version and group of regions.
 
 use decisions::provider::explanation::capabilities_text;
-use profiles::offer::matrix::{Choice, Image, Matrix};
+use profiles::resolved_profile::matrix::{Choice, Image, Matrix};
 use runtime::process::workflow_commands::broken;
 
 use super::table::{reason, reference_in};

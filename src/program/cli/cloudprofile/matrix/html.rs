@@ -1,7 +1,7 @@
 //! The matrix as one HTML page.
 
 use crate::cli::page::Page;
-use profiles::offer::matrix::Matrix;
+use profiles::resolved_profile::matrix::Matrix;
 
 const PAGE: Page =
     Page { template: include_str!("page.html"), style: include_str!("page.css"), script: include_str!("page.js") };
@@ -13,13 +13,16 @@ pub(super) fn page(matrix: &Matrix<'_>) -> anyhow::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use profiles::offer::selection::Selection;
-    use profiles::offer::{Offer, Resolution, matrix::matrix};
+    use profiles::resolved_profile::selection::Selection;
+    use profiles::resolved_profile::{Resolution, ResolvedProfile, matrix::matrix};
 
     #[test]
     fn a_name_can_not_become_markup() {
-        let offer = Offer { name: "</script><script>alert(1)</script>{{script}}".to_owned(), ..Offer::default() };
-        let resolution = Resolution::of(&offer);
+        let resolved_profile = ResolvedProfile {
+            name: "</script><script>alert(1)</script>{{script}}".to_owned(),
+            ..ResolvedProfile::default()
+        };
+        let resolution = Resolution::of(&resolved_profile);
         let page = page(&matrix(&resolution, &Selection::default())).unwrap();
         assert_eq!(page.matches("<script").count(), 2, "the data and the script of the page");
         assert_eq!(page.matches("alert(1)").count(), 3, "two titles and the data");

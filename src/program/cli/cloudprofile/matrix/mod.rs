@@ -5,14 +5,14 @@ use clap::{Args, ValueEnum};
 use k8s_openapi::jiff::Timestamp;
 
 use super::source::OneSource;
-use crate::cli::evidence::{Answer, Evidence};
+use crate::cli::evidence::{Evidence, Reply};
 use crate::cli::exit::{self, Exit};
 use crate::cli::forecast::moment;
 use crate::cli::terminal::{OutputFormat, json, one_of, print, width};
 use decisions::provider::Providers;
-use profiles::offer::matrix::matrix;
-use profiles::offer::selection::Selection;
-use profiles::offer::{Offer, Profile, Resolution};
+use profiles::resolved_profile::matrix::matrix;
+use profiles::resolved_profile::selection::Selection;
+use profiles::resolved_profile::{Profile, Resolution, ResolvedProfile};
 
 mod csv;
 mod html;
@@ -68,13 +68,13 @@ enum Only {
     Problems,
 }
 
-pub(super) fn run(arguments: &MatrixArguments, providers: Providers) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &MatrixArguments, providers: Providers) -> anyhow::Result<Reply> {
     let selection = selection(arguments)?;
     let found = arguments.source.read()?;
     let profile = Profile::read(found.document, providers).with_context(|| found.source)?;
-    let offer = profile.offer(arguments.at.unwrap_or_else(Timestamp::now));
-    check_filters(&offer, &selection)?;
-    let resolution = Resolution::of(&offer);
+    let resolved_profile = profile.resolved_profile(arguments.at.unwrap_or_else(Timestamp::now));
+    check_filters(&resolved_profile, &selection)?;
+    let resolution = Resolution::of(&resolved_profile);
     let matrix = matrix(&resolution, &selection);
     let evidence = Evidence::whole("CloudProfile", 1);
     print(&match arguments.output {
@@ -84,7 +84,7 @@ pub(super) fn run(arguments: &MatrixArguments, providers: Providers) -> anyhow::
         OutputFormat::Json => json(&evidence.attach(serde_json::to_value(&matrix)?))?,
         _ => table::text(&matrix, &selection, width()),
     })?;
-    Ok(Answer::new(evidence, Exit::Done))
+    Ok(Reply::new(evidence, Exit::Done))
 }
 
 fn selection(arguments: &MatrixArguments) -> anyhow::Result<Selection> {
@@ -106,8 +106,10 @@ fn selection(arguments: &MatrixArguments) -> anyhow::Result<Selection> {
 }
 
 /// Rejects filters without a match, because they contain a typing error.
-fn check_filters(offer: &Offer, selection: &Selection) -> anyhow::Result<()> {
-    let Some((option, filter, mut known)) = selection.unmatched(offer).into_iter().next() else { return Ok(()) };
+fn check_filters(resolved_profile: &ResolvedProfile, selection: &Selection) -> anyhow::Result<()> {
+    let Some((option, filter, mut known)) = selection.unmatched(resolved_profile).into_iter().next() else {
+        return Ok(());
+    };
     known.dedup();
     known.truncate(8);
     bail!("--{option} {filter}: nothing in the profile is called that; there are for example {}", known.join(", "));

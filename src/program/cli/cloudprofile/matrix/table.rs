@@ -8,8 +8,8 @@ use crate::cli::preview::words::counted;
 use crate::cli::table::{Cell, Table, paragraph, some};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
 use decisions::provider::explanation::capabilities_text;
-use profiles::offer::matrix::{Choice, ChoiceOutcome, Flavor, Group, Image, Matrix};
-use profiles::offer::selection::Selection;
+use profiles::resolved_profile::matrix::{Choice, ChoiceOutcome, Flavor, Group, Image, Matrix};
+use profiles::resolved_profile::selection::Selection;
 use wire::capabilities::Classification;
 use wire::capabilities::FlavorVerdict;
 
@@ -28,7 +28,7 @@ pub(super) fn text(matrix: &Matrix<'_>, selection: &Selection, width: usize) -> 
         return paragraph(text, style, 0, width);
     }
     match selection {
-        selection if selection.asks_backwards() => by_flavor(matrix, width),
+        selection if selection.is_backwards() => by_flavor(matrix, width),
         selection if selection.only_problems => problems(matrix, width),
         _ => by_group(matrix, width),
     }
@@ -91,7 +91,7 @@ fn by_group(matrix: &Matrix<'_>, width: usize) -> String {
                     image.version.into(),
                     classification(image),
                     outcome(choice),
-                    answer(matrix, image, choice).into(),
+                    result(matrix, image, choice).into(),
                 ]);
             }
         }
@@ -107,7 +107,7 @@ fn by_flavor(matrix: &Matrix<'_>, width: usize) -> String {
             let choices: Vec<_> = image.choices.iter().filter(|choice| choice.flavor == Some(position)).collect();
             let Some(first) = choices.first() else { continue };
             let title =
-                format!("{} {} flavor #{position}: {}", image.name, image.version, answer(matrix, image, first));
+                format!("{} {} flavor #{position}: {}", image.name, image.version, result(matrix, image, first));
             let mut section = paragraph(&title, HEADING, 0, width);
             section.push_str(&paragraph(&runs_on(flavor), ASIDE, INDENT, width));
             let mut table = Table::new([">TYPES", "NAMES", "THEY HAVE"]);
@@ -169,7 +169,7 @@ fn outcome(choice: &Choice<'_>) -> Cell {
     }
 }
 
-fn answer(matrix: &Matrix<'_>, image: &Image<'_>, choice: &Choice<'_>) -> String {
+fn result(matrix: &Matrix<'_>, image: &Image<'_>, choice: &Choice<'_>) -> String {
     let of_regions = if choice.regions.is_empty() { &matrix.regions } else { &choice.regions };
     let text = match choice.flavor.and_then(|position| image.flavors.get(position)) {
         Some(flavor) => reference_in(flavor, of_regions),
@@ -189,17 +189,17 @@ pub(super) fn reference_in(flavor: &Flavor<'_>, regions: &[&str]) -> String {
         };
     };
     let same = named.iter().filter(|(_, other)| other == name).count();
-    let mut places = Vec::new();
+    let mut locations = Vec::new();
     if same < regions.len() {
-        places.push(if same == 1 { (*region).to_string() } else { counted(same as u64, "region") });
+        locations.push(if same == 1 { (*region).to_string() } else { counted(same as u64, "region") });
     }
     match named.len() - same {
         0 => {}
-        1 => places.push("another in 1 more region".to_owned()),
-        others => places.push(format!("others in {others} more regions")),
+        1 => locations.push("another in 1 more region".to_owned()),
+        others => locations.push(format!("others in {others} more regions")),
     }
-    let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join("; ")) };
-    format!("{} {}{places}", name.member, name.value)
+    let locations = if locations.is_empty() { String::new() } else { format!(" ({})", locations.join("; ")) };
+    format!("{} {}{locations}", name.member, name.value)
 }
 
 /// Why no image matches: the flavor with the fewest mismatches, or several in case of a tie.

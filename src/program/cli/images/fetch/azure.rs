@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 
-use super::{Question, Target, fetch, help};
-use crate::cli::evidence::Answer;
+use super::{Query, Target, fetch, help};
+use crate::cli::evidence::Reply;
 use crate::cli::exit::wrong_usage;
 use decisions::provider::azure::credentials::{ClientAuthentication, Credentials};
 use profiles::images::query::ImageQuery;
@@ -58,7 +58,7 @@ pub(super) struct AzureArguments {
     target: Target,
 }
 
-pub(super) fn run(arguments: &AzureArguments) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &AzureArguments) -> anyhow::Result<Reply> {
     let galleries =
         [(GalleryKind::Community, &arguments.community_galleries), (GalleryKind::Shared, &arguments.shared_galleries)];
     if galleries.iter().all(|(_, names)| names.is_empty()) {
@@ -69,14 +69,14 @@ pub(super) fn run(arguments: &AzureArguments) -> anyhow::Result<Answer> {
         resource_manager: arguments.resource_manager_url.clone(),
         authority: arguments.authority_url.clone(),
     };
-    let mut questions: Vec<Question> = Vec::new();
+    let mut queries: Vec<Query> = Vec::new();
     for (kind, names) in galleries.into_iter().filter(|(_, names)| !names.is_empty()) {
         for location in &arguments.locations {
             let source = Galleries::new(addresses.clone(), &credentials, location, kind)?;
-            questions.push((Box::new(source), vec![ImageQuery::of_owners(names.clone())]));
+            queries.push((Box::new(source), vec![ImageQuery::of_owners(names.clone())]));
         }
     }
-    block_on(fetch(&questions, &arguments.target))
+    block_on(fetch(&queries, &arguments.target))
 }
 
 fn credentials(arguments: &AzureArguments) -> anyhow::Result<Credentials> {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Question, Target, fetch, help};
-use crate::cli::evidence::{Answer, Evidence};
+use super::{Query, Target, fetch, help};
+use crate::cli::evidence::{Evidence, Reply};
 use crate::cli::exit::wrong_usage;
 use crate::cli::images::input::lookups;
 use profiles::images::lookup::Lookup;
@@ -42,13 +42,13 @@ pub(super) struct Ec2Arguments {
     target: Target,
 }
 
-pub(super) fn run(arguments: &Ec2Arguments) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &Ec2Arguments) -> anyhow::Result<Reply> {
     let queries = queries(arguments)?;
     block_on(async {
         let regions = Ec2::in_regions(&arguments.regions, arguments.endpoint_url.as_deref()).await?;
-        let questions: Vec<Question> =
+        let image_queries: Vec<Query> =
             regions.into_iter().map(|region| (Box::new(region) as Box<dyn ImageSource>, queries.clone())).collect();
-        fetch(&questions, &arguments.target).await
+        fetch(&image_queries, &arguments.target).await
     })
 }
 

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 
 use crate::cli::documentation::linked;
-use crate::cli::evidence::{Answer, Evidence};
+use crate::cli::evidence::{Evidence, Reply};
 use crate::cli::exit::{self, Exit};
 use crate::cli::preview::words::counted;
 use crate::cli::terminal::{complain, print};
@@ -56,7 +56,7 @@ struct Target {
     to: Option<PathBuf>,
 }
 
-pub(super) fn run(arguments: &FetchArguments) -> anyhow::Result<Answer> {
+pub(super) fn run(arguments: &FetchArguments) -> anyhow::Result<Reply> {
     match &arguments.cloud {
         #[cfg(feature = "live-images")]
         FetchCommand::Ec2(arguments) => ec2::run(arguments),
@@ -70,12 +70,12 @@ fn help(text: &str) -> String {
 }
 
 /// A source and the queries for it.
-type Question = (Box<dyn ImageSource>, Vec<ImageQuery>);
+type Query = (Box<dyn ImageSource>, Vec<ImageQuery>);
 
 /// Runs all queries and writes the images. If one source fails, nothing is written.
-async fn fetch(questions: &[Question], target: &Target) -> anyhow::Result<Answer> {
+async fn fetch(lookups: &[Query], target: &Target) -> anyhow::Result<Reply> {
     let mut listings = Vec::new();
-    for (source, queries) in questions {
+    for (source, queries) in lookups {
         for query in queries {
             listings.push(source.images(query).await?);
         }
@@ -92,5 +92,5 @@ async fn fetch(questions: &[Question], target: &Target) -> anyhow::Result<Answer
         None => print(&text)?,
     }
     let exit = if catalogue.images().is_empty() { Exit::Findings } else { Exit::Done };
-    Ok(Answer::new(Evidence::whole("image", catalogue.images().len()), exit))
+    Ok(Reply::new(Evidence::whole("image", catalogue.images().len()), exit))
 }

@@ -1,0 +1,88 @@
+//! Names say what the field says: one idea has one word, in tests and examples too.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use regex::Regex;
+
+/// Words that no name has, and the terms for what they stood for. Words with another meaning in Rust or Kubernetes are not here.
+const OTHER_TERMS: &[(&[&str], &str)] = &[
+    (&["ask", "asks", "asked"], "request, query, annotation"),
+    (&["question", "questions"], "request, query"),
+    (&["answer", "answers", "answered"], "response, result; complete"),
+    (&["wanted", "wants"], "target, required, expected"),
+    (&["shown", "shows"], "observed, displayed, output"),
+    (&["told", "tell", "tells", "said", "say", "says"], "report, message, text"),
+    (&["judge", "judged", "judges", "court"], "review, evaluate"),
+    (&["anew"], "relist, recreate, again"),
+    (&["doubt", "doubtful"], "unconfirmed"),
+    (&["offer", "offered", "offers", "kin"], "resolved profile, selectable image, type group"),
+    (&["place", "places"], "path, location; shoot namespace"),
+    (&["asleep"], "hibernated"),
+];
+/// Words of the cache's rooms only.
+const OTHER_TERMS_OF_CACHES: &[(&[&str], &str)] = &[(&["known"], "cached"), (&["gone", "goes"], "deleted")];
+/// Folders with names that these rules are for.
+const FOLDERS: [&str; 6] = ["src", "test", "benches", "example", "release", "container-image"];
+/// Fields of Gardener's API, and kinds of tests of a proposal, which has questions.
+const ALLOWED: &str = r"(?i)in_?place|^question_";
+
+/// Names with a word that has another term, such as `src/a.rs: asked_names; instead of "asked": request`.
+pub(crate) fn other_terms() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    FOLDERS.iter().for_each(|folder| walk(&root.join(folder), &mut files));
+    assert!(files.len() > 500, "{files:?}");
+    let declared = Regex::new(
+        r"(?m)\b(?:fn|struct|enum|trait|type|mod|const|static|let|let mut)\s+(\w+)|^\s+(?:pub(?:\([^)]*\))? )?(\w+): |^    ([A-Z]\w*)(?:,|\(| \{)",
+    )
+    .unwrap();
+    let allowed = Regex::new(ALLOWED).unwrap();
+    let mut found = Vec::new();
+    for path in files {
+        let file = path.strip_prefix(root).unwrap().to_str().unwrap();
+        let is_cache = file.starts_with("src/runtime/cluster") || file.starts_with("src/controllers/controller");
+        let caches = if is_cache { OTHER_TERMS_OF_CACHES } else { &[] };
+        let text = fs::read_to_string(&path).unwrap();
+        for names in declared.captures_iter(&text) {
+            let name = names.iter().skip(1).flatten().next().unwrap().as_str();
+            if allowed.is_match(name) {
+                continue;
+            }
+            for (words, term) in OTHER_TERMS.iter().chain(caches) {
+                if let Some(word) = has_word(name, words) {
+                    found.push(format!("{file}: {name}; instead of {word:?}: {term}"));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The first of `words` in a name such as `is_asked` or `AskedNames`.
+fn has_word<'w>(name: &str, words: &[&'w str]) -> Option<&'w str> {
+    let mut parts = vec![String::new()];
+    for letter in name.chars() {
+        if letter == '_' || letter.is_uppercase() && parts.last().is_some_and(|part| part.ends_with(char::is_lowercase))
+        {
+            parts.push(String::new());
+        }
+        if letter != '_'
+            && let Some(part) = parts.last_mut()
+        {
+            part.push(letter);
+        }
+    }
+    words.iter().find(|word| parts.iter().any(|part| part.eq_ignore_ascii_case(word))).copied()
+}
+
+fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("target") {
+            walk(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+}
