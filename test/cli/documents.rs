@@ -14,7 +14,7 @@ fn root() -> PathBuf {
 }
 
 /// All documents with their text, by path from the root.
-fn documents() -> BTreeMap<PathBuf, String> {
+pub(crate) fn documents() -> BTreeMap<PathBuf, String> {
     let mut documents = BTreeMap::new();
     for folder in [".", "docs", "fuzz", "test", "charts", "example"] {
         collect(&root().join(folder), folder != ".", &mut documents);

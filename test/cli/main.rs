@@ -32,5 +32,6 @@ mod reference;
 mod refused;
 mod takeover;
 mod terminal;
+mod test_filters;
 mod versions;
 mod why;
