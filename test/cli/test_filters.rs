@@ -17,14 +17,16 @@ fn tests() -> BTreeMap<String, Vec<String>> {
     for path in files {
         let parts: Vec<&str> = path.strip_prefix(root).unwrap().iter().map(|part| part.to_str().unwrap()).collect();
         let (target, module) = match parts.as_slice() {
-            ["src", _crate, module @ ..] => ("--lib", module),
+            ["src", _, module @ ..] | ["test", "support", "src", module @ ..] => ("--lib", module),
             ["test", target, module @ ..] => (*target, module),
             [package, ..] => (*package, &parts[1..]),
             [] => continue,
         };
         let module = module.join("::").replace(".rs", "").replace("::mod", "");
         let text = std::fs::read_to_string(&path).unwrap();
-        let paths = name.captures_iter(&text).map(|name| format!("{module}::tests::{}", &name[1]).replacen("main::tests::", "", 1));
+        let paths = name
+            .captures_iter(&text)
+            .map(|name| format!("{module}::tests::{}", &name[1]).replacen("main::tests::", "", 1));
         tests.entry(target.to_owned()).or_default().extend(paths);
     }
     tests
@@ -49,7 +51,8 @@ fn filters(command: &str) -> Vec<(String, String)> {
     let filters = words.iter().enumerate().filter(|(position, word)| !word.starts_with('-') && !is_value(*position));
     let filters: Vec<&str> = filters.map(|(_, word)| *word).collect();
     let targets = if targets.is_empty() { vec!["--lib"] } else { targets };
-    let of_targets = |filter: &&str| targets.iter().map(|target| ((*target).to_owned(), (*filter).to_owned())).collect::<Vec<_>>();
+    let of_targets =
+        |filter: &&str| targets.iter().map(|target| ((*target).to_owned(), (*filter).to_owned())).collect::<Vec<_>>();
     filters.iter().flat_map(of_targets).collect()
 }
 
@@ -62,9 +65,9 @@ fn test_filters_match_tests() {
         for found in command.find_iter(&text) {
             for (target, filter) in filters(found.as_str()) {
                 // Names of measured cases are no names of functions.
-                let is_case = filter.contains(['/', '<', '.']) || filter.chars().any(char::is_uppercase);
-                let known = tests.get(&target).is_some_and(|paths| paths.iter().any(|path| path.contains(&filter)));
-                if !known && !is_case {
+                let is_case = filter.contains(['/', '<', '.', '-']) || filter.chars().any(char::is_uppercase);
+                let has_match = tests.get(&target).is_some_and(|paths| paths.iter().any(|path| path.contains(&filter)));
+                if !has_match && !is_case {
                     without.push(format!("{}: {}: no test matches {filter:?}", path.display(), found.as_str().trim()));
                 }
             }

@@ -90,11 +90,11 @@ impl Running {
         }
         let process = Process::start(program, folder.path())?;
         let running = Self { command, webhooks, health, metrics, process, _folder: folder };
-        running.responses().await?;
+        running.wait_until_ready().await?;
         Ok(running)
     }
 
-    async fn responses(&self) -> Result<()> {
+    async fn wait_until_ready(&self) -> Result<()> {
         eventually(Duration::from_secs(60), &format!("{:?} answers", self.command), async || {
             self.process.ensure_running()?;
             good::get(self.health, "/healthz").await?;

@@ -4,28 +4,34 @@
 //! ```text
 //! story     what is done, in this order, and what has to come of it
 //! seed      what gardenlet would write: the objects of ../azure.yaml (or of another cloud), another image
+//! picture   the picture of the README, from what a run printed
 //! ticker    watches everything that comes of it and prints a line for each change
 //! sentence  what such a line says about an object
 //! ```
 //!
 //! The control plane and machine-controller-manager are those of the tests (`test/support/`). The controller is this very
-//! program: called with `controller` it is `gardener-extension-worker`, so nothing else has to be built or found.
+//! program: called with one of its commands it is `gardener-extension-worker`, so nothing else has to be built or found.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells a story")]
 
+mod picture;
 mod seed;
 mod sentence;
 mod story;
 mod ticker;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-/// The program: the demo, or, called with `controller`, `gardener-extension-worker` with Pebble.
+/// Commands of `gardener-extension-worker` that this program has too.
+const COMMANDS: [&str; 4] = ["controller", "diagnose", "preview", "why"];
+
+/// The program: the demo, or, called with one of [`COMMANDS`], `gardener-extension-worker` with Pebble.
 #[must_use]
 pub fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some("controller") {
+    if std::env::args().nth(1).is_some_and(|command| COMMANDS.contains(&command.as_str())) {
         return tiny::PROGRAM.run(std::env::args_os());
     }
     run(&Arguments::parse())
@@ -41,9 +47,15 @@ pub struct Arguments {
     /// End after the story instead of waiting for Ctrl-C with everything running.
     #[arg(long)]
     exit: bool,
-    /// Let deletions of machines take 30 s as they do in earnest, instead of less than one.
+    /// Let deletions of machines take 30 s, as in production, instead of less than one.
     #[arg(long)]
     unhurried: bool,
+    /// Wait for Enter before each part, with commands to try in another terminal.
+    #[arg(long)]
+    tour: bool,
+    /// Write pictures of this run into a folder, `roll-light.svg` and `roll-dark.svg`, and end.
+    #[arg(long, value_name = "FOLDER")]
+    picture: Option<PathBuf>,
 }
 
 /// Tells the story to its end.

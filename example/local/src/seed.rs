@@ -2,9 +2,11 @@
 
 use anyhow::{Context as _, Result, bail};
 use gardener_extension_worker::api::gotext::yaml;
+use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 use test_support::openstack::{Project, enable_groups};
 
 /// A cloud with an example.
@@ -75,6 +77,37 @@ impl Example {
         apply(client, &self.machine_controller_manager()).await
     }
 
+    /// Reports that machine-controller-manager runs, as the Deployment's controller would.
+    pub(crate) async fn report_machine_controller_manager(&self, client: &Client) -> Result<()> {
+        let deployments = Api::<Deployment>::namespaced(client.clone(), &self.namespace);
+        let counts = json!({"replicas": 1, "readyReplicas": 1, "availableReplicas": 1, "updatedReplicas": 1});
+        let mut status = json!({"status": counts});
+        status["status"]["observedGeneration"] = json!(1);
+        let parameters = PatchParams::default();
+        deployments.patch_status("machine-controller-manager", &parameters, &Patch::Merge(&status)).await?;
+        Ok(())
+    }
+
+    /// The file with the next image version.
+    pub(crate) fn changed_file(&self, cloud: Cloud) -> Result<NamedTempFile> {
+        let text = std::fs::read_to_string(test_support::repository().join(cloud.file()))?;
+        let mut documents = yaml::documents(&text)?;
+        let worker = documents.iter_mut().find(|document| document["kind"] == "Worker").context("no Worker")?;
+        for pool in worker["spec"]["pools"].as_array_mut().context("the Worker has no pools")? {
+            change_pool(pool, self.next_version()?);
+        }
+        let changed = NamedTempFile::with_suffix(".json")?;
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": documents});
+        std::fs::write(changed.path(), list.to_string())?;
+        Ok(changed)
+    }
+
+    /// Name of the first machine deployment of the first pool.
+    pub(crate) fn first_deployment(&self) -> String {
+        let pool = &self.worker["spec"]["pools"][0];
+        format!("{}-{}-z1", self.namespace, pool["name"].as_str().unwrap_or_default())
+    }
+
     /// Writes the Worker.
     pub(crate) async fn apply_worker(&self, client: &Client) -> Result<()> {
         apply(client, &self.worker).await
@@ -109,17 +142,14 @@ impl Example {
         usize::try_from(minimum).unwrap_or(usize::MAX)
     }
 
-    /// Asks for another image, with gardenlet's other change: a new name of the machines' configuration, which is what rolls
-    /// them.
+    /// Requests another image, as gardenlet does: with a new name of the nodes' configuration, which rolls them.
     pub(crate) async fn change_image(&self, client: &Client, version: &str) -> Result<()> {
         let api = workers(client, &self.namespace);
         loop {
             let mut worker = api.get(&self.name).await?;
             worker.annotations_mut().insert("gardener.cloud/operation".to_owned(), "reconcile".to_owned());
             for pool in worker.data["spec"]["pools"].as_array_mut().context("the Worker has no pools")? {
-                let name = pool["name"].as_str().unwrap_or_default();
-                pool["nodeAgentSecretName"] = json!(format!("gardener-node-agent-{name}-e41c8d07b2a95f63"));
-                pool["machineImage"]["version"] = json!(version);
+                change_pool(pool, version);
             }
             match api.replace(&self.name, &PostParams::default(), &worker).await {
                 // The controller has written its status meanwhile.
@@ -129,7 +159,7 @@ impl Example {
         }
     }
 
-    /// gardenlet's Deployment. No pod comes of it here, but it says that machine-controller-manager is meant to run.
+    /// gardenlet's Deployment. It has no pods here: two processes run instead.
     fn machine_controller_manager(&self) -> Value {
         let name = "machine-controller-manager";
         json!({
@@ -140,11 +170,18 @@ impl Example {
                 "selector": {"matchLabels": {"role": name}},
                 "template": {
                     "metadata": {"labels": {"role": name}},
-                    "spec": {"containers": [{"name": name, "image": "it-runs-as-two-processes-beside-the-demo"}]},
+                    "spec": {"containers": [{"name": name, "image": "two-processes-run-instead"}]},
                 },
             },
         })
     }
+}
+
+/// Changes the image, and the name of the nodes' configuration, which gardenlet derives from it.
+fn change_pool(pool: &mut Value, version: &str) {
+    let name = pool["name"].as_str().unwrap_or_default();
+    pool["nodeAgentSecretName"] = json!(format!("gardener-node-agent-{name}-e41c8d07b2a95f63"));
+    pool["machineImage"]["version"] = json!(version);
 }
 
 /// The Workers of a namespace.

@@ -1,6 +1,7 @@
 //! What is done, in this order, and what has to come of it.
 
 use std::collections::BTreeSet;
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -15,16 +16,17 @@ use test_support::openstack::{OpenStack, Project};
 use test_support::program;
 
 use super::Arguments;
+use super::picture::Picture;
 use super::seed::{Example, resource, workers};
 use super::sentence::Kind;
 use super::ticker::{Ticker, Voice};
 
-/// How long each part may take; on an idle machine it takes some seconds, unhurried a minute or two.
+/// How long each part may take. On an idle machine it takes some seconds, with `--unhurried` a minute or two.
 const STEP_TIMEOUT: Duration = Duration::from_secs(300);
 /// The status of a program that a signal has ended, as shells count.
 const INTERRUPTED: u8 = 130;
 
-/// Tells the story, and cleans up however it ends.
+/// Runs the demo, and cleans up however it ends.
 pub(crate) async fn report(arguments: &Arguments) -> ExitCode {
     match try_to_report(arguments).await {
         Ok(code) => code,
@@ -42,20 +44,21 @@ async fn try_to_report(arguments: &Arguments) -> Result<ExitCode> {
     let project = openstack.project("demo");
     let example = Example::read(arguments.cloud, &project)?;
     let stage = tokio::select! {
-        stage = Stage::build(&example, arguments, voice) => stage?,
+        stage = Stage::build(&example, arguments, &voice) => stage?,
         () = interruption.comes() => return Ok(ExitCode::from(INTERRUPTED)),
     };
-    let ticker = Ticker::start(&stage.client, &example.namespace, voice);
+    println!("{}", stage.first_commands(&example)?);
+    let ticker = Ticker::start(&stage.client, &example.namespace, voice.clone());
     let code = tokio::select! {
-        reported = play(&stage, &example, &project, voice) => match reported {
-            Ok(()) if arguments.exit => ExitCode::SUCCESS,
+        reported = play(&stage, &example, &project, arguments, &voice) => match reported {
+            Ok(()) if arguments.exit || arguments.picture.is_some() => ExitCode::SUCCESS,
             Ok(()) => {
-                println!("{}", stage.what_to_try(&example)?);
+                println!("{}", stage.commands_to_try(&example)?);
                 interruption.comes().await;
                 ExitCode::SUCCESS
             }
             Err(error) => {
-                eprintln!("\nThe story did not come true. Expected was that {error:#}\n{}", stage.last_words());
+                eprintln!("\nThe demo failed. Expected: {error:#}\n{}", stage.ends_of_logs());
                 ExitCode::FAILURE
             }
         },
@@ -68,8 +71,15 @@ async fn try_to_report(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// The two parts: machines appear, machines are replaced.
-async fn play(stage: &Stage, example: &Example, openstack: &Project, voice: Voice) -> Result<()> {
+async fn play(
+    stage: &Stage,
+    example: &Example,
+    openstack: &Project,
+    arguments: &Arguments,
+    voice: &Voice,
+) -> Result<()> {
     let Stage { client, .. } = stage;
+    pause(arguments, "the Worker is created").await?;
     voice.print_line(&format!("gardenlet's turn: it writes the Worker with {} pools", example.pools()));
     example.apply_worker(client).await?;
     let first = wait_for_nodes(client, example, example.first_version()?).await?;
@@ -79,16 +89,46 @@ async fn play(stage: &Stage, example: &Example, openstack: &Project, voice: Voic
     }
 
     let next_version = example.next_version()?;
-    voice.print_line(&format!("gardenlet's turn again: every pool shall have image {next_version}"));
+    pause(arguments, &format!("all pools roll to image {next_version}")).await?;
+    let roll_begins = voice.printed().len();
+    voice.print_line(&format!("gardenlet's turn again: all pools get image {next_version}"));
     example.change_image(client, next_version).await?;
     let second = wait_for_nodes(client, example, next_version).await?;
-    ensure!(
-        first.is_disjoint(&second),
-        "every node is a new one; old ones are left: {:?}",
-        first.intersection(&second)
-    );
-    voice.print_line(&format!("the Worker is Succeeded, {} other nodes are ready, old classes are gone", second.len()));
+    ensure!(first.is_disjoint(&second), "all nodes are new; old ones still exist: {:?}", first.intersection(&second));
+    voice.print_line(&format!(
+        "the Worker is Succeeded, {} other nodes are ready, old classes are deleted",
+        second.len()
+    ));
+    if let Some(folder) = &arguments.picture {
+        take_picture(stage, example, arguments, &voice.printed()[roll_begins..])?.write(folder)?;
+    }
     Ok(())
+}
+
+/// Waits for Enter, with `--tour`.
+async fn pause(arguments: &Arguments, next: &str) -> Result<()> {
+    if !arguments.tour || !std::io::stdin().is_terminal() {
+        return Ok(());
+    }
+    println!("\nPress Enter to continue. Next: {next}.");
+    tokio::task::spawn_blocking(|| std::io::stdin().read_line(&mut String::new())).await??;
+    Ok(())
+}
+
+/// `preview` of the change, the roll and `why`.
+fn take_picture(stage: &Stage, example: &Example, arguments: &Arguments, roll: &[String]) -> Result<Picture> {
+    let kubeconfig = stage.control_plane.kubeconfig_file(ADMIN)?;
+    let file = arguments.cloud.file();
+    let changed = example.changed_file(arguments.cloud)?;
+    let path = changed.path().to_str().context("the name of the changed file")?;
+    let deployment = format!("{}/{}", example.namespace, example.first_deployment());
+    let mut picture = Picture::default();
+    picture.run(&format!("preview {file} changed.yaml"), &["preview", file, path], &kubeconfig)?;
+    let of_worker =
+        roll.iter().map(String::as_str).filter(|line| line.contains("  Worker  ") || line.contains("  Node  "));
+    picture.add("kubectl apply -f changed.yaml", of_worker);
+    picture.run(&format!("why {deployment}"), &["why", &deployment], &kubeconfig)?;
+    Ok(picture)
 }
 
 /// Waits until the Worker is Succeeded with nothing but classes of this image. Returns its nodes, which must be ready.
@@ -100,14 +140,17 @@ async fn wait_for_nodes(client: &Client, example: &Example, version: &str) -> Re
     eventually(STEP_TIMEOUT, &what, async || {
         let worker = workers.get(&example.name).await?;
         let last = &worker.data["status"]["lastOperation"];
-        ensure!(!worker.annotations().contains_key("gardener.cloud/operation"), "the request has not been seen");
-        ensure!(last["state"] == "Succeeded", "it is {last}");
+        ensure!(
+            !worker.annotations().contains_key("gardener.cloud/operation"),
+            "the controller has not handled the request"
+        );
+        ensure!(last["state"] == "Succeeded", "last operation: {last}");
         let classes = classes.list(&ListParams::default()).await?.items;
         let is_of_version =
             |class: &DynamicObject| class.labels().get("operatingSystemVersion").is_some_and(|label| label == version);
         let other: Vec<_> =
             classes.iter().filter(|class| !is_of_version(class)).map(|class| class.name_any()).collect();
-        ensure!(!classes.is_empty() && other.is_empty(), "there are other classes: {other:?}");
+        ensure!(!classes.is_empty() && other.is_empty(), "other classes exist: {other:?}");
         Ok(())
     })
     .await?;
@@ -118,7 +161,7 @@ async fn wait_for_nodes(client: &Client, example: &Example, version: &str) -> Re
     };
     let ready: BTreeSet<_> = nodes.iter().filter(is_ready).map(|node| node.name_any()).collect();
     let expected = example.machines();
-    ensure!(ready.len() == expected, "{expected} nodes are ready then; it is {ready:?}");
+    ensure!(ready.len() == expected, "{expected} nodes are ready; found {ready:?}");
     Ok(ready)
 }
 
@@ -133,7 +176,7 @@ struct Stage {
 
 impl Stage {
     /// Starts everything, and writes what has to be there before the Worker.
-    async fn build(example: &Example, arguments: &Arguments, voice: Voice) -> Result<Self> {
+    async fn build(example: &Example, arguments: &Arguments, voice: &Voice) -> Result<Self> {
         voice.print_line("starting etcd and kube-apiserver (the first time they are built, which takes minutes)");
         let control_plane = ControlPlane::start().await?;
         let client = control_plane.client(ADMIN).await?;
@@ -141,6 +184,7 @@ impl Stage {
         let controller = start_controller(&control_plane)?;
         voice.print_line(&format!("gardenlet's turn: it writes Cluster and secrets from {}", arguments.cloud.file()));
         example.apply_surroundings(&client).await?;
+        example.report_machine_controller_manager(&client).await?;
         voice.print_line("starting machine-controller-manager, with a cloud in memory");
         let deletion = if arguments.unhurried { Deletion::AsShipped } else { Deletion::Hastened };
         let machines = MachineControllerManager::start(&control_plane, &example.namespace, deletion).await?;
@@ -160,33 +204,50 @@ impl Stage {
     }
 
     /// The ends of the logs.
-    fn last_words(&self) -> String {
+    fn ends_of_logs(&self) -> String {
         let ends = self.processes().map(|process| format!("\n{}:\n{}\n", process.name(), process.last_lines(15)));
         ends.concat()
     }
 
-    /// How to go on with what runs.
-    fn what_to_try(&self, example: &Example) -> Result<String> {
+    /// The kubeconfig, and two commands that have something to report at any time.
+    fn first_commands(&self, example: &Example) -> Result<String> {
+        let kubeconfig = self.control_plane.kubeconfig_file(ADMIN)?;
+        Ok(format!(
+            "
+In another terminal:
+
+  export KUBECONFIG={kubeconfig}
+  gardener-extension-worker diagnose {namespace}
+  kubectl get nodes --watch
+",
+            kubeconfig = kubeconfig.display(),
+            namespace = example.namespace,
+        ))
+    }
+
+    /// Commands for the running demo.
+    fn commands_to_try(&self, example: &Example) -> Result<String> {
         let kubeconfig = self.control_plane.kubeconfig_file(ADMIN)?;
         let Example { namespace, name, .. } = example;
         let logs = self.processes().map(|process| format!("  tail -f {}\n", process.log().display())).concat();
         Ok(format!(
             "
-Everything goes on running; what changes is shown here. In another terminal:
+The demo continues to run and prints each change. In another terminal:
 
   export KUBECONFIG={kubeconfig}
-  kubectl get nodes -L topology.kubernetes.io/zone,node.kubernetes.io/instance-type
   kubectl -n {namespace} get workers,machineclasses,machinedeployments,machines
-  kubectl -n {namespace} get worker {name} -o yaml
-  kubectl -n {namespace} edit worker {name}        # e.g. minimum of a pool; then ask for it as gardenlet does:
+  kubectl -n {namespace} edit worker {name}        # for example the minimum of a pool; then request it, as gardenlet does:
   kubectl -n {namespace} annotate worker {name} gardener.cloud/operation=reconcile
-  kubectl -n {namespace} delete worker {name}
+  gardener-extension-worker why {namespace}/{deployment}         # which change rolled these nodes
+  gardener-extension-worker explain --live {namespace}      # why each pool has its image and class
+  gardener-extension-worker diagnose {namespace}            # what is wrong, and the next step
 
 The logs:
 
 {logs}
 Ctrl-C ends and removes everything.",
             kubeconfig = kubeconfig.display(),
+            deployment = example.first_deployment(),
         ))
     }
 }

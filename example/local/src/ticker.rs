@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::IsTerminal as _;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use futures::{Stream, StreamExt as _};
@@ -13,18 +14,29 @@ use tokio::task::JoinHandle;
 use super::seed::resource;
 use super::sentence::Kind;
 
-/// Lines with the time since the start. On a terminal, what ends well is green and what does not is red.
-#[derive(Clone, Copy)]
+/// Prints lines with the time since the start. On a terminal, success is green and failure is red. Clones share their lines.
+#[derive(Clone)]
 pub(crate) struct Voice {
     start: Instant,
     colors: bool,
+    printed: Arc<Mutex<Vec<String>>>,
 }
 
 impl Voice {
     /// Begins to count.
     pub(crate) fn new() -> Self {
         let colors = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Self { start: Instant::now(), colors }
+        Self { start: Instant::now(), colors, printed: Arc::default() }
+    }
+
+    /// The lines so far, with colors.
+    pub(crate) fn printed(&self) -> Vec<String> {
+        self.printed.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn print(&self, line: &dyn Fn(bool) -> String) {
+        println!("{}", line(self.colors));
+        self.printed.lock().unwrap_or_else(PoisonError::into_inner).push(line(true));
     }
 
     /// A line about one object.
@@ -36,19 +48,20 @@ impl Voice {
             _ => "0",
         };
         let elapsed = self.start.elapsed().as_secs_f32();
-        let sentence = self.painted(sentence, color);
-        println!("{elapsed:6.1} s  {:<17}  {name:<28}  {sentence}", kind.name());
+        self.print(&|colors| {
+            format!("{elapsed:6.1} s  {:<17}  {name:<28}  {}", kind.name(), painted(sentence, color, colors))
+        });
     }
 
     /// A line of the story itself.
     pub(crate) fn print_line(&self, text: &str) {
         let elapsed = self.start.elapsed().as_secs_f32();
-        println!("{elapsed:6.1} s  {}", self.painted(text, "1"));
+        self.print(&|colors| format!("{elapsed:6.1} s  {}", painted(text, "1", colors)));
     }
+}
 
-    fn painted(&self, text: &str, color: &str) -> String {
-        if self.colors { format!("\x1b[{color}m{text}\x1b[0m") } else { text.to_owned() }
-    }
+fn painted(text: &str, color: &str, colors: bool) -> String {
+    if colors { format!("\x1b[{color}m{text}\x1b[0m") } else { text.to_owned() }
 }
 
 /// Prints until it is dropped.

@@ -3,13 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use jiff::Timestamp;
 use kube::ResourceExt;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
@@ -98,7 +99,7 @@ impl Live {
     }
 
     /// The last responses, without those for an outdated spec.
-    pub(super) fn responses(&self, lookups: &[Arc<ImageLookup>]) -> SourceResults {
+    pub(super) fn results(&self, lookups: &[Arc<ImageLookup>]) -> SourceResults {
         let cached = self.cached();
         let response = |lookup: &Arc<ImageLookup>| {
             let requested = cached.get(lookup.metadata.name.as_ref()?)?;
@@ -117,7 +118,7 @@ impl Live {
     }
 
     fn cached(&self) -> MutexGuard<'_, BTreeMap<String, LookupResult>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

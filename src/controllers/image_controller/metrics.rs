@@ -1,9 +1,8 @@
 //! Metrics of the image controllers (docs/metrics.md). Operators create only a few lookups; the series of a lookup
 //! are removed with it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -74,7 +73,7 @@ impl ImageMetrics {
     }
 
     fn cached(&self) -> MutexGuard<'_, Vec<String>> {
-        self.lookups.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lookups.lock()
     }
 }
 

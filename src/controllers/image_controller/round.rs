@@ -56,7 +56,7 @@ pub(super) async fn round(
 ) -> (RoundOutcome, Option<Found>) {
     let live = live.clone();
     let images = decide(stores, move |objects, now| {
-        objects.images_to_write_with((Sources::from(&*read), checked), &live.responses(&objects.lookups), now)
+        objects.images_to_write_with((Sources::from(&*read), checked), &live.results(&objects.lookups), now)
     });
     let images = write_all(images.await, client, stores, events).await;
     if images == RoundOutcome::Written {

@@ -1,11 +1,12 @@
 //! Stores of the watched objects for images. There may be thousands of images, so each is stored once and compactly,
 //! and decisions borrow it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::future::join_all;
 use futures::future::{BoxFuture, FutureExt};
 use kube::{Client, Resource};
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 use tracing::warn;
@@ -50,7 +51,7 @@ impl Stores {
     /// Fills the stores indefinitely. Notifies `changed` of changes by other clients.
     pub(super) async fn follow(&self, client: &Client, changed: &Notify) {
         let image = |identity: &Identity, text: &str| {
-            let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut shared = self.shared.lock();
             Some(ImageObject::read(&identity.name, text, &mut shared))
         };
         let images =
@@ -90,7 +91,7 @@ impl Stores {
     ) -> kube::Result<()> {
         let requested = self.images.read();
         let written = response.await?;
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.shared.lock();
         if let Some(identity) = Identity::of(&written) {
             requested.of_write(identity, || ImageObject::new(&written, &mut shared));
         }

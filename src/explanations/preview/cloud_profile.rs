@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::cause::Cause;
@@ -99,12 +100,12 @@ impl CloudProfiles {
         let find = |known: &HashMap<u64, Vec<Arc<SharedCloudProfile>>>| {
             known.get(&hash).and_then(|same| same.iter().find(|profile| profile.document == document).cloned())
         };
-        if let Some(profile) = find(&self.known.lock().unwrap_or_else(PoisonError::into_inner)) {
+        if let Some(profile) = find(&self.known.lock()) {
             return Ok(profile);
         }
         // Decoding needs no lock. Two threads may decode the same profile; the first result is kept.
         let profile = Arc::new(SharedCloudProfile::read(document)?);
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         let same = known.entry(hash).or_default();
         if let Some(earlier) = same.iter().find(|earlier| earlier.document == profile.document) {
             return Ok(Arc::clone(earlier));
@@ -118,7 +119,7 @@ impl CloudProfiles {
     pub fn step(&self, old: &Arc<SharedCloudProfile>, new: &Arc<SharedCloudProfile>) -> Arc<ProfileStep> {
         // The collection keeps every profile, so addresses are never reused.
         let key = (Arc::as_ptr(old).addr(), Arc::as_ptr(new).addr());
-        let mut steps = self.steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut steps = self.steps.lock();
         Arc::clone(steps.entry(key).or_insert_with(|| {
             Arc::new(ProfileStep {
                 changes: difference(&ChangedObject::CloudProfile, &old.document, &new.document, &["spec"]),
@@ -147,12 +148,12 @@ impl ProfileStep {
     /// The causes found for a pool with this cache key.
     #[must_use]
     pub fn known_causes(&self, cache_key: &str) -> Option<Vec<Cause>> {
-        self.causes.lock().unwrap_or_else(PoisonError::into_inner).get(cache_key).cloned()
+        self.causes.lock().get(cache_key).cloned()
     }
 
     /// Stores causes for other pools with the same cache key.
     pub fn keep_causes(&self, cache_key: String, causes: &[Cause]) {
-        self.causes.lock().unwrap_or_else(PoisonError::into_inner).insert(cache_key, causes.to_vec());
+        self.causes.lock().insert(cache_key, causes.to_vec());
     }
 
     /// The old profile with some of the changes.
@@ -163,11 +164,11 @@ impl ProfileStep {
         if chosen.is_empty() {
             return Ok(Arc::clone(&self.old));
         }
-        let known = self.between.lock().unwrap_or_else(PoisonError::into_inner).get(chosen).cloned();
+        let known = self.between.lock().get(chosen).cloned();
         known.unwrap_or_else(|| {
             let changes = chosen.iter().filter_map(|index| self.changes.get(*index));
             let profile = SharedCloudProfile::read(apply(&self.old.document, changes)).map(Arc::new);
-            let mut between = self.between.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut between = self.between.lock();
             between.entry(chosen.to_vec()).or_insert(profile).clone()
         })
     }

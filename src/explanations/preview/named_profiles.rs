@@ -2,8 +2,9 @@
 //! changes of either reach the Shoots. Otherwise its status has the merged profile.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::cloud_profile::{CloudProfiles, SharedCloudProfile};
@@ -53,7 +54,7 @@ impl NamedProfiles {
         let Some(namespaced) = self.namespaced.get(name) else { return Ok(None) };
         let parent = self.whole.get(namespaced.parent());
         let address = parent.map(|parent| Arc::as_ptr(parent).addr()).unwrap_or_default();
-        let mut known = namespaced.merged.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = namespaced.merged.lock();
         if let Some(known) = known.get(&address) {
             return Ok(Some(Arc::clone(known)));
         }

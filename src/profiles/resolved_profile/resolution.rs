@@ -55,6 +55,14 @@ pub struct Availability<'a> {
     list: usize,
 }
 
+/// What choices depend on, besides the group of machine types.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Ranking {
+    list: usize,
+    flavors: Vec<usize>,
+    unusable: Vec<usize>,
+}
+
 /// The result of choosing a flavor for a group of machine types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlavorChoice {
@@ -188,6 +196,11 @@ impl<'a> Resolution<'a> {
     #[must_use]
     pub fn flavors(&self, available: &Availability<'_>) -> &[Capabilities] {
         self.lists.get(available.list).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// What choices depend on, besides the group: with an equal ranking, a group gets the flavor at the same position of the version.
+    pub(super) fn ranking(&self, available: &Availability<'_>) -> Ranking {
+        Ranking { list: available.list, flavors: available.flavors.clone(), unusable: available.unusable.clone() }
     }
 
     /// The number of the list of capabilities. If it is equal, a group gets the same choice for the same reasons.

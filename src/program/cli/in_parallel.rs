@@ -1,7 +1,8 @@
 //! Runs work on many items in parallel.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::thread_cache;
 
@@ -23,11 +24,11 @@ pub(super) fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R 
                     let Some(item) = items.get(index) else { break };
                     own.push((index, work(item)));
                 }
-                results.lock().unwrap_or_else(PoisonError::into_inner).append(&mut own);
+                results.lock().append(&mut own);
             });
         }
     });
-    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut results = results.into_inner();
     results.sort_unstable_by_key(|(index, _)| *index);
     results.into_iter().map(|(_, result)| result).collect()
 }

@@ -2,11 +2,12 @@
 //! removes unneeded dependencies, and reconciles get their state. A cloud implements [`Dependency`].
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -62,9 +63,15 @@ pub trait Dependency: Sized + Send + Sync + 'static {
     const WORDS: Words;
 
     /// Computes the dependencies of the pools.
-    const NEEDS: fn(&WorkerContext<'_>) -> NeedsResult<Self>;
+    ///
+    /// # Errors
+    /// If the pools or the credentials are invalid.
+    fn needs(context: &WorkerContext<'_>) -> NeedsResult<Self>;
     /// Computes what has to be removed with a Worker.
-    const NEEDS_OF_DELETION: fn(&Worker, Option<&Cluster>, &Secrets) -> NeedsResult<Self>;
+    ///
+    /// # Errors
+    /// If the credentials are invalid.
+    fn needs_of_deletion(worker: &Worker, cluster: Option<&Cluster>, secrets: &Secrets) -> NeedsResult<Self>;
 
     /// Whether no pool has a dependency and only former ones have to be removed.
     fn only_leftovers(_scope: &Self::Scope) -> bool {
@@ -127,7 +134,7 @@ impl<Purpose, T: Clone + Send + Sync + 'static> Attempt<Purpose, T> {
 
 impl<Target: PartialEq> Attempt<PoolNeed<Target>, DependencyRecord> {
     /// Whether the task provides what the pool needs. After its end, its result is the record in the need.
-    fn responses(&self, need: &PoolNeed<Target>) -> bool {
+    fn provides(&self, need: &PoolNeed<Target>) -> bool {
         let is_result =
             || matches!(self.task.state(), TaskState::Ended(Ok(record), _) if need.recorded.as_ref() == Some(&record));
         self.purpose.target == need.target && (self.purpose.recorded == need.recorded || is_result())
@@ -189,7 +196,7 @@ impl<D: Dependency> DependencyTasks<D> {
     }
 
     fn workers(&self) -> MutexGuard<'_, HashMap<String, WorkerTasks<D>>> {
-        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.workers.lock()
     }
 
     /// The tasks of a Worker. Tasks for another location or with other credentials are replaced.
@@ -213,7 +220,7 @@ impl<D: Dependency> DependencyTasks<D> {
     }
 
     async fn ensure_dependencies(&self, request: DependencyRequest<'_>) -> Result<DependencyState, WorkerError> {
-        let Some(needs) = (D::NEEDS)(request.context)? else { return Ok(DependencyState::default()) };
+        let Some(needs) = D::needs(request.context)? else { return Ok(DependencyState::default()) };
         if D::only_leftovers(&needs.scope) {
             return Ok(DependencyState { has_something: true, ..DependencyState::default() });
         }
@@ -225,7 +232,7 @@ impl<D: Dependency> DependencyTasks<D> {
             tasks.pools.retain(|pool, attempt| {
                 let is_needed = |need: &&&PoolNeed<_>| need.pool == *pool;
                 free.iter().any(|need| is_needed(&need))
-                    || blocked.iter().find(is_needed).is_some_and(|need| attempt.responses(need))
+                    || blocked.iter().find(is_needed).is_some_and(|need| attempt.provides(need))
             });
             free.into_iter().map(|need| self.pool_task(tasks, need, &request)).collect()
         };
@@ -241,7 +248,7 @@ impl<D: Dependency> DependencyTasks<D> {
         request: &DependencyRequest<'_>,
     ) -> watch::Receiver<TaskState<DependencyRecord>> {
         let is_current =
-            |present: &&Attempt<_, _>| present.responses(need) && (!request.begins || present.task.is_running());
+            |present: &&Attempt<_, _>| present.provides(need) && (!request.begins || present.task.is_running());
         let present = tasks.pools.get(&need.pool).filter(is_current);
         let tries = match present.map_or(Ok(0), Attempt::next_try) {
             Ok(tries) => tries,
@@ -411,7 +418,7 @@ impl<D: Dependency> Cloud for DependencyTasks<D> {
         used: UsedByClasses,
     ) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
         async move {
-            let Some(needs) = (D::NEEDS)(context)? else { return Ok(CleanUp::Done(None)) };
+            let Some(needs) = D::needs(context)? else { return Ok(CleanUp::Done(None)) };
             Ok(self.remove_now(context.worker, needs, used).await)
         }
         .boxed()
@@ -424,7 +431,7 @@ impl<D: Dependency> Cloud for DependencyTasks<D> {
         secrets: &'a Secrets,
     ) -> BoxFuture<'a, Result<CleanUp, WorkerError>> {
         async move {
-            let Some(needs) = (D::NEEDS_OF_DELETION)(worker, cluster, secrets)? else {
+            let Some(needs) = D::needs_of_deletion(worker, cluster, secrets)? else {
                 return Ok(CleanUp::Done(None));
             };
             Ok(self.remove_now(worker, needs, UsedByClasses::Read(Vec::new())).await)

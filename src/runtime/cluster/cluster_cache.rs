@@ -2,11 +2,12 @@
 //! ones are shared. Data for version forecasts is cached only if forecasts are enabled.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{GetParams, Request};
 use kube::{Client, Resource};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -54,7 +55,7 @@ impl ClusterCache {
 
     /// Forecast data of the last read Cluster with this name; `None` if forecasts are disabled.
     pub fn shoot_versions(&self, name: &str) -> Option<ReadVersions> {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner).get(name)?.shoot_versions.clone()
+        self.read.lock().get(name)?.shoot_versions.clone()
     }
 
     /// Reads the current Cluster, or `None` if it does not exist.
@@ -80,7 +81,7 @@ impl ClusterCache {
         let version = cluster.metadata.resource_version.as_deref().and_then(|version| version.parse().ok());
         if let Some(version) = version {
             let read = ReadCluster { version, cluster: Arc::clone(&cluster), shoot_versions };
-            self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), read);
+            self.read.lock().insert(name.to_owned(), read);
         }
         Ok(Some(cluster))
     }
@@ -92,7 +93,7 @@ impl ClusterCache {
     pub(crate) async fn read_if_newer(&self, client: &Client, name: &str) -> Result<Option<Arc<Cluster>>, ReadError> {
         let observed = if self.versions.is_fresh() { self.versions.version("", name) } else { None };
         if let Some(observed) = observed {
-            let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+            let read = self.read.lock();
             if let Some(read) = read.get(name).filter(|read| observed <= read.version) {
                 return Ok(Some(Arc::clone(&read.cluster)));
             }
@@ -102,7 +103,7 @@ impl ClusterCache {
 
     /// Removes a Cluster that is no longer needed.
     pub fn forget(&self, name: &str) {
-        self.read.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        self.read.lock().remove(name);
     }
 }
 
@@ -162,8 +163,8 @@ impl<T: DeserializeOwned> Shared<T> {
         Ok(decoded)
     }
 
-    fn documents(&self) -> std::sync::MutexGuard<'_, BTreeMap<[u8; 32], Weak<T>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn documents(&self) -> parking_lot::MutexGuard<'_, BTreeMap<[u8; 32], Weak<T>>> {
+        self.0.lock()
     }
 }
 

@@ -316,7 +316,7 @@ mod tests {
     }
 
     /// Responds with these statuses in order; 0 breaks the connection.
-    async fn responses(method: &str, statuses: &[u16]) -> (Option<u16>, usize) {
+    async fn attempts(method: &str, statuses: &[u16]) -> (Option<u16>, usize) {
         let left = Arc::new(std::sync::Mutex::new(VecDeque::from(statuses.to_vec())));
         let given = Arc::clone(&left);
         let service = tower::service_fn(move |_: Request<Body>| {
@@ -347,7 +347,7 @@ mod tests {
             // `Retry-After` is a minute, which is too long.
             ("GET", &[429], (Some(429), 1)),
         ] {
-            assert_eq!(responses(method, statuses).await, expected, "{method} {statuses:?}");
+            assert_eq!(attempts(method, statuses).await, expected, "{method} {statuses:?}");
         }
     }
 
@@ -441,7 +441,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn retry_delay_grows() {
         let start = Instant::now();
-        assert_eq!(responses("GET", &[0; 5]).await, (None, 5));
+        assert_eq!(attempts("GET", &[0; 5]).await, (None, 5));
         let pauses = INITIAL_DELAY * (1 + 2 + 4 + 8);
         let longest = pauses.mul_f64(1.5) + Duration::from_millis(10);
         assert!((pauses..longest).contains(&start.elapsed()), "{:?}", start.elapsed());

@@ -2,12 +2,13 @@
 //! requests all their versions at once and rereads the changed ones.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ListParams};
 use kube::{Client, ResourceExt};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::cluster::PARALLEL_REQUESTS;
 use crate::cluster::error::ReadError;
@@ -174,11 +175,11 @@ impl SecretCache {
     }
 
     fn cached(&self) -> MutexGuard<'_, BTreeMap<Reference, ReadSecret>> {
-        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cached.lock()
     }
 
     fn of_workers(&self) -> MutexGuard<'_, BTreeMap<String, BTreeSet<Reference>>> {
-        self.of_workers.lock().unwrap_or_else(PoisonError::into_inner)
+        self.of_workers.lock()
     }
 }
 
@@ -237,7 +238,7 @@ mod tests {
         let there: There = Arc::new(Mutex::new(names.iter().map(|name| ((*name).to_owned(), 1)).collect()));
         let served = Arc::clone(&there);
         let server = ApiServer::new(move |requested| {
-            let there = served.lock().unwrap();
+            let there = served.lock();
             let metadata = |(name, version): (&String, &u32)| json!({"metadata": {"name": name, "resourceVersion": version.to_string()}});
             match (requested.last(), there.get_key_value(requested.last())) {
                 ("secrets", _) if requested.accept.contains("PartialObjectMetadataList") => {
@@ -292,7 +293,7 @@ mod tests {
             cache.read(&server.client, &worker).await.unwrap();
             let all = worker.spec.pools.len() + 1;
             assert_eq!(requests(&server).len(), all, "{what}: an operation that knows nothing");
-            there.lock().unwrap().insert("b".to_owned(), 2);
+            there.lock().insert("b".to_owned(), 2);
             let secrets = cache.read(&server.client, &worker).await.unwrap();
             assert_eq!(requests(&server).iter().collect::<Vec<_>>(), expected, "{what}");
             assert_eq!(version(&secrets, "a").as_deref(), Some("1"), "{what}");
@@ -309,7 +310,7 @@ mod tests {
         let cache = SecretCache::default();
         let (there, server) = api_server(&["a", "b", CREDENTIALS]);
         cache.read(&server.client, &worker).await.unwrap();
-        there.lock().unwrap().insert("b".to_owned(), 2);
+        there.lock().insert("b".to_owned(), 2);
         let silent = ApiServer::new(|_| refusal(403, "Forbidden"));
         cache.read(&silent.client, &worker).await.unwrap_err();
         let secrets = cache.read_unknown(&server.client, &worker).await.unwrap();
@@ -322,7 +323,7 @@ mod tests {
         let cache = SecretCache::default();
         let (there, server) = api_server(&["a", "b", CREDENTIALS]);
         cache.read(&server.client, &worker).await.unwrap();
-        there.lock().unwrap().insert("b".to_owned(), 2);
+        there.lock().insert("b".to_owned(), 2);
         assert!(cache.read(&server.client, &worker).now_or_never().is_none());
         let secrets = cache.read_unknown(&server.client, &worker).await.unwrap();
         assert_eq!(version(&secrets, "b").as_deref(), Some("2"), "it was changed before the operation began");
@@ -376,11 +377,11 @@ mod tests {
         let worker = worker("ns", &["a"]);
         cache.read(&server.client, &worker).await.unwrap();
         server.requested();
-        there.lock().unwrap().insert(CREDENTIALS.to_owned(), 2);
+        there.lock().insert(CREDENTIALS.to_owned(), 2);
         let secrets = cache.read_credentials(&server.client, &worker).await.unwrap();
         assert_eq!((version(&secrets, CREDENTIALS).as_deref(), version(&secrets, "a")), (Some("2"), None));
         assert_eq!(server.lines(), [one("ns", CREDENTIALS)]);
-        there.lock().unwrap().clear();
+        there.lock().clear();
         let secrets = cache.read_credentials(&server.client, &worker).await.unwrap();
         assert_eq!(secrets.references().count(), 0, "they are missing");
     }

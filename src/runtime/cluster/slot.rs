@@ -4,9 +4,10 @@
 //! is waiting, so another reconcile gets the slot. It does not get the slot back, because the API server is slow.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 /// How long a reconcile keeps its slot without a response.
@@ -44,7 +45,7 @@ impl Slot {
     }
 
     fn state(&self) -> MutexGuard<'_, Instant> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

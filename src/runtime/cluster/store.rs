@@ -16,8 +16,10 @@
 //!   watch reports it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use profiles::images::objects::image::ImageObject;
 use tokio::time::Instant;
@@ -74,7 +76,7 @@ impl<T> Default for Relisted<T> {
 
 impl<T> Store<T> {
     fn state(&self) -> MutexGuard<'_, State<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

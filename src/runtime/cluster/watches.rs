@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::future::{BoxFuture, Shared, join_all};
 use futures::stream::BoxStream;
@@ -22,6 +22,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::core::{ApiResource, PartialObjectMeta};
 use kube::runtime::watcher::{self, Event};
 use kube::{Client, Resource, ResourceExt};
+use parking_lot::{Mutex, MutexGuard};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
@@ -130,7 +131,7 @@ pub struct Missing(Arc<Mutex<BTreeMap<&'static str, Option<String>>>>);
 
 impl Missing {
     fn kinds(&self) -> MutexGuard<'_, BTreeMap<&'static str, Option<String>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     fn has_failed(&self, kind: &'static str, error: &watcher::Error) {
@@ -421,7 +422,7 @@ mod tests {
         let (complete, kept) =
             (tokio::sync::Notify::new(), |object: &Identity, _: &str| (object.name == "a").then_some(()));
         let changed = || {
-            changes.lock().unwrap().push(store.is_fresh());
+            changes.lock().push(store.is_fresh());
             if store.is_fresh() {
                 complete.notify_one();
             }
@@ -436,7 +437,7 @@ mod tests {
         tokio::time::timeout(LONG, followed).await.unwrap();
         assert_eq!(store.all().len(), 1);
         assert_eq!(store.names("of-a"), ["a"]);
-        assert_eq!(*changes.lock().unwrap(), [false, true], "once for what has changed, and once for the whole");
+        assert_eq!(*changes.lock(), [false, true], "once for what has changed, and once for the whole");
     }
 
     #[tokio::test(start_paused = true)]

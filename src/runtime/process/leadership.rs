@@ -1,7 +1,8 @@
 //! Shared view of leadership: until when this process can be sure that it holds the lease.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -22,20 +23,20 @@ impl Default for Leadership {
 impl Leadership {
     /// Called after the lease was written, which makes it valid until `until`.
     pub fn extend(&self, until: Instant) {
-        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+        *self.until.lock() = Some(until);
         self.led.send_replace(true);
     }
 
     /// Called when the lease is lost or released.
     pub(crate) fn end(&self) {
-        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.until.lock() = None;
         self.led.send_replace(false);
     }
 
     /// Whether a write is allowed now. A process that was suspended for a while notices on its own that its time is
     /// over.
     pub fn is_held(&self, now: Instant) -> bool {
-        self.until.lock().unwrap_or_else(PoisonError::into_inner).is_some_and(|until| now < until)
+        self.until.lock().is_some_and(|until| now < until)
     }
 
     /// Returns once this process leads.

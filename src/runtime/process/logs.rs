@@ -1,9 +1,10 @@
 //! Logging. The level and the format can change at run time.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::Context;
 use clap::ValueEnum;
+use parking_lot::Mutex;
 use tracing_subscriber::layer::{Identity, Layered, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry, fmt, reload};
@@ -108,14 +109,14 @@ fn switchable(directives: String, format: LogFormat) -> anyhow::Result<(Vec<Line
 impl LogSwitch {
     /// The current directives and format.
     pub(crate) fn directives(&self) -> String {
-        let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.now.lock();
         format!("{} {}", now.0, if now.1 == LogFormat::Json { "json" } else { "text" })
     }
 
     /// Accepts `LEVEL`, `FORMAT` or `LEVEL FORMAT`. The level is a value of `--log-level` or directives as in
     /// `RUST_LOG`.
     pub(crate) fn change(&self, target: &str) -> anyhow::Result<()> {
-        let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut now = self.now.lock();
         let (mut directives, mut format) = now.clone();
         anyhow::ensure!(
             !target.is_empty(),

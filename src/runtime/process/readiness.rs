@@ -1,7 +1,9 @@
 //! Unmet prerequisites of readiness, described for operators.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 /// A prerequisite of readiness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,23 +48,23 @@ impl Readiness {
 
     /// Marks a prerequisite as unmet, with a description.
     pub fn misses(&self, need: Need, text: impl Into<String>) {
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(need, text.into());
+        self.missing.lock().insert(need, text.into());
     }
 
     /// Marks a prerequisite as met.
     pub fn has(&self, need: Need) {
-        self.missing.lock().unwrap_or_else(PoisonError::into_inner).remove(&need);
+        self.missing.lock().remove(&need);
     }
 
     /// Sets whether this process is a standby: it fills no caches, and is ready as soon as the kinds are served.
     pub fn set_standing_by(&self, standing_by: bool) {
-        *self.standing_by.lock().unwrap_or_else(PoisonError::into_inner) = standing_by;
+        *self.standing_by.lock() = standing_by;
     }
 
     /// Text for people: ready, or the unmet prerequisites.
     pub fn report(&self) -> Result<String, String> {
-        let standing_by = *self.standing_by.lock().unwrap_or_else(PoisonError::into_inner);
-        let missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        let standing_by = *self.standing_by.lock();
+        let missing = self.missing.lock();
         let lines: Vec<String> = missing
             .iter()
             .filter(|(need, _)| !(standing_by && **need == Need::Caches))

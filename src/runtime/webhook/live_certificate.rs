@@ -2,9 +2,10 @@
 //! new one.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use anyhow::Context;
+use parking_lot::RwLock;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::{CryptoProvider, aws_lc_rs};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -41,13 +42,13 @@ impl LiveCertificate {
         // Drops the error, because it might contain part of the key.
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| anyhow::anyhow!("the private key is no PEM"))?;
         let certified = CertifiedKey::from_der(chain, key, &provider()).context("certificate and private key")?;
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(certified));
+        *self.current.write() = Some(Arc::new(certified));
         Ok(())
     }
 
     /// The served chain: the certificate and its intermediates.
     pub(super) fn chain(&self) -> Vec<CertificateDer<'static>> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current.read();
         current.as_ref().map(|certified| certified.cert.clone()).unwrap_or_default()
     }
 
@@ -71,6 +72,6 @@ struct Resolver(LiveCertificate);
 
 impl ResolvesServerCert for Resolver {
     fn resolve(&self, _client: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        self.0.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.current.read().clone()
     }
 }

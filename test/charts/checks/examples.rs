@@ -42,14 +42,24 @@ async fn charts_render_with_the_values_of_the_examples() -> Result<()> {
     }
     // gardener-operator's; each chart gets its part.
     let account = json!({"name": "extension-admission-worker", "namespace": "kube-system"});
-    let mut runtime = deployment["admission"]["values"].clone();
-    let mut application = runtime.clone();
+    let values = &deployment["admission"]["values"];
+    // From 1.151 on, the operator need not say that a virtual garden is enabled.
+    for enabled in [json!({"enabled": true}), json!({})] {
+        ensure_garden_is_another_cluster(values, &enabled, &account).await?;
+    }
+    Ok(())
+}
+
+async fn ensure_garden_is_another_cluster(values: &Value, enabled: &Value, account: &Value) -> Result<()> {
+    let mut runtime = values.clone();
+    let mut application = values.clone();
     let here = json!({"runtimeCluster": {"priorityClassName": "gardener-system-400"}, "virtualCluster": {
-        "enabled": true, "namespace": "extension-gardener-extension-worker",
+        "namespace": "extension-gardener-extension-worker",
     }});
     merge(&mut runtime, &json!({ "gardener": here }));
-    let there = json!({"virtualCluster": {"enabled": true, "serviceAccount": account}});
-    merge(&mut application, &json!({ "gardener": there }));
+    merge(&mut runtime, &json!({"gardener": {"virtualCluster": enabled}}));
+    merge(&mut application, &json!({"gardener": {"virtualCluster": {"serviceAccount": account}}}));
+    merge(&mut application, &json!({"gardener": {"virtualCluster": enabled}}));
     let runtime = render(Chart::AdmissionRuntime, &runtime, "garden").await?;
     let text = runtime.one("ConfigMap", "")?["data"]["config.yaml"].to_string();
     for line in [
@@ -63,6 +73,8 @@ async fn charts_render_with_the_values_of_the_examples() -> Result<()> {
     let application = render(Chart::AdmissionApplication, &application, "extension-gardener-extension-worker").await?;
     let subject = &application.one("ClusterRoleBinding", "")?["subjects"][0];
     ensure!(subject["name"] == account["name"] && subject["namespace"] == account["namespace"], "{subject}");
+    let role = application.one("ClusterRole", "")?["rules"].to_string();
+    ensure!(role.contains("extension-gardener-extension-worker"), "the owner of the configurations: {role}");
     Ok(())
 }
 

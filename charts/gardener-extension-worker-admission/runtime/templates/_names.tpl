@@ -39,7 +39,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
       "log-format" $values.logging.format -}}
 {{- $own := printf "%s.%s" (include "admission.name" .) .Release.Namespace -}}
 {{- $virtual := $values.gardener.virtualCluster -}}
-{{- if $virtual.enabled }}
+{{- /* From Gardener 1.151 on, `enabled` is deprecated: only a virtual garden has a namespace for the extension. */ -}}
+{{- if or $virtual.enabled $virtual.namespace }}
 {{- $_ := set $arguments "webhook-config-mode" "url" }}
 {{- $_ := set $arguments "webhook-config-url" (default $own $values.webhook.url) }}
 {{- end -}}

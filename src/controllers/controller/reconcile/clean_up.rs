@@ -1,8 +1,6 @@
 //! Deletes unneeded objects once every planned machine is ready, because old deployments carry the workload until
 //! then.
 
-use std::mem::take;
-
 use jiff::Timestamp;
 
 use crate::controller::deletion::delete_objects::delete_objects;
@@ -14,8 +12,14 @@ use decisions::worker::plan::Plan;
 use decisions::worker::plan::orphans::{Deletions, MachineControllerManagerState, Orphans, orphans};
 use decisions::worker::status::outcome::{PendingDeletion, PendingDeployment};
 
+/// Machine objects and the progress of planned machines, as last read.
+pub(crate) struct Observed {
+    pub(crate) live: MachineObjects,
+    pub(crate) progress: Progress,
+}
+
 /// Deletes unneeded objects once every planned machine is ready, because old deployments carry the workload until
-/// then. Updates `progress` and `live` if it had to reread objects.
+/// then. Returns what is observed afterwards, and the objects whose deletion is pending.
 ///
 /// # Errors
 /// If an object can't be read or deleted. [`ReconcileError::WorkerChanged`] if the Worker changed before deployments or
@@ -23,56 +27,89 @@ use decisions::worker::status::outcome::{PendingDeletion, PendingDeployment};
 pub(crate) async fn clean_up(
     context: &ReconcileContext<'_>,
     plan: &Plan,
-    progress: &mut Progress,
-    live: &mut MachineObjects,
+    observed: Observed,
     hibernation: Hibernation,
     now: Timestamp,
-) -> Result<PendingDeletion, ReconcileError> {
-    let shoot = &context.shoot;
-    let mut found = orphans(plan, live, MachineControllerManagerState::Running);
-    if !progress.is_ready() || found.is_empty() {
-        return Ok(PendingDeletion::default());
+) -> Result<(Observed, PendingDeletion), ReconcileError> {
+    let unneeded = orphans(plan, &observed.live, MachineControllerManagerState::Running);
+    if !observed.progress.is_ready() || unneeded.is_empty() {
+        return Ok((observed, PendingDeletion::default()));
     }
     // Whether machine-controller-manager runs only matters for deployments and for classes that are still in use.
-    let machine_controller = match found.deployments.is_empty() && found.classes_in_use.is_empty() {
+    let machine_controller = match unneeded.deployments.is_empty() && unneeded.classes_in_use.is_empty() {
         true => MachineControllerManagerState::Running,
-        false => shoot.machine_controller().await?,
+        false => context.shoot.machine_controller().await?,
     };
-    found = orphans(plan, live, machine_controller);
-    if !found.deletions(live).is_empty() {
-        // Deletion is irreversible, so it is decided from a fresh list, not from the cache. A class without its
-        // Secret shows that the watch of Secrets is behind.
-        let is_behind = found.classes.iter().any(|class| !live.class_secrets.contains_key(class));
-        *live = match is_behind {
-            true => shoot.read_machine_objects().await?,
-            false => shoot.read_users_of_classes(take(&mut live.deployments)).await?,
-        };
-        *progress = self::progress::progress(plan, shoot.name(), live, hibernation);
-        if !progress.is_ready() {
-            return Ok(PendingDeletion::default());
-        }
-        found = orphans(plan, live, machine_controller);
-        let Deletions { deployments, machine_sets, .. } = found.deletions(live);
-        if !deployments.is_empty() || !machine_sets.is_empty() {
-            context.ensure_still_current().await?;
-        }
-        if machine_controller == MachineControllerManagerState::Stopped && !deployments.is_empty() {
-            // While machine-controller-manager is stopped, no later event may report their deletion, so orphans are
-            // computed again right after it.
-            delete_objects(&shoot.apis(), Deletions { deployments, ..Deletions::default() }).await?;
-            *live = shoot.read_users_of_classes(take(&mut live.deployments)).await?;
-            found = orphans(plan, live, machine_controller);
-        }
-        delete_objects(&shoot.apis(), found.deletions(live)).await?;
+    let unneeded = match machine_controller {
+        MachineControllerManagerState::Running => unneeded,
+        MachineControllerManagerState::Stopped => orphans(plan, &observed.live, machine_controller),
+    };
+    if unneeded.deletions(&observed.live).is_empty() {
+        let pending = pending_deletion(unneeded, &observed.live, machine_controller, now);
+        return Ok((observed, pending));
     }
-    Ok(match machine_controller {
-        MachineControllerManagerState::Stopped => PendingDeletion::default(),
-        MachineControllerManagerState::Running => pending_deletion(found, live, now),
+    // Deletion is irreversible, so it is decided from a fresh list, not from the cache.
+    let live = read_again(context, observed.live, &unneeded).await?;
+    let progress = progress::progress(plan, context.shoot.name(), &live, hibernation);
+    if !progress.is_ready() {
+        return Ok((Observed { live, progress }, PendingDeletion::default()));
+    }
+    let (live, unneeded) = delete_unneeded(context, plan, live, machine_controller).await?;
+    let pending = pending_deletion(unneeded, &live, machine_controller, now);
+    Ok((Observed { live, progress }, pending))
+}
+
+/// Lists the users of classes, and everything else if the cache is behind: a class without its Secret shows that the
+/// watch of Secrets is.
+async fn read_again(
+    context: &ReconcileContext<'_>,
+    live: MachineObjects,
+    unneeded: &Orphans,
+) -> Result<MachineObjects, ReconcileError> {
+    let is_behind = unneeded.classes.iter().any(|class| !live.class_secrets.contains_key(class));
+    Ok(match is_behind {
+        true => context.shoot.read_machine_objects().await?,
+        false => context.shoot.read_users_of_classes(live.deployments).await?,
     })
 }
 
-/// Objects that remain for a while after their deletion was requested.
-fn pending_deletion(found: Orphans, live: &MachineObjects, now: Timestamp) -> PendingDeletion {
+/// Deletes the unneeded ones of freshly listed objects. Returns the objects as last read, and what is unneeded of them.
+async fn delete_unneeded(
+    context: &ReconcileContext<'_>,
+    plan: &Plan,
+    live: MachineObjects,
+    machine_controller: MachineControllerManagerState,
+) -> Result<(MachineObjects, Orphans), ReconcileError> {
+    let shoot = &context.shoot;
+    let unneeded = orphans(plan, &live, machine_controller);
+    let Deletions { deployments, machine_sets, .. } = unneeded.deletions(&live);
+    if !deployments.is_empty() || !machine_sets.is_empty() {
+        context.ensure_still_current().await?;
+    }
+    if machine_controller == MachineControllerManagerState::Running || deployments.is_empty() {
+        delete_objects(&shoot.apis(), unneeded.deletions(&live)).await?;
+        return Ok((live, unneeded));
+    }
+    // While machine-controller-manager is stopped, no later event may report their deletion, so orphans are computed
+    // again right after it.
+    delete_objects(&shoot.apis(), Deletions { deployments, ..Deletions::default() }).await?;
+    let live = shoot.read_users_of_classes(live.deployments).await?;
+    let unneeded = orphans(plan, &live, machine_controller);
+    delete_objects(&shoot.apis(), unneeded.deletions(&live)).await?;
+    Ok((live, unneeded))
+}
+
+/// Objects that remain for a while after their deletion was requested. Without machine-controller-manager nothing waits
+/// for them.
+fn pending_deletion(
+    found: Orphans,
+    live: &MachineObjects,
+    machine_controller: MachineControllerManagerState,
+    now: Timestamp,
+) -> PendingDeletion {
+    if machine_controller == MachineControllerManagerState::Stopped {
+        return PendingDeletion::default();
+    }
     let deployments = found.deployments.into_iter().map(|name| {
         let object = live.deployments.get(&name).map(|live| &live.object);
         let deleted_at = object.and_then(|object| object.metadata.deletion_timestamp.as_ref()).map(|time| time.0);
@@ -135,10 +172,9 @@ mod tests {
         observed(&mut live);
         let empty = PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None };
         let plan = Plan { pools: vec![Ok(empty)], provider_status: json!({}) };
-        let mut progress = Progress::default();
+        let observed = Observed { live, progress: Progress::default() };
         let now = Timestamp::UNIX_EPOCH;
-        let pending =
-            clean_up(&context, &plan, &mut progress, &mut live, Hibernation::NotRequested, now).await.unwrap();
+        let (_, pending) = clean_up(&context, &plan, observed, Hibernation::NotRequested, now).await.unwrap();
         let requested = requested.lock().unwrap().clone();
         (requested, pending)
     }
@@ -204,13 +240,13 @@ mod tests {
         let (controller, requested) = controller(None, |_, _| refusal(500, "InternalError"));
         let context = reconcile_of(&controller, &worker_in("shoot--p--s"), &Azure, Operation::Reconcile);
         let class = DigestedObject::class(object()).unwrap();
-        let mut live = MachineObjects { classes: [("web-z1".to_owned(), class)].into(), ..MachineObjects::default() };
+        let live = MachineObjects { classes: [("web-z1".to_owned(), class)].into(), ..MachineObjects::default() };
         let waiting = DeploymentProgress { phase: Phase::Pending, ..DeploymentProgress::ready() };
-        let mut progress = Progress { deployments: vec![waiting], ..Progress::default() };
+        let progress = Progress { deployments: vec![waiting], ..Progress::default() };
         let plan = Plan { pools: vec![], provider_status: json!({}) };
         let now = Timestamp::UNIX_EPOCH;
-        let pending =
-            clean_up(&context, &plan, &mut progress, &mut live, Hibernation::NotRequested, now).await.unwrap();
+        let observed = Observed { live, progress };
+        let (_, pending) = clean_up(&context, &plan, observed, Hibernation::NotRequested, now).await.unwrap();
         assert!(pending.is_empty() && live.classes.len() == 1);
         assert!(lines(&requested).is_empty());
     }

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 
 use crate::controller::deletion::force_deletion::mark_machines;
 use crate::controller::reconcile::apply::{Applied, ApplyError, apply_to_live};
-use crate::controller::reconcile::clean_up::clean_up;
+use crate::controller::reconcile::clean_up::{Observed, clean_up};
 use crate::controller::reconcile::dependencies::{clean_up_cloud, record_dependencies};
 use crate::controller::reconcile::error::ReconcileError;
 use crate::controller::reconcile::machine_controller_manager::{self, restart_if_stuck, start_after_restore};
@@ -238,14 +238,15 @@ impl Deploy<'_> {
             true if shoot.machine_controller().await? == MachineControllerManagerState::Stopped => Hibernation::Done,
             true => Hibernation::InProgress,
         };
-        let mut progress = progress(&self.desired.plan, shoot.name(), &written.live, hibernation);
+        let progress = progress(&self.desired.plan, shoot.name(), &written.live, hibernation);
         let is_written = written.errors.is_empty();
-        let pending_deletion = match is_written {
-            true => {
-                clean_up(context, &self.desired.plan, &mut progress, &mut written.live, hibernation, self.now).await?
-            }
-            false => PendingDeletion::default(),
+        let observed = Observed { live: take(&mut written.live), progress };
+        let (observed, pending_deletion) = match is_written {
+            true => clean_up(context, &self.desired.plan, observed, hibernation, self.now).await?,
+            false => (observed, PendingDeletion::default()),
         };
+        let Observed { live, mut progress } = observed;
+        written.live = live;
         let (restarted, requeue_after) = restart_if_stuck(shoot, &progress.untaken(), self.now).await;
         let is_done = progress.is_ready() && pending_deletion.is_empty() && is_written && self.desired.is_complete();
         if hibernation == Hibernation::InProgress && is_done {

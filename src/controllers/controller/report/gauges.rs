@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 
@@ -24,7 +25,7 @@ impl<Labels: Ord> Gauges<Labels> {
 
 impl<Labels> Gauges<Labels> {
     fn numbers(&self) -> MutexGuard<'_, BTreeMap<Labels, i64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -310,7 +310,7 @@ impl Metrics {
     }
 
     /// Counts a request to the API server; `code` is `None` if there was no answer.
-    pub(crate) fn requested(&self, verb: &'static str, resource: &str, code: Option<u16>) {
+    pub(crate) fn count_request(&self, verb: &'static str, resource: &str, code: Option<u16>) {
         let labels = RequestLabels { verb, resource: cached_resource(resource), code: code_class(code) };
         self.api_requests.get_or_create(&labels).inc();
     }
@@ -318,7 +318,7 @@ impl Metrics {
     /// Returns a callback that counts requests.
     pub(crate) fn request_observer(self: &Arc<Self>) -> RequestObserver {
         let metrics = Arc::clone(self);
-        Arc::new(move |verb, resource, code| metrics.requested(verb, resource, code))
+        Arc::new(move |verb, resource, code| metrics.count_request(verb, resource, code))
     }
 
     /// Counts a failed reconcile by Gardener error code, `none` without a code.
@@ -431,7 +431,7 @@ mod tests {
     fn hostile_requests_make_no_new_series() {
         let metrics = Metrics::default();
         for number in 0..1000 {
-            metrics.requested("get", &format!("resource-{number}"), Some(number));
+            metrics.count_request("get", &format!("resource-{number}"), Some(number));
         }
         let series = metrics.text().lines().filter(|line| line.contains("_api_requests_total{")).count();
         assert!(series <= 20, "{series} series");

@@ -2,10 +2,11 @@
 //! delays neither reconciles nor the counts of other shoots.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -117,7 +118,7 @@ impl NodeCounts {
     }
 
     fn shoots(&self) -> MutexGuard<'_, BTreeMap<String, Shoot>> {
-        self.shoots.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shoots.lock()
     }
 }
 

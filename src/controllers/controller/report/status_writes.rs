@@ -110,7 +110,7 @@ impl<'a> WorkerWriter<'a> {
             Write::Unchanged => Some(self.worker.version.to_string()),
             Write::Written(worker) => worker.metadata.resource_version.clone(),
         };
-        let requests = self.requested();
+        let requests = self.begin_write();
         let patch = Patch::Merge(of_version(patch, version));
         let response = self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await;
         self.result(requests, response).map_err(ReconcileError::of_worker)
@@ -118,7 +118,7 @@ impl<'a> WorkerWriter<'a> {
 
     /// Removes the operation annotation. Returns false if it holds another request.
     async fn remove_request(&self, removal: json_patch::Patch) -> Result<bool, ReconcileError> {
-        let requests = self.requested();
+        let requests = self.begin_write();
         let patch = Patch::<()>::Json(removal);
         match self.api.patch(&self.worker.name, &PatchParams::default(), &patch).await {
             // A `test` operation of the patch has failed.
@@ -135,7 +135,7 @@ impl<'a> WorkerWriter<'a> {
         let Some(patch) = report.patch_of_one(&self.worker.uid) else {
             return self.status(report, VersionCheck::Any).await;
         };
-        let requests = self.requested();
+        let requests = self.begin_write();
         let patch = Patch::<()>::Json(patch);
         match self.api.patch_status(&self.worker.name, &PatchParams::default(), &patch).await {
             // The Worker was recreated, the texts are too long, or the content is invalid. A regular write finds out
@@ -183,7 +183,7 @@ impl<'a> WorkerWriter<'a> {
         let mut version = Some(self.worker.version.to_string());
         for _ in 0..MAX_TRIES {
             patch = of_version(patch, version);
-            let requests = self.requested();
+            let requests = self.begin_write();
             let merge = Patch::Merge(&patch);
             let response = self.api.patch_status(&self.worker.name, &PatchParams::default(), &merge).await;
             let written = self.result(requests, response)?;
@@ -204,7 +204,7 @@ impl<'a> WorkerWriter<'a> {
         let name = &self.worker.name;
         let mut patch = completion_patch(worker, operation);
         while let Some(end) = patch {
-            let requests = self.requested();
+            let requests = self.begin_write();
             match self.api.patch(name, &PatchParams::default(), &Patch::Merge(end)).await {
                 Ok(written) => {
                     let is_held = written.metadata.finalizers.as_ref().is_some_and(|finalizers| !finalizers.is_empty());
@@ -244,7 +244,7 @@ impl<'a> WorkerWriter<'a> {
     }
 
     /// Registers a write of the Worker with the store before it is sent.
-    fn requested(&self) -> Read<'a, LazyObject<Worker>> {
+    fn begin_write(&self) -> Read<'a, LazyObject<Worker>> {
         self.controller.cache.workers.write()
     }
 }

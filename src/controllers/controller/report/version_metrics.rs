@@ -2,9 +2,9 @@
 //! correct between two reconciles; subtract `time()` to get seconds.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::registry::Registry;
 
@@ -84,7 +84,7 @@ impl VersionMetrics {
     }
 
     fn cached(&self) -> MutexGuard<'_, BTreeMap<String, Vec<String>>> {
-        self.pools.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pools.lock()
     }
 }
 

@@ -2,9 +2,10 @@
 //! to survive a restart is kept in the Worker's status instead.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use crate::controller::queue::backoff::Backoff;
@@ -111,7 +112,7 @@ impl Memory {
     }
 
     fn all(&self) -> MutexGuard<'_, BTreeMap<String, WorkerMemory>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

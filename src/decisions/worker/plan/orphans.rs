@@ -272,6 +272,20 @@ mod tests {
     }
 
     #[test]
+    fn patched_machine_names_free_the_old_class() {
+        let mut live = live();
+        live.machine_sets[0].observed_generation = 0;
+        let machine = |class: &str| serde_json::from_value(json!({"spec": {"class": {"name": class}}})).unwrap();
+        live.machines = vec![machine("class-old")];
+        let found = orphans(&plan_with_failed_pool_b(), &live, MachineControllerManagerState::Running);
+        assert!(found.classes_in_use.contains("class-old"), "up to 0.62 the machine keeps the name: {found:?}");
+        live.machines = vec![machine("class-b")];
+        let found = orphans(&plan_with_failed_pool_b(), &live, MachineControllerManagerState::Running);
+        assert!(found.classes.contains("class-old"), "from 0.63 on it has the new name: {found:?}");
+        assert!(!found.classes.contains("class-b"), "{found:?}");
+    }
+
+    #[test]
     fn unplanned_pool_keeps_its_objects() {
         let found = orphans(&plan_with_failed_pool_b(), &live(), MachineControllerManagerState::Running);
         assert_eq!(found.deployments, ["a-z1".to_owned()].into(), "not the deployment of pool b");

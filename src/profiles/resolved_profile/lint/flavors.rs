@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Lint;
 use super::finding::{Rule, count, machine_types, some_of};
+use super::{Lint, Preference};
 use crate::resolved_profile::resolution::{Availability, FlavorChoice, ResolvedVersion, TypeGroup};
 use crate::resolved_profile::selectable::{Defect, SelectableFlavor, SelectableVersion};
 use decisions::provider::explanation::capabilities_text;
@@ -149,10 +149,10 @@ impl Lint<'_> {
 
     fn unreachable(&mut self, version: &ResolvedVersion<'_>, flavor: usize, selectable: &SelectableFlavor) {
         let (reason, advice) = match self.preferred_to(version, flavor) {
-            Some((group, winner, because)) => (
+            Some(Preference { group, winner, because }) => (
                 format!(
                     "Nobody gets it: where it fits ({}), flavor {winner} is preferred{because}.",
-                    some_of(group.names())
+                    some_of(self.resolution.groups().get(group).into_iter().flat_map(TypeGroup::names))
                 ),
                 "Remove it, or narrow the flavor that is preferred so that both have machines of their own.",
             ),
@@ -167,18 +167,34 @@ impl Lint<'_> {
         self.find(Rule::UnreachableFlavor, &selectable.path, version.selectable.title(), reason, advice);
     }
 
-    /// A group that the flavor fits, the flavor that the group gets instead, and the value that decided.
-    fn preferred_to(&self, version: &ResolvedVersion<'_>, flavor: usize) -> Option<(&TypeGroup<'_>, usize, String)> {
+    /// The flavor that machine types get instead of this one, which fits them.
+    fn preferred_to(&mut self, version: &ResolvedVersion<'_>, flavor: usize) -> Option<Preference> {
         for available in &version.availability {
-            let Some(location) = available.flavors.iter().position(|known| *known == flavor) else { continue };
-            for group in self.resolution.groups() {
-                let decision = self.resolution.decision(group, available);
-                let Some(FlavorVerdict::Outranked { step }) = decision.verdicts.get(location) else { continue };
-                let Some(winner) = self.resolution.chosen(group, available) else { continue };
-                let step = step.and_then(|step| decision.ranking.get(step));
-                let because = step.map(|step| format!(", because it lists {}={}", step.capability, step.value));
-                return Some((group, winner, because.unwrap_or_default()));
+            let Some(position) = available.flavors.iter().position(|listed| *listed == flavor) else { continue };
+            let key = (self.resolution.ranking(available), position);
+            let preference = match self.preferences.get(&key) {
+                Some(preference) => preference.clone(),
+                None => {
+                    let preference = self.preferred_in(available, position);
+                    self.preferences.insert(key, preference.clone());
+                    preference
+                }
+            };
+            if preference.is_some() {
+                return preference;
             }
+        }
+        None
+    }
+
+    fn preferred_in(&self, available: &Availability<'_>, position: usize) -> Option<Preference> {
+        for group in self.resolution.groups() {
+            let decision = self.resolution.decision(group, available);
+            let Some(FlavorVerdict::Outranked { step }) = decision.verdicts.get(position) else { continue };
+            let Some(winner) = self.resolution.chosen(group, available) else { continue };
+            let step = step.and_then(|step| decision.ranking.get(step));
+            let because = step.map(|step| format!(", because it lists {}={}", step.capability, step.value));
+            return Some(Preference { group: group.number, winner, because: because.unwrap_or_default() });
         }
         None
     }

@@ -10,11 +10,13 @@
 //! * `lifetime`, `expiry`, `ways`, `size`: problems to come, and the versions that pools are then moved to;
 //! * `finding`: the result type of all rules.
 
+use std::collections::HashMap;
+
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::profile::{Profile, ProfileError};
-use super::resolution::TypeGroup;
+use super::resolution::{Ranking, TypeGroup};
 use super::{Resolution, ResolvedProfile};
 use crate::cloud_profile::validation::FeatureGates;
 use decisions::provider::Providers;
@@ -80,6 +82,19 @@ struct Lint<'a> {
     profile: &'a Profile,
     resolution: &'a Resolution<'a>,
     findings: Vec<Finding>,
+    /// By ranking and position of the flavor, because profiles have hundreds of versions with equal flavors.
+    preferences: HashMap<(Ranking, usize), Option<Preference>>,
+}
+
+/// The flavor that a group of machine types gets instead of another one that fits.
+#[derive(Clone)]
+struct Preference {
+    /// Number of the group.
+    group: usize,
+    /// Position of the flavor in the version.
+    winner: usize,
+    /// Text such as `, because it lists c0=a`; empty if the order decided.
+    because: String,
 }
 
 /// Lints the document of a CloudProfile. Fields that can't be decoded and an unknown provider are reported as findings.
@@ -90,7 +105,13 @@ pub fn lint(document: &Value, settings: Settings, providers: Providers) -> Resul
     let Reading { profile, as_written, knows_images, findings: unreadable } = Reading::of(document, providers)?;
     let resolved_profile: ResolvedProfile = profile.resolved_profile(settings.now);
     let resolution = Resolution::of(&resolved_profile);
-    let mut lint = Lint { settings, profile: &profile, resolution: &resolution, findings: Vec::new() };
+    let mut lint = Lint {
+        settings,
+        profile: &profile,
+        resolution: &resolution,
+        findings: Vec::new(),
+        preferences: HashMap::new(),
+    };
     lint.refusals();
     lint.filled_in(&as_written);
     if knows_images {

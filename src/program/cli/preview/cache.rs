@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::{env, fs};
 
 use anyhow::{Context, ensure};
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -120,12 +120,12 @@ impl Cache {
     }
 
     fn keep(&self, key: &str, line: String) {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).insert(key.to_owned(), line);
+        self.current.lock().insert(key.to_owned(), line);
     }
 
     /// Writes the results of this run atomically, if they changed.
     pub(super) fn save(&self) -> anyhow::Result<()> {
-        let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current.lock();
         let is_known = |(key, line): (&String, &String)| self.earlier.get(key) == Some(line);
         if !self.is_own || current.len() == self.earlier.len() && current.iter().all(is_known) {
             return Ok(());

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::ops::AddAssign;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::shoots::ShootReader;
@@ -93,7 +94,7 @@ impl Replacement {
         shared: &CloudProfiles,
     ) -> anyhow::Result<Option<Arc<SharedCloudProfile>>> {
         let Some(extension) = replaced.extension_of(&self.name) else { return Ok(None) };
-        let mut known = self.extended.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.extended.lock();
         let address = Arc::as_ptr(replaced).addr();
         if let Some(known) = known.get(&address) {
             return Ok(Some(Arc::clone(known)));

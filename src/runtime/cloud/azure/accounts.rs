@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,6 +17,7 @@ use azure_identity::{
     ClientAssertion, ClientAssertionCredential, ClientAssertionCredentialOptions, ClientSecretCredential,
     ClientSecretCredentialOptions,
 };
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::access_token::Authorized;
@@ -87,7 +88,7 @@ impl Accounts {
             proof: credentials.proof.clone(),
         };
         let now = Instant::now();
-        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.cached.lock();
         if let Some(cached) = cached.get_mut(&identity) {
             cached.used = now;
             return Ok(cached.account.clone());
@@ -101,7 +102,7 @@ impl Accounts {
 
     /// Drops an account that was refused, so that the next caller gets a new one with a new token.
     pub(super) fn drop_account(&self, refused: &Account) {
-        let mut cached = self.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.cached.lock();
         cached.retain(|_, cached| cached.account.number != refused.number);
     }
 

@@ -156,8 +156,14 @@ impl Dependency for AzureScaleSets {
         until_removed: "until its scale set, which was no longer needed, is gone",
         member: "vmoDependencies",
     };
-    const NEEDS: fn(&WorkerContext<'_>) -> NeedsResult<Self> = needs;
-    const NEEDS_OF_DELETION: fn(&Worker, Option<&Cluster>, &Secrets) -> NeedsResult<Self> = needs_of_deletion;
+
+    fn needs(context: &WorkerContext<'_>) -> NeedsResult<Self> {
+        needs(context)
+    }
+
+    fn needs_of_deletion(worker: &Worker, cluster: Option<&Cluster>, secrets: &Secrets) -> NeedsResult<Self> {
+        needs_of_deletion(worker, cluster, secrets)
+    }
 
     fn only_leftovers(location: &ScaleSetScope) -> bool {
         location.zonal

@@ -98,8 +98,14 @@ impl Dependency for ServerGroups {
         until_removed: "until unneeded server groups are gone",
         member: "serverGroupDependencies",
     };
-    const NEEDS: fn(&WorkerContext<'_>) -> NeedsResult<Self> = needs;
-    const NEEDS_OF_DELETION: fn(&Worker, Option<&Cluster>, &Secrets) -> NeedsResult<Self> = needs_of_deletion;
+
+    fn needs(context: &WorkerContext<'_>) -> NeedsResult<Self> {
+        needs(context)
+    }
+
+    fn needs_of_deletion(worker: &Worker, cluster: Option<&Cluster>, secrets: &Secrets) -> NeedsResult<Self> {
+        needs_of_deletion(worker, cluster, secrets)
+    }
 
     fn session(&self, scope: &ServerGroupScope, write_check: &WriteCheck) -> Session {
         let transport = self.transport(&scope.credentials)?;

@@ -25,7 +25,7 @@ struct DescribedAzure {
 
 impl DescribedAzure {
     /// The scale set that Azure returns for a record.
-    fn displayed(&self, record: &DependencyRecord, need: &PoolNeed, resource_group: &str) -> Option<ScaleSet> {
+    fn observed(&self, record: &DependencyRecord, need: &PoolNeed, resource_group: &str) -> Option<ScaleSet> {
         let described =
             self.vmss.iter().find(|set| set.resource_group == resource_group && set.name == record.name).cloned();
         if !self.assumed {
@@ -55,8 +55,8 @@ pub(in crate::provider::azure) fn described_dependencies(
         if let Some(failure) = failed("get").filter(|_| recorded.is_some()) {
             return Err(failure);
         }
-        let displayed = recorded.and_then(|record| azure.displayed(record, need, resource_group));
-        match step(&needs.scope, need, recorded.map(|record| record.name.as_str()), displayed.as_ref())? {
+        let observed = recorded.and_then(|record| azure.observed(record, need, resource_group));
+        match step(&needs.scope, need, recorded.map(|record| record.name.as_str()), observed.as_ref())? {
             Step::Keep(dependency) => Ok(dependency),
             Step::Wait(text) => Err(DependencyFailure::without_code(text)),
             Step::Create(name) => {
@@ -84,7 +84,7 @@ pub(in crate::provider::azure) fn described_dependencies(
 /// An Azure state in which every recorded scale set matches the current needs of its pool.
 pub(in crate::provider::azure) fn settled(needs: &Needs) -> Value {
     let count = |pool: &str| needs.pools.iter().find(|need| need.pool == pool).map(|need| need.target);
-    let displayed = needs.records.iter().map(|record| {
+    let observed = needs.records.iter().map(|record| {
         json!({
             "resourceGroup": needs.scope.resource_group,
             "name": record.name,
@@ -92,5 +92,5 @@ pub(in crate::provider::azure) fn settled(needs: &Needs) -> Value {
             "platformFaultDomainCount": count(&record.pool_name),
         })
     });
-    json!({"assumed": true, "vmss": displayed.collect::<Vec<_>>()})
+    json!({"assumed": true, "vmss": observed.collect::<Vec<_>>()})
 }

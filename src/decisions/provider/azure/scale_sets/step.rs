@@ -22,7 +22,7 @@ pub fn step(
     location: &ScaleSetScope,
     need: &PoolNeed,
     recorded: Option<&str>,
-    displayed: Option<&ScaleSet>,
+    observed: Option<&ScaleSet>,
 ) -> Result<Step, DependencyFailure> {
     let create = || {
         let seed = NameSeed {
@@ -34,15 +34,15 @@ pub fn step(
         };
         Step::Create(seed.name())
     };
-    let Some(displayed) = displayed else { return Ok(create()) };
-    if displayed.is_being_deleted() {
-        return Ok(Step::Wait(format!("until Azure has deleted scale set {}", displayed.name)));
+    let Some(observed) = observed else { return Ok(create()) };
+    if observed.is_being_deleted() {
+        return Ok(Step::Wait(format!("until Azure has deleted scale set {}", observed.name)));
     }
-    match displayed.platform_fault_domain_count {
-        Some(count) if count == need.target => Ok(Step::Keep(record(&need.pool, displayed)?)),
+    match observed.platform_fault_domain_count {
+        Some(count) if count == need.target => Ok(Step::Keep(record(&need.pool, observed)?)),
         Some(_) => Ok(create()),
         None => {
-            let text = format!("scale set {} has no fault domain count at Azure", displayed.name);
+            let text = format!("scale set {} has no fault domain count at Azure", observed.name);
             Err(DependencyFailure::without_code(text))
         }
     }
@@ -52,11 +52,11 @@ pub fn step(
 ///
 /// # Errors
 /// If Azure returned no name or id.
-pub fn record(pool: &str, displayed: &ScaleSet) -> Result<DependencyRecord, DependencyFailure> {
-    if displayed.name.is_empty() || displayed.id.is_empty() {
+pub fn record(pool: &str, observed: &ScaleSet) -> Result<DependencyRecord, DependencyFailure> {
+    if observed.name.is_empty() || observed.id.is_empty() {
         return Err(DependencyFailure::without_code("Azure shows a scale set without name or id"));
     }
-    Ok(DependencyRecord { pool_name: pool.to_owned(), id: displayed.id.clone(), name: displayed.name.clone() })
+    Ok(DependencyRecord { pool_name: pool.to_owned(), id: observed.id.clone(), name: observed.name.clone() })
 }
 
 /// The scale set to adopt for a pool without a record.
@@ -72,8 +72,8 @@ pub enum Adoption<'a> {
 
 /// Finds the scale set of a pool without a record: the one with its machines, or else the only one.
 #[must_use]
-pub fn adoption<'a>(pool: &str, displayed: &'a [ScaleSet], ids_of_machines: &[String]) -> Adoption<'a> {
-    let own: Vec<&ScaleSet> = displayed.iter().filter(|set| set.belongs_to(pool) && !set.is_being_deleted()).collect();
+pub fn adoption<'a>(pool: &str, observed: &'a [ScaleSet], ids_of_machines: &[String]) -> Adoption<'a> {
+    let own: Vec<&ScaleSet> = observed.iter().filter(|set| set.belongs_to(pool) && !set.is_being_deleted()).collect();
     let has_machines = |set: &&ScaleSet| ids_of_machines.iter().any(|id| is_same_id(id, &set.id));
     let with_machines: Vec<&ScaleSet> = own.iter().copied().filter(has_machines).collect();
     match (with_machines.as_slice(), own.as_slice()) {
@@ -93,7 +93,7 @@ mod tests {
         PoolNeed { pool: "a".to_owned(), recorded: None, target: 3 }
     }
 
-    fn displayed(name: &str, pool: &str) -> ScaleSet {
+    fn observed(name: &str, pool: &str) -> ScaleSet {
         ScaleSet {
             name: name.to_owned(),
             id: format!("/vmss/{name}"),
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn incomplete_azure_responses_roll_no_node() {
-        let step = |displayed: ScaleSet| step(&location(), &need(), Some("vmo-a-AbCd1234"), Some(&displayed));
-        let old = displayed("vmo-a-AbCd1234", "a");
+        let step = |observed: ScaleSet| step(&location(), &need(), Some("vmo-a-AbCd1234"), Some(&observed));
+        let old = observed("vmo-a-AbCd1234", "a");
         let going = ScaleSet { provisioning_state: Some("deleting".to_owned()), ..old.clone() };
         assert!(matches!(step(going), Ok(Step::Wait(_))));
         assert!(step(ScaleSet { platform_fault_domain_count: None, ..old }).is_err());
@@ -114,9 +114,9 @@ mod tests {
 
     #[test]
     fn only_what_belongs_to_the_pool_is_adopted() {
-        let own = displayed("vmo-a-AbCd1234", "a");
-        let longer = displayed("vmo-a2-ZZZZZZZZ", "a2");
-        let misnamed = displayed("vmo-a2-YYYYYYYY", "a");
+        let own = observed("vmo-a-AbCd1234", "a");
+        let longer = observed("vmo-a2-ZZZZZZZZ", "a2");
+        let misnamed = observed("vmo-a2-YYYYYYYY", "a");
         let foreign = ScaleSet { tags: [(super::super::POOL_TAG.to_owned(), "a".to_owned())].into(), ..own.clone() };
         let all = [longer.clone(), misnamed, foreign, own.clone()];
         assert_eq!(adoption("a", &all, &[]), Adoption::Of(&own));
