@@ -164,6 +164,21 @@ fn ensure_known_fact(path: &str, name: &str, images: &[ImageRecord]) -> Result<(
     Err(LookupError { path: path.to_owned(), problem })
 }
 
+/// Verifies that the template uses the values of the lookup. Otherwise every image would have all of them.
+fn ensure_used(spec: &ImageLookupSpec, template: &Template) -> Result<(), LookupError> {
+    let error = |path: &str, problem: String| LookupError { path: format!("spec.{path}"), problem };
+    for (index, field) in spec.custom_fields.iter().enumerate() {
+        if !template.uses(&field.name) {
+            let path = format!("customFields[{index}].name");
+            return Err(error(&path, format!("lookupFormat does not use {{{{.{}}}}}", text(&field.name))));
+        }
+    }
+    if spec.os.len() > 1 && !template.uses("OS") && !template.uses("BaseOS") {
+        return Err(error("os", "lookupFormat uses neither {{.OS}} nor {{.BaseOS}}".to_owned()));
+    }
+    Ok(())
+}
+
 /// Every combination of operating system, architecture and custom field values.
 fn combinations(spec: &ImageLookupSpec) -> Result<Vec<Combination>, LookupError> {
     let error = |path: &str, problem: String| LookupError { path: format!("spec.{path}"), problem };
@@ -181,15 +196,7 @@ fn combinations(spec: &ImageLookupSpec) -> Result<Vec<Combination>, LookupError>
     let template = format!("{}{}", spec.image_prefix, spec.lookup_format);
     let template =
         Template::parse(&template, &variables).map_err(|problem| error("lookupFormat", problem.to_string()))?;
-    for (index, field) in spec.custom_fields.iter().enumerate() {
-        if !template.uses(&field.name) {
-            let path = format!("customFields[{index}].name");
-            return Err(error(&path, format!("lookupFormat does not use {{{{.{}}}}}", text(&field.name))));
-        }
-    }
-    if spec.os.len() > 1 && !template.uses("OS") && !template.uses("BaseOS") {
-        return Err(error("os", "lookupFormat uses neither {{.OS}} nor {{.BaseOS}}".to_owned()));
-    }
+    ensure_used(spec, &template)?;
     let systems = if spec.os.is_empty() { vec![String::new()] } else { spec.os.clone() };
     let mut all: Vec<BTreeMap<String, String>> = vec![BTreeMap::new()];
     let fields = spec.custom_fields.iter().map(|field| (field.name.as_str(), &field.valid_values));

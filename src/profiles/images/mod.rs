@@ -22,6 +22,7 @@
 //! * [`objects`]: the same for objects of a cluster;
 //! * [`template_users`]: who uses the machine templates of Cluster API;
 //! * [`version_users`]: who uses the versions of a profile, for `unused` and `cloudprofile versions`;
+//! * [`supersede`]: the versions that a filled version replaces;
 //! * [`fill`], [`check`], [`unused`], [`fn@promotion::promote`]: what follows from it.
 //!
 //! This room has no client: all data about images comes from files, so air-gapped landscapes work in the same way.
@@ -43,6 +44,7 @@ pub mod resolution;
 pub mod shared;
 pub mod source_path;
 pub mod sources;
+pub mod supersede;
 pub mod template_users;
 pub mod unused;
 mod users;
