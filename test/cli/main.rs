@@ -30,6 +30,7 @@ mod preview_refusals;
 mod preview_shoots;
 mod reference;
 mod refused;
+mod still_on;
 mod takeover;
 mod terminal;
 mod versions;

@@ -13,6 +13,7 @@
 //! * [`target`]: the target version of an update, automatic or forced;
 //! * [`window`]: the time of maintenance; [`maintenance`]: one run; [`run`]: its result; [`texts`]: Gardener's messages
 //!   about it; [`history`]: many runs; [`forecast`]: their result;
+//! * [`still_on`]: who still runs a version at a time, and why;
 //! * [`notices`]: advance notices for users; [`expirations`]: new notices when a profile changes;
 //! * [`kubernetes_settings`], [`garden`]: settings that an update removes from a Shoot; [`update_rules`]: updates that
 //!   the API server rejects; [`write_rules`]: Shoots of users that it rejects;
@@ -34,6 +35,7 @@ pub mod notices;
 pub mod run;
 pub mod selectable;
 pub mod shoot_defaults;
+pub mod still_on;
 pub mod target;
 pub mod texts;
 pub mod update_rules;
