@@ -297,6 +297,52 @@ fn templates_for_machines_with_and_without_secure_boot_have_different_names() {
 }
 
 #[test]
+fn fix_of_the_same_minor_supersedes_its_predecessor() {
+    let folder = folder();
+    let lock = std::fs::read_to_string(folder.path().join("example/images/images.lock")).unwrap();
+    std::fs::write(
+        folder.path().join("fix.lock"),
+        lock.replace("version: 2001.2.0", "version: 2001.2.1").replace("\"2001.2.0\"", "\"2001.2.1\""),
+    )
+    .unwrap();
+    let fill = |more: &[&str]| {
+        let arguments = [
+            "fill",
+            "--lock",
+            "fix.lock",
+            "--image-version",
+            "2001.2.1",
+            "--at",
+            "2026-11-22",
+            "example/images/profiles/aws.yaml",
+        ];
+        images(&folder, &[&arguments, more].concat(), "")
+    };
+    let supported = ["--classification", "supported"];
+    assert_eq!(fill(&["--supersede"]).code, 2, "a preview replaces nothing");
+    assert_eq!(fill(&[&supported[..], &["--supersede", "--expire", "2026-11-01"]].concat()).code, 2);
+    let filled = fill(&[&supported[..], &["--supersede", "--expire", "+48h"]].concat());
+    assert!(
+        filled
+            .stderr
+            .contains("gardenlinux 2001.2.0 is deprecated because of 2001.2.1, and expires at 2026-11-24T00:00:00Z"),
+        "{filled:?}"
+    );
+    let profile: Value = yaml::documents(&filled.stdout).unwrap().remove(0);
+    let versions = &profile["spec"]["machineImages"][0]["versions"];
+    assert_eq!((&versions[0]["version"], &versions[0]["classification"]), (&json!("2001.2.1"), &json!("supported")));
+    assert_eq!(
+        (&versions[1]["classification"], &versions[1]["expirationDate"]),
+        (&json!("deprecated"), &json!("2026-11-24T00:00:00Z"))
+    );
+    std::fs::write(folder.path().join("new.yaml"), &filled.stdout).unwrap();
+    let mut forecast =
+        command(&["forecast", "example/images/landscape.yaml", "--profiles", "new.yaml", "--at", "2026-11-22"]);
+    forecast.current_dir(folder.path());
+    assert!(outcome(forecast, "").stdout.contains("2001.2.1"));
+}
+
+#[test]
 fn lookups_that_mean_no_image_are_refused() {
     let folder = folder();
     let resolve = |lookups: &str, more: &[&str]| {
@@ -555,6 +601,7 @@ fn images_prints_what_is_described() {
     std::fs::write(folder.path().join("incomplete.yaml"), list.to_string()).unwrap();
     let mut filled = [
         fill(&["--lock", "other.lock", "--replace", "--classification", "supported"]),
+        fill(&["--lock", "images.lock", "--classification", "supported", "--supersede", "--expire", "+48h"]),
         fill(&["--source", "incomplete.yaml", "--at", "2026-11-22"]),
     ];
     assert_eq!(filled[0]["profiles"][0]["cloudProfile"]["kind"], "CloudProfile");

@@ -7,6 +7,7 @@ use gardener_extension_worker::images::fill::{FillSettings, fill};
 use gardener_extension_worker::images::lock::Lock;
 use gardener_extension_worker::images::reference::ImageReference;
 use gardener_extension_worker::images::sources::read;
+use gardener_extension_worker::images::supersede::Supersede;
 use gardener_extension_worker::provider::Providers;
 use gardener_extension_worker::resolved_profile::convert::{Format, Knowledge, convert};
 use gardener_extension_worker::resolved_profile::minimize::minimize;
@@ -142,6 +143,7 @@ fn paths_of_azure_are_the_same_in_capital_and_small_letters() {
             classification: Classification::Supported,
             versions: Vec::new(),
             replace: false,
+            supersede: Supersede::No,
         };
         let filled = fill(&document, &lock, &settings, Providers::SHIPPED).unwrap();
         assert!(filled.diff.is_empty(), "{name}: {:?}", filled.diff);

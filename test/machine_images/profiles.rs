@@ -10,6 +10,7 @@ use gardener_extension_worker::images::fill::{FillError, FillSettings, Filled, f
 use gardener_extension_worker::images::lock::Lock;
 use gardener_extension_worker::images::resolution::{Policy, resolve};
 use gardener_extension_worker::images::sources::read;
+use gardener_extension_worker::images::supersede::Supersede;
 use gardener_extension_worker::provider::Providers;
 use gardener_extension_worker::resolved_profile::convert::{Format, Knowledge, convert};
 use gardener_extension_worker::resolved_profile::profile::Profile;
@@ -44,6 +45,7 @@ fn filled(profile: &Value, lock: &Lock, replace: bool) -> Result<Filled, FillErr
         classification: Classification::Supported,
         versions: Vec::new(),
         replace,
+        supersede: Supersede::No,
     };
     fill(profile, lock, &settings, Providers::SHIPPED)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anstyle::{Color, RgbColor};
-use anstyle_svg::Term;
+use anstyle_svg::{Term, VGA, WIN10_CONSOLE};
 use anyhow::{Context as _, Result, ensure};
 
 /// Columns of the pictured terminal.
@@ -38,13 +38,13 @@ impl Picture {
             self.0.push('\n');
         }
         self.0.push_str(&format!("\x1b[1m$ {prompt}\x1b[0m\n"));
-        let lines: Vec<&str> = lines.collect();
-        for line in lines.iter().take(MAX_LINES) {
-            self.0.push_str(line.trim_end());
-            self.0.push('\n');
-        }
+        let mut lines: Vec<String> = lines.map(shortened).collect();
         if lines.len() > MAX_LINES {
-            self.0.push_str("…\n");
+            lines.splice(MAX_LINES - 2..lines.len() - 1, ["…".to_owned()]);
+        }
+        for line in lines {
+            self.0.push_str(&line);
+            self.0.push('\n');
         }
     }
 
@@ -53,11 +53,29 @@ impl Picture {
         std::fs::create_dir_all(folder)?;
         let light = ("light", RgbColor(0x24, 0x29, 0x2f), RgbColor(0xff, 0xff, 0xff));
         let dark = ("dark", RgbColor(0xe6, 0xed, 0xf3), RgbColor(0x0d, 0x11, 0x17));
-        for (name, foreground, background) in [light, dark] {
-            let term = Term::new().fg_color(Color::Rgb(foreground)).bg_color(Color::Rgb(background)).min_width_px(1080);
+        for ((name, foreground, background), palette) in [(light, VGA), (dark, WIN10_CONSOLE)] {
+            let term = Term::new().palette(palette).fg_color(Color::Rgb(foreground)).bg_color(Color::Rgb(background));
             let file = folder.join(format!("roll-{name}.svg"));
             std::fs::write(&file, term.render_svg(&self.0)).with_context(|| format!("writing {}", file.display()))?;
         }
         Ok(())
     }
+}
+
+/// The line up to the last column. Styles take no column.
+fn shortened(line: &str) -> String {
+    let mut columns = 0;
+    let mut is_style = false;
+    let mut shortened = String::new();
+    for letter in line.trim_end().chars() {
+        is_style |= letter == '\x1b';
+        columns += usize::from(!is_style);
+        if columns < COLUMNS || is_style {
+            shortened.push(letter);
+        } else if columns == COLUMNS {
+            shortened.push('…');
+        }
+        is_style &= letter != 'm';
+    }
+    shortened
 }

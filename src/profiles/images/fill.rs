@@ -9,6 +9,7 @@ use super::lock::Lock;
 use super::record::{capabilities, fact};
 use super::reference::{ImageReference, is_same_name};
 use super::resolution::FlavorKey;
+use super::supersede::{Supersede, Superseded, supersede};
 use crate::cloud_profile::validation::FeatureGates;
 use crate::resolved_profile::diff::{ProfileDiff, diff};
 use crate::resolved_profile::lint::Settings;
@@ -30,6 +31,8 @@ pub struct FillSettings {
     pub versions: Vec<String>,
     /// Whether machine types may get another image than before.
     pub replace: bool,
+    /// What happens to the versions that new versions replace.
+    pub supersede: Supersede,
 }
 
 /// A filled profile.
@@ -43,6 +46,8 @@ pub struct Filled {
     pub missing: Vec<(String, Vec<String>)>,
     /// Flavors that no machine of the profile could use, with the reason.
     pub left_out: Vec<(String, String)>,
+    /// Versions that new versions replace.
+    pub superseded: Vec<Superseded>,
 }
 
 /// Errors of filling a profile.
@@ -100,6 +105,7 @@ pub fn fill(document: &Value, lock: &Lock, settings: &FillSettings, providers: P
     let before = filled.clone();
     let mut missing = Vec::new();
     let mut left_out = Vec::new();
+    let mut superseded = Vec::new();
     let is_meant = |key: &FlavorKey| {
         key.provider == profile.spec.provider_type
             && key.realm == realm
@@ -130,10 +136,26 @@ pub fn fill(document: &Value, lock: &Lock, settings: &FillSettings, providers: P
             let admitted = resolved_profile.architectures_of(image, version);
             let listed = write_provider(&mut filled, &profile, (image, version), &flavors, &admitted);
             write_core(&mut filled, &profile, (image, version), &flavors, &listed, settings.classification);
+            if !lists(&profile, image, version) {
+                superseded.extend(supersede_in(&mut filled, (image, version), settings));
+            }
         }
     }
     let diff = compared(&before, &filled, settings, providers)?;
-    Ok(Filled { profile: filled, diff, missing, left_out })
+    Ok(Filled { profile: filled, diff, missing, left_out, superseded })
+}
+
+/// Whether a profile has a version of an image.
+fn lists(profile: &Profile, image: &str, version: &str) -> bool {
+    let images = profile.spec.machine_images.iter().filter(|known| known.name == image);
+    images.flat_map(|known| &known.versions).any(|known| known.version == version)
+}
+
+/// Supersedes the predecessors of a version that is new to the profile.
+fn supersede_in(document: &mut Value, (image, version): (&str, &str), settings: &FillSettings) -> Vec<Superseded> {
+    let Some(images) = document["spec"]["machineImages"].as_array_mut() else { return Vec::new() };
+    let Some(entry) = images.iter_mut().find(|entry| entry["name"] == image) else { return Vec::new() };
+    supersede(&mut entry["versions"], (image, version), settings.supersede, settings.now)
 }
 
 /// Verifies that machine types still get the same images.

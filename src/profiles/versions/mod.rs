@@ -13,7 +13,8 @@
 //! * [`target`]: the target version of an update, automatic or forced;
 //! * [`window`]: the time of maintenance; [`maintenance`]: one run; [`run`]: its result; [`texts`]: Gardener's messages
 //!   about it; [`history`]: many runs; [`forecast`]: their result;
-//! * [`notices`]: advance notices for users; [`expirations`]: new notices when a profile changes;
+//! * [`still_on`]: who still runs a version at a time, and why;
+//! * [`notices`]: advance notices for users; [`declined_updates`]: newer images that owners opted out of; [`expirations`]: new notices when a profile changes;
 //! * [`kubernetes_settings`], [`garden`]: settings that an update removes from a Shoot; [`update_rules`]: updates that
 //!   the API server rejects; [`write_rules`]: Shoots of users that it rejects;
 //! * [`selectable`]: the versions that new pools can select; [`shoot_defaults`]: the defaults for versions that a Shoot
@@ -24,6 +25,7 @@
 pub mod candidates;
 pub mod catalog;
 pub mod current;
+pub mod declined_updates;
 pub mod expirations;
 pub mod forecast;
 pub mod garden;
@@ -34,6 +36,7 @@ pub mod notices;
 pub mod run;
 pub mod selectable;
 pub mod shoot_defaults;
+pub mod still_on;
 pub mod target;
 pub mod texts;
 pub mod update_rules;

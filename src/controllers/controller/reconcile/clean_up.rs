@@ -246,8 +246,8 @@ mod tests {
         let plan = Plan { pools: vec![], provider_status: json!({}) };
         let now = Timestamp::UNIX_EPOCH;
         let observed = Observed { live, progress };
-        let (_, pending) = clean_up(&context, &plan, observed, Hibernation::NotRequested, now).await.unwrap();
-        assert!(pending.is_empty() && live.classes.len() == 1);
+        let (after, pending) = clean_up(&context, &plan, observed, Hibernation::NotRequested, now).await.unwrap();
+        assert!(pending.is_empty() && after.live.classes.len() == 1);
         assert!(lines(&requested).is_empty());
     }
 }

@@ -19,6 +19,7 @@ use profiles::versions::forecast::{Forecast, forecast};
 use profiles::versions::garden::{Garden, Validation};
 use profiles::versions::maintenance::MaintainedShoot;
 use runtime::cluster::garden_cluster::GardenCluster;
+use still_on::ImageVersion;
 use summary::Summary;
 use wire::api::gardener::ProfileSpec;
 use wire::capabilities::Classification;
@@ -28,6 +29,7 @@ pub(super) mod garden_files;
 mod html;
 mod live;
 mod markdown;
+mod still_on;
 mod summary;
 mod table;
 
@@ -42,6 +44,7 @@ Examples:
   gardener-extension-worker forecast shoots/ --profiles profile.yaml --cloudprofile-new changed.yaml
   gardener-extension-worker forecast shoots/ --profiles profile.yaml --html > forecast.html      # a calendar for a browser
   gardener-extension-worker forecast --live --context garden --cloudprofile-new changed.yaml
+  gardener-extension-worker forecast shoots/ --profiles profile.yaml --still-on gardenlinux@2001.2.0 --at 2026-11-24
 
 docs/versions.md explains the rules. If the files contain SecretBindings or CredentialsBindings, Shoots can only use these.
 Otherwise, the bindings that a Shoot references are assumed to exist.",
@@ -72,9 +75,16 @@ pub(super) struct ForecastArguments {
     /// Changed CloudProfile. The forecast only contains differences from the current profile.
     #[arg(long, value_name = "FILE")]
     cloudprofile_new: Vec<PathBuf>,
-    /// Start of the forecast, as a day or a time such as 2027-03-31T12:00:00Z. Defaults to today.
+    /// Start of the forecast, as a day or a time such as 2027-03-31T12:00:00Z. Defaults to today. With --still-on, the
+    /// time of the answer.
     #[arg(long, value_name = "DATE", value_parser = moment)]
     at: Option<Timestamp>,
+    /// List the pools that still run this version of an image at --at, why, and which expiration would move them.
+    #[arg(long, value_name = "IMAGE@VERSION", value_parser = ImageVersion::parse, conflicts_with_all = ["until", "strict", "html"])]
+    still_on: Option<ImageVersion>,
+    /// Start of the forecast with --still-on: the time of the given Shoots. Defaults to today.
+    #[arg(long, value_name = "DATE", value_parser = moment, requires = "still_on")]
+    from: Option<Timestamp>,
     /// End of the forecast. Defaults to one year after its start.
     #[arg(long, value_name = "DATE", value_parser = moment)]
     until: Option<Timestamp>,
@@ -146,6 +156,9 @@ pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Reply> {
     if until <= from {
         return Err(exit::wrong_usage("--until must be later than --at"));
     }
+    if arguments.still_on.is_some() && matches!(arguments.output, OutputFormat::Html | OutputFormat::Markdown) {
+        return Err(exit::wrong_usage("--still-on prints a table or JSON"));
+    }
     let files = if arguments.live {
         live::read(&arguments.garden, arguments.namespace.as_deref())?
     } else {
@@ -154,9 +167,12 @@ pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Reply> {
         files.join(GardenFiles::read_some(&profiles, "CloudProfile", GardenFiles::has_profiles));
         files
     };
+    if let Some(version) = &arguments.still_on {
+        return still_on::run(version, arguments, &files, &changed);
+    }
     let report = report(&files, &changed, [from, until], arguments);
     if report.all == 0 && report.evidence.is_complete() {
-        return Err(nothing_selected(arguments));
+        return Err(no_shoots(arguments));
     }
     match arguments.output {
         _ if arguments.html => print(&html::page(&report)?)?,
@@ -169,7 +185,7 @@ pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Reply> {
     Ok(Reply::new(report.evidence, exit))
 }
 
-fn nothing_selected(arguments: &ForecastArguments) -> anyhow::Error {
+fn no_shoots(arguments: &ForecastArguments) -> anyhow::Error {
     match &arguments.namespace {
         Some(namespace) => anyhow::anyhow!("no Shoot in namespace {namespace:?} of the garden"),
         None => anyhow::anyhow!("no Shoot found"),

@@ -4,17 +4,20 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::input::{CatalogueArguments, lock, profiles};
 use crate::cli::cloudprofile::diff::text;
 use crate::cli::evidence::{Evidence, Reply};
 use crate::cli::exit::{self, Exit, wrong_usage};
+use crate::cli::forecast::moment;
 use crate::cli::table::{printable, some};
 use crate::cli::terminal::{OutputFormat, complain, complain_in_lines, json, one_of, print, width, yaml};
 use decisions::provider::Providers;
 use profiles::images::fill::{FillError, FillSettings, Filled, fill};
 use profiles::images::lock::Lock;
+use profiles::images::supersede::{Supersede, Superseded};
 use wire::capabilities::Classification;
 
 /// Maximum number of regions that a message lists.
@@ -25,6 +28,7 @@ const NAMED: usize = 6;
 Examples:
   gardener-extension-worker images fill --lock images.lock example/images/profiles/aws.yaml > aws.yaml
   gardener-extension-worker images fill --lock images.lock --image-version 2002.1.0 --classification supported profiles/
+  gardener-extension-worker images fill --lock images.lock --classification supported --supersede --expire +48h profiles/
   gardener-extension-worker images fill --source example/images/release-2002.1 --where variant=gardener_prod profiles/
 
 Profiles are printed to stdout as YAML, and the comparison to stderr. -o json prints both in one document. Without --replace,
@@ -46,6 +50,13 @@ pub(super) struct FillArguments {
     /// Stage of versions that are new to a profile.
     #[arg(long, value_enum, default_value_t = Stage::Preview)]
     classification: Stage,
+    /// Deprecate the supported versions of the same minor version that a new supported version replaces, or the next older
+    /// supported one.
+    #[arg(long)]
+    supersede: bool,
+    /// When the replaced versions expire: a day, a time, or a number of hours or days such as +48h, with --supersede.
+    #[arg(long, value_name = "DATE", requires = "supersede")]
+    expire: Option<String>,
     /// Replace images of existing versions, so that new nodes differ from running ones.
     #[arg(long)]
     replace: bool,
@@ -85,6 +96,7 @@ pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Re
         },
         versions: arguments.image_version.clone(),
         replace: arguments.replace,
+        supersede: supersede(arguments, now)?,
     };
     let mut all = Vec::new();
     // Fills all profiles or none, because a release must be complete.
@@ -109,6 +121,31 @@ pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Re
     Ok(Reply::new(evidence, exit))
 }
 
+/// What happens to replaced versions.
+fn supersede(arguments: &FillArguments, now: Timestamp) -> anyhow::Result<Supersede> {
+    if !arguments.supersede {
+        return Ok(Supersede::No);
+    }
+    if arguments.classification != Stage::Supported {
+        return Err(wrong_usage("--supersede requires --classification supported"));
+    }
+    let Some(text) = &arguments.expire else { return Ok(Supersede::Deprecate) };
+    let time = expiration(text, now).map_err(|problem| wrong_usage(format!("--expire: {problem}")))?;
+    if time <= now {
+        return Err(wrong_usage("--expire: the time is in the past"));
+    }
+    Ok(Supersede::Expire(time))
+}
+
+/// Parses a time, or hours and days from now.
+fn expiration(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    let Some(span) = text.strip_prefix('+') else { return moment(text) };
+    let number = |unit: char| span.strip_suffix(unit).and_then(|number| number.parse::<u16>().ok());
+    let hours = number('h').map(i64::from).or_else(|| number('d').map(|days| i64::from(days) * 24));
+    let hours = hours.ok_or("a number of hours or days is expected, such as +48h or +2d")?;
+    now.checked_add(SignedDuration::from_hours(hours)).map_err(|_| "the time is too late".to_owned())
+}
+
 /// JSON document of a filled profile.
 fn document(source: &str, filled: &Filled) -> Value {
     let added = filled.diff.versions.iter().filter(|change| change.before.is_none()).filter_map(|change| {
@@ -117,10 +154,15 @@ fn document(source: &str, filled: &Filled) -> Value {
     });
     let missing = filled.missing.iter().map(|(flavor, regions)| json!({"flavor": flavor, "regions": regions}));
     let left_out = filled.left_out.iter().map(|(flavor, reason)| json!({"flavor": flavor, "reason": reason}));
+    let superseded = filled
+        .superseded
+        .iter()
+        .map(|old| json!({"image": old.image, "version": old.version, "by": old.by, "expires": old.expires}));
     json!({
         "file": source, "cloudProfile": filled.profile, "added": added.collect::<Vec<_>>(),
         "combinations": filled.diff.combinations, "compared": filled.diff.compared,
         "missing": missing.collect::<Vec<_>>(), "leftOut": left_out.collect::<Vec<_>>(),
+        "superseded": superseded.collect::<Vec<_>>(),
     })
 }
 
@@ -129,6 +171,10 @@ fn report(source: &str, filled: &Filled) {
     complain_in_lines(&format!("{}: {}", printable(source), text(&filled.diff, width()).trim_end()));
     for (flavor, regions) in &filled.missing {
         complain(&format!("{source}: {flavor} has no image in {}", some(regions, NAMED)));
+    }
+    for Superseded { image, version, by, expires } in &filled.superseded {
+        let end = expires.map(|time| format!(", and expires at {time}")).unwrap_or_default();
+        complain(&format!("{source}: {image} {version} is deprecated because of {by}{end}"));
     }
     for (flavor, reason) in &filled.left_out {
         complain(&format!("{source}: {flavor} is left out: {reason}"));
