@@ -14,6 +14,9 @@ use crate::versions::maintenance::forced_kubernetes;
 use wire::api::gotext::version::Version;
 use wire::capabilities::Classification;
 
+/// The newest minor in `pkg/utils/validation/kubernetesversion` of Gardener 1.150.0.
+const NEWEST_SUPPORTED_MINOR: (u64, u64) = (1, 36);
+
 impl<'a> Lint<'a> {
     /// Reports the effects on pools when their image version expires.
     pub(super) fn expired_images(&mut self, kinds: &PoolKinds<'a, '_>) {
@@ -136,6 +139,7 @@ impl<'a> Lint<'a> {
     /// Reports the effects on control planes when their version expires, and minors from which no update is possible.
     pub(super) fn kubernetes(&mut self, catalog: &VersionCatalog<'_>) {
         let gaps = self.minor_gaps(catalog);
+        self.unmeasured_kubernetes(catalog);
         for (index, listed) in catalog.kubernetes.iter().enumerate() {
             let expires = listed.expires();
             let has_expired = listed.at(self.settings.now) == Classification::Expired;
@@ -214,6 +218,25 @@ impl<'a> Lint<'a> {
             self.find(Rule::MinorGap, kubernetes_path(**index), format!("Kubernetes {major}.{minor}"), reason, advice);
         }
         gaps.into_iter().map(|((minor, _), _)| *minor).collect()
+    }
+
+    /// Reports versions that the measured Gardener rejects in Shoots. A newer Gardener may support them, with rules that
+    /// this program does not know.
+    fn unmeasured_kubernetes(&mut self, catalog: &VersionCatalog<'_>) {
+        let (major, minor) = NEWEST_SUPPORTED_MINOR;
+        for (index, listed) in catalog.kubernetes.iter().enumerate() {
+            let is_newer =
+                listed.version.as_ref().is_ok_and(|version| (version.major, version.minor) > NEWEST_SUPPORTED_MINOR);
+            if !is_newer {
+                continue;
+            }
+            let reason = format!(
+                "Gardener 1.150, the newest one that was measured, supports Kubernetes up to {major}.{minor}. A newer Gardener may \
+                 support this version; rules for its settings are not known here."
+            );
+            let advice = "Check that your Gardener supports it before shoots use it.";
+            self.find(Rule::UnmeasuredKubernetes, kubernetes_path(index), kubernetes_title(listed), reason, advice);
+        }
     }
 
     /// Whether a version expires soon. At the time `expires` itself it has not expired yet, because a stage begins

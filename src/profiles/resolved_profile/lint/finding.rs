@@ -139,6 +139,8 @@ rules! {
     LatestExpires = Warning "latest-expires": "The newest version of an image expires",
     /// A minor of Kubernetes is missing.
     MinorGap = Warning "minor-gap": "A minor of Kubernetes is missing",
+    /// The measured Gardener does not support a minor of Kubernetes.
+    UnmeasuredKubernetes = Note "unmeasured-kubernetes": "Newer than the measured Gardener supports",
     /// No newer version can be reached in place.
     InPlaceGap = Warning "in-place-gap": "No newer version can be reached in place",
     /// A version of Kubernetes expires soon.
