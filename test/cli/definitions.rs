@@ -58,6 +58,8 @@ fn kubectl_finds_the_program_as_a_plugin() {
         let shown = std::process::Command::new(&plugin).args(["why", "--help"]).output().unwrap();
         let shown = String::from_utf8(shown.stdout).unwrap();
         assert!(shown.contains(&format!("Usage: kubectl {name} why")), "{shown}");
+        assert!(shown.contains(&format!("\n  kubectl {name} why ")), "examples: {shown}");
+        assert!(!shown.contains("gardener-extension-worker"), "{shown}");
     }
 }
 

@@ -21,6 +21,7 @@ mod json;
 mod large_documents;
 mod live_landscape;
 mod lock_updates;
+mod objects;
 mod preview;
 mod preview_cache;
 mod preview_capacity;

@@ -65,6 +65,21 @@ pub struct Diagnosis {
     pub unknown: Vec<ObjectKind>,
 }
 
+impl Diagnosis {
+    /// Leaves out other pools and what was found about them.
+    pub fn keep_pools(&mut self, pools: &BTreeSet<&str>) {
+        let other: BTreeSet<String> = self
+            .pools
+            .iter()
+            .map(|row| &row.pool)
+            .filter(|pool| !pools.contains(pool.as_str()))
+            .map(|pool| pools::subject(pool))
+            .collect();
+        self.pools.retain(|row| pools.contains(row.pool.as_str()));
+        self.findings.retain(|finding| !other.contains(&finding.subject));
+    }
+}
+
 /// Diagnoses why the Worker in this document is not ready.
 #[must_use]
 pub fn diagnose(worker: &Value, surroundings: Surroundings<'_>) -> Diagnosis {

@@ -71,6 +71,11 @@ impl PoolState {
     }
 }
 
+/// The subject of findings about a pool.
+pub(super) fn subject(pool: &str) -> String {
+    format!("pool {pool}")
+}
+
 /// The rows, and the findings about MachineDeployments.
 pub(super) fn rows(facts: &Facts<'_>) -> (Vec<PoolRow>, Vec<Finding>) {
     let mut rows = Vec::new();
@@ -162,7 +167,7 @@ fn is_manual_update(deployment: &MachineDeployment) -> bool {
 
 fn finding(facts: &Facts<'_>, row: &PoolRow, live: &LiveDeployment) -> Option<Finding> {
     let name = row.deployment.as_deref().unwrap_or_default();
-    let subject = format!("pool {}", row.pool);
+    let subject = subject(&row.pool);
     let namespace = facts.namespace();
     let found = |kind: FindingKind, message: String| kind.found(subject.clone(), message);
     Some(match row.state {
