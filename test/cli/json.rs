@@ -137,7 +137,8 @@ fn why_prints_what_is_described() {
     );
     let shown = outcome(command(&["why", "-", "-o", "json"]), &after).json();
     assert_eq!(shown["schema"], "why/v1");
-    assert_described(&[shown], "why -o json");
+    let rolls = crate::why_rolls::documents();
+    assert_described(&[&[shown][..], &rolls].concat(), "why -o json");
 }
 
 #[test]
@@ -198,7 +199,8 @@ fn diagnose_prints_what_is_described() {
     let text = std::fs::read_to_string("test/cli/diagnose.yaml").unwrap();
     let shown = outcome(command(&["diagnose", "shoot--garden--prod", "-", "no/such/file", "-o", "json"]), &text).json();
     assert_eq!(shown["schema"], "diagnose/v1");
-    assert_described(&[shown], "diagnose -o json");
+    let rolling = crate::diagnose_rolls::diagnosed(&crate::diagnose_rolls::rolling(), &["-o", "json"]).json();
+    assert_described(&[shown, rolling], "diagnose -o json");
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod conclude;
 pub(crate) mod configuration_file;
 mod diagnose;
 mod documentation;
+mod durations;
 mod environment;
 mod evidence;
 mod exit;

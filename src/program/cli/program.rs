@@ -115,6 +115,11 @@ fn plugin_name(program: &OsStr) -> Option<&'static str> {
     PLUGINS.iter().find(|(executable, _)| name == *executable).map(|(_, displayed)| *displayed)
 }
 
+/// The name by which this process was called, for commands that a user can paste.
+pub(super) fn typed_name() -> &'static str {
+    std::env::args_os().next().and_then(|program| plugin_name(&program)).unwrap_or(NAME)
+}
+
 /// Replaces the program's name in the examples of all commands.
 fn with_name(command: clap::Command, name: &'static str) -> clap::Command {
     let help = command.get_after_help().map(|help| help.to_string().replace(&format!("{NAME} "), &format!("{name} ")));

@@ -16,9 +16,11 @@ use super::terminal::{OBJECT_FORMATS, OutputFormat, document_text, one_of, width
 use decisions::provider::Providers;
 use explanations::diagnose::{Diagnosis, FindingKind, ObjectKind, Surroundings, diagnose};
 use runtime::process::threads::block_on;
+use table::Detail;
 
 mod files;
 pub(super) mod live;
+mod overview;
 mod requests;
 mod seed;
 mod table;
@@ -28,7 +30,7 @@ mod table;
 Examples:
   gardener-extension-worker diagnose garden/prod --kubeconfig seed.yaml
   gardener-extension-worker diagnose shoot--garden--prod --watch
-  gardener-extension-worker diagnose -A                            # Workers that need attention, the worst first
+  gardener-extension-worker diagnose -A -o wide                    # Workers that need attention, the worst first
   gardener-extension-worker diagnose -f bundle.yaml -o json
 
 A name is that of a shoot, its namespace, a Worker, a pool, a machine deployment, a machine or a node.
@@ -117,7 +119,14 @@ fn page(arguments: &DiagnoseArguments, given: &Given, providers: Providers) -> a
             document_text(&document, arguments.output)?
         }
         OutputFormat::Name => diagnoses.iter().map(|diagnosis| format!("{}\n", diagnosis.worker)).collect(),
-        _ => diagnoses.iter().map(|diagnosis| table::text(diagnosis, now, width)).collect::<Vec<_>>().join("\n"),
+        format if arguments.reading.all_namespaces => {
+            overview::text(&diagnoses, now, width, format == OutputFormat::Wide)
+        }
+        format => {
+            let detail = if format == OutputFormat::Wide { Detail::Wide } else { Detail::Page };
+            let pages = diagnoses.iter().map(|diagnosis| table::text(diagnosis, now, width, detail));
+            pages.collect::<Vec<_>>().join("\n")
+        }
     };
     let exit = diagnoses.iter().map(exit_of).max().unwrap_or(Exit::Done);
     Ok(Page { text, answer: Answer::new(evidence, exit) })

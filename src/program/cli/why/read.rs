@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, bail};
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
-use kube::{Client, ResourceExt};
+use kube::{Client, Resource, ResourceExt};
 use serde_json::Value;
 
 use crate::cli::evidence::{Evidence, no_match};
@@ -13,17 +13,48 @@ use crate::cli::target::{
 };
 use decisions::worker::machines::machine_objects::LiveDeployment;
 use runtime::reader::files::{files, name_of};
-use wire::api::gardener::Worker;
-use wire::api::machine::MachineDeployment;
+use wire::api::gardener::{Cluster, Worker};
+use wire::api::machine::{Machine, MachineDeployment};
 
-/// Reads the machine deployments that the names and flags select in a seed.
-pub(super) async fn of_seed(reading: &Reading, given: &Given) -> anyhow::Result<Vec<LiveDeployment>> {
+/// What explains rolls.
+pub(super) struct Records {
+    pub(super) deployments: Vec<LiveDeployment>,
+    /// Workers and Clusters, as far as they are known, and selected machines.
+    pub(super) objects: Vec<Value>,
+    pub(super) scope: Scope,
+}
+
+impl Records {
+    /// The selected machines.
+    pub(super) fn machines(&self) -> impl Iterator<Item = &Value> {
+        let Scope::Targets(targets) = &self.scope else { return Vec::new().into_iter() };
+        let is_target = |machine: &&Value| {
+            let metadata = &machine["metadata"];
+            let is_it = |target: &Target| {
+                metadata["namespace"] == *target.namespace
+                    && target.machine.as_ref().is_some_and(|name| metadata["name"] == **name)
+            };
+            machine["kind"] == "Machine" && targets.iter().any(is_it)
+        };
+        self.objects.iter().filter(is_target).collect::<Vec<_>>().into_iter()
+    }
+
+    /// Whether the names select machine deployments or machines, not shoots.
+    pub(super) fn is_about_deployments(&self) -> bool {
+        matches!(&self.scope, Scope::Targets(targets) if targets.iter().any(|target| target.deployment.is_some()))
+    }
+}
+
+/// Reads what the names and flags select in a seed.
+pub(super) async fn of_seed(reading: &Reading, given: &Given) -> anyhow::Result<Records> {
     let client = client_for(reading, given).await?;
     if let [name] = given.names.as_slice()
         && let Some((namespace, name)) = name.split_once('/')
         && let Some(deployment) = named_deployment(&client, namespace, name).await?
     {
-        return Ok(vec![deployment]);
+        let target = Target { namespace: namespace.to_owned(), deployment: Some(name.to_owned()), ..Target::default() };
+        let scope = Scope::Targets(vec![target]);
+        return Ok(Records { deployments: vec![deployment], objects: Vec::new(), scope });
     }
     let scope = match live_scope(&client, reading, &given.names, Fallback::ContextNamespace).await {
         Ok(scope) => scope,
@@ -42,7 +73,45 @@ pub(super) async fn of_seed(reading: &Reading, given: &Given) -> anyhow::Result<
     if deployments.is_empty() {
         bail!("no machine deployment of that name, or none in the namespace");
     }
-    Ok(deployments)
+    let objects = surroundings(&client, &scope).await;
+    Ok(Records { deployments, objects, scope })
+}
+
+/// The Clusters, Workers and machines of the targets. They only add to records, so failures leave gaps.
+async fn surroundings(client: &Client, scope: &Scope) -> Vec<Value> {
+    let Scope::Targets(targets) = scope else { return Vec::new() };
+    let mut objects = Vec::new();
+    let namespaces: BTreeSet<&str> = targets.iter().map(|target| target.namespace.as_str()).collect();
+    for namespace in namespaces {
+        objects.extend(document(&all::<Cluster>(client), namespace, "Cluster").await);
+        if let Ok(workers) = within::<Worker>(client, namespace).list(&ListParams::default()).await {
+            objects.extend(workers.items.into_iter().filter_map(|worker| with_kind(worker, "Worker")));
+        }
+    }
+    for target in targets {
+        if let Some(machine) = &target.machine {
+            objects.extend(document(&within::<Machine>(client, &target.namespace), machine, "Machine").await);
+        }
+    }
+    objects
+}
+
+fn all<Kind: Resource<DynamicType = ()>>(client: &Client) -> Api<DynamicObject> {
+    Api::all_with(client.clone(), &ApiResource::erase::<Kind>(&()))
+}
+
+fn within<Kind: Resource<DynamicType = ()>>(client: &Client, namespace: &str) -> Api<DynamicObject> {
+    Api::namespaced_with(client.clone(), namespace, &ApiResource::erase::<Kind>(&()))
+}
+
+async fn document(api: &Api<DynamicObject>, name: &str, kind: &str) -> Option<Value> {
+    with_kind(api.get_opt(name).await.ok()??, kind)
+}
+
+fn with_kind(object: DynamicObject, kind: &str) -> Option<Value> {
+    let mut document = serde_json::to_value(object).ok()?;
+    document["kind"] = kind.into();
+    Some(document)
 }
 
 /// Gets a machine deployment without other requests, because its reader may have no further rights.
@@ -107,13 +176,10 @@ fn is_selected(live: &LiveDeployment, scope: &Scope) -> bool {
     targets.iter().any(is_it)
 }
 
-/// Reads the machine deployments that the names and flags select in files.
-pub(super) fn of_files(
-    reading: &Reading,
-    given: &Given,
-    evidence: &mut Evidence,
-) -> anyhow::Result<Vec<LiveDeployment>> {
+/// Reads what the names and flags select in files.
+pub(super) fn of_files(reading: &Reading, given: &Given, evidence: &mut Evidence) -> anyhow::Result<Records> {
     let mut deployments = Vec::new();
+    let mut objects = Vec::new();
     let mut index = NameIndex::default();
     let mut selected: Option<BTreeSet<String>> = reading.selector.as_ref().map(|_| BTreeSet::new());
     for file in evidence.note_skipped(files(&given.files)) {
@@ -125,9 +191,14 @@ pub(super) fn of_files(
             {
                 selected.insert(namespace_of(&object).to_owned());
             }
-            if object["kind"] == "MachineDeployment" {
-                let deployment = LiveDeployment::read_without_codes(object);
-                deployments.push(deployment.context("a MachineDeployment is malformed").with_context(|| file.name())?);
+            match object["kind"].as_str() {
+                Some("MachineDeployment") => {
+                    let deployment = LiveDeployment::read_without_codes(object);
+                    let deployment = deployment.context("a MachineDeployment is malformed");
+                    deployments.push(deployment.with_context(|| file.name())?);
+                }
+                Some("Worker" | "Cluster" | "Machine") => objects.push(object),
+                _ => {}
             }
         }
     }
@@ -146,7 +217,7 @@ pub(super) fn of_files(
         let wanted = reading.namespace.as_deref().unwrap_or("(all namespaces)");
         return Err(no_match("MachineDeployment in namespace", wanted, known.iter().map(String::as_str)));
     }
-    Ok(deployments)
+    Ok(Records { deployments, objects, scope })
 }
 
 fn namespace_of(object: &Value) -> &str {
