@@ -61,6 +61,8 @@ fn kubectl_finds_the_program_as_a_plugin() {
         let displayed = std::process::Command::new(&plugin).args(["why", "--help"]).output().unwrap();
         let displayed = String::from_utf8(displayed.stdout).unwrap();
         assert!(displayed.contains(&format!("Usage: kubectl {name} why")), "{displayed}");
+        assert!(displayed.contains(&format!("\n  kubectl {name} why ")), "examples: {displayed}");
+        assert!(!displayed.contains("gardener-extension-worker"), "{displayed}");
     }
 }
 

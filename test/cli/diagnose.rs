@@ -244,7 +244,8 @@ fn wrong_arguments_have_their_exit_codes() {
         (&["diagnose", "none", "test/cli/diagnose.yaml"][..], "no Worker in namespace \"none\"", 3),
         (&["diagnose", NAMESPACE, "x.yaml", "--context", "a"], "name no file", 2),
         (&["diagnose", NAMESPACE, "x.yaml", "--live"], "cannot be used with", 2),
-        (&["diagnose"], "<NAMESPACE>", 2),
+        (&["diagnose", "-A", "-n", NAMESPACE], "cannot be used with", 2),
+        (&["diagnose", "x.yaml", "--watch"], "--watch is for a cluster", 2),
     ] {
         let printed = run(arguments);
         assert_eq!((printed.code, printed.stdout.as_str()), (code, ""), "{arguments:?}: {printed:?}");

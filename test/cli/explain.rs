@@ -138,7 +138,7 @@ fn wrong_arguments_and_unreadable_input_have_their_exit_codes() {
             "no pool \"none\"; there is \"database\", \"workers\"",
             3,
         ),
-        (&["explain"], "<FILE>", 2),
+        (&["explain"], "a node or a file", 2),
     ] {
         let printed = run(arguments);
         assert_eq!((printed.code, printed.stdout.as_str()), (code, ""), "{arguments:?}: {printed:?}");

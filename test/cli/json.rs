@@ -137,7 +137,8 @@ fn why_prints_what_is_described() {
     );
     let output = outcome(command(&["why", "-", "-o", "json"]), &after).json();
     assert_eq!(output["schema"], "why/v1");
-    assert_described(&[output], "why -o json");
+    let rolls = crate::why_rolls::documents();
+    assert_described(&[&[output][..], &rolls].concat(), "why -o json");
 }
 
 #[test]
@@ -205,7 +206,8 @@ fn diagnose_prints_what_is_described() {
     let output =
         outcome(command(&["diagnose", "shoot--garden--prod", "-", "no/such/file", "-o", "json"]), &text).json();
     assert_eq!(output["schema"], "diagnose/v1");
-    assert_described(&[output], "diagnose -o json");
+    let rolling = crate::diagnose_rolls::diagnosed(&crate::diagnose_rolls::rolling(), &["-o", "json"]).json();
+    assert_described(&[output, rolling], "diagnose -o json");
 }
 
 #[test]

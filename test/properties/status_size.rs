@@ -100,6 +100,7 @@ impl Outage {
             machine_type: text(),
             in_profile: text(),
             in_status: text(),
+            fitting: text(),
         };
         let pool = |number: usize| match self.is_planned(number) {
             true => {

@@ -74,7 +74,18 @@ impl Example {
         for document in &self.surroundings {
             apply(client, document).await?;
         }
-        apply(client, &self.machine_controller_manager()).await
+        let manager = self.machine_controller_manager();
+        apply(client, &manager).await?;
+        // No deployment controller runs here, so the demo itself reports the two processes as available.
+        let status = json!({"status": {
+            "replicas": 1, "readyReplicas": 1, "availableReplicas": 1,
+            "conditions": [{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}],
+        }});
+        let deployments: Api<DynamicObject> =
+            Api::namespaced_with(client.clone(), &self.namespace, &resource("apps/v1", "Deployment"));
+        let name = manager["metadata"]["name"].as_str().unwrap_or_default();
+        let patched = deployments.patch_status(name, &PatchParams::default(), &Patch::Merge(&status)).await;
+        patched.map(|_| ()).context("reporting machine-controller-manager as available")
     }
 
     /// Reports that machine-controller-manager runs, as the Deployment's controller would.

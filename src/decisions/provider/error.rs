@@ -144,7 +144,11 @@ pub enum PoolProblem {
         cloud_profile: String,
     },
     /// No image fits the pool.
-    #[error("machineImage: {} for machine type {machine_type:?}: {in_profile}; {in_status}", named(.image, .version))]
+    #[error(
+        "machineImage: {} for machine type {machine_type:?}: {in_profile}; {in_status}{}",
+        named(.image, .version),
+        alternatives(.fitting)
+    )]
     ImageUnresolved {
         /// Name of the image.
         image: String,
@@ -156,6 +160,8 @@ pub enum PoolProblem {
         in_profile: String,
         /// Why the provider status has no fitting image.
         in_status: String,
+        /// Images of the CloudProfile that fit the machine type, as a list for people; empty if none is known.
+        fitting: String,
     },
     /// The selected image has no reference to an image of the cloud.
     #[error("machineImage: {image} {version} in {location} has no image reference; give it one of {expected}")]
@@ -281,6 +287,11 @@ impl PoolProblem {
         PoolError { pool: pool.to_owned(), problem: self }
     }
 }
+/// Formats the images that a pool can have instead.
+fn alternatives(fitting: &str) -> String {
+    if fitting.is_empty() { String::new() } else { format!("; images for this machine type: {fitting}") }
+}
+
 /// Formats the requested image; a pool may request none.
 fn named(image: &str, version: &str) -> String {
     if image.is_empty() { "no image is named".to_owned() } else { format!("{image} {version}") }

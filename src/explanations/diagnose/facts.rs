@@ -13,7 +13,7 @@ use super::machine_document::MachineDocument;
 use decisions::provider::Provider;
 use decisions::worker::machines::machine_objects::LiveDeployment;
 use wire::api::deployment::Deployment;
-use wire::api::gardener::{Cluster, ErrorCode, Shoot, Worker};
+use wire::api::gardener::{Cluster, ErrorCode, Worker};
 use wire::api::gotext::json::{DecodeError, decode_lenient, decode_value, to_go_json};
 use wire::api::machine::MachineSet;
 
@@ -81,6 +81,7 @@ pub(super) struct Facts<'a> {
     /// Machine objects that are being deleted and wait for machine-controller-manager to remove its finalizer.
     pub(super) held: Vec<String>,
     provider: Option<&'static dyn Provider>,
+    documents: &'a [Value],
     known: &'a BTreeSet<ObjectKind>,
     pub(super) now: Timestamp,
 }
@@ -110,6 +111,7 @@ impl<'a> Facts<'a> {
             names: BTreeSet::new(),
             machine_controller_manager: None,
             held: Vec::new(),
+            documents: surroundings.objects,
             known: surroundings.known,
             now: surroundings.now,
             worker,
@@ -146,6 +148,30 @@ impl<'a> Facts<'a> {
         Ok(())
     }
 
+    /// The objects as they were read.
+    pub(super) fn documents(&self) -> &'a [Value] {
+        self.documents
+    }
+
+    /// Namespace and name of the Shoot. Without a Cluster they are derived from the namespace, as Gardener forms it.
+    pub(super) fn shoot_key(&self) -> (String, String) {
+        let of_cluster = self.documents.iter().find(|object| object["kind"] == "Cluster").and_then(|cluster| {
+            let metadata = &cluster["spec"]["shoot"]["metadata"];
+            Some((metadata["namespace"].as_str()?.to_owned(), metadata["name"].as_str()?.to_owned()))
+        });
+        let of_namespace = || {
+            let (project, shoot) = self.namespace().strip_prefix("shoot--")?.split_once("--")?;
+            Some((format!("garden-{project}"), shoot.to_owned()))
+        };
+        let of_worker = || ("PROJECT-NAMESPACE".to_owned(), self.worker.metadata.name.clone().unwrap_or_default());
+        of_cluster.or_else(of_namespace).unwrap_or_else(of_worker)
+    }
+
+    /// The last time at which a machine changed, as far as machines are known.
+    pub(super) fn last_machine_change(&self) -> Option<Timestamp> {
+        self.machines.iter().filter_map(MachineDocument::last_change).filter(|change| *change <= self.now).max()
+    }
+
     pub(super) fn namespace(&self) -> &str {
         self.worker.metadata.namespace.as_deref().unwrap_or_default()
     }
@@ -169,10 +195,14 @@ impl<'a> Facts<'a> {
         self.worker.metadata.deletion_timestamp.is_some()
     }
 
-    /// Whether the shoot is to have no machines.
+    /// Whether the shoot is to have no machines. Without the Cluster, it is if no machine deployment is to have one.
     pub(super) fn is_hibernated(&self) -> bool {
-        let shoot = self.cluster.as_ref().and_then(|cluster| cluster.spec.shoot.as_ref());
-        shoot.is_some_and(Shoot::should_hibernate)
+        let is_empty = |live: &LiveDeployment| live.object.spec.replicas == 0 && live.object.status.replicas == 0;
+        match self.cluster.as_ref().and_then(|cluster| cluster.spec.shoot.as_ref()) {
+            Some(shoot) => shoot.should_hibernate(),
+            None if self.is_known(ObjectKind::Cluster) => false,
+            None => !self.deployments.is_empty() && self.machines.is_empty() && self.deployments.values().all(is_empty),
+        }
     }
 
     /// Gardener's error codes for an error of the driver.

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_with::apply;
 
+use super::paste_command::PasteCommand;
 use wire::api::gardener::ErrorCode;
 
 /// The severity of a finding, by who has to act. The order is that of printing.
@@ -48,6 +49,8 @@ macro_rules! kinds {
                     driver_text: None,
                     disruption_budgets: Vec::new(),
                     next_step: step.to_owned(),
+                    command: None,
+                    deployment: None,
                 }
             }
         }
@@ -60,29 +63,29 @@ kinds! {
     /// An object in the namespace can't be decoded.
     Malformed = Error "Correct the object.",
     /// Gardener stopped retrying the Shoot's failed operation.
-    ShootFailed = Error "Ask for another try: kubectl annotate shoot NAME gardener.cloud/operation=retry",
+    ShootFailed = Error "Solve what failed, then request another try.",
     /// No controller has started the operation that gardenlet requested.
     NotTakenUp = Error "See whether a controller for Workers of this type runs and leads: its pods, its Lease, its logs.",
     /// A Secret that pools need is missing.
     SecretMissing = Error "Let gardenlet write it again: reconcile the Shoot.",
     /// machine-controller-manager does not run.
-    MachineControllerManager = Error "No machine is created or deleted before it runs: see its pods, events and logs.",
+    MachineControllerManager = Error "No machine is created or deleted before it runs. See its conditions and events:",
     /// A pool can't be planned or written.
     PoolInvalid = Error "Correct the field that the message names.",
     /// No image fits a pool.
-    ImageNotResolved = Error "Run explain for the pool, and cloudprofile lint for its CloudProfile.",
+    ImageNotResolved = Error "Choose an image that fits the machine type, or correct the CloudProfile. This shows why each image is rejected:",
     /// A class that machines use, or its Secret, is missing.
-    ClassMissing = Error "docs/status.md says how classes come back: what can be planned is made again by the next reconcile.",
+    ClassMissing = Error "The next reconcile creates what can be planned; docs/status.md has the rest. Request one:",
     /// Failed machines are preserved, so nothing replaces them.
-    Preserved = Error "Release each machine when you have seen enough: kubectl annotate machine NAME --overwrite node.machine.sapcloud.io/preserve=false",
+    Preserved = Error "Release the machines when you have seen enough:",
     /// Machines can't be created.
-    CreationFailed = Error "Read the driver's words, then the logs of machine-controller-manager.",
+    CreationFailed = Error "Read the driver's message above, then the events:",
     /// A machine can't be drained.
     DrainBlocked = Error "Find the pods that can't be evicted, and the disruption budget that protects them, in the shoot.",
     /// A machine can't be deleted at the cloud.
-    DeletionFailed = Error "Read the driver's words, then the logs of machine-controller-manager.",
+    DeletionFailed = Error "Read the driver's message above, then the events:",
     /// Nodes are unhealthy.
-    Unhealthy = Error "See the conditions of the nodes: kubectl describe node. The machine is replaced after its health timeout.",
+    Unhealthy = Error "The machine is replaced after its health timeout. See the conditions of the node:",
     /// A MachineDeployment is paused.
     Paused = Error "Nothing is rolled out before spec.paused is removed.",
     /// machine-controller-manager has frozen a MachineDeployment.
@@ -98,7 +101,7 @@ kinds! {
     /// Old machines are being deleted.
     Terminating = Waiting "It goes on by itself. If it stays, see which pods are left on the nodes.",
     /// A MachineDeployment is not healthy, and no machine shows the reason.
-    DeploymentUnhealthy = Waiting "See kubectl describe machinedeployment, then the logs of machine-controller-manager.",
+    DeploymentUnhealthy = Waiting "See its conditions and events, then the logs of machine-controller-manager.",
     /// A pool has no machine deployment.
     NoDeployment = Waiting "It is made by a reconcile.",
     /// The Worker is being deleted.
@@ -106,7 +109,7 @@ kinds! {
     /// An operation is in progress.
     Operation = Waiting "It goes on by itself; after five minutes it is an error.",
     /// Old machines wait until a user selects them.
-    MachinesToSelect = Note "Select nodes when it suits: kubectl label node NAME node.machine.sapcloud.io/selected-for-update=true",
+    MachinesToSelect = Note "Select nodes when it suits, with the label node.machine.sapcloud.io/selected-for-update=true. The nodes of the pool:",
     /// gardenlet has not requested a reconcile of the current specification.
     NotRequested = Note "gardenlet asks for it with the next reconcile of the Shoot.",
 }
@@ -141,9 +144,71 @@ pub struct Finding {
     pub disruption_budgets: Vec<String>,
     /// The next step for the user.
     pub next_step: String,
+    /// The command that helps with it.
+    pub command: Option<PasteCommand>,
+    /// Name of the machine deployment, for its command.
+    #[serde(skip)]
+    pub(super) deployment: Option<String>,
+}
+
+/// Who has to act on a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Actor {
+    /// The operator of the seed.
+    Operator,
+    /// The owner of the shoot.
+    Owner,
+    /// It resolves without action.
+    Nobody,
+}
+
+impl Actor {
+    /// The actor in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Owner => "shoot owner",
+            Self::Nobody => "wait",
+        }
+    }
+
+    fn of_code(code: ErrorCode) -> Self {
+        match code {
+            ErrorCode::InfraRateLimitsExceeded | ErrorCode::RetryableInfraDependencies => Self::Nobody,
+            ErrorCode::CleanupClusterResources
+            | ErrorCode::ConfigurationProblem
+            | ErrorCode::InfraDependencies
+            | ErrorCode::InfraQuotaExceeded
+            | ErrorCode::InfraResourcesDepleted
+            | ErrorCode::InfraUnauthenticated
+            | ErrorCode::InfraUnauthorized
+            | ErrorCode::RetryableConfigurationProblem => Self::Owner,
+        }
+    }
 }
 
 impl Finding {
+    /// Who has to act.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
+        if self.severity == Severity::Waiting {
+            return Actor::Nobody;
+        }
+        if let Some(code) = self.codes.first() {
+            return Actor::of_code(*code);
+        }
+        match self.kind {
+            FindingKind::Preserved | FindingKind::DrainBlocked | FindingKind::MachinesToSelect => Actor::Owner,
+            _ => Actor::Operator,
+        }
+    }
+
+    pub(super) fn of_deployment(self, deployment: &str) -> Self {
+        Self { deployment: Some(deployment.to_owned()), ..self }
+    }
+
     pub(super) fn since(self, since: Option<Timestamp>) -> Self {
         Self { since, ..self }
     }

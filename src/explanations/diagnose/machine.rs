@@ -2,18 +2,26 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use super::facts::Facts;
-use super::finding::{Finding, FindingKind};
+use super::finding::{Finding, FindingKind, Severity};
 use super::machine_document::{FailedMachine, MachineDocument, MachineStatus};
 use wire::api::bounded_text::beginning;
 use wire::api::gardener::ErrorCode;
 use wire::api::gotext::json::decode_value;
 
+/// machine-controller-manager replaces a machine that has not joined after this time, by default.
+const LONGEST_JOIN: SignedDuration = SignedDuration::from_mins(20);
+/// machine-controller-manager deletes a machine that is not drained after this time, by default.
+const LONGEST_DRAIN: SignedDuration = SignedDuration::from_hours(2);
 /// Maximum length of a driver's message, in characters.
 const LONGEST_TEXT: usize = 2000;
+
+/// How AWS reports a capacity reservation without free capacity.
+const RESERVATION_FULL: &str = "ReservationCapacityExceeded";
 
 /// Machines of one pool with the same reason.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -38,8 +46,21 @@ pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     for machine in failed_machines(facts).iter().filter(|machine| !known.contains(machine.name())) {
         add(&mut groups, facts, machine.status.last_operation.failure(), machine);
     }
-    let finding = |(finding, count): (Finding, usize)| Finding { message: message(finding.kind, count), ..finding };
+    let finding = |(finding, count): (Finding, usize)| {
+        overdue(Finding { message: message(finding.kind, count), ..finding }, facts.now)
+    };
     groups.into_values().map(finding).collect()
+}
+
+/// A machine that waits for too long has a problem.
+fn overdue(finding: Finding, now: Timestamp) -> Finding {
+    let longest = match finding.kind {
+        FindingKind::NotJoined => LONGEST_JOIN,
+        FindingKind::Terminating => LONGEST_DRAIN,
+        _ => return finding,
+    };
+    let is_overdue = finding.since.is_some_and(|since| now.duration_since(since) > longest);
+    if is_overdue { Finding { severity: Severity::Error, ..finding } } else { finding }
 }
 
 /// The failed machines that MachineDeployments report, in the form of Machines.
@@ -93,7 +114,7 @@ fn add(
             disruption_budgets: disruption_budgets(words),
             ..kind.found(subject, "").codes(codes)
         };
-        (with_budgets(finding), 0)
+        (with_reservation(with_budgets(finding)), 0)
     });
     *count += 1;
     finding.machines.push(name.to_owned());
@@ -117,14 +138,25 @@ fn message(kind: FindingKind, count: usize) -> String {
     }
 }
 
+/// A full capacity reservation stays full while its own old machines wait for new ones, so waiting never helps.
+fn with_reservation(finding: Finding) -> Finding {
+    let texts = [&finding.driver_code, &finding.driver_text];
+    if !texts.into_iter().flatten().any(|text| text.contains(RESERVATION_FULL)) {
+        return finding;
+    }
+    let step = "Waiting doesn't help: the old machines occupy the capacity reservation that the new ones need. Enlarge the \
+                reservation at the cloud, or set maxSurge to 0 and maxUnavailable to 1 in the pool, so that an old machine is \
+                deleted first.";
+    finding.next(step)
+}
+
 /// If a disruption budget is named, replaces the next step by one that is specific to it.
 fn with_budgets(finding: Finding) -> Finding {
-    let [budget, ..] = finding.disruption_budgets.as_slice() else { return finding };
-    let (namespace, name) = budget.split_once('/').unwrap_or(("NAMESPACE", budget));
-    let step = format!(
-        "In the shoot: kubectl -n {namespace} get pdb {name}. If it allows no disruption, run more pods, or change the budget; \
-         after the drain timeout the machine is deleted all the same."
-    );
+    if finding.disruption_budgets.is_empty() {
+        return finding;
+    }
+    let step = "If the disruption budget allows no disruption, run more pods, or change it. After the drain timeout the machine is \
+                deleted all the same.";
     finding.next(step)
 }
 

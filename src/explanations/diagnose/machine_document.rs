@@ -82,6 +82,18 @@ impl MachineDocument {
         labels.and_then(|labels| labels.get("name")).map(String::as_str).unwrap_or_default()
     }
 
+    /// Name of the node, from a label.
+    pub(super) fn node(&self) -> Option<&str> {
+        self.metadata.labels.as_ref()?.get("node").map(String::as_str).filter(|node| !node.is_empty())
+    }
+
+    /// The last time at which machine-controller-manager worked on the machine, as far as it shows.
+    pub(super) fn last_change(&self) -> Option<Timestamp> {
+        let metadata = &self.metadata;
+        let times = [moment(metadata.creation_timestamp.as_ref()), moment(metadata.deletion_timestamp.as_ref())];
+        times.into_iter().chain([self.status.last_operation.moment()]).flatten().max()
+    }
+
     pub(super) fn waits_for(&self) -> Option<FindingKind> {
         let last = &self.status.last_operation;
         let failed = last.is_failed();

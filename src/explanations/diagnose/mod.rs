@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!  objects ─► facts ─► machine: what each machine waits for ─┐
-//!                 └──► status, prerequisites, pools ─────────┴─► findings, the most severe first ─► Diagnosis
+//!                 ├──► status, prerequisites, pools ─────────┴─► findings, the most severe first ─► Diagnosis
+//!                 └──► progress: why and how far pools roll ────────────────────────────────────────────┘
 //! ```
 
 use std::collections::BTreeSet;
@@ -15,18 +16,27 @@ use serde_json::Value;
 use decisions::provider::Providers;
 use wire::api::gardener::{LastError, LastOperation, Worker};
 
+mod command;
 mod facts;
 mod finding;
 mod machine;
 mod machine_document;
+mod paste_command;
 mod pools;
 mod prerequisites;
+mod progress;
+mod roll_cause;
+mod rolls;
 mod status;
 
 use facts::Facts;
 pub use facts::ObjectKind;
-pub use finding::{Finding, FindingKind, Severity};
+pub use finding::{Actor, Finding, FindingKind, Severity};
+pub use paste_command::{CommandCluster, PROGRAM, PasteCommand};
 pub use pools::{PoolRow, PoolState};
+pub use progress::{Activity, PoolProgress};
+pub use roll_cause::{KnownValues, RollCause, roll_causes};
+pub use rolls::{Roll, RollTrigger, rolls, unrecorded};
 
 /// The objects around a Worker, as far as they are known.
 #[derive(Clone, Copy, Debug)]
@@ -59,10 +69,34 @@ pub struct Diagnosis {
     pub last_error: Option<LastError>,
     /// One row for each machine deployment, and for each pool without one.
     pub pools: Vec<PoolRow>,
+    /// The pools whose machines change.
+    pub progress: Vec<PoolProgress>,
     /// The findings, the most severe first.
     pub findings: Vec<Finding>,
     /// Kinds of objects that were not read.
     pub unknown: Vec<ObjectKind>,
+}
+
+impl Diagnosis {
+    /// Whether a user or operator has to act.
+    #[must_use]
+    pub fn has_problem(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Error)
+    }
+
+    /// Leaves out other pools and what was found about them.
+    pub fn keep_pools(&mut self, pools: &BTreeSet<&str>) {
+        let other: BTreeSet<String> = self
+            .pools
+            .iter()
+            .map(|row| &row.pool)
+            .filter(|pool| !pools.contains(pool.as_str()))
+            .map(|pool| pools::subject(pool))
+            .collect();
+        self.pools.retain(|row| pools.contains(row.pool.as_str()));
+        self.progress.retain(|progress| pools.contains(progress.pool.as_str()));
+        self.findings.retain(|finding| !other.contains(&finding.subject));
+    }
 }
 
 /// Diagnoses why the Worker in this document is not ready.
@@ -76,11 +110,16 @@ pub fn diagnose(worker: &Value, surroundings: Surroundings<'_>) -> Diagnosis {
         last_operation: None,
         last_error: None,
         pools: Vec::new(),
+        progress: Vec::new(),
         findings: Vec::new(),
         unknown: ObjectKind::ALL.iter().filter(|kind| !surroundings.known.contains(kind)).copied().collect(),
     };
     match facts::read(worker) {
-        Err(error) => diagnosis.findings.push(FindingKind::Undecodable.found("the Worker", error.to_string())),
+        Err(error) => {
+            let command = command::show_worker(text("/metadata/namespace"), text("/metadata/name"));
+            let finding = FindingKind::Undecodable.found("the Worker", error.to_string());
+            diagnosis.findings.push(Finding { command: Some(command), ..finding });
+        }
         Ok(worker) => complete(&mut diagnosis, worker, surroundings),
     }
     diagnosis.findings.sort_by_key(|finding| (finding.severity, finding.kind));
@@ -102,8 +141,9 @@ fn complete(diagnosis: &mut Diagnosis, worker: Worker, surroundings: Surrounding
         findings.retain(|finding| finding.kind != FindingKind::NoDeployment);
     }
     findings.extend(of_status);
+    diagnosis.progress = progress::progress(&facts, &rows);
     diagnosis.pools = rows;
-    diagnosis.findings = findings;
+    diagnosis.findings = findings.into_iter().map(|finding| command::with_command(finding, &facts)).collect();
     diagnosis.last_operation = facts.worker.status.last_operation;
     diagnosis.last_error = facts.worker.status.last_error;
 }

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::facts::{Facts, ObjectKind};
 use super::finding::{Finding, FindingKind};
+use super::paste_command::{CommandCluster, PasteCommand, word};
 use decisions::worker::machines::machine_objects::LiveDeployment;
 use decisions::worker::machines::progress::fault;
 use wire::api::machine::MachineDeployment;
@@ -69,6 +70,11 @@ impl PoolState {
             Self::NoDeployment => "no machine deployment",
         }
     }
+}
+
+/// The subject of findings about a pool.
+pub(super) fn subject(pool: &str) -> String {
+    format!("pool {pool}")
 }
 
 /// The rows, and the findings about MachineDeployments.
@@ -162,15 +168,20 @@ fn is_manual_update(deployment: &MachineDeployment) -> bool {
 
 fn finding(facts: &Facts<'_>, row: &PoolRow, live: &LiveDeployment) -> Option<Finding> {
     let name = row.deployment.as_deref().unwrap_or_default();
-    let subject = format!("pool {}", row.pool);
+    let subject = subject(&row.pool);
     let namespace = facts.namespace();
-    let found = |kind: FindingKind, message: String| kind.found(subject.clone(), message);
+    let found = |kind: FindingKind, message: String| kind.found(subject.clone(), message).of_deployment(name);
     Some(match row.state {
         PoolState::Paused => {
-            let step = format!(
-                "kubectl -n {namespace} patch machinedeployment {name} --type merge -p '{{\"spec\":{{\"paused\":null}}}}'"
+            let text = format!(
+                "kubectl -n {} patch machinedeployment {} --type merge -p '{{\"spec\":{{\"paused\":null}}}}'",
+                word(namespace),
+                word(name)
             );
-            found(FindingKind::Paused, format!("machine deployment {name} is paused")).next(step)
+            let command = PasteCommand { cluster: CommandCluster::Seed, text };
+            let step = "Find out who has paused it and why. Then let it continue:";
+            let paused = found(FindingKind::Paused, format!("machine deployment {name} is paused")).next(step);
+            Finding { command: Some(command), ..paused }
         }
         PoolState::Frozen => found(FindingKind::Frozen, format!("machine deployment {name} is frozen")),
         PoolState::NotObserved => {

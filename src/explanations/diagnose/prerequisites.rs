@@ -2,9 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use jiff::SignedDuration;
+
 use super::facts::{Facts, MACHINE_CONTROLLER_MANAGER, ObjectKind};
-use super::finding::{Finding, FindingKind};
+use super::finding::{Finding, FindingKind, Severity};
 use decisions::worker::request::decode::is_shoot_failed;
+
+/// After a change of a machine, machine-controller-manager counts as running for this time.
+const STILL_AT_WORK: SignedDuration = SignedDuration::from_mins(3);
 
 /// The findings about missing prerequisites.
 pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
@@ -44,7 +49,18 @@ fn machine_controller_manager(facts: &Facts<'_>) -> Option<Finding> {
         condition.condition_type == "Available" && condition.status != "True" && !condition.message.is_empty()
     });
     let detail = unmet.map(|condition| format!(": {}", condition.message)).unwrap_or_default();
-    (deployment.status.available_replicas == 0).then(|| found(&format!("has no available pod{detail}")))
+    if deployment.status.available_replicas > 0 {
+        return None;
+    }
+    // A status can be late or wrong. Machines that change show that it runs.
+    if let Some(change) =
+        facts.last_machine_change().filter(|change| facts.now.duration_since(*change) <= STILL_AT_WORK)
+    {
+        let message = format!("reports no available pod{detail}, although a machine changed at {change}");
+        let step = "It works: nothing has to be done, unless machines stop changing.";
+        return Some(Finding { severity: Severity::Note, ..found(&message).next(step) });
+    }
+    Some(found(&format!("has no available pod{detail}")))
 }
 
 /// What does not happen because machine-controller-manager is scaled to zero, and the next step; `None` if it has nothing to do.

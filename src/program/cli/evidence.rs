@@ -76,6 +76,11 @@ impl Evidence {
         }
     }
 
+    /// Changes what is evaluated, once the content of the inputs is known.
+    pub(super) fn about(&mut self, subject: &'static str) {
+        self.subject = subject;
+    }
+
     /// Complete evidence: every input was read and evaluated.
     pub(super) fn whole(subject: &'static str, evaluated: usize) -> Self {
         Self { evaluated, ..Self::of(subject) }

@@ -87,6 +87,13 @@ pub(super) fn warn_renamed(is_used: bool, old: &str, new: &str) {
     }
 }
 
+/// Warns about a flag that has no effect any more.
+pub(super) fn warn_unneeded(is_used: bool, flag: &str) {
+    if is_used {
+        complain(&format!("warning: {flag} is not needed any more; it is accepted until the next release"));
+    }
+}
+
 /// Arguments that cannot be combined.
 #[derive(Debug)]
 pub(super) struct WrongUsage(String);

@@ -14,7 +14,7 @@ use super::evidence::Evidence;
 use super::worker_warnings::warnings;
 use decisions::worker::machines::machine_objects::{DigestedObject, LiveDeployment, MachineObjects};
 use decisions::worker::plan::desired::CloudView;
-use runtime::reader::files::{NamedFile, files, name_of};
+use runtime::reader::files::{NamedFile, files};
 use runtime::reader::index::{IndexedWorker, ObjectIndex};
 use wire::api::gardener::{Cluster, ProfileImage, Worker};
 use wire::api::gotext::json::{decode_lenient, decode_value, to_go_json};
@@ -112,10 +112,20 @@ impl FileWorkers {
 pub(super) fn for_each_worker(
     paths: &[PathBuf],
     evidence: &mut Evidence,
+    take: impl FnMut(WorkerInput, &mut Evidence) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let files = evidence.note_skipped(files(paths));
+    for_each_worker_of(&files, evidence, take)
+}
+
+/// Same as [`for_each_worker`] for files that are already found.
+pub(super) fn for_each_worker_of(
+    files: &[NamedFile],
+    evidence: &mut Evidence,
     mut take: impl FnMut(WorkerInput, &mut Evidence) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    for file in evidence.note_skipped(files(paths)) {
-        let workers = match FileWorkers::of_file(&file) {
+    for file in files {
+        let workers = match FileWorkers::of_file(file) {
             Ok(workers) => workers,
             Err(error) => {
                 evidence.unread(&error);
@@ -138,23 +148,6 @@ pub(super) fn for_each_worker(
 /// If the file cannot be read or a document does not match its kind.
 pub fn workers_of_file(file: &NamedFile) -> anyhow::Result<Vec<WorkerInput>> {
     FileWorkers::of_file(file)?.decoded().collect()
-}
-
-/// Reads the MachineDeployments of a file or folder and ignores other objects.
-pub(super) fn machine_deployments_of_path(path: &Path, evidence: &mut Evidence) -> anyhow::Result<Vec<LiveDeployment>> {
-    let mut deployments = Vec::new();
-    for file in evidence.note_skipped(files(&[path.to_owned()])) {
-        for object in file.objects()? {
-            if object["kind"] == "MachineDeployment" {
-                let deployment = LiveDeployment::read_without_codes(object);
-                deployments.push(deployment.context("a MachineDeployment is malformed").with_context(|| file.name())?);
-            }
-        }
-    }
-    if deployments.is_empty() {
-        bail!("{}: no MachineDeployment in it", name_of(path));
-    }
-    Ok(deployments)
 }
 
 /// One Worker as documents, so that parts can be compared and shared.

@@ -1,6 +1,6 @@
 //! The program that a crate builds: its providers, its clouds, and the resulting commands.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -13,6 +13,8 @@ use super::{Arguments, configuration_file, environment};
 use decisions::provider::Providers;
 use runtime::cloud::{CloudArguments, CloudFactory, azure, openstack};
 
+/// Name of the program.
+const NAME: &str = "gardener-extension-worker";
 /// Names of the executable as a plugin of kubectl, with the displayed name.
 const PLUGINS: [(&str, &str); 2] =
     [("kubectl-worker", "kubectl worker"), ("kubectl-gardener_worker", "kubectl gardener-worker")];
@@ -98,11 +100,9 @@ impl Program {
 
     /// The command definitions, with the name by which the program was called.
     fn called(self, arguments: &[OsString]) -> clap::Command {
-        let name = arguments.first().and_then(|program| Path::new(program).file_stem());
         let command = self.command();
-        let plugin = PLUGINS.iter().find(|(executable, _)| name.is_some_and(|name| name == *executable));
-        match plugin {
-            Some((_, displayed)) => command.bin_name(*displayed),
+        match arguments.first().and_then(|program| plugin_name(program)) {
+            Some(displayed) => with_name(command, displayed).bin_name(displayed),
             None => command,
         }
     }
@@ -118,5 +118,26 @@ fn matches_of(command: &mut clap::Command, arguments: &[OsString]) -> Result<Arg
             Some(rejected) => *command = rejected.ignored(command.clone())?,
             None => return Err(error),
         }
+    }
+}
+
+/// The displayed name of a plugin of kubectl, by its executable.
+fn plugin_name(program: &OsStr) -> Option<&'static str> {
+    let name = Path::new(program).file_stem()?;
+    PLUGINS.iter().find(|(executable, _)| name == *executable).map(|(_, displayed)| *displayed)
+}
+
+/// The name by which this process was called, for commands that a user can paste.
+pub(super) fn typed_name() -> &'static str {
+    std::env::args_os().next().and_then(|program| plugin_name(&program)).unwrap_or(NAME)
+}
+
+/// Replaces the program's name in the examples of all commands.
+fn with_name(command: clap::Command, name: &'static str) -> clap::Command {
+    let help = command.get_after_help().map(|help| help.to_string().replace(&format!("{NAME} "), &format!("{name} ")));
+    let command = command.mut_subcommands(|below| with_name(below, name));
+    match help {
+        Some(help) => command.after_help(help),
+        None => command,
     }
 }

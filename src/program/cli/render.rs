@@ -123,7 +123,8 @@ pub(super) fn run(arguments: &RenderArguments, providers: Providers) -> anyhow::
 }
 
 fn text(rendered: &Rendered, output: OutputFormat) -> anyhow::Result<String> {
-    let objects = [&rendered.machine_class_secrets, &rendered.machine_classes, &rendered.machine_deployment_objects];
+    // Secrets are last, so that they scroll off neither the classes nor the deployments.
+    let objects = [&rendered.machine_classes, &rendered.machine_deployment_objects, &rendered.machine_class_secrets];
     let is_applied = |object: &&Value| object["metadata"]["deletionTimestamp"].is_null();
     let objects: Vec<&Value> = objects.into_iter().flatten().filter(is_applied).collect();
     match output {

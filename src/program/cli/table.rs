@@ -6,6 +6,10 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use wire::api::bounded_text::escaped;
 
 const GAP: usize = 2;
+/// Characters after which a line may end. Names have none of them.
+const BREAKABLE: &[char] = &[' ', ',', '/', ':', '='];
+/// The same for paths of fields, such as `spec.workers[0].name`.
+const BREAKABLE_IN_PATH: &[char] = &[' ', ',', '/', ':', '=', '.'];
 /// Columns are not narrowed below this width.
 const NARROWEST: usize = 14;
 
@@ -67,7 +71,8 @@ impl Table {
         self.widths(usize::MAX).iter().sum::<usize>() + GAP * self.columns.len().saturating_sub(1) + indent <= width
     }
 
-    /// Natural column widths, reduced from the widest column until the table fits.
+    /// Natural column widths, reduced from the widest column until the table fits. Names are shortened only if columns with
+    /// several words are not enough.
     fn widths(&self, available: usize) -> Vec<usize> {
         let natural = |(index, column): (usize, &Column)| {
             let cells = self.rows.iter().filter_map(|row| row.get(index));
@@ -75,15 +80,28 @@ impl Table {
         };
         let mut widths: Vec<usize> = self.columns.iter().enumerate().map(natural).collect();
         let gaps = GAP * widths.len().saturating_sub(1);
-        while widths.iter().sum::<usize>() + gaps > available {
-            let Some(widest) = widths.iter_mut().max().filter(|widest| **widest > NARROWEST) else { break };
-            *widest -= 1;
+        let words: Vec<usize> = (0..widths.len()).map(|index| self.widest_word(index)).collect();
+        for narrowest in [words, vec![NARROWEST; widths.len()]] {
+            while widths.iter().sum::<usize>() + gaps > available {
+                let wide = widths.iter_mut().zip(&narrowest).filter(|(width, narrowest)| **width > **narrowest);
+                let Some((widest, _)) = wide.max_by_key(|(width, _)| **width) else { break };
+                *widest -= 1;
+            }
         }
         widths
     }
 
+    /// Width of the widest text in a column that is not wrapped.
+    fn widest_word(&self, index: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(index));
+        let words =
+            cells.flat_map(|cell| cell.text.split_inclusive(breakable(&cell.text))).map(|word| word.trim_end().width());
+        words.max().unwrap_or_default().max(NARROWEST)
+    }
+
     fn render_row(&self, row: &[Cell], widths: &[usize], indent: usize) -> String {
-        let cells: Vec<Vec<String>> = row.iter().zip(widths).map(|(cell, width)| wrap(&cell.text, *width)).collect();
+        let cells: Vec<Vec<String>> =
+            row.iter().zip(widths).map(|(cell, width)| cell_lines(&cell.text, *width)).collect();
         let height = cells.iter().map(Vec::len).max().unwrap_or_default();
         let mut text = String::new();
         for line in 0..height {
@@ -113,6 +131,34 @@ impl Table {
     }
 }
 
+/// The characters after which a line of this text may end.
+fn breakable(text: &str) -> &'static [char] {
+    if text.contains('[') { BREAKABLE_IN_PATH } else { BREAKABLE }
+}
+
+/// The lines of a cell. A name that is too long is shortened in the middle, because a wrapped name can't be copied.
+fn cell_lines(text: &str, width: usize) -> Vec<String> {
+    let is_too_long = |word: &str| word.trim_end().width() > width;
+    if !text.split_inclusive(breakable(text)).any(is_too_long) {
+        return wrap(text, width);
+    }
+    let words = text.split_inclusive(breakable(text)).map(|word| match is_too_long(word) {
+        true => middle_shortened(word, width),
+        false => word.to_owned(),
+    });
+    wrap(&words.collect::<String>(), width)
+}
+
+/// `shoot--gar…workers-z1`: the beginning and the end of a name.
+fn middle_shortened(name: &str, width: usize) -> String {
+    let characters: Vec<char> = name.trim_end().chars().collect();
+    let left = width.saturating_sub(1);
+    let head: String = characters.iter().take(left.div_ceil(2)).collect();
+    let tail: String = characters.iter().skip(characters.len().saturating_sub(left / 2)).collect();
+    let blank = if name.ends_with(' ') { " " } else { "" };
+    format!("{head}…{tail}{blank}")
+}
+
 /// Escapes untrusted text to a single line of predictable width.
 pub(super) fn printable(text: &str) -> String {
     escaped(text).replace(['\n', '\t'], " ")
@@ -137,6 +183,7 @@ pub(super) fn some<T: AsRef<str>>(names: &[T], most: usize) -> String {
 /// Wraps lines at `width` columns, preferably between words, then after punctuation, else anywhere.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
+    let may_end = breakable(text);
     let mut rest = text;
     while is_wider(rest, width.max(1)) {
         let mut used = 0;
@@ -152,7 +199,7 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
             fits = start + character.len_utf8();
             match character {
                 ' ' => behind_blank = fits,
-                ',' | '/' | ':' | '=' | '-' | '.' | '_' => breakable = fits,
+                character if may_end.contains(&character) => breakable = fits,
                 _ => {}
             }
         }
@@ -160,7 +207,7 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
         // Break between words, unless that leaves most of the line empty.
         let end = match (behind_blank, breakable) {
             (blank, _) if blank * 2 > fits => blank,
-            (0, 0) => fits.max(first),
+            (0, 0) => name_at_beginning(rest).unwrap_or(fits.max(first)),
             (blank, breakable) => blank.max(breakable),
         };
         let (line, after) = rest.split_at(end);
@@ -171,6 +218,20 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
         lines.push(rest.to_owned());
     }
     lines
+}
+
+/// The end of a name with hyphens at the beginning of a text, with the character after which a line may end. Names stay
+/// whole, so that they can be copied.
+fn name_at_beginning(text: &str) -> Option<usize> {
+    /// Names of Kubernetes are not longer.
+    const LONGEST_NAME: usize = 253;
+    let is_of_name = |character: char| character.is_ascii_alphanumeric() || "-._".contains(character);
+    // A long text is not searched in full for each of its lines.
+    let name: String = text.chars().take(LONGEST_NAME + 1).take_while(|character| is_of_name(*character)).collect();
+    let next = text.get(name.len()..).and_then(|rest| rest.chars().next());
+    let ends = next.is_none_or(|next| BREAKABLE.contains(&next));
+    let is_name = name.contains('-') && name.len() <= LONGEST_NAME && ends;
+    is_name.then_some(name.len() + next.map_or(0, char::len_utf8))
 }
 
 /// Whether a text needs more columns. A long text is not measured in full for each of its lines.
@@ -185,11 +246,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_are_shortened_in_the_middle() {
+        let mut table = Table::new(["NAME", "TEXT"]);
+        table.row(["shoot--garden--prod-workers-z1".into(), "several words that can be wrapped".into()]);
+        let text = table.render(0, 50);
+        assert!(text.contains("shoot--garden--prod-workers-z1"), "words are wrapped first: {text}");
+        let text = table.render(0, 36);
+        assert!(text.contains("shoot--gard…workers-z1"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 36), "{text}");
+    }
+
+    #[test]
     fn text_is_broken_where_it_may_be() {
         assert_eq!(wrap("aaa/bbb,ccc", 5), ["aaa/", "bbb,", "ccc"]);
         assert_eq!(wrap("abcdefg", 3), ["abc", "def", "g"]);
         assert_eq!(wrap("über weite", 5), ["über", "weite"]);
         assert_eq!(wrap("", 5), [""]);
+        assert_eq!(wrap("to shoot--a--web-z1 or", 10), ["to", "shoot--a--web-z1", "or"]);
+        assert_eq!(wrap("see a/shoot--a--web-z1, or", 10), ["see a/", "shoot--a--web-z1,", "or"]);
         let long = wrap(&"x".repeat(1000), 10);
         assert!(long.len() == 100 && long.iter().all(|line| line.len() == 10));
     }

@@ -29,6 +29,8 @@ pub(super) const ASIDE: Style = Style::new().dimmed();
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum OutputFormat {
     Table,
+    Wide,
+    Name,
     Yaml,
     Json,
     Result,
@@ -44,6 +46,21 @@ pub(super) enum OutputFormat {
 /// Parses one of the formats that a command supports.
 pub(super) fn one_of(supported: &'static [&'static str]) -> impl TypedValueParser<Value = OutputFormat> {
     PossibleValuesParser::new(supported).try_map(|name| OutputFormat::from_str(&name, false))
+}
+
+/// Formats of every command that reads objects of a cluster, as in kubectl.
+pub(super) const OBJECT_FORMATS: &[&str] = &["table", "wide", "json", "yaml", "name"];
+
+/// Formats a document in one of the formats for programs.
+pub(super) fn document_text(document: &Value, format: OutputFormat) -> anyhow::Result<String> {
+    if format == OutputFormat::Yaml { yaml(document) } else { json(document) }
+}
+
+/// Maximum line width of a format. Lines of `wide` are never wrapped.
+pub(super) fn width_of(format: OutputFormat) -> usize {
+    /// More columns than any table has.
+    const UNLIMITED: usize = 1 << 20;
+    if format == OutputFormat::Wide { UNLIMITED } else { width() }
 }
 
 /// Maximum line width. Uses `COLUMNS`, or the width of the terminal.

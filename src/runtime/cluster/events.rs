@@ -21,8 +21,9 @@ use wire::api::bounded_text::shortened;
 const CONTROLLER: &str = "gardener-extension-worker";
 /// Namespace for events about cluster-scoped objects.
 const DEFAULT_NAMESPACE: &str = "default";
-/// Longest notes in bytes: the limit of the API server, and a shorter one for when even that is rejected.
-pub const MAX_NOTE_BYTES: [usize; 2] = [1024, 256];
+/// Longest notes in bytes: what fits into a line of `kubectl describe`, and less for when even that is rejected. The API
+/// server accepts 1024.
+pub const MAX_NOTE_BYTES: [usize; 2] = [200, 100];
 /// Maximum length of an object name.
 pub const MAX_NAME_LENGTH: usize = 253;
 

@@ -124,6 +124,17 @@ impl GardenKind {
         }
     }
 
+    /// Lists the objects with this name in all namespaces.
+    ///
+    /// # Errors
+    /// If the garden rejects the request or does not respond.
+    pub async fn list_named(self, client: &Client, name: &str) -> anyhow::Result<Vec<Value>> {
+        let named = ListParams::default().fields(&format!("metadata.name={name}"));
+        let listed = self.api(client, None).list(&named).await;
+        let listed = listed.with_context(|| format!("{}s can't be listed", self.name()))?;
+        listed.items.into_iter().map(|object| self.document(object)).collect()
+    }
+
     /// Adds the kind, which items of a list may omit.
     fn document(self, object: DynamicObject) -> anyhow::Result<Value> {
         let mut document = serde_json::to_value(object)?;

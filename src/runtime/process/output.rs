@@ -21,6 +21,39 @@ pub fn print(text: &str) -> io::Result<()> {
     write_to_stdout(&printed(text, is_in_pipeline()))
 }
 
+/// Writes a text to stdout in place of the previous one. A pipe gets both texts.
+pub fn redraw(text: &str) -> io::Result<()> {
+    /// Moves to the beginning of the screen and clears what follows.
+    const CLEARED: &str = "\u{1b}[H\u{1b}[J";
+    let mut out = io::stdout().lock();
+    if out.is_terminal() {
+        out.write_all(CLEARED.as_bytes())?;
+    }
+    drop(out);
+    print(text)
+}
+
+/// When output has colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colours {
+    /// On a terminal, unless the environment forbids it.
+    Auto,
+    /// Also in a file or pipe.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Sets when stdout and stderr have colours.
+pub fn use_colours(colours: Colours) {
+    let choice = match colours {
+        Colours::Auto => return,
+        Colours::Always => anstream::ColorChoice::AlwaysAnsi,
+        Colours::Never => anstream::ColorChoice::Never,
+    };
+    choice.write_global();
+}
+
 /// Writes commands for a CI runner to stdout. Text from outside must already be escaped in them.
 pub fn print_commands(text: &str) -> io::Result<()> {
     write_to_stdout(&escaped(text))

@@ -9,7 +9,7 @@ use wire::api::bounded_text::{Bound, joined, named, shortened};
 use wire::api::gardener::Worker;
 
 /// Maximum size of a list within a note.
-const MAX_LIST_BYTES: Bound = Bound::bytes(950);
+const MAX_LIST_BYTES: Bound = Bound::bytes(170);
 
 pub(crate) fn undecodable(reason: &str) -> EventNote {
     let note = format!("The Worker can't be decoded, so nothing is done for it: {reason}");
@@ -149,9 +149,9 @@ mod tests {
         let pools: Vec<String> = (0..1000).map(|pool| format!("pool-{pool}")).collect();
         let rolls = pools.iter().map(|pool| roll(pool, false)).collect();
         let note = note_of(&WorkerEvent::RollsStarted(rolls)).note;
-        assert!(note.len() <= 1024 && note.contains("Pool \"pool-0\"") && note.ends_with(" more pools"), "{note}");
+        assert!(note.len() <= 200 && note.contains("Pool \"pool-0\"") && note.ends_with(" more pools"), "{note}");
         let note = note_of(&WorkerEvent::PoolsReady { pools, hibernated: false }).note;
-        assert!(note.len() <= 1024 && note.contains("\"pool-0\", ") && note.ends_with(" more"), "{note}");
+        assert!(note.len() <= 200 && note.contains("\"pool-0\", ") && note.ends_with(" more"), "{note}");
     }
 
     #[test]

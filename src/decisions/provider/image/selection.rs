@@ -179,6 +179,7 @@ impl<'a> WorkerImages<'a> {
                 machine_type: pool.machine_type.clone(),
                 in_profile: in_profile.to_string(),
                 in_status: in_status.to_string(),
+                fitting: self.fitting_text(pool),
             })
         });
         let selected = found.and_then(|found| self.usable(pool, machine, found));

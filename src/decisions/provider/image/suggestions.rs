@@ -1,11 +1,18 @@
 //! Alternatives for a pool without a fitting image: other images for its machine type, or other machine types for its
 //! image.
 
+use std::cmp::Reverse;
+
 use super::machine_type;
 use super::selection::{ImageSelection, WorkerImages};
 use crate::provider::explanation::{Fitting, ImageCandidate, ImageExplanation, NamedImage};
+use wire::api::bounded_text::{Bound, named};
 use wire::api::gardener::{Capabilities, MachineImage, WorkerPool};
+use wire::api::gotext::version::Version;
 use wire::capabilities::{FlavorVerdict, best_flavor};
+
+/// Maximum number of images in an error.
+const FITTING: Bound = Bound { items: 3, bytes: 200 };
 
 impl WorkerImages<'_> {
     /// Explains which image a pool gets and why, with alternatives if none fits.
@@ -36,6 +43,19 @@ impl WorkerImages<'_> {
         // The sort is stable, so both groups keep the order of the CloudProfile.
         fitting.sort_by_key(|image| image.name != target.name);
         fitting
+    }
+
+    /// The newest images that fit, for an error: versions of the same image without its name.
+    pub(super) fn fitting_text(&self, pool: &WorkerPool) -> String {
+        let mut fitting = self.fitting_images(pool);
+        let is_other = |image: &NamedImage| image.name != pool.machine_image.name;
+        fitting.sort_by_key(|image| (is_other(image), Reverse(Version::parse(&image.version).ok())));
+        let text = |image: &NamedImage| match is_other(image) {
+            true => format!("{} {}", image.name, image.version),
+            false => image.version.clone(),
+        };
+        let texts: Vec<String> = fitting.iter().map(text).collect();
+        named(&texts, FITTING)
     }
 
     fn fitting_machine_types(&self, pool: &WorkerPool) -> Vec<String> {

@@ -128,6 +128,13 @@ pub fn without_own_annotations(document: &mut Value) {
     }
 }
 
+/// Whether a recorded digest of an input is that of this value. So a value can be recognised among known ones, such as
+/// the versions of a CloudProfile.
+#[must_use]
+pub fn is_value(input: &str, recorded: &str, value: &str) -> bool {
+    digest(input, &[value]) == recorded
+}
+
 /// The first eight hexadecimal characters of the SHA-256 over name and values, separated by zero bytes.
 pub(crate) fn digest(name: &str, values: &[&str]) -> String {
     let mut hash = Sha256::new_with_prefix(name.as_bytes());

@@ -10,8 +10,8 @@ use crate::worker::status::pool_readiness::PoolReadiness;
 use wire::api::bounded_text::shortened;
 use wire::api::gardener::{ErrorCode, Worker};
 
-/// Maximum length of the text about a pool in bytes. The API server accepts 1024 for a whole note.
-const MOST_OF_EVENT: usize = 800;
+/// Maximum length of the text about a pool in bytes. A whole note has 200; the status has the whole text.
+const MOST_OF_EVENT: usize = 150;
 
 /// A change to publish an event about, once.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,11 +3,26 @@
 use super::section::{INDENT, section};
 use crate::cli::table::{Cell, Table, paragraph};
 use crate::cli::terminal::{ASIDE, BAD, GOOD};
-use decisions::provider::explanation::{Fitting, ImageCandidate, ImageExplanation, Origin, capabilities_text};
+use decisions::provider::explanation::{
+    ChosenImage, Fitting, ImageCandidate, ImageExplanation, Origin, capabilities_text,
+};
 use wire::capabilities::{Classification, FlavorVerdict, Mismatch};
 
 /// Maximum number of suggestions printed; JSON lists all.
 const SUGGESTIONS: usize = 6;
+
+/// The image of the pool in one line.
+pub(super) fn chosen_text(image: &ImageExplanation, width: usize) -> String {
+    let name = format!("{} {}", image.name, image.version);
+    let (text, style) = match &image.chosen {
+        Some(ChosenImage { reference: Some(reference), .. }) => {
+            (format!("Image: {name}, {} {}", reference.member, reference.value), GOOD)
+        }
+        Some(_) => (format!("Image: {name}"), GOOD),
+        None => (format!("Image: none for {name}"), BAD),
+    };
+    paragraph(&text, style, INDENT, width)
+}
 
 pub(super) fn image_text(image: &ImageExplanation, width: usize) -> String {
     let outcome = match &image.chosen {

@@ -1,6 +1,6 @@
 //! The explanation of a pool, sized for one screen.
 
-use super::image::image_text;
+use super::image::{chosen_text, image_text};
 use super::section::{INDENT, hazard_line, section};
 use super::zones::zones_text;
 use crate::cli::table::{Cell, Table, paragraph, printable};
@@ -25,14 +25,14 @@ fn pool_text(pool: &PoolExplanation, width: usize) -> String {
     for hazard in &pool.hazards {
         text.push_str(&hazard_line("", hazard, width));
     }
-    text.push_str(&section("Inputs"));
-    text.push_str(&inputs_table(&pool.inputs).render(INDENT, width));
-    text.push_str(&image_text(&pool.image, width));
+    text.push_str(&chosen_text(&pool.image, width));
     if !pool.placements.is_empty() {
-        text.push_str(&section("Zones"));
         let effect = pool.hashes.first().map_or(HashEffect::Roll, |hash| hash.effect);
         text.push_str(&zones_text(&pool.placements, effect, width));
     }
+    text.push_str(&section("Inputs"));
+    text.push_str(&inputs_table(&pool.inputs).render(INDENT, width));
+    text.push_str(&image_text(&pool.image, width));
     if let Some((first, others)) = pool.hashes.split_first() {
         text.push_str(&hash_text(first, !others.is_empty(), width));
         for hash in others {

@@ -1,4 +1,4 @@
-//! `explain --shoot`: which Shoot fields enter the key and the machine classes of its pools, from files only.
+//! `explain` for Shoots: which Shoot fields enter the key and the machine classes of its pools, from files only.
 
 use anyhow::ensure;
 use serde::Serialize;
@@ -9,14 +9,16 @@ use super::section::{INDENT, section};
 use crate::cli::evidence::{Evidence, Reply, no_match};
 use crate::cli::exit::Exit;
 use crate::cli::preview::shoots::ShootReader;
+use crate::cli::screen::Page;
 use crate::cli::table::{Cell, Table, paragraph, printable};
-use crate::cli::terminal::{ASIDE, BAD, HEADING, OutputFormat, complain, json, print, width};
+use crate::cli::target::{Given, is_shoot_called};
+use crate::cli::terminal::{ASIDE, BAD, HEADING, OutputFormat, complain, document_text, width_of};
 use decisions::provider::Providers;
 use decisions::worker::machines::machine_objects::MachineObjects;
 use decisions::worker::plan::desired::{CloudView, DesiredState};
 use explanations::explain::{DecidingMember, HashEffect, ShootPoolExplanation, explain, explain_shoot};
 use explanations::preview::{Assumption, CloudProfiles, Failure, Inputs, worker_context};
-use runtime::reader::files::files;
+use runtime::reader::files::NamedFile;
 
 /// A Shoot with the inputs that determine its nodes.
 #[derive(Serialize)]
@@ -27,57 +29,92 @@ struct ExplainedShoot {
     pools: Vec<ShootPoolExplanation>,
 }
 
-/// Explains the Shoots in the file or folder.
-pub(super) fn run(arguments: &ExplainArguments, providers: Providers) -> anyhow::Result<Reply> {
+/// The answer for the Shoots in files.
+pub(super) fn page(
+    arguments: &ExplainArguments,
+    given: &Given,
+    files: &[NamedFile],
+    mut evidence: Evidence,
+    providers: Providers,
+) -> anyhow::Result<Page> {
+    evidence.about("Shoot");
     let profiles = CloudProfiles::new(providers);
     let reader = ShootReader::new(&arguments.presume, &arguments.profiles, &profiles)?;
-    let mut explained = Vec::new();
-    let mut errors = Vec::new();
-    let mut pools: Vec<String> = Vec::new();
-    let mut evidence = Evidence::of("Shoot");
-    for file in evidence.note_skipped(files(std::slice::from_ref(&arguments.file))) {
-        let found = match reader.shoots_of_file(&file, &profiles) {
-            Ok(found) => found,
-            Err(error) => {
-                evidence.unread(&error);
-                continue;
-            }
-        };
-        for inputs in found {
-            pools.extend(pool_names(&inputs));
-            let named = format!("{}/{}", inputs.namespace(), inputs.name());
-            match explain_inputs(&inputs, arguments.pool.as_deref()) {
-                Ok(shoot) => {
-                    evidence.evaluated(1);
-                    explained.push(ExplainedShoot { shoot: named, ..shoot });
-                }
-                Err(failure) => errors.push(format!("Shoot {named}: {}", failure.message)),
-            }
+    let mut found = FoundShoots::default();
+    for file in files {
+        match reader.shoots_of_file(file, &profiles) {
+            Ok(shoots) => shoots.iter().for_each(|inputs| found.add(inputs, arguments, given, &mut evidence)),
+            Err(error) => evidence.unread(&error),
         }
     }
-    let is_completed = !explained.is_empty() || !errors.is_empty() || !evidence.is_complete();
-    ensure!(is_completed, "{}: no Shoot in it", arguments.file.display());
-    if let Some(pool) = &arguments.pool {
-        let is_found = explained.iter().any(|shoot| !shoot.pools.is_empty());
-        if !is_found && errors.is_empty() {
-            return Err(no_match("pool", pool, pools.iter().map(String::as_str)));
-        }
-    }
-    match arguments.output {
-        OutputFormat::Json => {
-            print(&json(&json!({
+    found.ensure_answer(arguments, given, &evidence)?;
+    let FoundShoots { explained, errors, .. } = found;
+    let text = match arguments.output {
+        OutputFormat::Json | OutputFormat::Yaml => {
+            let document = json!({
                 "schema": "explain-shoot/v1", "evidence": evidence.document(), "shoots": explained, "errors": errors,
-            }))?)?;
+            });
+            document_text(&document, arguments.output)?
         }
-        _ => {
+        OutputFormat::Name => explained.iter().map(|shoot| format!("{}\n", shoot.shoot)).collect(),
+        format => {
             errors.iter().for_each(|error| complain(error));
-            let texts = explained.iter().map(|shoot| shoot_text(shoot, width()));
-            print(&texts.collect::<Vec<_>>().join("\n"))?;
+            explained.iter().map(|shoot| shoot_text(shoot, width_of(format))).collect::<Vec<_>>().join("\n")
         }
-    }
+    };
     let fails = explained.iter().flat_map(|shoot| &shoot.pools).any(|pool| pool.error.is_some());
     let exit = if fails || !errors.is_empty() { Exit::Invalid } else { Exit::Done };
-    Ok(Reply::new(evidence, exit))
+    Ok(Page { text, result: Reply::new(evidence, exit) })
+}
+
+#[derive(Default)]
+struct FoundShoots {
+    explained: Vec<ExplainedShoot>,
+    errors: Vec<String>,
+    /// Names of all pools of the Shoots.
+    pools: Vec<String>,
+    /// Names of Shoots that are not selected.
+    others: Vec<String>,
+}
+
+impl FoundShoots {
+    fn add(&mut self, inputs: &Inputs, arguments: &ExplainArguments, given: &Given, evidence: &mut Evidence) {
+        let named = format!("{}/{}", inputs.namespace(), inputs.name());
+        let is_selected = |name: &String| is_shoot_called((inputs.namespace(), inputs.name()), name);
+        let in_namespace =
+            arguments.reading.namespace.as_deref().is_none_or(|namespace| namespace == inputs.namespace());
+        if !in_namespace || !given.names.is_empty() && !given.names.iter().any(is_selected) {
+            self.others.push(named);
+            return;
+        }
+        self.pools.extend(pool_names(inputs));
+        match explain_inputs(inputs, arguments.pool.as_deref()) {
+            Ok(shoot) => {
+                evidence.evaluated(1);
+                self.explained.push(ExplainedShoot { shoot: named, ..shoot });
+            }
+            Err(failure) => self.errors.push(format!("Shoot {named}: {}", failure.message)),
+        }
+    }
+
+    /// Fails if no Shoot, or no pool of the Shoots, is selected.
+    fn ensure_answer(&self, arguments: &ExplainArguments, given: &Given, evidence: &Evidence) -> anyhow::Result<()> {
+        let is_completed = !self.explained.is_empty() || !self.errors.is_empty() || !evidence.is_complete();
+        if !is_completed && !self.others.is_empty() {
+            let selected = given.names.first().or(arguments.reading.namespace.as_ref());
+            let selected = selected.map_or("", String::as_str);
+            return Err(no_match("Shoot", selected, self.others.iter().map(String::as_str)));
+        }
+        let files: Vec<String> = given.files.iter().map(|file| file.display().to_string()).collect();
+        ensure!(is_completed, "{}: no Shoot in it", files.join(", "));
+        if let Some(pool) = &arguments.pool {
+            let is_found = self.explained.iter().any(|shoot| !shoot.pools.is_empty());
+            if !is_found && self.errors.is_empty() {
+                return Err(no_match("pool", pool, self.pools.iter().map(String::as_str)));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The pool names in the Shoot's spec.

@@ -89,8 +89,21 @@ struct CauseDocument<'a> {
 
 /// Prints everything, including unchanged pools.
 pub(super) fn print_document(comparison: &Comparison, exit_code: u8) -> anyhow::Result<()> {
+    let workers = comparison.workers.iter().map(|worker| Ok(worker_document(worker)));
+    print_json_with_items(&without_workers(comparison, exit_code), "workers", workers)
+}
+
+/// The same as one document.
+pub(super) fn document(comparison: &Comparison, exit_code: u8) -> anyhow::Result<Value> {
+    let mut document = serde_json::to_value(without_workers(comparison, exit_code))?;
+    let workers: Vec<WorkerDocument<'_>> = comparison.workers.iter().map(worker_document).collect();
+    document["workers"] = serde_json::to_value(workers)?;
+    Ok(document)
+}
+
+fn without_workers(comparison: &Comparison, exit_code: u8) -> Document<'_> {
     let total = Total::of(comparison);
-    let document = Document {
+    Document {
         schema: SCHEMA,
         exit_code,
         total: TotalDocument {
@@ -115,8 +128,7 @@ pub(super) fn print_document(comparison: &Comparison, exit_code: u8) -> anyhow::
         errors: comparison.evidence.unread_inputs().collect(),
         groups: groups(&comparison.workers),
         workers: [],
-    };
-    print_json_with_items(&document, "workers", comparison.workers.iter().map(|worker| Ok(worker_document(worker))))
+    }
 }
 
 pub(in crate::cli) fn worker_document(worker: &WorkerChange) -> WorkerDocument<'_> {

@@ -14,11 +14,11 @@ use super::shoots::ShootReader;
 use super::{Comparison, NewSide};
 use crate::cli::evidence::{Evidence, no_match};
 use crate::cli::progress::Progress;
-use explanations::preview::{Baseline, CloudProfiles, Inputs, compare};
+use crate::cli::target::{Fallback, Reading, Scope, live_scope, not_listed};
+use explanations::preview::{Baseline, CloudProfiles, Inputs, WorkerChange, compare};
 use runtime::cluster::error::ReadError;
 use runtime::cluster::machine_reads;
 use runtime::cluster::secret_cache::SecretCache;
-use runtime::cluster::seed::{Seed, workers_unlisted};
 use runtime::process::threads::block_on;
 use runtime::reader::files::NamedFile;
 use wire::api::gardener::Worker;
@@ -29,8 +29,8 @@ const AT_ONCE: usize = 10;
 
 /// Compares the Workers of the seed with the files, with NEW as derived by `made`, or with their own machine objects.
 pub(super) fn compare_live(
-    seed: &Seed,
-    namespace: Option<&str>,
+    reading: &Reading,
+    names: &[String],
     files: Option<Vec<NamedFile>>,
     evidence: Evidence,
     made: &NewSide,
@@ -38,6 +38,7 @@ pub(super) fn compare_live(
 ) -> anyhow::Result<Comparison> {
     let mut comparison = Comparison::new(evidence);
     let mut required = files.map(|files| load(files, &mut comparison, (profiles, &made.of_shoots))).transpose()?;
+    let namespace = reading.namespace.as_deref();
     if let (Some(namespace), Some(required)) = (namespace, &mut required) {
         let known: BTreeSet<String> = required.keys().map(|key| key.0.clone()).collect();
         required.retain(|key, _| key.0 == namespace);
@@ -46,16 +47,16 @@ pub(super) fn compare_live(
         }
     }
     let observed = async {
-        let client = seed.client().await?;
-        observe_workers(
-            &client,
-            namespace,
-            |key| required.as_ref().is_none_or(|required| required.contains_key(key)),
-            profiles,
-        )
-        .await
+        let client = reading.seed.client().await?;
+        let scope = live_scope(&client, reading, names, Fallback::All).await?;
+        let is_required = |key: &Key| required.as_ref().is_none_or(|required| required.contains_key(key));
+        let observed = observe_workers(&client, reading, &scope, is_required, profiles).await?;
+        anyhow::Ok((observed, scope))
     };
-    let Observed { loaded: mut observed, unreadable, .. } = block_on(observed)?;
+    let (Observed { loaded: mut observed, unreadable, .. }, scope) = block_on(observed)?;
+    if let Some(required) = &mut required {
+        required.retain(|key, _| scope.includes(&key.0, &key.1));
+    }
     let is_old_empty = observed.is_empty() && unreadable.is_empty();
     match (&required, namespace) {
         (Some(required), _) => ensure!(!required.is_empty() || !comparison.evidence.is_complete(), "no Worker in NEW"),
@@ -68,6 +69,7 @@ pub(super) fn compare_live(
             let change = made.compare(&old, Baseline::Live, profiles, &mut comparison.replaced);
             comparison.workers.push(change);
         }
+        keep_pools(&mut comparison, &scope);
         return Ok(comparison);
     };
     // Without its old side, a Worker would appear to be new.
@@ -79,7 +81,16 @@ pub(super) fn compare_live(
         let new = old.map_or_else(|| new.inputs.clone(), |old| new.inputs.clone().completed_by(old));
         comparison.workers.push(compare(old, Some(&new), live, Baseline::Live, profiles));
     }
+    keep_pools(&mut comparison, &scope);
     Ok(comparison)
+}
+
+/// Leaves out pools that the names do not select.
+fn keep_pools(comparison: &mut Comparison, scope: &Scope) {
+    for worker in &mut comparison.workers {
+        let WorkerChange { namespace, name, placements, .. } = worker;
+        placements.retain(|placement| scope.includes_pool(namespace, name, &placement.pool));
+    }
 }
 
 fn load(
@@ -105,7 +116,8 @@ fn load(
 /// cannot be decoded does not affect others.
 pub(in crate::cli) async fn observe_workers(
     client: &Client,
-    namespace: Option<&str>,
+    reading: &Reading,
+    scope: &Scope,
     is_required: impl Fn(&Key) -> bool,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Observed> {
@@ -114,17 +126,25 @@ pub(in crate::cli) async fn observe_workers(
         ApiResource::from_gvk_with_plural(&kind, plural)
     };
     let worker_resource = resource("Worker", "workers");
-    let workers: Api<DynamicObject> = match namespace {
+    let workers: Api<DynamicObject> = match scope.only_namespace() {
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &worker_resource),
         None => Api::all_with(client.clone(), &worker_resource),
     };
     let clusters: Api<DynamicObject> = Api::all_with(client.clone(), &resource("Cluster", "clusters"));
-    let listed = workers.list(&ListParams::default()).await.map_err(workers_unlisted)?;
+    let selected = match &reading.selector {
+        Some(selector) => ListParams::default().labels(selector.as_str()),
+        None => ListParams::default(),
+    };
+    let listed = match workers.list(&selected).await {
+        Ok(listed) => listed,
+        Err(error) => return Err(not_listed(client, &[], scope.only_namespace(), error).await),
+    };
     let mut observed = Observed::default();
     let mut chosen = Vec::new();
     for worker in listed.items {
         let namespace = worker.namespace().unwrap_or_default();
-        if is_required(&(namespace.clone(), worker.name_any())) {
+        let name = worker.name_any();
+        if scope.includes(&namespace, &name) && is_required(&(namespace.clone(), name)) {
             chosen.push(worker);
         } else {
             observed.other_namespaces.insert(namespace);

@@ -1,5 +1,6 @@
 //! Shoots of a cluster as the old side. The kubeconfig can point to a garden or a seed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use anyhow::{Context, ensure};
@@ -9,10 +10,10 @@ use super::pairs::Key;
 use super::stored::{Stored, key_of};
 use super::{Comparison, NewSide, garden, mirror};
 use crate::cli::evidence::Evidence;
+use crate::cli::target::{Reading, is_shoot_called};
 use decisions::worker::machines::machine_objects::MachineObjects;
 use explanations::preview::{Baseline, CloudProfiles, Inputs, NamedProfiles, WorkerChange, compare};
 use runtime::cluster::garden_cluster::is_garden;
-use runtime::cluster::seed::Seed;
 use runtime::process::threads::block_on;
 use runtime::reader::files::NamedFile;
 use runtime::reader::objects::objects;
@@ -26,19 +27,27 @@ pub(super) fn are_shoots(files: &[NamedFile]) -> bool {
 
 /// Compares the Shoots of the files with those of the cluster.
 pub(super) fn compare_shoots(
-    cluster: &Seed,
-    namespace: Option<&str>,
+    reading: &Reading,
+    names: &[String],
     files: &[NamedFile],
     evidence: Evidence,
     made: &NewSide,
     shared: &CloudProfiles,
 ) -> anyhow::Result<Comparison> {
     let texts = files.iter().map(NamedFile::text).collect::<anyhow::Result<Vec<_>>>()?;
-    let is_required = |namespace_of_shoot: &str| namespace.is_none_or(|namespace| namespace_of_shoot == namespace);
+    let namespace = reading.namespace.as_deref();
+    let is_required = |key: &Key| {
+        let is_named = |name: &String| is_shoot_called((&key.0, &key.1), name);
+        namespace.is_none_or(|namespace| key.0 == namespace) && (names.is_empty() || names.iter().any(is_named))
+    };
     let mut required: Vec<Value> = texts.iter().flat_map(|text| shoots(text)).collect();
-    required.retain(|shoot| is_required(&key_of(shoot).0));
+    required.retain(|shoot| is_required(&key_of(shoot)));
+    if let Some(selector) = &reading.selector {
+        required.retain(|shoot| selector.selects(shoot));
+    }
+    let selected: BTreeSet<Key> = required.iter().map(key_of).collect();
     let stored = block_on(async {
-        let client = cluster.client().await?;
+        let client = reading.seed.client().await?;
         match is_garden(&client).await? {
             true => garden::read(&client, &required, &made.of_shoots, shared).await,
             false => mirror::read(&client, &required, &made.of_shoots, shared).await,
@@ -49,7 +58,7 @@ pub(super) fn compare_shoots(
     let mut comparison = Comparison::new(evidence);
     comparison.workers.extend(stored.unreadable.iter().map(not_compared));
     let is_readable =
-        |key: &Key| is_required(&key.0) && stored.unreadable.iter().all(|(unreadable, _)| unreadable != key);
+        |key: &Key| selected.contains(key) && stored.unreadable.iter().all(|(unreadable, _)| unreadable != key);
     for (file, text) in files.iter().zip(&texts) {
         let new = new_reader.shoots_where(text, |shoot| is_readable(&key_of(shoot)), shared);
         match new.with_context(|| file.name()) {

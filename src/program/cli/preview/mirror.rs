@@ -10,6 +10,7 @@ use super::live::observe_workers;
 use super::pairs::{Key, Loaded, Observed};
 use super::shoots::ShootReader;
 use super::stored::{Stored, key_of};
+use crate::cli::target::{Reading, Scope};
 use explanations::preview::{CloudProfiles, Inputs, NamedProfiles, technical_id};
 
 /// Reads the Shoots with the same names as `wanted`, with their Workers.
@@ -20,9 +21,8 @@ pub(super) async fn read(
     shared: &CloudProfiles,
 ) -> anyhow::Result<Stored> {
     let namespaces: BTreeMap<String, Key> = required.iter().map(|shoot| (technical_id(shoot), key_of(shoot))).collect();
-    let only = if namespaces.len() == 1 { namespaces.keys().next() } else { None };
-    let is_required = |key: &Key| namespaces.contains_key(&key.0);
-    let observed = observe_workers(client, only.map(String::as_str), is_required, shared).await?;
+    let scope = Scope::namespaces(namespaces.keys());
+    let observed = observe_workers(client, &Reading::default(), &scope, |_| true, shared).await?;
     let mut stored = Stored { shoots: BTreeMap::new(), unreadable: Vec::new(), profiles: NamedProfiles::default() };
     let Observed { loaded, unreadable, .. } = observed;
     let mut seen = BTreeSet::new();

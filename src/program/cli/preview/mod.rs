@@ -20,11 +20,12 @@ use jiff::Timestamp;
 use super::evidence::{Evidence, Reply};
 use super::exit::{self, Exit, warn_renamed, wrong_usage};
 use super::forecast::moment;
-use super::terminal::{OutputFormat, complain, one_of, print, width};
+use super::screen::{Page, Screen};
+use super::target::{Given, Reading, given};
+use super::terminal::{OutputFormat, complain, document_text, one_of, width, width_of};
 use decisions::provider::Providers;
 use decisions::worker::plan::class_images::ImagePolicy;
 use explanations::preview::{CloudProfiles, FindingKind, Severity, WorkerChange, evaluate_capacity};
-use runtime::cluster::seed::Seed;
 use runtime::reader::files::files;
 
 mod cache;
@@ -71,19 +72,19 @@ pub(super) struct PreviewArguments {
     /// `-` for standard input. Workers are matched by namespace and name. For files of Shoots, as manifests or as
     /// stored in the garden, the Workers are generated as gardenlet would write them.
     ///
-    /// With --git, files and folders to include. Defaults to all files below the current folder.
+    /// Names of objects instead of files select Workers of the cluster as OLD. With --git, files and folders to
+    /// include. Defaults to all files below the current folder.
     #[arg(value_name = "OLD NEW", num_args = 0..)]
     inputs: Vec<PathBuf>,
     /// Use the cluster of the kubeconfig as OLD. A seed provides its Workers and current machine objects. Without NEW,
     /// the preview shows the next reconcile. If NEW contains Shoots, the cluster is the garden, with its Shoots and the
-    /// CloudProfiles that they reference.
+    /// CloudProfiles that they reference. This is the default with names, -n, -A and -f, which is NEW.
     #[arg(long)]
     live: bool,
     #[command(flatten)]
-    seed: Seed,
-    /// Only include the Workers or Shoots of this namespace, with --live.
-    #[arg(short, long, requires = "live")]
-    namespace: Option<String>,
+    reading: Reading,
+    #[command(flatten)]
+    screen: Screen,
     /// Compare a revision of the current folder's git repository as OLD with the working tree as NEW. Shoots, Workers
     /// and CloudProfiles of the same side are used together.
     #[arg(long, value_name = "REVISION", conflicts_with_all = ["live", "cloudprofile_new", "cloudprofile", "maintenance"])]
@@ -123,12 +124,15 @@ pub(super) struct PreviewArguments {
     /// Only exit with a nonzero code if the change has one of these effects, or an input can't be read.
     #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',')]
     fail_on: Vec<FailOn>,
-    /// Output format.
-    #[arg(short, long, value_parser = one_of(&["table", "json", "markdown"]), default_value = "table")]
+    /// Output format. `wide` shows every Worker separately, `name` only the names of changed Workers.
+    #[arg(short, long, value_parser = one_of(&["table", "wide", "json", "yaml", "name", "markdown"]), default_value = "table")]
     output: OutputFormat,
     /// Show every Worker separately in tables and Markdown. By default, more than ten are grouped by cause.
-    #[arg(short, long)]
+    #[arg(long)]
     all: bool,
+    /// Former name of --all.
+    #[arg(short = 'a', hide = true)]
+    all_rows: bool,
 }
 
 impl PreviewArguments {
@@ -184,26 +188,31 @@ impl Comparison {
 }
 
 /// The two sides of the comparison.
+#[derive(Debug)]
 enum Sides<'a> {
     Files { old: &'a PathBuf, new: &'a PathBuf },
     Made { old: &'a PathBuf },
-    Live { new: Option<&'a PathBuf> },
+    Live { new: &'a [PathBuf] },
     Git { base: &'a str, paths: &'a [PathBuf] },
 }
 
-fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
-    if arguments.seed.is_named() && !arguments.live {
-        return Err(wrong_usage("--kubeconfig is for --live, and so is --context"));
-    }
+fn sides<'a>(arguments: &'a PreviewArguments, given: &'a Given) -> anyhow::Result<Sides<'a>> {
+    let reading = &arguments.reading;
     let is_made = arguments.replacement().is_some() || arguments.maintenance;
     if let Some(base) = &arguments.git {
         return Ok(Sides::Git { base, paths: &arguments.inputs });
     }
-    match (arguments.live, is_made, arguments.inputs.as_slice()) {
+    let selects_objects = !given.names.is_empty() || reading.all_namespaces || reading.namespace.is_some();
+    let is_live = arguments.live || selects_objects || !reading.files.is_empty();
+    if reading.seed.is_named() && !is_live {
+        return Err(wrong_usage("--kubeconfig is for --live, and so is --context"));
+    }
+    match (is_live, is_made, given.files.as_slice()) {
         (false, false, [old, new]) => Ok(Sides::Files { old, new }),
         (false, true, [old]) => Ok(Sides::Made { old }),
-        (true, _, []) => Ok(Sides::Live { new: None }),
-        (true, false, [new]) => Ok(Sides::Live { new: Some(new) }),
+        (true, _, []) => Ok(Sides::Live { new: &[] }),
+        (true, false, [_]) => Ok(Sides::Live { new: &given.files }),
+        (true, false, new) if new.len() == reading.files.len() => Ok(Sides::Live { new }),
         (false, false, _) => {
             Err(wrong_usage("name OLD and NEW, or use --live, --cloudprofile-new or --maintenance (see --help)"))
         }
@@ -219,7 +228,37 @@ fn sides(arguments: &PreviewArguments) -> anyhow::Result<Sides<'_>> {
 
 pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow::Result<Reply> {
     warn_renamed(arguments.cloudprofile.is_some(), "--cloudprofile", "--cloudprofile-new");
-    let sides = sides(arguments)?;
+    warn_renamed(arguments.all_rows, "-a", "--all");
+    let given = match arguments.git {
+        Some(_) => Given::default(),
+        None => separate(arguments)?,
+    };
+    let sides = sides(arguments, &given)?;
+    let is_live = matches!(sides, Sides::Live { .. });
+    if arguments.screen.is_watch() && given.files.iter().any(|file| file == Path::new("-")) {
+        return Err(wrong_usage("--watch reads NEW again and again, and standard input can be read only once"));
+    }
+    arguments.screen.show(is_live, || page(arguments, &given.names, &sides, providers))
+}
+
+/// Separates names from files. Neither a kubeconfig nor a namespace excludes NEW. OLD and NEW are both files or both names.
+fn separate(arguments: &PreviewArguments) -> anyhow::Result<Given> {
+    let Reading { files, .. } = arguments.reading.clone();
+    let mut separated = given(&arguments.inputs, &Reading { files, ..Reading::default() })?;
+    let has_file = separated.files.len() > arguments.reading.files.len();
+    let selects_objects = arguments.live || arguments.reading.all_namespaces || arguments.reading.namespace.is_some();
+    if has_file && !selects_objects {
+        separated = Given { names: Vec::new(), files: arguments.inputs.clone() };
+    }
+    Ok(separated)
+}
+
+fn page(
+    arguments: &PreviewArguments,
+    names: &[String],
+    sides: &Sides<'_>,
+    providers: Providers,
+) -> anyhow::Result<Page> {
     let limits = arguments.capacity.as_deref().map(capacity_file::read).transpose()?;
     let image_policy = if arguments.pin_images { ImagePolicy::Pin } else { ImagePolicy::Follow };
     let profiles = CloudProfiles::new(providers).with_image_policy(image_policy);
@@ -230,30 +269,7 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
         .transpose()?;
     let maintenance = arguments.maintenance.then(|| arguments.at.unwrap_or_else(Timestamp::now));
     let made = NewSide { replacement, maintenance, of_shoots, cache: arguments.cache.clone() };
-    let mut comparison = match sides {
-        Sides::Files { old, new } => pairs::compare_files(old, Some(new), &made, &profiles)?,
-        Sides::Made { old } => pairs::compare_files(old, None, &made, &profiles)?,
-        Sides::Git { base, paths } => {
-            let evidence = Evidence::of("Worker");
-            pairs::compare_units(&git::units(base, paths)?, pairs::Missing::Both, false, evidence, &made, &profiles)?
-        }
-        Sides::Live { new } => {
-            let seed = &arguments.seed;
-            let namespace = arguments.namespace.as_deref();
-            let mut evidence = Evidence::of("Worker");
-            let mut files = new.map(|new| evidence.note_skipped(files(std::slice::from_ref(new))));
-            // Standard input can only be read once.
-            for file in files.iter_mut().flatten().filter(|file| file.explicit) {
-                file.text = Some(file.text()?);
-            }
-            match files {
-                Some(files) if live_shoots::are_shoots(&files) => {
-                    live_shoots::compare_shoots(seed, namespace, &files, evidence, &made, &profiles)?
-                }
-                files => live::compare_live(seed, namespace, files, evidence, &made, &profiles)?,
-            }
-        }
-    };
+    let mut comparison = compared(arguments, names, sides, &made, &profiles)?;
     comparison.workers.iter_mut().for_each(WorkerChange::keep_only_refusal);
     comparison.count_evidence();
     if let Some(limits) = limits {
@@ -269,12 +285,63 @@ pub(super) fn run(arguments: &PreviewArguments, providers: Providers) -> anyhow:
         save::save(path, &comparison)?;
     }
     let exit = exit_of(&comparison, &arguments.fail_on);
-    match arguments.output {
-        OutputFormat::Markdown => print(&markdown::text(&comparison, arguments.all))?,
-        OutputFormat::Json => json::print_document(&comparison, exit.code())?,
-        _ => print(&table::text(&comparison, arguments.all, width()))?,
+    let text = text(arguments, &comparison, exit)?;
+    Ok(Page { text, result: Reply::new(comparison.evidence, exit) })
+}
+
+fn compared(
+    arguments: &PreviewArguments,
+    names: &[String],
+    sides: &Sides<'_>,
+    made: &NewSide,
+    profiles: &CloudProfiles,
+) -> anyhow::Result<Comparison> {
+    match *sides {
+        Sides::Files { old, new } => pairs::compare_files(old, Some(new), made, profiles),
+        Sides::Made { old } => pairs::compare_files(old, None, made, profiles),
+        Sides::Git { base, paths } => {
+            let evidence = Evidence::of("Worker");
+            pairs::compare_units(&git::units(base, paths)?, pairs::Missing::Both, false, evidence, made, profiles)
+        }
+        Sides::Live { new } => {
+            let mut evidence = Evidence::of("Worker");
+            let mut files = if new.is_empty() { None } else { Some(evidence.note_skipped(files(new))) };
+            // Standard input can only be read once.
+            for file in files.iter_mut().flatten().filter(|file| file.explicit) {
+                file.text = Some(file.text()?);
+            }
+            let reading = &arguments.reading;
+            match files {
+                Some(files) if live_shoots::are_shoots(&files) => {
+                    live_shoots::compare_shoots(reading, names, &files, evidence, made, profiles)
+                }
+                files => live::compare_live(reading, names, files, evidence, made, profiles),
+            }
+        }
     }
-    Ok(Reply::new(comparison.evidence, exit))
+}
+
+/// The text to print. Large JSON documents are printed here in parts, unless they are watched.
+fn text(arguments: &PreviewArguments, comparison: &Comparison, exit: Exit) -> anyhow::Result<String> {
+    let all = arguments.all || arguments.all_rows;
+    Ok(match arguments.output {
+        OutputFormat::Markdown => markdown::text(comparison, all),
+        OutputFormat::Json if !arguments.screen.is_watch() => {
+            json::print_document(comparison, exit.code())?;
+            String::new()
+        }
+        OutputFormat::Json | OutputFormat::Yaml => {
+            document_text(&json::document(comparison, exit.code())?, arguments.output)?
+        }
+        OutputFormat::Name => changed_names(comparison),
+        OutputFormat::Wide => table::text(comparison, true, width_of(OutputFormat::Wide)),
+        _ => table::text(comparison, all, width()),
+    })
+}
+
+fn changed_names(comparison: &Comparison) -> String {
+    let changed = comparison.workers.iter().filter(|worker| exits_of_worker(worker).any(|exit| exit != Exit::Done));
+    changed.map(|worker| format!("{}/{}\n", worker.namespace, worker.name)).collect()
 }
 
 /// Exit of the preview. It is the most severe result, or the most severe one that `--fail-on` selects.

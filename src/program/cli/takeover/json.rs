@@ -9,7 +9,7 @@ use super::table::ROLLBACK;
 use super::worker::WorkerFacts;
 use super::writers::Writers;
 use crate::cli::preview::json::{WorkerDocument, worker_document};
-use crate::cli::terminal;
+use crate::cli::terminal::{OutputFormat, document_text, json};
 
 /// Schema name and version. Adding a member keeps the version; changing a member's meaning raises it.
 const SCHEMA: &str = "gardener-extension-worker/takeover/v1";
@@ -52,7 +52,7 @@ struct CheckedWorker<'a> {
 }
 
 /// Everything, including unchanged pools.
-pub(super) fn text(survey: &Survey, exit_code: u8) -> anyhow::Result<String> {
+pub(super) fn text(survey: &Survey, exit_code: u8, format: OutputFormat) -> anyhow::Result<String> {
     let rolls = survey.rolling().map(|(worker, placement)| RollDocument {
         namespace: &worker.namespace,
         worker: &worker.name,
@@ -75,5 +75,6 @@ pub(super) fn text(survey: &Survey, exit_code: u8) -> anyhow::Result<String> {
         way_back: ROLLBACK,
         workers: workers.map(|(worker, facts)| CheckedWorker { facts, change: worker_document(worker) }).collect(),
     };
-    terminal::json(&document)
+    // A value would change the order of members in JSON.
+    if format == OutputFormat::Yaml { document_text(&serde_json::to_value(document)?, format) } else { json(&document) }
 }

@@ -1,7 +1,5 @@
 //! Surveys a seed with the permissions of the kubeconfig's user.
 
-use std::collections::BTreeSet;
-
 use anyhow::Context;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
@@ -13,9 +11,10 @@ use super::survey::Survey;
 use super::writers::{Writers, deployment_name, lease_name};
 use crate::cli::evidence::{Evidence, no_match};
 use crate::cli::preview::live::observe_workers;
+use crate::cli::preview::pairs::Observed;
+use crate::cli::target::{Fallback, Given, Reading, Scope, live_scope};
 use controllers::controller::run::served::Served;
 use explanations::preview::CloudProfiles;
-use runtime::cluster::seed::Seed;
 use runtime::process::election::LEASE;
 use runtime::process::failure_reason::reason;
 use runtime::process::threads::block_on;
@@ -23,17 +22,17 @@ use wire::api::deployment::Deployment;
 
 /// Surveys a seed, optionally impersonating another user.
 pub(super) fn survey(
-    seed: &Seed,
+    reading: &Reading,
+    given: &Given,
     user: Option<&str>,
-    namespace: Option<&str>,
     served: &Served,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Survey> {
     block_on(async {
-        let client = seed.client_as(user).await?;
+        let client = reading.seed.client_as(user).await?;
         // Check permissions first, because missing ones explain later read errors.
         let permissions = permissions::check(&client).await.context("permissions can't be asked for")?;
-        let observed = match observe_workers(&client, namespace, |_| true, profiles).await {
+        let observed = match selected(&client, reading, given, profiles).await {
             Ok(observed) => observed,
             Err(error) if !permissions.missing.is_empty() => {
                 let missing = permissions.missing.iter();
@@ -44,16 +43,24 @@ pub(super) fn survey(
             Err(error) => return Err(error),
         };
         if observed.is_empty() {
-            let known = match namespace {
-                Some(_) => observe_workers(&client, None, |_| false, profiles).await?.other_namespaces,
-                None => BTreeSet::new(),
-            };
-            let selected = namespace.unwrap_or("(all namespaces)");
+            let everything = Reading::default();
+            let known = observe_workers(&client, &everything, &Scope::All, |_| false, profiles).await?.other_namespaces;
+            let selected = reading.namespace.as_deref().unwrap_or("(all namespaces)");
             return Err(no_match("Worker in namespace", selected, known.iter().map(String::as_str)));
         }
         let writers = writers(&client, served).await;
         Survey::of(observed, Evidence::of("Worker"), writers, Some(permissions), served, profiles)
     })
+}
+
+async fn selected(
+    client: &Client,
+    reading: &Reading,
+    given: &Given,
+    profiles: &CloudProfiles,
+) -> anyhow::Result<Observed> {
+    let scope = live_scope(client, reading, &given.names, Fallback::All).await?;
+    observe_workers(client, reading, &scope, |_| true, profiles).await
 }
 
 /// Finds other writers. Objects that the user cannot read become unknowns, because the controller itself needs no

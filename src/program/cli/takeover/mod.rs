@@ -11,17 +11,19 @@
 //! [`preview`](explanations::preview) determines the changes of the pools, by comparing the existing objects with those that
 //! the controller would write.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
 use super::evidence::Reply;
-use super::exit::{self, Exit, wrong_usage};
-use super::terminal::{OutputFormat, one_of, print, width};
+use super::exit::{self, Exit, warn_renamed, wrong_usage};
+use super::screen::{Page, Screen};
+use super::target::{Given, Reading, given};
+use super::terminal::{OBJECT_FORMATS, OutputFormat, one_of, width, width_of};
 use controllers::controller::run::served::Served;
 use decisions::provider::Providers;
 use explanations::preview::{CloudProfiles, FindingKind, PlacementChange, Severity, Verdict};
-use runtime::cluster::seed::Seed;
 
 mod json;
 mod live;
@@ -60,35 +62,38 @@ Examples:
   gardener-extension-worker takeover check --worker-type azure
   gardener-extension-worker takeover check --kubeconfig seed.yaml \\
     --as system:serviceaccount:extension-worker:gardener-extension-worker
-  gardener-extension-worker takeover check landscape/ -o json",
+  gardener-extension-worker takeover check garden/prod               # one shoot
+  gardener-extension-worker takeover check -f landscape/ -o json",
     &[(Exit::Findings, "a permission is missing, or both extensions write"), (Exit::Roll, "nodes would be replaced or updated in place"), (Exit::Delete, "machines would be deleted"), (Exit::Invalid, "")]))]
 struct CheckArguments {
     #[command(flatten)]
     selection: Selection,
-    /// Output format.
-    #[arg(short, long, value_parser = one_of(&["table", "json"]), default_value = "table")]
+    #[command(flatten)]
+    screen: Screen,
+    /// Output format. `wide` shows every Worker separately, `name` only the names of Workers whose nodes would be replaced.
+    #[arg(short, long, value_parser = one_of(OBJECT_FORMATS), default_value = "table")]
     output: OutputFormat,
     /// Show every Worker separately in tables, including unchanged ones. By default, more than ten are grouped by
     /// cause.
-    #[arg(short, long)]
+    #[arg(long)]
     all: bool,
+    /// Former name of --all.
+    #[arg(short = 'a', hide = true)]
+    all_rows: bool,
 }
 
 /// Selects the Workers.
 #[derive(Debug, Args)]
 struct Selection {
-    /// Files, bundles or folders of objects (Worker, Cluster, Secrets, machine objects, Deployments, Leases), or `-`
-    /// for standard input. By default, the seed of the kubeconfig.
-    #[arg(value_name = "FILE")]
-    files: Vec<PathBuf>,
+    /// Names of objects, or files, bundles or folders of objects (Worker, Cluster, Secrets, machine objects, Deployments,
+    /// Leases), or `-` for standard input. By default, all Workers in the seed of the kubeconfig.
+    #[arg(value_name = "NAME|FILE")]
+    objects: Vec<PathBuf>,
     #[command(flatten)]
-    seed: Seed,
+    reading: Reading,
     /// User to impersonate in the seed, such as the controller's service account system:serviceaccount:NAMESPACE:NAME.
-    #[arg(long = "as", value_name = "USER", conflicts_with = "files")]
+    #[arg(long = "as", value_name = "USER")]
     user: Option<String>,
-    /// Only include the Workers of this namespace.
-    #[arg(short, long)]
-    namespace: Option<String>,
     /// Worker types to include. Repeatable. By default, all supported types.
     #[arg(long = "worker-type", value_name = "TYPE", value_delimiter = ',')]
     worker_types: Vec<String>,
@@ -98,33 +103,55 @@ struct Selection {
 }
 
 impl Selection {
-    /// Compares the selected Workers with those that this controller would write.
-    fn survey(&self, providers: Providers) -> anyhow::Result<Survey> {
-        if self.seed.is_named() && !self.files.is_empty() {
-            return Err(wrong_usage("--kubeconfig and --context are for a seed: name no file with it"));
+    fn given(&self) -> anyhow::Result<Given> {
+        let given = given(&self.objects, &self.reading)?;
+        if self.user.is_some() && !given.files.is_empty() {
+            return Err(wrong_usage("--as is for a cluster: name no file"));
         }
+        Ok(given)
+    }
+
+    /// Compares the selected Workers with those that this controller would write.
+    fn survey(&self, given: &Given, providers: Providers) -> anyhow::Result<Survey> {
         let served = Served::new(providers, &self.worker_types, &self.extension_classes)?;
         let profiles = CloudProfiles::new(providers);
-        let namespace = self.namespace.as_deref();
-        match self.files.as_slice() {
-            [] => live::survey(&self.seed, self.user.as_deref(), namespace, &served, &profiles),
-            files => survey::of_files(files, namespace, &served, &profiles),
+        match given.files.is_empty() {
+            true => live::survey(&self.reading, given, self.user.as_deref(), &served, &profiles),
+            false => survey::of_files(&self.reading, given, &served, &profiles),
         }
     }
 }
 
 pub(super) fn run(arguments: &TakeoverArguments, providers: Providers) -> anyhow::Result<Reply> {
-    let arguments = match &arguments.command {
-        TakeoverCommand::Check(arguments) => arguments,
-        TakeoverCommand::Plan(arguments) => return plan::run(arguments, providers),
-    };
-    let survey = arguments.selection.survey(providers)?;
+    match &arguments.command {
+        TakeoverCommand::Check(arguments) => check(arguments, providers),
+        TakeoverCommand::Plan(arguments) => plan::run(arguments, providers),
+    }
+}
+
+fn check(arguments: &CheckArguments, providers: Providers) -> anyhow::Result<Reply> {
+    warn_renamed(arguments.all_rows, "-a", "--all");
+    let given = arguments.selection.given()?;
+    arguments.screen.show(given.files.is_empty(), || page(arguments, &given, providers))
+}
+
+fn page(arguments: &CheckArguments, given: &Given, providers: Providers) -> anyhow::Result<Page> {
+    let survey = arguments.selection.survey(given, providers)?;
     let exit = exit_of(&survey);
-    print(&match arguments.output {
-        OutputFormat::Json => json::text(&survey, exit.code())?,
-        _ => table::text(&survey, exit, arguments.all, width()),
-    })?;
-    Ok(Reply::new(survey.comparison.evidence, exit))
+    let all = arguments.all || arguments.all_rows;
+    let text = match arguments.output {
+        OutputFormat::Json | OutputFormat::Yaml => json::text(&survey, exit.code(), arguments.output)?,
+        OutputFormat::Name => rolling_names(&survey),
+        OutputFormat::Wide => table::text(&survey, exit, true, width_of(OutputFormat::Wide)),
+        _ => table::text(&survey, exit, all, width()),
+    };
+    Ok(Page { text, result: Reply::new(survey.comparison.evidence, exit) })
+}
+
+fn rolling_names(survey: &Survey) -> String {
+    let names: BTreeSet<String> =
+        survey.rolling().map(|(worker, _)| format!("{}/{}\n", worker.namespace, worker.name)).collect();
+    names.into_iter().collect()
 }
 
 /// The most severe result that prevents a takeover.

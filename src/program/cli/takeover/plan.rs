@@ -43,7 +43,7 @@ pub(super) struct PlanArguments {
 }
 
 pub(super) fn run(arguments: &PlanArguments, providers: Providers) -> anyhow::Result<Reply> {
-    let survey = arguments.selection.survey(providers)?;
+    let survey = arguments.selection.survey(&arguments.selection.given()?, providers)?;
     let exit = exit_of(&survey);
     if !matches!(exit, Exit::Done | Exit::Findings) {
         print(&table::text(&survey, exit, false, width()))?;

@@ -1,7 +1,6 @@
 //! The result of surveying a seed or files before a takeover.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use serde_json::Value;
@@ -12,7 +11,8 @@ use super::worker::WorkerFacts;
 use super::writers::Writers;
 use crate::cli::evidence::{Evidence, no_match};
 use crate::cli::preview::Comparison;
-use crate::cli::preview::pairs::{Loaded, Observed, Unreadable, load_each};
+use crate::cli::preview::pairs::{Key, Loaded, Observed, Unreadable, load_each};
+use crate::cli::target::{Given, NameIndex, Reading, targets_in_files};
 use controllers::controller::run::served::Served;
 use explanations::preview::{Baseline, CloudProfiles, PlacementChange, WorkerChange, compare};
 use runtime::reader::files::{NamedFile, files};
@@ -91,18 +91,20 @@ impl Survey {
 }
 
 pub(super) fn of_files(
-    paths: &[PathBuf],
-    namespace: Option<&str>,
+    reading: &Reading,
+    given: &Given,
     served: &Served,
     profiles: &CloudProfiles,
 ) -> anyhow::Result<Survey> {
     let mut all = Observed::default();
     let mut evidence = Evidence::of("Worker");
     let mut writers = Writers::default();
-    for file in evidence.note_skipped(files(paths)) {
+    let mut index = NameIndex::default();
+    for file in evidence.note_skipped(files(&given.files)) {
         match read(&file, profiles) {
             Ok((workers, objects)) => {
                 objects.iter().for_each(|object| writers.see(object, served.type_list()));
+                objects.iter().for_each(|object| index.add(object));
                 all.loaded.extend(workers.loaded);
                 all.unreadable.extend(workers.unreadable);
             }
@@ -115,12 +117,16 @@ pub(super) fn of_files(
         let problems: Vec<&str> = evidence.problems().map(String::as_str).chain(["no Worker in the files"]).collect();
         bail!(problems.join("\n"));
     }
-    if let Some(namespace) = namespace {
-        all.loaded.retain(|key, _| key.0 == namespace);
-        all.unreadable.retain(|worker| worker.key.0 == namespace);
-        if all.loaded.is_empty() && all.unreadable.is_empty() && evidence.is_complete() {
-            return Err(no_match("Worker in namespace", namespace, namespaces.iter().map(String::as_str)));
-        }
+    let scope = targets_in_files(&index, reading, &given.names)?;
+    let is_selected = |key: &Key, worker: &Value| {
+        let has_labels = reading.selector.as_ref().is_none_or(|selector| selector.selects(worker));
+        has_labels && scope.includes(&key.0, &key.1)
+    };
+    all.loaded.retain(|key, loaded| is_selected(key, &loaded.inputs.worker.value));
+    all.unreadable.retain(|unreadable| is_selected(&unreadable.key, &unreadable.worker));
+    if all.loaded.is_empty() && all.unreadable.is_empty() && evidence.is_complete() {
+        let selected = reading.namespace.as_deref().unwrap_or("(all namespaces)");
+        return Err(no_match("Worker in namespace", selected, namespaces.iter().map(String::as_str)));
     }
     Survey::of(all, evidence, writers, None, served, profiles)
 }

@@ -10,6 +10,7 @@ use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
 use decisions::provider::explanation::capabilities_text;
 use profiles::resolved_profile::matrix::{Choice, ChoiceOutcome, Flavor, Group, Image, Matrix};
 use profiles::resolved_profile::selection::Selection;
+use wire::api::gotext::version::Version;
 use wire::capabilities::Classification;
 use wire::capabilities::FlavorVerdict;
 
@@ -47,7 +48,7 @@ fn problems(matrix: &Matrix<'_>, width: usize) -> String {
     let mut problems: Vec<Problem<'_>> = Vec::new();
     let mut total = 0;
     for (image, choice) in
-        matrix.images.iter().flat_map(|image| image.choices.iter().map(move |choice| (image, choice)))
+        newest_first(matrix).into_iter().flat_map(|image| image.choices.iter().map(move |choice| (image, choice)))
     {
         let Some(group) = matrix.groups.get(choice.group) else { continue };
         let regions = choice.regions.join(", ");
@@ -81,10 +82,19 @@ fn problems(matrix: &Matrix<'_>, width: usize) -> String {
     text
 }
 
+/// The images in the order of the CloudProfile, with the newest version of each first.
+fn newest_first<'m, 'a>(matrix: &'m Matrix<'a>) -> Vec<&'m Image<'a>> {
+    let location = |image: &Image<'_>| matrix.images.iter().position(|first| first.name == image.name);
+    let mut images: Vec<&Image<'_>> = matrix.images.iter().collect();
+    images.sort_by_key(|image| (location(image), Reverse(Version::parse(image.version).ok())));
+    images
+}
+
 fn by_group(matrix: &Matrix<'_>, width: usize) -> String {
+    let images = newest_first(matrix);
     let sections = matrix.groups.iter().enumerate().map(|(position, group)| {
         let mut table = Table::new(["IMAGE", "VERSION", "CLASSIFICATION", "FLAVOR", "REFERENCE OR WHY THERE IS NONE"]);
-        for image in &matrix.images {
+        for image in &images {
             for choice in image.choices.iter().filter(|choice| choice.group == position) {
                 table.row([
                     image.name.into(),
@@ -102,7 +112,7 @@ fn by_group(matrix: &Matrix<'_>, width: usize) -> String {
 
 fn by_flavor(matrix: &Matrix<'_>, width: usize) -> String {
     let mut sections = Vec::new();
-    for image in &matrix.images {
+    for image in newest_first(matrix) {
         for (position, flavor) in image.flavors.iter().enumerate() {
             let choices: Vec<_> = image.choices.iter().filter(|choice| choice.flavor == Some(position)).collect();
             let Some(first) = choices.first() else { continue };
