@@ -6,8 +6,16 @@ use std::path::{Path, PathBuf};
 use crate::binary::{command, outcome};
 
 /// Flags of other programs that documents speak of.
-const FLAGS_OF_OTHERS: [&str; 5] =
-    ["--amd64", "--downloads", "--hasten-deletion", "--sanitizer", "--target-kubeconfig"];
+const FLAGS_OF_OTHERS: [&str; 8] = [
+    "--amd64",
+    "--downloads",
+    "--hasten-deletion",
+    "--picture",
+    "--reuse-values",
+    "--sanitizer",
+    "--target-kubeconfig",
+    "--tour",
+];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -200,9 +208,7 @@ fn the_readme_matches_the_output() {
         let (line, rest) = part.split_once("\n```\n```text\n").expect("a command has an output");
         let (output, _) = rest.split_once("```").expect("an output ends");
         let arguments: Vec<&str> = line.split_whitespace().collect();
-        let mut command = command(&arguments);
-        command.env("COLUMNS", "110");
-        let printed = outcome(command, "").stdout;
+        let printed = outcome(command(&arguments), "").stdout;
         for line in output.lines().filter(|line| *line != "…") {
             assert!(printed.lines().any(|printed| printed == line), "{line:?} is not in:\n{printed}");
         }

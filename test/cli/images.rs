@@ -39,7 +39,7 @@ pub(crate) fn shell(folder: &TempDir, script: &str) -> String {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{{ {script}\n}} 2>&1")]).current_dir(folder.path());
     let path = format!("{}/bin:{}", folder.path().display(), std::env::var("PATH").unwrap());
-    shell.env("PATH", path).env("COLUMNS", "130").env_remove("SOURCE_DATE_EPOCH").env("NO_COLOR", "1");
+    shell.env("PATH", path).env_remove("COLUMNS").env_remove("SOURCE_DATE_EPOCH").env("NO_COLOR", "1");
     outcome(shell, "").stdout
 }
 

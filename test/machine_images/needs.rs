@@ -202,8 +202,8 @@ fn unreadable_input_ends_without_a_result() {
     let state = |state: &str| json!({"kind": "ShootState", "metadata": {"name": "s"}, "spec": {"gardener": [{"data": {"state": state}}]}});
     let whole = packed(&json!({"pool": {}}));
     for (documents, explained) in [
-        (vec![], "no Shoot and no Worker in the files: every version and image would count as unused"),
-        (vec![state(&whole)], "no Shoot and no Worker in the files: every version and image would count as unused"),
+        (vec![], "no Shoot and no Worker in the files: every version and image would be listed as unused"),
+        (vec![state(&whole)], "no Shoot and no Worker in the files: every version and image would be listed as unused"),
         (
             vec![shoot.clone(), state(&whole[..whole.len() / 2])],
             "ShootState s: a packed state can't be read, so it is not known which images it needs",

@@ -236,7 +236,7 @@ fn a_region_to_which_an_azure_image_is_not_replicated_is_found() {
         found
     };
     assert!(found(&[]).is_empty() && found(&regions).is_empty());
-    let without = "no source says that it is replicated to this region";
+    let without = "no source lists it in this region";
     let last = regions[regions.len() - 1];
     let expected = [format!("region gardenlinux 2001.2.0 in {last}: {without}")];
     assert_eq!(found(&regions[..regions.len() - 1]), expected);

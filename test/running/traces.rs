@@ -172,6 +172,6 @@ async fn an_endpoint_that_is_none_is_refused() -> Result<()> {
     let mut program = tokio::process::Command::from(test_support::program::command());
     let output = program.args(["controller", "--otlp-endpoint", "collector:4318"]).output().await?;
     let words = String::from_utf8_lossy(&output.stderr);
-    ensure!(!output.status.success() && words.contains("http:// or https:// is wanted"), "{output:?}");
+    ensure!(!output.status.success() && words.contains("expected http:// or https://"), "{output:?}");
     Ok(())
 }

@@ -106,7 +106,7 @@ fn selections(selection: &ImageSelection, client: &Client) -> Api<ImageSelection
 async fn delete(image: &MachineImage, client: &Client, stores: &Stores) -> Result<(), WriteError> {
     let name = image.name_any();
     let uid = image.uid();
-    info!(image = name, "no source has the image any more, and nobody uses it");
+    info!(image = name, "no source has the image any more, and no selection uses it");
     let preconditions = Preconditions { uid: uid.clone(), resource_version: image.resource_version() };
     let parameters = DeleteParams::default().preconditions(preconditions);
     let response = Api::<MachineImage>::all(client.clone()).delete(&name, &parameters).await?;

@@ -99,19 +99,19 @@ kinds! {
     /// Machines have not joined.
     NotJoined = Waiting "After 20 minutes a machine that has not joined is replaced: see its console, gardener-node-agent, and whether it reaches the API server.",
     /// Old machines are being deleted.
-    Terminating = Waiting "It goes on by itself. If it stays, see which pods are left on the nodes.",
+    Terminating = Waiting "It continues by itself. If it does not end, see which pods are left on the nodes.",
     /// A MachineDeployment is not healthy, and no machine shows the reason.
     DeploymentUnhealthy = Waiting "See its conditions and events, then the logs of machine-controller-manager.",
     /// A pool has no machine deployment.
     NoDeployment = Waiting "It is made by a reconcile.",
     /// The Worker is being deleted.
-    Deletion = Waiting "It goes on by itself. What is held by finalizers waits for machine-controller-manager.",
+    Deletion = Waiting "It continues by itself. Objects with finalizers wait for machine-controller-manager.",
     /// An operation is in progress.
-    Operation = Waiting "It goes on by itself; after five minutes it is an error.",
+    Operation = Waiting "It continues by itself; after five minutes it is an error.",
     /// Old machines wait until a user selects them.
     MachinesToSelect = Note "Select nodes when it suits, with the label node.machine.sapcloud.io/selected-for-update=true. The nodes of the pool:",
     /// gardenlet has not requested a reconcile of the current specification.
-    NotRequested = Note "gardenlet asks for it with the next reconcile of the Shoot.",
+    NotRequested = Note "gardenlet requests it with the next reconcile of the Shoot.",
 }
 
 /// A reason why a Worker is not ready.
@@ -231,9 +231,9 @@ fn next_step(code: ErrorCode) -> &'static str {
         ErrorCode::ConfigurationProblem => "Correct what the text names, in the Shoot or the CloudProfile.",
         ErrorCode::InfraDependencies => "Remove at the cloud what is in the way, such as a lock.",
         ErrorCode::InfraQuotaExceeded => {
-            "Raise the quota at the cloud, or ask for fewer or smaller machines. The machines come by themselves then."
+            "Raise the quota at the cloud, or request fewer or smaller machines. Creation is retried."
         }
-        ErrorCode::InfraRateLimitsExceeded => "Wait: the cloud asks for fewer requests, and it is tried again.",
+        ErrorCode::InfraRateLimitsExceeded => "Wait: the cloud limits requests, and the controller tries again.",
         ErrorCode::InfraResourcesDepleted => {
             "Choose another machine type or zone, or wait: the cloud has no such machines now."
         }

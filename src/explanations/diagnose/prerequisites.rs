@@ -15,7 +15,7 @@ const STILL_AT_WORK: SignedDuration = SignedDuration::from_mins(3);
 pub(super) fn findings(facts: &Facts<'_>) -> Vec<Finding> {
     let mut findings: Vec<Finding> = machine_controller_manager(facts).into_iter().collect();
     if facts.cluster.as_ref().is_some_and(is_shoot_failed) {
-        let message = "Gardener has given the Shoot up: nothing is done before somebody asks again";
+        let message = "Gardener has given up on the Shoot: nothing happens until you request another try";
         findings.push(FindingKind::ShootFailed.found("the Shoot", message));
     }
     if facts.is_known(ObjectKind::Cluster) && facts.cluster.is_none() {

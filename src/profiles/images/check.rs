@@ -285,12 +285,7 @@ impl Checker<'_> {
                 self.profile.spec.regions.iter().map(|region| region.name.as_str()).filter(lacks).collect();
             for region in regions {
                 let there = Listed { region: Some(region), ..*listed };
-                self.find(
-                    ImageRule::Region,
-                    &there,
-                    id,
-                    "no source says that it is replicated to this region".to_owned(),
-                );
+                self.find(ImageRule::Region, &there, id, "no source lists it in this region".to_owned());
             }
         }
         for definition in self.definitions {

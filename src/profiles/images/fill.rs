@@ -58,7 +58,7 @@ pub enum FillError {
     Profile(#[from] ProfileError),
     /// Two images match the same machines.
     #[error(
-        "{image} {version}: {first} and {second} are the same to this profile ({location}); choose with --where, or define a capability that tells them apart"
+        "{image} {version}: {first} and {second} are the same to this profile ({location}); choose with --where, or define a capability that distinguishes them"
     )]
     SameFlavor {
         /// Name of the image.

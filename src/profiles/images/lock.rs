@@ -79,7 +79,7 @@ impl Cause {
             Self::NewVersion => "newer version".to_owned(),
             Self::Newer => "newer image of the same version".to_owned(),
             Self::EarlierOwner => "an owner that comes first in the lookup has one".to_owned(),
-            Self::Gone => "the locked image is gone".to_owned(),
+            Self::Gone => "the locked image no longer exists".to_owned(),
             Self::Unusable(reason) => format!("the locked image can't be used: {reason}"),
             Self::Promoted => "promoted".to_owned(),
         }

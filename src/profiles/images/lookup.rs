@@ -118,7 +118,7 @@ impl Lookup {
         let provider = ImageReference::provider(&spec.provider)
             .ok_or_else(|| error("provider", "no images of this provider are known here".to_owned()))?;
         for (path, is_empty, problem) in [
-            ("owners", spec.owners.is_empty(), "name at least one owner: anybody can give an image this name"),
+            ("owners", spec.owners.is_empty(), "name at least one owner: anyone can give an image this name"),
             ("owners", spec.owners.iter().any(|owner| owner.contains('*')), "an owner is an account, not a pattern"),
             ("arch", spec.arch.is_empty(), "name at least one architecture"),
             ("os", spec.os.is_empty() && spec.image.is_none(), "name an operating system, or the image"),
@@ -278,7 +278,7 @@ mod tests {
     fn what_is_wrong_with_a_lookup_is_located() {
         assert_eq!(lookup("filters", json!([])).unwrap().combinations.len(), 1);
         for (member, value, expected) in [
-            ("owners", json!([]), "spec.owners: name at least one owner: anybody can give an image this name"),
+            ("owners", json!([]), "spec.owners: name at least one owner: anyone can give an image this name"),
             ("owners", json!(["*"]), "spec.owners: an owner is an account, not a pattern"),
             ("versions", json!(">=1.36, <1.33"), "spec.versions: no version is in \">=1.36, <1.33\""),
             (

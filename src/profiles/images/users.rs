@@ -24,7 +24,7 @@ pub enum UsersError {
     #[error("{0}: a packed state can't be read, so it is not known which images it needs")]
     Packed(String),
     /// No Shoot and no Worker.
-    #[error("no Shoot and no Worker in the files: every version and image would count as unused")]
+    #[error("no Shoot and no Worker in the files: every version and image would be listed as unused")]
     NoUsers,
 }
 

@@ -130,7 +130,7 @@ pub struct ImageVersionStage {
 pub fn kept_image_version(versions: &[ImageVersionStage], position: usize, now: Timestamp) -> Option<String> {
     let version = versions.get(position)?;
     if versions.len() == 1 {
-        return Some("an image needs a version".to_owned());
+        return Some("it is the only version of this image".to_owned());
     }
     if !is_for_new_pools(version, now) {
         return None;

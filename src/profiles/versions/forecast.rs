@@ -389,7 +389,7 @@ fn stuck(from: Timestamp, history: &History<'_>, catalog: &VersionCatalog<'_>) -
     }
     if let Some(crash) = &last.run.crash {
         let why = format!("Gardener's controller crashes: {crash}");
-        stuck.push(whole(why, "Write the Shoot anew, so that the API server sets defaults", &|step| {
+        stuck.push(whole(why, "Write the Shoot again, so that the API server sets defaults", &|step| {
             step.run.crash.is_some()
         }));
     }
@@ -453,8 +453,7 @@ pub(super) fn remedy(update: &Update, error: &NoTarget) -> String {
             version.major
         ),
         (NoTarget::EndOfLife { .. }, Some(UpdatedImage { name, .. }), _) => format!(
-            "The CloudProfile needs a version of {name} above {} that fits the pool and is neither preview nor expired; or the \
-             pool goes to another image",
+            "The CloudProfile needs a version of {name} above {} that fits the pool and is neither preview nor expired; or the pool moves to another image",
             update.from
         ),
         (error, ..) => error.to_string(),

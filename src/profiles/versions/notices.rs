@@ -366,7 +366,7 @@ mod tests {
             notices_of(&shoot("1.33.6", json!([pool("web", "1.0.0")]), false)),
             [
                 "pool web: os 3.0.0 expires on 2026-06-15, then stuck. The CloudProfile needs a version of os above 3.0.0 \
-                 that fits the pool and is neither preview nor expired; or the pool goes to another image",
+                 that fits the pool and is neither preview nor expired; or the pool moves to another image",
                 "pool web: os 1.0.0 expires on 2026-04-01, then forced to 3.0.0",
                 "control plane: Kubernetes 1.33.6 expires on 2026-05-01, then forced to 1.34.5",
             ]

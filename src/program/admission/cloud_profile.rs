@@ -68,7 +68,7 @@ fn warnings(config: &dyn ProfileConfig, format: &dyn ProfileFormat, spec: &Profi
     let warning = repeated.iter().take(MOST_WARNINGS).map(|repeated| {
         format!(
             "spec.providerConfig.{} lists the same capabilities as {}: machines that fit both flavors of {}@{} can't be \
-             made. Remove one, or tell them apart by a capability",
+             made. Remove one, or distinguish them by a capability",
             repeated.second, repeated.first, repeated.image, repeated.version
         )
     });

@@ -55,7 +55,7 @@ fn spelled(argument: &Arg, name: &str, value: &Value) -> Result<Vec<String>, Str
     let is_switch = matches!(argument.get_action(), ArgAction::SetTrue);
     match value {
         Value::Bool(on) if is_switch => Ok(if *on { vec![format!("--{name}")] } else { Vec::new() }),
-        _ if is_switch => Err(format!("{name}: true or false is wanted")),
+        _ if is_switch => Err(format!("{name}: expected true or false")),
         Value::Array(values) => {
             let each = values.iter().map(|value| Ok(format!("--{name}={}", scalar(name, value)?)));
             each.collect()
@@ -69,7 +69,7 @@ fn scalar(name: &str, value: &Value) -> Result<String, String> {
         Value::String(text) => Ok(text.clone()),
         Value::Number(number) => Ok(number.to_string()),
         Value::Bool(value) => Ok(value.to_string()),
-        _ => Err(format!("{name}: a text or a number is wanted")),
+        _ => Err(format!("{name}: expected a text or a number")),
     }
 }
 

@@ -50,7 +50,7 @@ pub enum WriteError {
     #[error("unexpected answer to a deletion: neither the object nor the status \"Success\" of its deletion")]
     NotDeleted,
     /// The object to use is being deleted; it is recreated once the deletion completes.
-    #[error("it is being deleted, and made again once it has gone")]
+    #[error("it is being deleted, and created again afterwards")]
     Going,
 }
 

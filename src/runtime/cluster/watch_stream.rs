@@ -223,9 +223,9 @@ impl<K> Watching<K> {
         let is_streamed = self.initial_list == InitialList::Streamed;
         let has_stopped = is_streamed && self.list.is_some_and(|list| list.latest.elapsed() > RESPONSE_TIMEOUT);
         if has_stopped {
-            warn!("a list has stopped before its end; everything is listed anew");
+            warn!("a list ended early; relisting");
         } else if is_unconfirmed() {
-            warn!("no watch shows what became of an object; everything is listed anew");
+            warn!("no watch confirmed a deletion in time; relisting");
         } else {
             return;
         }

@@ -46,7 +46,7 @@ enum AttemptError {
     Lost,
     #[error("the version of the lease went back from {before} to {now}: etcd was restored from a backup")]
     Restored { before: u64, now: u64 },
-    #[error("the lease of this shard is gone; its Workers are other shards' by now")]
+    #[error("the lease of this shard is deleted; other shards have its Workers now")]
     Deleted,
     #[error("{}", reason(.0))]
     Api(kube::Error),

@@ -329,7 +329,7 @@ async fn what_a_project_lets_expire_is_a_warning() -> Result<()> {
     profile["spec"]["machineImages"][0]["versions"][0]["expirationDate"] = "2999-04-01T00:00:00Z".into();
     let expires =
         json!(["linux 2.0.0 expires on 2999-04-01, then stuck. The CloudProfile needs a version of linux above \
-        2.0.0 that fits the pool and is neither preview nor expired; or the pool goes to another image"]);
+        2.0.0 that fits the pool and is neither preview nor expired; or the pool moves to another image"]);
     for (body, expected) in [
         (review("namespacedcloudprofiles", &profile), &expires),
         (review_of_change("namespacedcloudprofiles", &profile, &old), &expires),

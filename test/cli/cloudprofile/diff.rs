@@ -53,14 +53,14 @@ fn what_shoots_choose_besides_images_is_compared() {
         (4, "version: 1.33.6", "version: 1.33.7", "Kubernetes versions"),
         (4, "2027-06-30T23:59:59Z", "2020-06-30T23:59:59Z", "expired since 2020-06-30"),
         (1, "version: 1.33.6", "version: 1.33.6\n      classification: deprecated", "deprecated until 2027-06-30"),
-        (4, "name: northeurope", "name: norwayeast", "Regions that are gone"),
-        (4, ", {name: \"3\"}]", "]", "Zones that are gone"),
+        (4, "name: northeurope", "name: norwayeast", "Removed regions"),
+        (4, ", {name: \"3\"}]", "]", "Removed zones"),
         (1, "values: [gen2, gen1]", "values: [gen2, gen1, gen3]", "values added"),
         (1, "- name: azure-networking", "- name: rdma\n    values: [none]\n  - name: azure-networking", "rdma"),
         (4, "values: [accelerated, basic]", "values: [basic]", "values removed"),
         (1, "values: [accelerated, basic]", "values: [basic, accelerated]", "basic, accelerated"),
         (1, ", {name: \"3\"}]", ", {name: \"3\"}, {name: \"4\"}]", "New zones"),
-        (4, "class: premium}", "class: premium, usable: false}", "Volume types that are gone"),
+        (4, "class: premium}", "class: premium, usable: false}", "Removed volume types"),
     ] {
         let output = diff(&replaced(&profile, &[(from, to)]), &[]);
         assert_eq!(output.code, code, "{to}: {output:?}");
@@ -88,7 +88,7 @@ fn expired_versions_are_not_to_be_had() {
     );
     let output = diff(&new, &[]);
     assert_eq!(output.code, 1, "{output:?}");
-    assert!(!output.stdout.contains("Can be had now"), "{}", output.stdout);
+    assert!(!output.stdout.contains("Newly available"), "{}", output.stdout);
     assert!(output.stdout.contains("New images of versions that no new pool can select"), "{}", output.stdout);
     assert!(output.stdout.contains("expired since 2026-01-31"), "{}", output.stdout);
 }

@@ -112,7 +112,7 @@ async fn deletion_continues_without_user_created_objects() -> Result<()> {
         Ok(())
     })
     .await?;
-    reports(&shoot, &[&bow, "has another class by now"]).await?;
+    reports(&shoot, &[&bow, "has another class now"]).await?;
     let made: Vec<_> = shoot.names(Kind::MachineClass).await?.difference(&old).cloned().collect();
     ensure!(made.is_empty(), "{made:?} were made for nothing");
     release(&shoot).await?;

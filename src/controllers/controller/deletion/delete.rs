@@ -119,7 +119,7 @@ async fn delete_machines(
     }
     let mut text = pending_deletion_text(&live, is_late);
     if is_late && live.uses_classes() && shoot.machine_controller().await? == MachineControllerManagerState::Stopped {
-        text.push_str("; machine-controller-manager does not run, so nobody deletes machines");
+        text.push_str("; machine-controller-manager does not run, so no machine is deleted");
     }
     let failure = with_missing_prerequisites(Failure::new(text), missing);
     let requeue_after = if is_late { None } else { requeue_after };

@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(requested.iter().filter(|line| *line == "GET machineclasses").count(), 1, "{requested:?}");
         assert!(!requested.contains(&"POST machinedeployments".to_owned()));
         assert_eq!(errors.len(), 1);
-        assert!(errors[0].contains("it is being deleted, and made again once it has gone"), "{errors:?}");
+        assert!(errors[0].contains("it is being deleted, and created again afterwards"), "{errors:?}");
         let (requested, errors) = applied_to_a_going_class(0).await;
         assert!(requested.contains(&"POST machinedeployments".to_owned()), "{requested:?}");
         assert!(errors.is_empty(), "{errors:?}");

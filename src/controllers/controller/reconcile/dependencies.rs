@@ -29,7 +29,7 @@ pub(crate) async fn record_dependencies(
 /// Start of the failure message when clean-up at the cloud does not finish.
 const CLEANING_UP_FAILED: &str = "error while cleaning up what pools depended on";
 /// What to wait for if the cloud reports no text of its own.
-pub(crate) const UNTIL_DELETED: &str = "until what pools depended on is gone";
+pub(crate) const UNTIL_DELETED: &str = "until resources that pools depended on are deleted";
 /// Requeue delay if the classes changed since they were last read.
 const CLASSES_CHANGED: Duration = Duration::from_secs(1);
 

@@ -41,7 +41,7 @@ pub(crate) fn record(uid: &str, comparison: Comparison, controller: &ControllerC
                     warn!(pool = difference.pool, rolls = difference.roll.is_some(), "dry run: {difference}");
                 }
             }
-            Comparison::UnderWay => debug!("dry run: an operation goes on"),
+            Comparison::UnderWay => debug!("dry run: an operation continues"),
             Comparison::Unplanned(why) => warn!(error = why, "dry run: the Worker is invalid"),
         }
     }

@@ -39,7 +39,7 @@ pub(crate) fn note_of(event: &WorkerEvent) -> EventNote {
         }
         WorkerEvent::MachineControllerRestarted(stuck) => {
             let note = format!(
-                "machine-controller-manager has made no machine set for {} since {}; its pods are started anew",
+                "machine-controller-manager has made no machine set for {} since {}; its pods are restarted",
                 stuck.deployment, stuck.since
             );
             EventNote { is_warning: true, reason: "MachineControllerManagerRestarted", action: "Restart", note }

@@ -169,7 +169,7 @@ impl ControllerArguments {
         let has_workers = !self.disable_controllers.contains(&Part::Worker);
         anyhow::ensure!(
             has_workers,
-            "--shard-ring and --disable-controllers worker exclude each other: nobody would reconcile what the shard is assigned"
+            "--shard-ring and --disable-controllers worker exclude each other: no controller would reconcile the Workers of the shard"
         );
         let name = self.shard_name.clone().filter(|name| !name.is_empty()).or_else(election::host);
         let name = name.context("--shard-name is needed: this host has no name")?;

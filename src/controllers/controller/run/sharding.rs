@@ -62,7 +62,7 @@ pub(crate) async fn acknowledge_drain(
             debug!("drained, and assigned to this shard again");
         }
         Ok(_) => {
-            info!("drained: another shard goes on");
+            info!("drained: another shard continues");
             context.cache.workers.deleted(&identity);
             context.forget(guarded);
         }

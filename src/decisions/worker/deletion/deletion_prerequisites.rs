@@ -138,7 +138,7 @@ impl DeletionPrerequisites<'_> {
                 let codes = error.problem.code_when_late().into_iter().collect();
                 Reason { text: error.to_string(), help: ADVICE_CORRECT, codes }
             }
-            None => by_hand(format!("pool {pool:?} has another class by now")),
+            None => by_hand(format!("pool {pool:?} has another class now")),
         })
     }
 
@@ -302,7 +302,7 @@ mod tests {
         let live = with_class(machines_of(&["shoot--p--s-a-old00-z1"]), "shoot--p--s-a-old00-z1", old);
         let text = missing(Ok(&plan), &live).unwrap().message;
         assert!(text.starts_with("the Secret of machine class shoot--p--s-a-old00-z1 is missing"), "{text}");
-        assert!(text.contains("pool \"a\" has another class by now; only a person can make it"), "{text}");
+        assert!(text.contains("pool \"a\" has another class now; only a person can make it"), "{text}");
 
         let elsewhere = missing(Ok(&plan), &machines_of(&["other-z1"])).unwrap().message;
         assert!(elsewhere.contains("no such pool"), "{elsewhere}");

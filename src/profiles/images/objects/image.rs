@@ -136,7 +136,7 @@ impl ImageToWrite {
     /// # Errors
     /// If the existing object can't be decoded.
     pub fn object(&self) -> Result<MachineImage, String> {
-        let release = self.record.release.as_ref().ok_or("nothing says what it is")?;
+        let release = self.record.release.as_ref().ok_or("no source describes it")?;
         let mut metadata = match &self.existing {
             Some(existing) => existing.object()?.metadata,
             None => ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() },

@@ -52,7 +52,7 @@ pub fn follow(
     };
     let owners = selection.metadata.owner_references.iter().flatten();
     if !owners.into_iter().any(|owner| Some(&owner.uid) == template.metadata.uid.as_ref()) {
-        return Err("an ImageSelection of this name belongs to somebody else".to_owned());
+        return Err("an ImageSelection with this name has another owner".to_owned());
     }
     let mut images = selection.spec.images.clone();
     images.extend(recorded.clone());

@@ -162,15 +162,15 @@ impl ToCapabilities<'_> {
                     open: "It stays a version of its own: together with the version without its suffix, machine types would \
                            get another image."
                         .to_owned(),
-                    advice: "Say what machine types can do (--decide), or bring the two together by hand.".to_owned(),
+                    advice: "Decide what machine types can do (--decide), or make the two agree by hand.".to_owned(),
                 });
             }
         }
         for (suffix, versions) in unknown {
             self.undecided.push(Undecided {
                 subject: format!("{image}: {}", some_of(versions)),
-                open: format!("Nobody knows what the suffix -{suffix} stands for; the versions stay as they are."),
-                advice: format!("Say it: --suffix {suffix}=CAPABILITY:VALUE/VALUE_WITHOUT."),
+                open: format!("No rule explains what the suffix -{suffix} means; the versions stay as they are."),
+                advice: format!("Decide it: --suffix {suffix}=CAPABILITY:VALUE/VALUE_WITHOUT."),
             });
         }
         listed
@@ -272,11 +272,10 @@ impl ToCapabilities<'_> {
                 self.undecided.push(Undecided {
                     subject: some_of(open.iter().map(String::as_str)),
                     open: format!(
-                        "The profile does not say which {} they have; they are taken to have every value, and get the \
-                         images for {first} where there are several.",
+                        "The profile does not define which {} they have; assumed: every value; where several images fit, those for {first}.",
                         definition.name
                     ),
-                    advice: format!("Say it: --decide 'TYPES={}:{}'.", definition.name, definition.values.join(",")),
+                    advice: format!("Decide it: --decide 'TYPES={}:{}'.", definition.name, definition.values.join(",")),
                 });
             }
         }
@@ -298,7 +297,7 @@ impl ToCapabilities<'_> {
         if !missing.is_empty() {
             self.undecided.push(Undecided {
                 subject: some_of(missing.iter().map(String::as_str)),
-                open: "spec.providerConfig has no image for it, so nobody can have it, before and after.".to_owned(),
+                open: "spec.providerConfig has no image for it, so no pool can have it, before and after.".to_owned(),
                 advice: "Add the image, or remove the version.".to_owned(),
             });
         }

@@ -211,7 +211,7 @@ impl<'a> Lint<'a> {
             let missing = format!("{major}.{}", minor.saturating_add(1));
             let reason = format!(
                 "The next minor is {}.{}; of {missing} there is no version that is no preview. Kubernetes goes from minor to \
-                 minor: shoots with {major}.{minor} can't go on, neither by their owners nor by maintenance.",
+                 minor: shoots with {major}.{minor} can't be updated, neither by their owners nor by maintenance.",
                 next.0, next.1
             );
             let advice = format!("Add a version of {missing}.");

@@ -166,13 +166,13 @@ rules! {
     /// The name of an image contains another version.
     OtherVersion = Warning "other-version": "The name of an image contains another version",
     /// The provider's half lists what core's half does not.
-    UnlistedImage = Warning "unlisted-image": "The provider config lists an image that nobody is offered",
+    UnlistedImage = Warning "unlisted-image": "The provider config lists an image that no one can select",
     /// The provider's half has a flavor that core's half does not.
     UnlistedFlavor = Warning "unlisted-flavor": "The provider config has a flavor that is not offered",
     /// The provider's half lists something several times.
     ListedTwice = Warning "listed-twice": "The provider config lists something twice",
     /// A version suffix denotes a capability.
-    VersionSuffix = Warning "version-suffix": "A version suffix stands for a capability",
+    VersionSuffix = Warning "version-suffix": "A version suffix denotes a capability",
     /// A deprecated version never expires.
     DeprecatedWithoutExpiry = Note "deprecated-without-expiry": "A deprecated version never expires",
     /// Several versions of a minor are supported.

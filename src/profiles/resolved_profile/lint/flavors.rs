@@ -97,7 +97,7 @@ impl Lint<'_> {
              others are preferred or none fits; one that would get them gets none.",
             requirements_of(version, later)
         );
-        let advice = "Remove one of them, or name the capability that tells them apart.";
+        let advice = "Remove one of them, or name the capability that distinguishes them.";
         self.find(Rule::IdenticalFlavors, path(version, later), version.title(), reason, advice);
     }
 
@@ -126,7 +126,7 @@ impl Lint<'_> {
             count(names.len(), "machine type"),
             some_of(names)
         );
-        let advice = "Remove all but one of these flavors, or name the capability that tells them apart.";
+        let advice = "Remove all but one of these flavors, or name the capability that distinguishes them.";
         self.find(Rule::Tie, path(version, last), version.title(), reason, advice);
     }
 
@@ -151,14 +151,14 @@ impl Lint<'_> {
         let (reason, advice) = match self.preferred_to(version, flavor) {
             Some(Preference { group, winner, because }) => (
                 format!(
-                    "Nobody gets it: where it fits ({}), flavor {winner} is preferred{because}.",
+                    "No pool gets it: where it fits ({}), flavor {winner} is preferred{because}.",
                     some_of(self.resolution.groups().get(group).into_iter().flat_map(TypeGroup::names))
                 ),
                 "Remove it, or narrow the flavor that is preferred so that both have machines of their own.",
             ),
             None => (
                 format!(
-                    "Nobody gets it: no machine type of the profile has {}.",
+                    "No pool gets it: no machine type of the profile has {}.",
                     requirements(&selectable.capabilities)
                 ),
                 "Remove it, or add the capability to the machine types that it is for.",

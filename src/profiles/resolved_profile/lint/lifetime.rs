@@ -115,8 +115,7 @@ impl<'a> Lint<'a> {
             let listed = version.listed;
             match (listed.at(self.settings.now), &listed.version) {
                 (Classification::Deprecated, _) => {
-                    let reason = "It is deprecated and never expires: pools and control planes with it that don't want automatic \
-                                  updates keep it for ever.";
+                    let reason = "It is deprecated and never expires: pools and control planes with it without automatic updates keep it forever.";
                     let advice = "Set an expirationDate.";
                     let subject = format!("{name} {}", listed.text);
                     self.find(Rule::DeprecatedWithoutExpiry, &version.path, subject, reason, advice);

@@ -73,7 +73,7 @@ impl<'a> Lint<'a> {
             _ => format!(": {} expired", some_of(over.iter().map(String::as_str))),
         };
         let reason = format!(
-            "No version of any image can be selected{why}. Nobody can make a pool, whichever of the {} it has.",
+            "No version of any image can be selected{why}. No pool can be created, whichever of the {} it has.",
             count(types, "machine type")
         );
         let advice = "Add a version that can be selected, or set a later expirationDate.";

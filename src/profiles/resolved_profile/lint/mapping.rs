@@ -19,7 +19,7 @@ impl Lint<'_> {
             let title = format!("{} {}", version.image, version.version);
             let path = config_path(version.location);
             let Some(core) = self.core_version(version.image, version.version) else {
-                let reason = "spec.machineImages does not list it, so nobody can select it.";
+                let reason = "spec.machineImages does not list it, so no pool can select it.";
                 let advice = "Remove it, or add it to spec.machineImages.";
                 self.find(Rule::UnlistedImage, path, title, reason, advice);
                 continue;

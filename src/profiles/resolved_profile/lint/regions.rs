@@ -28,7 +28,7 @@ impl Lint<'_> {
                     self.consequence(resolved, flavor, &lacking)
                 );
                 let advice =
-                    "Add the images of these regions, or take the regions out of spec.regions if nobody uses them.";
+                    "Add the images of these regions, or take the regions out of spec.regions if no shoot uses them.";
                 let path = format!("{}.regions", selectable.path);
                 self.find(Rule::MissingRegion, path, resolved.selectable.title(), reason, advice);
             }
@@ -78,7 +78,7 @@ impl Lint<'_> {
         } else if let Some(none) = none {
             let regions = some_of(none.regions.iter().copied());
             let reason = format!("It has no image at all in {regions}, but Gardener lets Shoots there select it.");
-            (reason, "Add images of these regions, or take the regions out of spec.regions if nobody uses them.")
+            (reason, "Add images of these regions, or take the regions out of spec.regions if no shoot uses them.")
         } else {
             return;
         };
@@ -114,7 +114,7 @@ impl Lint<'_> {
         }
         for (path, (title, regions)) in unknown {
             let reason = format!(
-                "spec.regions does not have {}, so nobody can use these images; they only make the object larger.",
+                "spec.regions does not have {}, so no pool can use these images; they only make the object larger.",
                 some_of(regions.iter().map(String::as_str))
             );
             let advice = "Correct the name of the region, add it to spec.regions, or remove the images.";

@@ -117,7 +117,7 @@ impl Lint<'_> {
         let prunable: Vec<String> =
             size.prunable.iter().map(|part| format!("{} ({})", part.what, kib(part.bytes))).collect();
         let advice = if prunable.is_empty() {
-            "Remove versions that nobody uses, and see what cloudprofile minimize saves.".to_owned()
+            "Remove unused versions, and see what cloudprofile minimize saves.".to_owned()
         } else {
             format!("Remove {}; and see what cloudprofile minimize saves.", prunable.join(", "))
         };
@@ -143,7 +143,7 @@ impl Lint<'_> {
         for (rule, part, which) in [
             (Rule::UnusedVersion, "version", "that no machine type can use"),
             (Rule::UnreachableFlavor, "flavor", "that no machine type gets"),
-            (Rule::UnlistedImage, "version", "that nobody is offered"),
+            (Rule::UnlistedImage, "version", "that no one can select"),
         ] {
             let found: Vec<_> = self.findings.iter().filter(|finding| finding.rule == rule).collect();
             let parts = found.iter().filter_map(|finding| at_path(&self.profile.document, &finding.path));

@@ -79,7 +79,7 @@ impl Lint<'_> {
                 "Make flavors of the variants: cloudprofile convert does it.".to_owned()
             }
             (false, false) if is_converted => {
-                "Make flavors of the variants: cloudprofile convert does it when --suffix says what the suffix stands for."
+                "Make flavors of the variants: cloudprofile convert does it with --suffix, which defines the meaning of the suffix."
                     .to_owned()
             }
             (false, false) => format!(

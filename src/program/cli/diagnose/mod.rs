@@ -36,8 +36,9 @@ Examples:
 A name is that of a shoot, its namespace, a Worker, a pool, a machine deployment, a machine or a node.
 
 To create a bundle for a colleague, without Secrets:
-  kubectl -n NAMESPACE get workers,clusters/NAMESPACE,machinedeployments,machinesets,machines,machineclasses,\\
-  deployments/machine-controller-manager -o yaml > bundle.yaml
+  kubectl -n NAMESPACE get workers,machinedeployments,machinesets,machines,machineclasses,deployments -o yaml > bundle.yaml
+  echo --- >> bundle.yaml
+  kubectl get cluster NAMESPACE -o yaml >> bundle.yaml
 
 The command is read-only. It only reads the names of Secrets.",
     &[(Exit::Findings, "a Worker is not ready"), (Exit::Invalid, "")]))]

@@ -153,7 +153,7 @@ fn shoot_text(shoot: &ExplainedShoot, width: usize) -> String {
         }
         let (heading, effect) = match pool.effect {
             HashEffect::Roll => ("Key", "replaces the nodes"),
-            HashEffect::UpdateInPlace => ("In-place hash beside the key", "updates the nodes in place"),
+            HashEffect::UpdateInPlace => ("In-place hash next to the key", "updates the nodes in place"),
         };
         if pool.classes.is_empty() {
             text.push_str(&paragraph("no classes: the pool has no zones", ASIDE, INDENT, width));

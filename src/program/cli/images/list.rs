@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &ListArguments) -> anyhow::Result<Reply> {
             key.location().into(),
             image.reference.value.as_str().into(),
             image.created.map(|created| created.strftime("%F").to_string()).unwrap_or_default().into(),
-            Cell::styled("locked, and gone", BAD),
+            Cell::styled("locked, and deleted", BAD),
         ]);
     }
     let rest = match images.saturating_sub(meant) {

@@ -64,7 +64,7 @@ fn planned(worker: &WorkerChange) -> Result<BTreeMap<String, ChangedInputs>, Str
     }
     let mut pools: BTreeMap<String, ChangedInputs> = BTreeMap::new();
     for placement in worker.placements.iter().filter(|placement| placement.verdict.is_roll()) {
-        let unknown = || format!("nobody knows what the class of pool {:?} was made of", placement.pool);
+        let unknown = || format!("there is no record of what the class of pool {:?} was made of", placement.pool);
         let inputs = placement.changed_inputs.clone().ok_or_else(unknown)?;
         pools.entry(placement.pool.clone()).or_default().extend(inputs);
     }

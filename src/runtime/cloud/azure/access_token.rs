@@ -58,7 +58,7 @@ impl Policy for Authorized {
         let refused = |why| azure_core::Error::with_message(ErrorKind::Other, why);
         let (following, rest) = next.split_first().ok_or_else(|| refused("no transport"))?;
         if request.url().scheme() != "https" {
-            return Err(refused("an access token goes by TLS only"));
+            return Err(refused("an access token is sent by TLS only"));
         }
         let token = self.token(context).await?;
         request.insert_header(AUTHORIZATION, format!("Bearer {}", token.secret()));

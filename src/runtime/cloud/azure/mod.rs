@@ -153,7 +153,7 @@ impl Dependency for AzureScaleSets {
     const WORDS: Words = Words {
         one: "scale set",
         many: "scale sets",
-        until_removed: "until its scale set, which was no longer needed, is gone",
+        until_removed: "until its scale set, which is no longer needed, is deleted",
         member: "vmoDependencies",
     };
 

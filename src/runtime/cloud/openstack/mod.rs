@@ -95,7 +95,7 @@ impl Dependency for ServerGroups {
     const WORDS: Words = Words {
         one: "server group",
         many: "server groups",
-        until_removed: "until unneeded server groups are gone",
+        until_removed: "until unneeded server groups are deleted",
         member: "serverGroupDependencies",
     };
 

@@ -44,7 +44,7 @@ impl Traces {
         let address: Uri = endpoint.parse().context("--otlp-endpoint")?;
         ensure!(
             matches!(address.scheme_str(), Some("http" | "https")),
-            "--otlp-endpoint: http:// or https:// is wanted"
+            "--otlp-endpoint: expected http:// or https://"
         );
         let collector = address.host().unwrap_or_default().to_owned();
         let exporter = SpanExporter::builder()

@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &Ec2Arguments) -> anyhow::Result<Reply> {
 /// The queries of each identity.
 fn queries(arguments: &Ec2Arguments) -> anyhow::Result<BTreeMap<Identity, Vec<ImageQuery>>> {
     if arguments.owners.is_empty() && arguments.lookups.is_empty() {
-        return Err(wrong_usage("name --owner or --lookups: the images of everybody are too many (see --help)"));
+        return Err(wrong_usage("name --owner or --lookups: the images of all owners are too many (see --help)"));
     }
     let of_aws = |lookup: &Lookup| lookup.provider == "aws";
     let mut evidence = Evidence::of("ImageLookup");
