@@ -25,7 +25,7 @@ const VERSIONS: &str = "example/versions/cloudprofile.yaml";
 const AT: &str = "--at=2026-02-01";
 
 /// Each command with the objects that it reads.
-const READERS: [Reader; 23] = [
+const READERS: [Reader; 24] = [
     Reader { arguments: &["render", "OBJECTS"], objects: &["test/cli/azure.yaml"] },
     Reader { arguments: &["explain", "OBJECTS"], objects: &["test/cli/azure.yaml"] },
     Reader { arguments: &["explain", "--shoot", "OBJECTS"], objects: &["example/versions/shoots.yaml", VERSIONS] },
@@ -43,6 +43,7 @@ const READERS: [Reader; 23] = [
     Reader { arguments: &["cloudprofile", "diff", "OBJECTS", AZURE, AT], objects: &[AZURE] },
     Reader { arguments: &["cloudprofile", "convert", "OBJECTS"], objects: &[AZURE] },
     Reader { arguments: &["cloudprofile", "minimize", "OBJECTS"], objects: &[AZURE] },
+    Reader { arguments: &["cloudprofile", "capability", "hypervisorType=gen1", "OBJECTS", AT], objects: &[AZURE] },
     Reader {
         arguments: &["cloudprofile", "versions", VERSIONS, "--shoots", "OBJECTS", AT],
         objects: &["example/versions/shoots.yaml"],

@@ -67,7 +67,7 @@ fn each_page_shows_what_is_printed() {
         let name = path.file_name().unwrap().to_str().unwrap();
         assert_same(&format!("docs/how-to/{name}"), &now);
     }
-    assert_eq!(pages.len(), 12);
+    assert_eq!(pages.len(), 13);
     assert!(commands >= 15, "only {commands}");
 }
 

@@ -150,7 +150,13 @@ fn the_matrix_prints_what_is_described() {
     let shown = |text: &str| outcome(command(&["cloudprofile", "matrix", "-", "-o", "json"]), text).json();
     let no_image = azure.replace("          urn: example:gardenlinux:gen1:1592.9.0\n", "");
     assert_ne!(no_image, azure);
-    let samples = [shown(&several_fit), shown(&a_region_less), shown(&no_image)];
+    // For the proposal, the first values of all capabilities decide first.
+    let another_order = azure
+        .replace("values: [gen2, gen1]", "values: [gen3, gen2, gen1]")
+        .replace("hypervisorType: [gen2]}", "hypervisorType: [gen2], azure-networking: [basic]}")
+        .replace("[amd64], hypervisorType: [gen1], azure-networking: [basic]", "[amd64]")
+        .replace("hypervisorType: [gen1]}", "hypervisorType: [gen1], azure-networking: [accelerated]}");
+    let samples = [shown(&several_fit), shown(&a_region_less), shown(&no_image), shown(&another_order)];
     assert_eq!(samples[0]["schema"], "cloudprofile-matrix/v1");
     assert_described(&samples, "cloudprofile matrix -o json");
 }
@@ -213,6 +219,7 @@ fn diff_prints_what_is_described() {
         .replace("- name: eu-central-1\n    zones", "- name: eu-central-9\n    zones")
         .replace("{name: eu-west-1c}", "{name: eu-west-1d}")
         .replace("{name: gp3", "{name: gp4")
+        .replace("values: [uefi, legacy-bios]", "values: [legacy-bios, uefi]")
         .replace("{name: m7i.xlarge, cpu: \"4\"", "{name: m7i.larger, cpu: four");
     std::fs::write(&file, new).unwrap();
     let arguments = ["cloudprofile", "diff", "-", file.to_str().unwrap(), "-o", "json"];

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_with::apply;
 
+use super::capability_change::{CapabilityChange, capability_changes};
 use super::equivalence::{Answer, Difference, compare};
 use super::lint::{Finding, Settings, Severity, lint};
 use super::offered::{Offer, OfferedVersion};
@@ -28,6 +29,8 @@ pub const SCHEMA: &str = "cloudprofile-diff/v1";
 pub struct ProfileDiff {
     /// [`SCHEMA`].
     pub schema: &'static str,
+    /// Capabilities that were added, removed, reordered or got other values.
+    pub capabilities: Vec<CapabilityChange>,
     /// Changes of the usable machine types.
     pub machine_types: NamesDiff,
     /// Image versions that were added, removed or changed their classification.
@@ -151,6 +154,7 @@ impl ProfileDiff {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names().iter().all(|names| **names == NamesDiff::default())
+            && self.capabilities.is_empty()
             && self.versions.is_empty()
             && self.kubernetes.is_empty()
             && self.combinations.is_empty()
@@ -170,6 +174,7 @@ impl ProfileDiff {
         removes_version
             || self.kubernetes.iter().any(KubernetesChange::is_taken_away)
             || self.names().iter().any(|names| !names.removed.is_empty())
+            || self.capabilities.iter().any(|change| change.change.takes_something())
             || !self.refused.is_empty()
             || self.combinations.iter().any(|combination| combination.effect.takes_something())
     }
@@ -189,6 +194,7 @@ pub fn diff(old: &Value, new: &Value, settings: Settings, providers: Providers) 
     let check = compare(&Resolution::of(&before), &Resolution::of(&after));
     Ok(ProfileDiff {
         schema: SCHEMA,
+        capabilities: capability_changes(&old.machine_capabilities, &new.machine_capabilities),
         machine_types: names(&before, &after, |offer| {
             offer.machine_types.iter().filter(|known| known.usable).map(|known| known.name.clone()).collect()
         }),

@@ -14,10 +14,12 @@
 //! * [`mod@lint`]: errors in a profile, and failures to expect;
 //! * [`convert`]: converts from the old format to capabilities and back; [`minimize`]: removes redundant parts;
 //! * [`equivalence`]: whether two profiles give the same machine types the same images; [`diff`]: the effects of an
-//!   edit on the users of a profile;
+//!   edit on the users of a profile, with [`capability_change`]; [`capability_removal`]: what depends on a capability;
 //! * `merged`: merges a NamespacedCloudProfile with its parent;
 //! * `document`: access to the parts of the document that change; `suffix`: the meaning of version suffixes.
 
+pub mod capability_change;
+pub mod capability_removal;
 pub mod convert;
 pub mod diff;
 mod document;

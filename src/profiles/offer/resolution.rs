@@ -15,7 +15,9 @@ use serde::Serialize;
 
 use super::offered::{Offer, OfferedType, OfferedVersion};
 use wire::api::gardener::{Capabilities, CapabilityDefinition};
-use wire::capabilities::{FlavorVerdict, NoFlavor, RankingStep, best_flavor, rank_flavors, with_defaults};
+use wire::capabilities::{
+    FlavorVerdict, NoFlavor, RankingStep, best_flavor, proposed_flavor, rank_flavors, with_defaults,
+};
 
 /// Machine types with equal capabilities that Gardener admits by the same architecture.
 #[derive(Clone, Debug)]
@@ -78,6 +80,9 @@ pub struct Decision {
     /// The capability values that decided, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranking: Vec<RankingStep>,
+    /// The flavor that the text of the proposal (GEP-33) would choose, if it differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proposed: Option<usize>,
 }
 
 /// All choices of an offer.
@@ -181,7 +186,9 @@ impl<'a> Resolution<'a> {
     pub fn decision(&self, group: &TypeGroup<'_>, available: &Availability<'_>) -> Decision {
         let flavors = self.flavors(available);
         let ranking = rank_flavors(&group.capabilities, &self.offer.definitions, flavors, |flavor| flavor);
-        Decision { verdicts: ranking.verdicts, ranking: ranking.steps }
+        let proposed = proposed_flavor(&group.capabilities, &self.offer.definitions, flavors, |flavor| flavor);
+        let proposed = proposed.filter(|proposed| ranking.chosen.as_ref().is_ok_and(|chosen| chosen != proposed));
+        Decision { verdicts: ranking.verdicts, ranking: ranking.steps, proposed }
     }
 
     /// The capabilities of the available flavors, defaults included.

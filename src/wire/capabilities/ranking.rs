@@ -154,6 +154,35 @@ fn rank<'a, F>(
     }
 }
 
+/// The flavor that the text of the proposal (GEP-33) chooses: it compares the most preferred values of all capabilities
+/// first, then the second ones, and so on. Gardener's code does not do that, so this is only for explanations. `None` if no
+/// flavor fits, or several remain.
+pub fn proposed_flavor<'a, F>(
+    machine: &Capabilities,
+    definitions: &[CapabilityDefinition],
+    flavors: &'a [F],
+    capabilities_of: impl Fn(&'a F) -> &'a Capabilities,
+) -> Option<usize> {
+    let fits = |(_, flavor): &(usize, &'a F)| are_compatible(machine, capabilities_of(flavor), definitions);
+    let mut remaining: Vec<usize> = flavors.iter().enumerate().filter(fits).map(|(index, _)| index).collect();
+    let most = definitions.iter().map(|definition| definition.values.len()).max().unwrap_or_default();
+    for rank in 0..most {
+        for definition in definitions {
+            let Some(value) = definition.values.get(rank) else { continue };
+            let lists = |index: &usize| {
+                flavors.get(*index).is_some_and(|flavor| values_of(capabilities_of(flavor), definition).contains(value))
+            };
+            if remaining.iter().any(lists) {
+                remaining.retain(lists);
+            }
+        }
+    }
+    match remaining[..] {
+        [index] => Some(index),
+        _ => None,
+    }
+}
+
 /// Formats mismatches in one line, each with the position of its flavor.
 struct Reasons<'a>(&'a [Mismatch]);
 
@@ -283,5 +312,17 @@ pub(super) mod tests {
             prop_assert_eq!(chosen, ranking.chosen.as_ref().ok().copied());
             prop_assert_eq!(best, ranking.chosen);
         }
+    }
+
+    #[test]
+    fn proposal_compares_first_values_first() {
+        let definitions = definitions("a=1,2,3 b=x,y");
+        let flavors = ["a=1,3 b=x", "a=1,2 b=y"].map(capabilities);
+        let machine = capabilities("");
+        assert_eq!(best_flavor(&machine, &definitions, &flavors, |flavor| flavor), Ok(1));
+        assert_eq!(proposed_flavor(&machine, &definitions, &flavors, |flavor| flavor), Some(0));
+        let same = ["a=1 b=x", "a=1 b=x"].map(capabilities);
+        assert_eq!(proposed_flavor(&machine, &definitions, &same, |flavor| flavor), None);
+        assert_eq!(proposed_flavor(&capabilities("a=2"), &definitions, &flavors, |flavor| flavor), Some(1));
     }
 }

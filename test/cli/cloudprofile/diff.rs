@@ -35,7 +35,8 @@ fn the_exit_code_is_4_when_something_is_removed() {
     let profile = example("azure");
     let same = diff(&profile, &[]);
     assert_eq!(same.code, 0, "{same:?}");
-    assert!(same.stdout.starts_with("No difference in images, machine types, Kubernetes versions, regions, zones and volume types; 18 combinations"), "{same:?}");
+    let text = same.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.starts_with("No difference in images, machine types, capabilities, Kubernetes versions, regions, zones and volume types; 18 combinations"), "{same:?}");
     let comment = replaced(&profile, &[("# A CloudProfile", "# Another CloudProfile")]);
     assert_eq!(diff(&comment, &[]).code, 0);
     let stage = replaced(&profile, &[("classification: preview", "classification: supported")]);
@@ -54,6 +55,10 @@ fn what_shoots_choose_besides_images_is_compared() {
         (1, "version: 1.33.6", "version: 1.33.6\n      classification: deprecated", "deprecated until 2027-06-30"),
         (4, "name: northeurope", "name: norwayeast", "Regions that are gone"),
         (4, ", {name: \"3\"}]", "]", "Zones that are gone"),
+        (1, "values: [gen2, gen1]", "values: [gen2, gen1, gen3]", "values added"),
+        (1, "- name: azure-networking", "- name: rdma\n    values: [none]\n  - name: azure-networking", "rdma"),
+        (4, "values: [accelerated, basic]", "values: [basic]", "values removed"),
+        (1, "values: [accelerated, basic]", "values: [basic, accelerated]", "basic, accelerated"),
         (1, ", {name: \"3\"}]", ", {name: \"3\"}, {name: \"4\"}]", "New zones"),
         (4, "class: premium}", "class: premium, usable: false}", "Volume types that are gone"),
     ] {

@@ -1,6 +1,7 @@
 //! `cloudprofile` as a person reads it.
 
 mod broken;
+mod capability;
 mod convert;
 mod diff;
 mod documentation;

@@ -18,6 +18,7 @@ use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING, OutputFormat, jso
 use decisions::provider::Providers;
 use decisions::provider::explanation::ImageName;
 use profiles::cloud_profile::validation::FeatureGates;
+use profiles::offer::capability_change::CapabilityChange;
 use profiles::offer::diff::{
     CombinationChange, Effect, KubernetesChange, NamesDiff, ProfileDiff, Stage, VersionChange, diff,
 };
@@ -115,6 +116,12 @@ fn sections(diff: &ProfileDiff) -> Vec<Section> {
             CAREFUL,
         ),
         of_effect(Effect::OtherMachine, "The same image, another machine: its capabilities differ", CAREFUL),
+        Section {
+            title: "Capabilities",
+            headings: ["CAPABILITY", "CHANGE", "BEFORE", "NOW"],
+            style: HEADING,
+            rows: diff.capabilities.iter().map(capability).collect(),
+        },
         names("MACHINE TYPE", "Machine types that are gone", BAD, &diff.machine_types.removed),
         names("REGION", "Regions that are gone", BAD, &diff.regions.removed),
         names("ZONE", "Zones that are gone", BAD, &diff.zones.removed),
@@ -172,6 +179,12 @@ fn combination(changes: &[&CombinationChange]) -> Option<[String; 4]> {
     Some([format!("{} {}", first.image, first.version), format!("{types}{regions}"), before, after])
 }
 
+fn capability(CapabilityChange { capability, change, before, after }: &CapabilityChange) -> [String; 4] {
+    let [before, after] =
+        [before, after].map(|values| if values.is_empty() { "-".to_owned() } else { values.join(", ") });
+    [capability.clone(), change.text().to_owned(), before, after]
+}
+
 fn version(change: &VersionChange) -> [String; 4] {
     let VersionChange { image, version, before, after } = change;
     [format!("{image} {version}"), String::new(), stage(before.as_ref()), stage(after.as_ref())]
@@ -196,7 +209,7 @@ fn stage(stage: Option<&Stage>) -> String {
 }
 
 /// Summarizes the differences in one line.
-fn total(diff: &ProfileDiff) -> String {
+pub(super) fn total(diff: &ProfileDiff) -> String {
     let count = |effect| {
         let of_effect = diff.combinations.iter().filter(|change| change.effect == effect);
         of_effect.map(|change| change.machine_types.len() as u64).sum::<u64>()
@@ -213,6 +226,7 @@ fn total(diff: &ProfileDiff) -> String {
             "combination of an expired version appears",
             "combinations of expired versions appear",
         ),
+        (diff.capabilities.len() as u64, "capability differs", "capabilities differ"),
         (diff.versions.len() as u64, "image version differs", "image versions differ"),
         (diff.kubernetes.len() as u64, "Kubernetes version differs", "Kubernetes versions differ"),
         (of_names(&diff.machine_types), "machine type comes or goes", "machine types come or go"),
@@ -226,7 +240,7 @@ fn total(diff: &ProfileDiff) -> String {
     let compared = counted(diff.compared as u64, "combination");
     if parts.is_empty() {
         return format!(
-            "No difference in images, machine types, Kubernetes versions, regions, zones and volume types; {compared} compared."
+            "No difference in images, machine types, capabilities, Kubernetes versions, regions, zones and volume types; {compared} compared."
         );
     }
     format!("{}; {compared} compared.", parts.join(", "))

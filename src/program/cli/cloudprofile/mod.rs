@@ -5,6 +5,7 @@ use clap::{Args, Subcommand};
 use crate::cli::evidence::Answer;
 use decisions::provider::Providers;
 
+mod capability;
 mod convert;
 pub(super) mod diff;
 mod lint;
@@ -21,6 +22,7 @@ Examples:
   gardener-extension-worker cloudprofile matrix example/cloudprofiles/azure.yaml --type Standard_D4s_v5
   gardener-extension-worker cloudprofile matrix example/cloudprofiles/azure.yaml -o html > matrix.html
   gardener-extension-worker cloudprofile diff old.yaml new.yaml
+  gardener-extension-worker cloudprofile capability hypervisorType=gen1 example/cloudprofiles/azure.yaml
   gardener-extension-worker cloudprofile convert example/cloudprofiles/azure-legacy.yaml > azure.yaml
   gardener-extension-worker cloudprofile minimize example/cloudprofiles/azure.yaml > shorter.yaml")]
 pub(super) struct CloudProfileArguments {
@@ -42,6 +44,8 @@ enum CloudProfileCommand {
     Convert(convert::ConvertArguments),
     /// Shorten a CloudProfile, and prove that every machine type keeps its image.
     Minimize(minimize::MinimizeArguments),
+    /// Show what depends on a capability or one of its values, and what breaks without it.
+    Capability(capability::CapabilityArguments),
     /// Show versions with their stages and users, and which of them can be removed.
     Versions(versions::VersionsArguments),
 }
@@ -53,6 +57,7 @@ pub(super) fn run(arguments: &CloudProfileArguments, providers: Providers) -> an
         CloudProfileCommand::Diff(arguments) => diff::run(arguments, providers),
         CloudProfileCommand::Convert(arguments) => convert::run(arguments, providers),
         CloudProfileCommand::Minimize(arguments) => minimize::run(arguments, providers),
+        CloudProfileCommand::Capability(arguments) => capability::run(arguments, providers),
         CloudProfileCommand::Versions(arguments) => versions::run(arguments),
     }
 }

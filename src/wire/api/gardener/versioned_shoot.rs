@@ -33,6 +33,8 @@ pub struct VersionedShootSpec {
     pub cloud_profile: Option<CloudProfileReference>,
     /// … or only its name in older shoots.
     pub cloud_profile_name: Option<String>,
+    /// Region of the shoot.
+    pub region: String,
     /// Version of the control plane.
     pub kubernetes: KubernetesOfPool,
     /// Maintenance window and automatic updates.

@@ -172,10 +172,17 @@ fn outcome(choice: &Choice<'_>) -> Cell {
 fn answer(matrix: &Matrix<'_>, image: &Image<'_>, choice: &Choice<'_>) -> String {
     let of_regions = if choice.regions.is_empty() { &matrix.regions } else { &choice.regions };
     let text = match choice.flavor.and_then(|position| image.flavors.get(position)) {
-        Some(flavor) => reference_in(flavor, of_regions),
+        Some(flavor) => format!("{}{}", reference_in(flavor, of_regions), proposed(matrix, choice)),
         None => reason(matrix, image, choice),
     };
     if choice.regions.is_empty() { text } else { format!("{text} [{}]", choice.regions.join(", ")) }
+}
+
+/// The flavor that the text of GEP-33 would choose, if it differs.
+fn proposed(matrix: &Matrix<'_>, choice: &Choice<'_>) -> String {
+    let proposed = matrix.decisions.get(choice.decision).and_then(|decision| decision.proposed);
+    let proposed = proposed.and_then(|position| choice.candidates.get(position));
+    proposed.map_or_else(String::new, |flavor| format!(" (the order in GEP-33's text would choose #{flavor})"))
 }
 
 /// The image reference of a flavor in one region. For several regions, the first one, with a count of equal and
