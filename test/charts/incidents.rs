@@ -113,6 +113,7 @@ impl Minute {
             image_expires: after_days(60),
             kubernetes_expires: after_days(60),
             update_available: true,
+            declined_update: None,
             stuck: after_days(60),
         };
         Self {

@@ -14,7 +14,7 @@
 //! * [`window`]: the time of maintenance; [`maintenance`]: one run; [`run`]: its result; [`texts`]: Gardener's messages
 //!   about it; [`history`]: many runs; [`forecast`]: their result;
 //! * [`still_on`]: who still runs a version at a time, and why;
-//! * [`notices`]: advance notices for users; [`expirations`]: new notices when a profile changes;
+//! * [`notices`]: advance notices for users; [`declined_updates`]: newer images that owners opted out of; [`expirations`]: new notices when a profile changes;
 //! * [`kubernetes_settings`], [`garden`]: settings that an update removes from a Shoot; [`update_rules`]: updates that
 //!   the API server rejects; [`write_rules`]: Shoots of users that it rejects;
 //! * [`selectable`]: the versions that new pools can select; [`shoot_defaults`]: the defaults for versions that a Shoot
@@ -25,6 +25,7 @@
 pub mod candidates;
 pub mod catalog;
 pub mod current;
+pub mod declined_updates;
 pub mod expirations;
 pub mod forecast;
 pub mod garden;

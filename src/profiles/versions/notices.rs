@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use wire::api::gardener::{AutoUpdate, ProfileSpec, VersionedShoot};
 
 use super::catalog::{ListedVersion, VersionCatalog};
+use super::declined_updates::DeclinedUpdate;
 use super::expirations::Expirations;
 use super::forecast::{Forecast, ForecastStep, Move, Stuck, forecast, remedy};
 use super::garden::{Garden, Validation};
@@ -79,6 +80,8 @@ pub struct PoolVersions {
     pub kubernetes_expires: Option<Timestamp>,
     /// Whether an automatic update would find a newer version now, even if automatic updates are disabled.
     pub update_available: bool,
+    /// A newer image, if the owner opted out of automatic updates and no update of the image is forced.
+    pub declined_update: Option<DeclinedUpdate>,
     /// Since which window it is stuck, which may be in the future. Also set if the whole shoot is stuck.
     pub stuck: Option<Timestamp>,
 }
@@ -116,7 +119,7 @@ pub fn notices_and_pools(
     let both = AutoUpdate { kubernetes_version: true, machine_image_version: Some(true) };
     willing.spec.maintenance.get_or_insert_default().auto_update = Some(both);
     let next = forecast_span(willing, &catalog, [now, now + TWO_DAYS]);
-    let pools = shoot.spec.provider.workers.iter().map(|pool| {
+    let pools = shoot.spec.provider.workers.iter().enumerate().map(|(position, pool)| {
         let kubernetes = pool.kubernetes.version.as_ref().or(shoot.spec.kubernetes.version.as_ref());
         let image = pool.machine.image.as_ref();
         let is_of_pool = |named: Option<&String>| match named {
@@ -125,7 +128,11 @@ pub fn notices_and_pools(
         };
         let is_stuck =
             |stuck: &&Stuck| stuck.version.is_empty() && stuck.pool.is_none() || is_of_pool(stuck.pool.as_ref());
+        let of_image = |moved: &Move| moved.image.is_some() && moved.pool.as_deref() == Some(pool.name.as_str());
+        let is_forced = moves(&ahead).any(|(_, moved)| of_image(moved));
+        let offered = moves(&next).map(|(_, moved)| moved).find(|moved| of_image(moved)).filter(|_| !is_forced);
         PoolVersions {
+            declined_update: DeclinedUpdate::of(shoot, position, offered),
             pool: pool.name.clone(),
             image_expires: image.and_then(|image| expires(&catalog, Some(&image.name), &image.version)),
             kubernetes_expires: kubernetes.and_then(|version| expires(&catalog, None, version)),
@@ -398,7 +405,10 @@ mod tests {
         let wanted = |pool: &str| PoolVersions { pool: pool.to_owned(), ..PoolVersions::default() };
         let [a, own] = &pools[..] else { panic!("{pools:?}") };
         let kubernetes_expires = time("2026-05-01T00:00:00Z");
-        let wanted_of_a = PoolVersions { kubernetes_expires, update_available: true, ..wanted("a") };
+        let declined_update = a.declined_update.clone();
+        let declined = declined_update.as_ref().unwrap();
+        assert_eq!((declined.from.as_str(), declined.to.as_str()), ("2.0.0", "3.0.0"));
+        let wanted_of_a = PoolVersions { kubernetes_expires, update_available: true, declined_update, ..wanted("a") };
         assert_eq!(*a, wanted_of_a, "3.0.0 is there, although nobody wants it automatically");
         let wanted_of_own = PoolVersions {
             image_expires: time("2026-06-15T00:00:00Z"),
@@ -407,6 +417,27 @@ mod tests {
             ..wanted("own")
         };
         assert_eq!(*own, wanted_of_own);
+    }
+
+    #[test]
+    fn opted_out_pools_name_the_newer_image() {
+        let now: Timestamp = "2026-02-01T12:00:00Z".parse().unwrap();
+        let declined = |shoot: &VersionedShoot| -> Vec<Option<String>> {
+            let (_, pools) = notices_and_pools(shoot, &profile(), now).unwrap();
+            pools.iter().map(|pool| pool.declined_update.as_ref().map(ToString::to_string)).collect()
+        };
+        let pools = json!([pool("old", "1.0.0"), pool("web", "2.0.0"), pool("new", "3.0.0")]);
+        let opted_out = declined(&shoot("1.34.5", pools.clone(), false));
+        let command = "kubectl -n garden-p patch shoot s --type json -p \
+            '[{\"op\":\"test\",\"path\":\"/spec/provider/workers/1/name\",\"value\":\"web\"},\
+            {\"op\":\"replace\",\"path\":\"/spec/provider/workers/1/machine/image/version\",\"value\":\"3.0.0\"}]'";
+        let text = format!(
+            "pool web: os 3.0.0 is available after 2.0.0, and automatic updates are off; to take it: {command}"
+        );
+        assert_eq!(opted_out, [None, Some(text), None], "the first is forced, and the last has the newest version");
+        assert_eq!(declined(&shoot("1.34.5", pools, true)), [None, None, None]);
+        let hostile = declined(&shoot("1.34.5", json!([pool("a'; rm -rf", "2.0.0")]), false));
+        assert!(hostile[0].as_ref().unwrap().ends_with("automatic updates are off"), "{hostile:?}");
     }
 
     #[test]

@@ -341,9 +341,7 @@ impl PoolAnswer<'_> {
         let is_target = |stage: &Classification| {
             matches!(stage, Classification::Supported | Classification::Deprecated | Classification::Unknown)
         };
-        let is_coming = |stage: &Classification| {
-            matches!(stage, Classification::Preview | Classification::Unavailable)
-        };
+        let is_coming = |stage: &Classification| matches!(stage, Classification::Preview | Classification::Unavailable);
         if stages.iter().any(is_target) {
             Remains::BeyondStrategy(fitting.image.strategy().to_owned())
         } else if stages.iter().any(is_coming) {

@@ -32,7 +32,7 @@ pub(crate) fn add_forecast(
         notices_and_pools(&versions.shoot, &versions.profile.spec, now).map_err(|error| error.to_string().into())
     });
     let (condition, pools) = match forecast {
-        Ok((notices, pools)) => (versions_current(&notices), pools),
+        Ok((notices, pools)) => (versions_current(&notices, &pools), pools),
         Err(error) => (versions_unknown(&error), Vec::new()),
     };
     controller.metrics.versions.set(namespace, &pools);

@@ -17,7 +17,7 @@ const MAX_POOLS: usize = 100;
 /// Name, help and value of a metric.
 type Number = (&'static str, &'static str, fn(&PoolVersions) -> Option<i64>);
 
-const NUMBERS: [Number; 4] = [
+const NUMBERS: [Number; 5] = [
     ("pool_image_expiration_timestamp", "When the machine image of a pool expires; absent without a date", |pool| {
         pool.image_expires.map(Timestamp::as_second)
     }),
@@ -29,6 +29,11 @@ const NUMBERS: [Number; 4] = [
     ("pool_update_available", "1 while an automatic update of a pool would find another version", |pool| {
         Some(pool.update_available.into())
     }),
+    (
+        "pool_image_update_declined",
+        "1 while a newer image exists for a pool whose owner opted out of automatic updates; absent otherwise",
+        |pool| pool.declined_update.as_ref().map(|_| 1),
+    ),
     (
         "pool_stuck_timestamp",
         "Since which window a version of a pool can't go on, within a year; absent if it can",
