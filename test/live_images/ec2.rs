@@ -207,3 +207,88 @@ async fn moto_gives_the_owners_images_of_both_spellings() {
     assert_eq!(fetch(&person, &["--lookups", "lookups.yaml"]).stderr, "aws.yaml: 4 images written.\n");
     assert_eq!(fetch(&person, &["--owner", "222222222222,333333333333"]).stderr, "aws.yaml: 6 images written.\n");
 }
+
+/// Lookups for one image in two accounts, each with its own identity.
+fn lookups_of_accounts(identities: [&str; 2]) -> String {
+    let lookup = |(account, identity): (&str, &str)| {
+        let document = LOOKUPS.replace("name: ubuntu", &format!("name: of-{account}"));
+        format!("---{}  ownersInOrder: true\n  identityRef: {identity}\n", document.replace("222222222222", account))
+    };
+    [("111111111111", identities[0]), ("333333333333", identities[1])].map(lookup).concat()
+}
+
+#[tokio::test]
+async fn two_accounts_are_read_with_two_roles() {
+    let images = json!([ami(1, "base", &json!({}))]);
+    let Some(moto) = Moto::start(&images).await.unwrap() else { return };
+    for (account, build) in [("111111111111", 1), ("333333333333", 2)] {
+        let name = format!("capa-ami-ubuntu-24.04-v1.35.1-{build}");
+        moto.copy_into(account, "ami-00000001", &name).await.unwrap();
+    }
+    let role = |account: &str| format!("{{kind: Role, roleARN: 'arn:aws:iam::{account}:role/images'}}");
+    let of_workload = "{kind: WorkloadIdentity, roleARN: 'arn:aws:iam::333333333333:role/images'}";
+    for second in [role("333333333333").as_str(), of_workload] {
+        let person = person(moto.url()).with("AWS_ENDPOINT_URL", moto.url());
+        person.write("token", "a-token-of-the-pod");
+        let token = person.path("token").display().to_string();
+        let person = person.with("AWS_WEB_IDENTITY_TOKEN_FILE", &token);
+        person.write("lookups.yaml", &lookups_of_accounts([&role("111111111111"), second]));
+        let fetched = fetch(&person, &["--lookups", "lookups.yaml"]);
+        assert_eq!((fetched.code, fetched.stderr.as_str()), (0, "aws.yaml: 2 images written.\n"), "{fetched:?}");
+        let resolved = person.resolved(&["--source", "aws.yaml", "--lookups", "lookups.yaml"]);
+        assert_eq!(resolved.len(), 1, "both accounts have the flavor: {resolved:?}");
+        assert!(
+            resolved[0].contains(" chosen: ") && resolved[0].ends_with("its owner comes later in the lookup"),
+            "{resolved:?}"
+        );
+        let covered = person.read("aws.yaml");
+        assert!(covered.contains("covers:") && covered.contains("333333333333"), "{covered}");
+    }
+    // With one role, only the images of its account are visible.
+    let person = person(moto.url()).with("AWS_ENDPOINT_URL", moto.url());
+    person.write("lookups.yaml", &lookups_of_accounts([&role("111111111111"), &role("111111111111")]));
+    assert_eq!(fetch(&person, &["--lookups", "lookups.yaml"]).stderr, "aws.yaml: 1 image written.\n");
+}
+
+#[test]
+fn access_keys_come_from_the_secret_of_the_lookup() {
+    let ec2 = Ec2::start(10).unwrap();
+    ec2.has("eu-central-1", &item("1", "capa-ami-ubuntu-24.04-v1.34.2-1", "2026-09-22", ""));
+    let person = person(&ec2.url()).with("AWS_SECRET_ACCESS_KEY", "very-secret");
+    let secret = |name: &str, values: &[(&str, &str)]| {
+        std::fs::create_dir_all(person.path("identities").join(name)).unwrap();
+        for (key, value) in values {
+            std::fs::write(person.path("identities").join(name).join(key), value).unwrap();
+        }
+    };
+    secret("own", &[("accessKeyID", ACCESS_KEY.0), ("secretAccessKey", &format!("{}\n", ACCESS_KEY.1))]);
+    secret("half", &[("accessKeyID", ACCESS_KEY.0)]);
+    let fetched = |identity: &str, more: &[&str]| {
+        person.write("lookups.yaml", &format!("{LOOKUPS}  identityRef: {identity}\n"));
+        fetch(&person, &[&["--lookups", "lookups.yaml"], more].concat())
+    };
+    let folder = ["--identities", "identities"];
+    let own = fetched("{kind: Secret, name: own}", &folder);
+    assert_eq!((own.code, own.stderr.as_str()), (0, "aws.yaml: 1 image written.\n"), "{own:?}");
+    for (identity, more, code, error) in [
+        ("{kind: Secret, name: own}", &[][..], 3, "EC2: Secret \"own\": no folder with Secrets is configured"),
+        ("{kind: Secret, name: none}", &folder, 3, "EC2: Secret \"none\": it has no accessKeyID"),
+        ("{kind: Secret, name: half}", &folder, 3, "EC2: Secret \"half\": it has no secretAccessKey"),
+        ("{kind: Secret, name: ../own}", &folder, 3, "spec.identityRef.name: the name of a Secret is expected"),
+        (
+            "{kind: WorkloadIdentity, roleARN: 'arn:aws:iam::333333333333:role/images'}",
+            &[],
+            3,
+            "EC2: AWS_WEB_IDENTITY_TOKEN_FILE does not name the token of the workload",
+        ),
+    ] {
+        let refused = fetched(identity, more);
+        assert_eq!(refused.code, code, "{identity}: {refused:?}");
+        assert!(refused.stderr.contains(error), "{identity}: {}", refused.stderr);
+        assert!(
+            !refused.stderr.contains(ACCESS_KEY.1) && !refused.stderr.contains("very-secret"),
+            "{}",
+            refused.stderr
+        );
+    }
+}

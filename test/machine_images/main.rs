@@ -5,7 +5,7 @@
 //! * [`reported`]: cases that users of such look-ups have met;
 //! * [`profiles`]: CloudProfiles that are filled and checked;
 //! * [`forms`]: the same, however they are written;
-//! * [`listings`]: what the tools of clouds print;
+//! * [`listings`]: what the tools of clouds print; [`attributes`]: filters by the attributes of EC2;
 //! * [`needs`]: what is unused is needed by nobody, over random landscapes;
 //! * [`variants`]: images of different products under one flavor;
 //! * [`names`]: each name that a lookup can produce is of its own flavor, or of none.
@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 
 mod amis;
+mod attributes;
 mod forms;
 mod listings;
 mod names;

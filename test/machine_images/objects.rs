@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use gardener_extension_worker::api::capa::AwsMachineTemplate;
 use gardener_extension_worker::api::image_objects::{ImageLookup, ImageSelection, MachineImage};
+use gardener_extension_worker::images::catalogue::Catalogue;
 use gardener_extension_worker::images::objects::Objects;
 use gardener_extension_worker::images::objects::discovery::{Answers, Sources};
 use gardener_extension_worker::images::objects::image::ImageObject;
 use gardener_extension_worker::images::objects::write::{ImageEvent, Write};
 use gardener_extension_worker::images::shared::Shared;
+use gardener_extension_worker::images::sources::{ImageList, read};
 use serde_json::{Value, json};
 
 use crate::amis::{OURS, ami, at, catalogue, with};
@@ -402,6 +404,34 @@ fn hand_made_image_is_gone_when_unlisted() {
     cluster.listed(&[first, other]);
     assert_eq!(state(&cluster), None);
     assert_eq!(cluster.used(), ["1.34.2 ami-00000001"]);
+}
+
+#[test]
+fn hand_made_image_is_gone_when_a_complete_listing_lacks_it() {
+    let mut cluster = Cluster::default();
+    for (id, members) in [
+        ("ami-00000001", json!({"owner": OURS, "name": V1})),
+        ("ami-00000002", json!({"owner": "222222222222", "name": V1})),
+        ("ami-00000003", json!({"owner": OURS, "name": "another"})),
+        ("ami-00000004", json!({"name": V1})),
+        ("ami-00000005", json!({"owner": OURS, "name": V1, "region": "eu-west-1"})),
+    ] {
+        cluster.make(id, members);
+    }
+    let listing = |amis: &[Value]| {
+        let covers = json!([{"provider": "aws", "region": "eu-central-1", "owners": [OURS], "names": ["capa-ami-ubuntu-24.04-*"]}]);
+        let listed = read(&json!({"Images": amis}), Some("eu-central-1")).unwrap();
+        let list = ImageList::new(&listed.images);
+        let mut list = serde_json::to_value(list).unwrap();
+        list["covers"] = covers;
+        Catalogue::new(vec![read(&list, None).unwrap()]).unwrap()
+    };
+    cluster.settle(Sources::Listed(&listing(&[])));
+    let states: Vec<Option<&str>> = cluster.0.images.iter().map(|image| image.spec.state.as_deref()).collect();
+    assert_eq!(states, [Some("gone"), None, None, None, None], "the others are not covered");
+    assert_eq!(cluster.1, [ImageEvent::Gone("ami-00000001".to_owned())]);
+    cluster.settle(Sources::Listed(&listing(&[ami("1", V1, "2026-09-22")])));
+    assert_eq!(cluster.0.images[0].spec.state, None);
 }
 
 #[test]

@@ -163,12 +163,26 @@ fn story_an_image_reaches_production_after_days_in_development() {
 }
 
 #[test]
-fn question_the_same_flavor_in_two_accounts_is_decided_by_date_and_id() {
+fn question_the_same_flavor_in_two_accounts_is_decided_by_date_and_owner() {
     let amis = [with(ami("b", V1, "2026-09-22"), json!({"OwnerId": "222222222222"})), ami("a", V1, "2026-09-22")];
     let owners = json!({"owners": ["111111111111", "222222222222"]});
     assert_eq!(
         explained(&amis, owners)[0],
-        "ubuntu-24.04 1.34.2 (amd64): a chosen: the newest; b as old, and its id comes later"
+        "ubuntu-24.04 1.34.2 (amd64): a chosen: the newest; b as old, and its owner comes later in the lookup"
+    );
+    assert_eq!(
+        explained(&amis, json!({"owners": ["222222222222", "111111111111"]}))[0],
+        "ubuntu-24.04 1.34.2 (amd64): b chosen: the newest; a as old, and its owner comes later in the lookup"
+    );
+    let newer = [ami("a", V1, "2026-09-22"), with(ami("b", V2, "2026-11-18"), json!({"OwnerId": "222222222222"}))];
+    let in_order = |owners: [&str; 2]| explained(&newer, json!({"owners": owners, "ownersInOrder": true})).remove(0);
+    assert_eq!(
+        in_order(["111111111111", "222222222222"]),
+        "ubuntu-24.04 1.34.2 (amd64): a chosen: the newest of the first owner in the lookup; b its owner comes later in the lookup"
+    );
+    assert_eq!(
+        in_order(["222222222222", "111111111111"]),
+        "ubuntu-24.04 1.34.2 (amd64): b chosen: the newest; a its owner comes later in the lookup"
     );
 }
 

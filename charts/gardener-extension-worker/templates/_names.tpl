@@ -54,6 +54,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $sources = append $sources (ternary (printf "%s=%s" (default "" .region) $path) $path (not (empty .region))) }}
 {{- end }}
 {{- with $sources }}{{ $_ := set $arguments "image-source" . }}{{ end -}}
+{{- if $values.images.identitySecrets }}{{ $_ := set $arguments "image-identities" "/etc/image-identities" }}{{ end -}}
 {{- end }}
 {{- with $values.sharding.ring }}
 {{- if $values.shadow }}{{ fail "sharding.ring and shadow exclude each other" }}{{ end }}

@@ -1,5 +1,7 @@
 //! Arguments of the controllers for machine images, in addition to those of the command `controller`.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
 
 use profiles::images::source_path::SourcePath;
@@ -23,12 +25,21 @@ pub(crate) struct ImageArguments {
     #[cfg(feature = "live-images")]
     #[arg(long, env = "AWS_ENDPOINT_URL_EC2", value_name = "URL")]
     image_ec2_endpoint_url: Option<String>,
+    /// Folder with the Secrets that ImageLookups use in `spec.identityRef`, each in a folder of its name. Requires a build
+    /// with the feature `live-images`.
+    #[arg(long, env = "IMAGE_IDENTITIES", value_name = "FOLDER")]
+    image_identities: Option<PathBuf>,
     /// Also record images for AWSMachineTemplates of Cluster API that opt in with a label.
     #[arg(long, env = "IMAGE_MACHINE_TEMPLATES")]
     pub(super) image_machine_templates: bool,
 }
 
 impl ImageArguments {
+    /// Folder with the Secrets of identities.
+    pub(super) fn secrets(&self) -> Option<&Path> {
+        self.image_identities.as_deref()
+    }
+
     /// EC2 endpoint that replaces AWS's default.
     pub(super) fn ec2_endpoint(&self) -> Option<&str> {
         #[cfg(feature = "live-images")]

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -43,7 +44,7 @@ impl Live {
     /// of every response.
     pub(super) async fn ask(
         &self,
-        endpoint: Option<&str>,
+        (endpoint, secrets): (Option<&str>, Option<&Path>),
         interval: Duration,
         lookups: impl Fn() -> Option<Vec<Arc<ImageLookup>>>,
         changed: &Notify,
@@ -54,7 +55,7 @@ impl Live {
             for lookup in self.due(lookups(), interval) {
                 if names.len() < PARALLEL && names.insert(lookup.name_any()) {
                     under_way.push(async move {
-                        let answer = timeout(TIMEOUT, answer(&lookup, endpoint)).await;
+                        let answer = timeout(TIMEOUT, answer(&lookup, endpoint, secrets)).await;
                         (lookup, answer.unwrap_or_else(|_| Err(format!("no complete answer within {TIMEOUT:?}"))))
                     });
                 }
@@ -122,7 +123,7 @@ impl Live {
 
 /// All images that EC2 has for a lookup, in all its regions.
 #[cfg(feature = "live-images")]
-async fn answer(lookup: &ImageLookup, endpoint: Option<&str>) -> Result<Catalogue, String> {
+async fn answer(lookup: &ImageLookup, endpoint: Option<&str>, secrets: Option<&Path>) -> Result<Catalogue, String> {
     use profiles::images::lookup::Lookup;
     use profiles::images::query::ImageQuery;
     use runtime::cloud::aws::Ec2;
@@ -132,7 +133,8 @@ async fn answer(lookup: &ImageLookup, endpoint: Option<&str>) -> Result<Catalogu
     let query = ImageQuery::of_lookup(&known, &[]);
     let regions = lookup.spec.ec2.as_ref().map(|ec2| ec2.regions.as_slice()).unwrap_or_default();
     let mut listings = Vec::new();
-    for region in Ec2::in_regions(regions, endpoint).await.map_err(|error| error.to_string())? {
+    let regions = Ec2::in_regions(regions, endpoint, &known.identity, secrets).await;
+    for region in regions.map_err(|error| error.to_string())? {
         listings.push(region.images(&query).await.map_err(|error| error.to_string())?);
     }
     Catalogue::new(listings).map_err(|error| error.to_string())
@@ -140,7 +142,7 @@ async fn answer(lookup: &ImageLookup, endpoint: Option<&str>) -> Result<Catalogu
 
 /// Without the feature, every lookup fails.
 #[cfg(not(feature = "live-images"))]
-async fn answer(_: &ImageLookup, _: Option<&str>) -> Result<Catalogue, String> {
+async fn answer(_: &ImageLookup, _: Option<&str>, _: Option<&Path>) -> Result<Catalogue, String> {
     Err("spec.ec2: the controller was built without the feature live-images".to_owned())
 }
 

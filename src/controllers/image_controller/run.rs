@@ -53,7 +53,7 @@ pub(crate) async fn run(
     let interval = Duration::from_secs(arguments.image_interval_seconds.into());
     tokio::join!(
         stores.follow(client, &changed),
-        live.ask(arguments.ec2_endpoint(), interval, || stores.known_lookups(), &changed),
+        live.ask((arguments.ec2_endpoint(), arguments.secrets()), interval, || stores.known_lookups(), &changed),
         work(arguments, (client, metrics), (&stores, &live), &changed)
     )
     .2

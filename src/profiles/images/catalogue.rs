@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::coverage::Coverage;
 use super::record::{ImageRecord, ImageState, Release, fact};
 use super::reference::ImageReference;
 use super::shared::Shared;
@@ -22,6 +23,7 @@ pub struct Catalogue {
     images: Vec<ImageRecord>,
     /// Indexes of the images, sorted by place.
     by_place: Vec<u32>,
+    coverage: Vec<Coverage>,
 }
 
 /// Identity of an image: realm, region, and name at the cloud.
@@ -41,7 +43,9 @@ impl Catalogue {
         let mut images = Images::default();
         let mut shared = Shared::default();
         let mut galleries: HashMap<String, Vec<(&'static str, String)>> = HashMap::new();
+        let mut coverage = Vec::new();
         for listing in listings {
+            coverage.extend(listing.coverage);
             galleries.extend(listing.galleries.into_iter().map(|image| (image.path, image.facts)));
             for image in listing.images {
                 images.add(image, &mut shared)?;
@@ -56,7 +60,15 @@ impl Catalogue {
         images.shrink_to_fit();
         let mut by_place: Vec<u32> = (0_u32..).take(images.len()).collect();
         by_place.sort_by_key(|position| images.get(*position as usize).map(place));
-        Ok(Self { images, by_place })
+        coverage.sort_unstable();
+        coverage.dedup();
+        Ok(Self { images, by_place, coverage })
+    }
+
+    /// The parts of clouds that the listings cover completely, sorted.
+    #[must_use]
+    pub fn coverage(&self) -> &[Coverage] {
+        &self.coverage
     }
 
     /// All images.
@@ -135,6 +147,11 @@ pub(super) fn merge(known: &mut ImageRecord, other: &ImageRecord) {
     for (name, values) in &other.facts.0 {
         if !known.facts.0.contains_key(name) {
             Arc::make_mut(&mut known.facts).0.insert(name.clone(), values.clone());
+        }
+    }
+    for (name, values) in &other.attributes.0 {
+        if !known.attributes.0.contains_key(name) {
+            Arc::make_mut(&mut known.attributes).0.insert(name.clone(), values.clone());
         }
     }
     for (name, value) in &*other.tags {

@@ -60,6 +60,8 @@ pub enum Cause {
     NewVersion,
     /// The same version was built again.
     Newer,
+    /// An owner that comes first in the lookup has one.
+    EarlierOwner,
     /// The sources no longer have the locked image.
     Gone,
     /// The locked image can no longer be used.
@@ -76,6 +78,7 @@ impl Cause {
             Self::First => "first image of this flavor".to_owned(),
             Self::NewVersion => "newer version".to_owned(),
             Self::Newer => "newer image of the same version".to_owned(),
+            Self::EarlierOwner => "an owner that comes first in the lookup has one".to_owned(),
             Self::Gone => "the locked image is gone".to_owned(),
             Self::Unusable(reason) => format!("the locked image can't be used: {reason}"),
             Self::Promoted => "promoted".to_owned(),
@@ -124,8 +127,9 @@ impl Lock {
             let known = resolved.candidates.iter().find(|candidate| candidate.image.reference == locked.reference);
             let cause = match known.map(|known| &known.verdict) {
                 // An image of the same age is not newer, so the locked one stays.
-                Some(Verdict::SameAge) => return None,
+                Some(Verdict::SameAge | Verdict::SameAgeLaterOwner) => return None,
                 Some(Verdict::Rejected(reason)) => Cause::Unusable(reason.to_string()),
+                Some(Verdict::LaterOwner) => Cause::EarlierOwner,
                 Some(_) => Cause::Newer,
                 None if is_listed(&resolved.key, locked) => Cause::Unusable("it is no image of this flavor".to_owned()),
                 None => Cause::Gone,

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::identity::Identity;
 use super::pattern::{Pattern, Template};
 use super::record::{ImageRecord, fact, spelled, text};
 use super::reference::ImageReference;
+use super::sources::ec2_attributes::{attribute_name, is_attribute};
 use super::versions::VersionRange;
 use wire::api::bounded_text::{Bound, named};
 use wire::api::gardener::Capabilities;
@@ -63,6 +65,10 @@ pub struct Lookup {
     pub filters: Vec<Filter>,
     /// Facts that distinguish flavors.
     pub facts: Vec<String>,
+    /// Whether the order of owners takes precedence over the age of images.
+    pub owners_in_order: bool,
+    /// The identity for requests to its cloud.
+    pub identity: Identity,
     /// Matching versions.
     pub versions: VersionRange,
     /// Possible meanings of a name.
@@ -86,9 +92,9 @@ impl Lookup {
     /// # Errors
     /// The error has the path of the first unknown fact.
     pub fn ensure_known_facts(&self, images: &[ImageRecord]) -> Result<(), LookupError> {
-        ensure_known_facts("spec.filters", &self.filters, images)?;
+        ensure_known_facts("spec.filters", &self.filters, images.iter())?;
         for (index, name) in self.facts.iter().enumerate() {
-            ensure_known_fact(&format!("spec.facts[{index}]"), name, images)?;
+            ensure_known_fact(&format!("spec.facts[{index}]"), name, images.iter())?;
         }
         Ok(())
     }
@@ -124,6 +130,11 @@ impl Lookup {
             }
         }
         let versions = VersionRange::parse(&spec.versions).map_err(|problem| error("versions", problem.to_string()))?;
+        let identity = Identity::read(spec.identity_ref.as_ref())
+            .map_err(|(member, problem)| error(&format!("identityRef.{member}"), problem))?;
+        if identity != Identity::OfProgram && provider != "aws" {
+            return Err(error("identityRef", "only lookups for aws have one".to_owned()));
+        }
         let combinations = combinations(&spec)?;
         Ok(Self {
             name: text(name),
@@ -132,6 +143,8 @@ impl Lookup {
             encrypted: spec.encrypted,
             filters: spec.filters,
             facts: spec.facts,
+            owners_in_order: spec.owners_in_order,
+            identity,
             versions,
             combinations,
         })
@@ -142,25 +155,35 @@ impl Lookup {
 ///
 /// # Errors
 /// For the first unknown fact; `path` is that of the filters.
-pub fn ensure_known_facts(path: &str, filters: &[Filter], images: &[ImageRecord]) -> Result<(), LookupError> {
+pub fn ensure_known_facts<'i>(
+    path: &str,
+    filters: &[Filter],
+    images: impl Iterator<Item = &'i ImageRecord> + Clone,
+) -> Result<(), LookupError> {
     for (index, filter) in filters.iter().enumerate() {
         if filter.name.strip_prefix("tag:").is_none() {
-            ensure_known_fact(&format!("{path}[{index}].name"), &filter.name, images)?;
+            ensure_known_fact(&format!("{path}[{index}].name"), &filter.name, images.clone())?;
         }
     }
     Ok(())
 }
 
-fn ensure_known_fact(path: &str, name: &str, images: &[ImageRecord]) -> Result<(), LookupError> {
-    let is_known = |image: &ImageRecord| image.facts.values(name).is_some();
-    if images.is_empty() || fact::ALL.contains(&name) || images.iter().any(is_known) {
+fn ensure_known_fact<'i>(
+    path: &str,
+    name: &str,
+    images: impl Iterator<Item = &'i ImageRecord> + Clone,
+) -> Result<(), LookupError> {
+    let attribute = attribute_name(name);
+    let is_defined = fact::ALL.contains(&attribute.as_str()) || is_attribute(&attribute);
+    let is_empty = images.clone().next().is_none();
+    if is_empty || is_defined || images.clone().any(|image| image.values(&attribute).is_some()) {
         return Ok(());
     }
     let mut known: BTreeSet<&str> = fact::ALL.into_iter().collect();
-    known.extend(images.iter().flat_map(|image| image.facts.0.keys()).map(String::as_str));
+    known.extend(images.flat_map(|image| image.facts.0.keys()).map(String::as_str));
     let known: Vec<&str> = known.into_iter().collect();
     let (name, known) = (text(name), named(&known, FACTS));
-    let problem = format!("no image has the fact {name:?}; there are {known}, and tags as tag:NAME");
+    let problem = format!("no image has the fact {name:?}; there are {known}, attributes of EC2, and tags as tag:NAME");
     Err(LookupError { path: path.to_owned(), problem })
 }
 
@@ -279,6 +302,7 @@ mod tests {
                 "spec.customFields[0].name: lookupFormat does not use {{.bootType}}",
             ),
             ("ec2", json!({"regions": []}), "spec.ec2.regions: name at least one region"),
+            ("identityRef", json!({"kind": "Role"}), "spec.identityRef.roleARN: name the role to assume"),
             ("provider", json!("azzure"), "spec.provider: no images of this provider are known here"),
         ] {
             assert_eq!(lookup(member, value).unwrap_err().to_string(), expected);
@@ -292,7 +316,7 @@ mod tests {
         let filters = |name: &str| {
             lookup("filters", json!([{"name": "tag:a", "values": ["b"]}, {"name": name, "values": ["b"]}]))
         };
-        for known in ["disk", "bootMode", "tag:x"] {
+        for known in ["disk", "bootMode", "tag:x", "virtualizationType", "root-device-type", "boot-mode"] {
             assert_eq!(filters(known).unwrap().ensure_known_facts(&image), Ok(()));
         }
         let error = filters("bootmode").unwrap().ensure_known_facts(&image).unwrap_err().to_string();

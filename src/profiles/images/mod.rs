@@ -23,6 +23,8 @@
 //! * [`template_users`]: who uses the machine templates of Cluster API;
 //! * [`version_users`]: who uses the versions of a profile, for `unused` and `cloudprofile versions`;
 //! * [`supersede`]: the versions that a filled version replaces;
+//! * [`coverage`]: which images a listing would have if they existed;
+//! * [`identity`]: with which identity a lookup sends requests;
 //! * [`fill`], [`check`], [`unused`], [`fn@promotion::promote`]: what follows from it.
 //!
 //! This room has no client: all data about images comes from files, so air-gapped landscapes work in the same way.
@@ -30,7 +32,9 @@
 mod asked_names;
 pub mod catalogue;
 pub mod check;
+pub mod coverage;
 pub mod fill;
+pub mod identity;
 pub mod lock;
 pub mod lock_file;
 pub mod lookup;

@@ -8,6 +8,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use super::reference::ImageReference;
+use super::sources::ec2_attributes::attribute_name;
 use wire::api::bounded_text::beginning;
 use wire::api::gardener::{Capabilities, CapabilityDefinition};
 use wire::api::image_objects::ImageFilter;
@@ -70,6 +71,8 @@ pub struct ImageRecord {
     pub encrypted: bool,
     /// Architecture, boot mode and others, with names from [`fact`].
     pub facts: Arc<Capabilities>,
+    /// Other attributes, with the names and spelling of the cloud. They don't distinguish flavors.
+    pub attributes: Arc<Capabilities>,
     /// Tags or labels.
     pub tags: Arc<BTreeMap<String, String>>,
     /// Image and version, if the source has them.
@@ -119,21 +122,44 @@ impl ImageRecord {
             state: ImageState::Available,
             encrypted: false,
             facts: Arc::default(),
+            attributes: Arc::default(),
             tags: Arc::default(),
             release: None,
         }
     }
 
-    /// Whether the image passes a filter: a tag or a fact has one of the filter's values.
+    /// Whether the image passes a filter: a tag, a fact or an attribute has one of the filter's values.
     #[must_use]
     pub fn matches(&self, filter: &ImageFilter) -> bool {
-        match filter.name.strip_prefix("tag:") {
-            Some(tag) => self.tags.get(tag).is_some_and(|value| filter.values.contains(value)),
-            None => {
-                let known = self.facts.values(&filter.name);
-                known.is_some_and(|known| known.iter().any(|value| filter.values.contains(value)))
-            }
+        let accepts = |value: &str| filter.values.iter().any(|accepted| accepted == value);
+        if let Some(tag) = filter.name.strip_prefix("tag:") {
+            return self.tags.get(tag).is_some_and(|value| accepts(value));
         }
+        let name = attribute_name(&filter.name);
+        let has = |values: Option<&[String]>| values.is_some_and(|values| values.iter().any(|value| accepts(value)));
+        has(self.facts.values(&name)) || has(self.attributes.values(&name)) || self.own_values(&name).any(accepts)
+    }
+
+    /// The values of a fact, or of an attribute.
+    #[must_use]
+    pub fn values(&self, name: &str) -> Option<&[String]> {
+        self.facts.values(name).or_else(|| self.attributes.values(name))
+    }
+
+    /// The values of attributes that are fields of the record.
+    fn own_values(&self, name: &str) -> impl Iterator<Item = &str> {
+        let single = match name {
+            "imageId" => Some(self.reference.value.as_str()),
+            "name" => Some(self.name.as_str()),
+            "ownerId" => Some(self.owner.as_str()),
+            "state" => Some(match &self.state {
+                ImageState::Available => "available",
+                ImageState::Unavailable(word) => word.as_str(),
+            }),
+            _ => None,
+        };
+        let tags = if name == "tagKey" { Some(self.tags.keys().map(String::as_str)) } else { None };
+        single.into_iter().chain(tags.into_iter().flatten())
     }
 
     /// Adds a fact without its empty values.

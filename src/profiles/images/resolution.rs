@@ -11,6 +11,8 @@ use jiff::Timestamp;
 use super::catalogue::Catalogue;
 use super::lookup::{Combination, Filter, Lookup};
 use super::record::{ImageRecord, ImageState, PUBLIC, fact};
+use super::reference::ImageReference;
+use super::sources::ec2_attributes::attribute_name;
 use super::variants::Variants;
 use wire::api::gardener::Capabilities;
 use wire::api::gotext::version::Version;
@@ -97,22 +99,39 @@ pub struct Candidate<'a> {
 /// Decision on a candidate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is used.
+    /// It is used, because it is the newest.
     Chosen,
+    /// It is used, because its owner comes first in a lookup that uses owners in order.
+    ChosenOwner,
     /// Another one is newer.
     Older,
     /// Another one has the same age and a smaller ID.
     SameAge,
+    /// Another one has the same age, and its owner comes first in the lookup.
+    SameAgeLaterOwner,
+    /// The owner of another one comes first in a lookup that uses owners in order.
+    LaterOwner,
     /// It can't be used.
     Rejected(Rejection),
+}
+
+impl Verdict {
+    /// Whether the image is used.
+    #[must_use]
+    pub fn is_chosen(&self) -> bool {
+        matches!(self, Self::Chosen | Self::ChosenOwner)
+    }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Chosen => formatter.write_str("chosen: the newest"),
+            Self::ChosenOwner => formatter.write_str("chosen: the newest of the first owner in the lookup"),
             Self::Older => formatter.write_str("older"),
             Self::SameAge => formatter.write_str("as old, and its id comes later"),
+            Self::SameAgeLaterOwner => formatter.write_str("as old, and its owner comes later in the lookup"),
+            Self::LaterOwner => formatter.write_str("its owner comes later in the lookup"),
             Self::Rejected(rejection) => rejection.fmt(formatter),
         }
     }
@@ -174,7 +193,7 @@ impl<'a> Resolved<'a> {
     /// The chosen image.
     #[must_use]
     pub fn chosen(&self) -> Option<&'a ImageRecord> {
-        self.candidates.first().filter(|first| first.verdict == Verdict::Chosen).map(|first| first.image)
+        self.candidates.first().filter(|first| first.verdict.is_chosen()).map(|first| first.image)
     }
 }
 
@@ -182,24 +201,26 @@ impl<'a> Resolved<'a> {
 /// result is sorted.
 #[must_use]
 pub fn resolve<'a>(catalogue: &'a Catalogue, lookups: &[Lookup], policy: &Policy) -> Vec<Resolved<'a>> {
-    let mut found: BTreeMap<FlavorKey, Vec<(&'a ImageRecord, Option<Rejection>)>> = BTreeMap::new();
+    let mut found: BTreeMap<FlavorKey, Vec<Ranked<'a>>> = BTreeMap::new();
     let mut variants: BTreeMap<FlavorKey, Variants> = BTreeMap::new();
     let images = catalogue.images().iter().filter(|image| policy.filters.iter().all(|filter| image.matches(filter)));
     let images: Vec<&ImageRecord> = images.collect();
     for image in &images {
         if let Some(release) = &image.release {
             let key = key(image, &release.image, &release.version, Arc::clone(&image.facts));
-            found.entry(key).or_default().push((image, rejection(image, policy, None)));
+            let reason = rejection(image, policy, None);
+            found.entry(key).or_default().push(Ranked { image, reason, owner: OwnerRank::default() });
         }
     }
     let mut by_name: Vec<&ImageRecord> = images.into_iter().filter(|image| image.release.is_none()).collect();
     by_name.sort_by(|a, b| a.name.cmp(&b.name));
-    for lookup in lookups {
+    for (position, lookup) in lookups.iter().enumerate() {
         for LookupMatch { key, image, reason, variant } in lookup_matches(lookup, &by_name, policy) {
             if reason.as_ref().is_none_or(Rejection::is_temporary) {
                 variants.entry(key.clone()).or_default().add(variant, lookup, &image.name);
             }
-            found.entry(key).or_default().push((image, reason));
+            let owner = OwnerRank::new(position, &lookup.owners, image, lookup.owners_in_order);
+            found.entry(key).or_default().push(Ranked { image, reason, owner });
         }
     }
     let resolved = |(key, candidates)| {
@@ -209,35 +230,79 @@ pub fn resolve<'a>(catalogue: &'a Catalogue, lookups: &[Lookup], policy: &Policy
     found.into_iter().map(resolved).collect()
 }
 
-/// Ranks the images of one flavor.
+/// An image of a flavor, before it is compared with the others.
+struct Ranked<'a> {
+    image: &'a ImageRecord,
+    reason: Option<Rejection>,
+    owner: OwnerRank,
+}
+
+/// The position of an owner in its lookup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct OwnerRank {
+    /// The same, if it takes precedence over the age of images.
+    before_age: [usize; 2],
+    /// The position of the lookup, and of the owner in it.
+    position: [usize; 2],
+}
+
+impl OwnerRank {
+    fn new(lookup: usize, owners: &[String], image: &ImageRecord, is_in_order: bool) -> Self {
+        let owner = owners.iter().position(|owner| *owner == image.owner).unwrap_or(owners.len());
+        let position = [lookup, owner];
+        Self { before_age: if is_in_order { position } else { [0, 0] }, position }
+    }
+}
+
+/// Ranks the images of one flavor for a consumer that allows the owners of a policy.
 #[must_use]
-pub(super) fn ranked_for<'a>(key: FlavorKey, images: &[&'a ImageRecord], policy: &Policy) -> Resolved<'a> {
-    let candidates = images.iter().map(|image| (*image, rejection(image, policy, None))).collect();
-    Resolved { key, candidates: ranked(candidates), variants: Variants::default() }
+pub(super) fn ranked_for<'a>(
+    key: FlavorKey,
+    images: &[&'a ImageRecord],
+    policy: &Policy,
+    is_in_order: bool,
+) -> Resolved<'a> {
+    let candidate = |image: &&'a ImageRecord| Ranked {
+        image,
+        reason: rejection(image, policy, None),
+        owner: OwnerRank::new(0, &policy.owners, image, is_in_order),
+    };
+    Resolved { key, candidates: ranked(images.iter().map(candidate).collect()), variants: Variants::default() }
 }
 
 /// Ranks images, best first. The order is total, because no two images in one place have the same ID.
-fn ranked<'a>(mut candidates: Vec<(&'a ImageRecord, Option<Rejection>)>) -> Vec<Candidate<'a>> {
+fn ranked(mut candidates: Vec<Ranked<'_>>) -> Vec<Candidate<'_>> {
     // An image that one lookup rejects may be allowed by another.
-    candidates.sort_by(|(a, of_a), (b, of_b)| (&a.reference, of_a.is_some()).cmp(&(&b.reference, of_b.is_some())));
-    candidates.dedup_by(|(a, _), (b, _)| a.reference == b.reference);
-    candidates.sort_by(|(a, of_a), (b, of_b)| {
-        let place = |image: &'a ImageRecord, reason: &Option<Rejection>| {
-            (reason.is_some(), Reverse(image.created), &image.reference)
-        };
-        place(a, of_a).cmp(&place(b, of_b))
+    candidates.sort_by(|a, b| {
+        (&a.image.reference, a.reason.is_some(), a.owner).cmp(&(&b.image.reference, b.reason.is_some(), b.owner))
     });
-    let best = candidates.first().filter(|(_, reason)| reason.is_none()).map(|(image, _)| *image);
-    let verdict = |(image, reason): (&'a ImageRecord, Option<Rejection>)| {
-        let verdict = match reason {
-            Some(reason) => Verdict::Rejected(reason),
-            None if best.is_some_and(|best| std::ptr::eq(best, image)) => Verdict::Chosen,
-            None if best.is_some_and(|best| best.created == image.created) => Verdict::SameAge,
-            None => Verdict::Older,
+    candidates.dedup_by(|a, b| a.image.reference == b.image.reference);
+    candidates.sort_by(|a, b| a.place().cmp(&b.place()));
+    let best = candidates.first().filter(|first| first.reason.is_none()).map(|first| (first.image, first.owner));
+    let usable = candidates.iter().filter(|candidate| candidate.reason.is_none());
+    let is_newest = usable.map(|candidate| candidate.image.created).max() == best.map(|(best, _)| best.created);
+    let verdict = |Ranked { image, reason, owner }| {
+        let verdict = match (reason, best) {
+            (Some(reason), _) => Verdict::Rejected(reason),
+            (None, None) => Verdict::Older,
+            (None, Some((best, _))) if std::ptr::eq(best, image) && is_newest => Verdict::Chosen,
+            (None, Some((best, _))) if std::ptr::eq(best, image) => Verdict::ChosenOwner,
+            (None, Some((_, first))) if first.before_age < owner.before_age => Verdict::LaterOwner,
+            (None, Some((best, _))) if best.created != image.created => Verdict::Older,
+            (None, Some((_, first))) if first.position < owner.position => Verdict::SameAgeLaterOwner,
+            (None, Some(_)) => Verdict::SameAge,
         };
         Candidate { image, verdict }
     };
     candidates.into_iter().map(verdict).collect()
+}
+
+impl<'a> Ranked<'a> {
+    /// Its place in the order of candidates.
+    fn place(&self) -> (bool, [usize; 2], Reverse<Option<Timestamp>>, [usize; 2], &'a ImageReference) {
+        let OwnerRank { before_age, position } = self.owner;
+        (self.reason.is_some(), before_age, Reverse(self.image.created), position, &self.image.reference)
+    }
 }
 
 fn key(image: &ImageRecord, name: &str, version: &str, flavor: Arc<Capabilities>) -> FlavorKey {
@@ -329,7 +394,7 @@ fn judged<'a>(
             wanted: architectures(&combination.flavor).join(", "),
         });
         for name in &lookup.facts {
-            match image.facts.values(name) {
+            match image.values(&attribute_name(name)) {
                 Some(values) => drop(Arc::make_mut(&mut flavor).0.insert(name.clone(), values.to_vec())),
                 None => reason = reason.or_else(|| Some(Rejection::UnknownFact(name.clone()))),
             }

@@ -119,6 +119,9 @@ pub struct MachineImageSpec {
     /// Facts, such as the architecture and the boot mode.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, Vec<String>>,
+    /// Other attributes at the cloud, such as virtualizationType. Filters use them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, Vec<String>>,
     /// Tags or labels at the cloud.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
@@ -165,9 +168,35 @@ pub struct ImageLookupSpec {
     /// Select encrypted images. By default, select images that are not encrypted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub encrypted: bool,
+    /// Use the images of the first owner that has one. By default, the newest image of all owners is used, and the order of
+    /// owners only decides between images of the same age.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub owners_in_order: bool,
     /// Query EC2 for the images, instead of the listings that the controller reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ec2: Option<Ec2Source>,
+    /// Identity for requests to EC2. By default, the identity of the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub identity_ref: Option<IdentityRef>,
+}
+
+/// Identity for requests to a cloud.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct IdentityRef {
+    /// `Secret` with access keys, `Role` to assume, or `WorkloadIdentity` of the program's pod.
+    pub kind: String,
+    /// Name of the Secret, which is mounted into the controller. Its keys are accessKeyID, secretAccessKey and optionally
+    /// sessionToken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// ARN of the role to assume with STS. Required for Role and WorkloadIdentity. With a Secret, its keys assume the role.
+    #[serde(rename = "roleARN", skip_serializing_if = "Option::is_none")]
+    pub role_arn: Option<String>,
+    /// External ID that the role requires. Not for WorkloadIdentity.
+    #[serde(rename = "externalID", skip_serializing_if = "Option::is_none")]
+    pub external_id: Option<String>,
 }
 
 /// EC2 regions to query for images.
@@ -197,7 +226,8 @@ pub struct CustomField {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ImageFilter {
-    /// Fact such as `bootMode`, or `tag:` followed by the name of a tag.
+    /// Fact such as `bootMode`, attribute of EC2 such as `virtualizationType` or `virtualization-type`, or `tag:` followed
+    /// by the name of a tag.
     pub name: String,
     /// Accepted values.
     pub values: Vec<String>,
@@ -262,6 +292,9 @@ pub struct ImageSelectionSpec {
     /// Select encrypted images. By default, select images that are not encrypted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub encrypted: bool,
+    /// Use the images of the first owner that has one, instead of the newest image of all owners.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub owners_in_order: bool,
     /// MachineImage for each version. The controller adds missing entries and never changes existing ones. To upgrade,
     /// write the name of a newer MachineImage.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

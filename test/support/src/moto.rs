@@ -59,6 +59,29 @@ impl Moto {
     pub fn url(&self) -> &str {
         &self.url
     }
+
+    /// Copies an image within `eu-central-1` into an account, with a role of the account. Only this account can read it.
+    pub async fn copy_into(&self, account: &str, source: &str, name: &str) -> Result<()> {
+        const SCRIPT: &str = "
+import boto3, sys
+url, account, source, name = sys.argv[1:]
+def client(service, key, secret, token=None):
+    return boto3.client(service, region_name='eu-central-1', endpoint_url=url, aws_access_key_id=key,
+                        aws_secret_access_key=secret, aws_session_token=token)
+role = client('sts', 'a', 'b').assume_role(RoleArn=f'arn:aws:iam::{account}:role/images', RoleSessionName='test')
+keys = role['Credentials']
+ec2 = client('ec2', keys['AccessKeyId'], keys['SecretAccessKey'], keys['SessionToken'])
+ec2.copy_image(Name=name, SourceImageId=source, SourceRegion='eu-central-1')
+";
+        let python = cache()?.join(format!("moto-{VERSION}/bin/python"));
+        let arguments = [self.url.as_str(), account, source, name].map(str::to_owned);
+        tokio::task::spawn_blocking(move || {
+            let output = Command::new(python).args(["-c", SCRIPT]).args(arguments).output()?;
+            ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            Ok(())
+        })
+        .await?
+    }
 }
 
 /// An image in moto's format, with these members changed.

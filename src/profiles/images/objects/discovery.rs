@@ -318,13 +318,15 @@ impl SourceListing<'_> {
         self.catalogue.find(image.provider, &image.realm, image.region.as_deref(), &image.reference)
     }
 
-    /// Whether the source was the last one to list the image, and still lists others of its region.
+    /// Whether the source covers the image completely, or was the last one to list it and still lists others of its region.
     fn has_lost(&self, image: &ImageRecord, listed_by: Option<&str>) -> bool {
-        listed_by == Some(&self.name) && self.regions.contains(&region(image))
+        let covers = self.catalogue.coverage().iter().any(|coverage| coverage.includes(image));
+        covers || listed_by == Some(&self.name) && self.regions.contains(&region(image))
     }
 }
 
-/// Completes a hand-made image with data from the sources. It is gone if the source that listed it no longer does.
+/// Completes a hand-made image with data from the sources. It is gone if no source lists it, and one would: the one that
+/// listed it before, or one that covers its region and owner completely.
 fn enriched<'a>(
     known: &'a ImageRecord,
     listed_by: &mut Option<String>,
@@ -402,7 +404,7 @@ fn newest<'w>(wanted: &'w BTreeMap<&str, Wanted<'_>>, policy: &Policy) -> BTreeS
         flavors.entry(flavor).or_default().push(record);
     }
     let ranked = |images: &Vec<&'w ImageRecord>| {
-        let resolved = ranked_for(key_of(images.first()?)?, images, policy);
+        let resolved = ranked_for(key_of(images.first()?)?, images, policy, false);
         resolved.chosen().map(place)
     };
     flavors.values().filter_map(ranked).collect()

@@ -187,6 +187,7 @@ pub(super) fn spec(record: &ImageRecord, release: &Release) -> MachineImageSpec 
         },
         encrypted: record.encrypted,
         facts: record.facts.0.clone(),
+        attributes: record.attributes.0.clone(),
         tags: (*record.tags).clone(),
     }
 }
@@ -289,7 +290,7 @@ mod tests {
     fn an_object_has_every_member_of_the_image_that_it_was_made_of() {
         let known = image(
             json!({"name": "n", "owner": "1", "regions": ["a", "b"], "created": "2026-09-22T09:00:00Z", "state": "pending", "realm": "china",
-            "facts": {"architecture": ["amd64"]}, "tags": {"channel": "stable"}, "encrypted": true}),
+            "facts": {"architecture": ["amd64"]}, "attributes": {"enaSupport": ["true"]}, "tags": {"channel": "stable"}, "encrypted": true}),
         );
         let known = known.unwrap();
         assert_eq!(record(&spec(&known, known.release.as_ref().unwrap())), Ok(known));

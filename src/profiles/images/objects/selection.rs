@@ -10,6 +10,7 @@ use super::image::{ImageObject, Place, place};
 use super::write::{ImageEvent, Write};
 use crate::images::catalogue::merge;
 use crate::images::lock::{Lock, LockedImage};
+use crate::images::lookup::ensure_known_facts;
 use crate::images::record::{ImageRecord, ImageState, PUBLIC, fact, spelled, text};
 use crate::images::reference::ImageReference;
 use crate::images::resolution::{FlavorKey, Policy, Resolved, ranked_for};
@@ -142,7 +143,10 @@ impl<'a> Requirements<'a> {
             }
         }
         let policy = Policy { now, owners: self.spec.owners.clone(), filters: Vec::new() };
-        let rank = |(version, images): (String, Vec<&'i ImageRecord>)| ranked_for(self.key(&version), &images, &policy);
+        let in_order = self.spec.owners_in_order;
+        let rank = |(version, images): (String, Vec<&'i ImageRecord>)| {
+            ranked_for(self.key(&version), &images, &policy, in_order)
+        };
         let mut resolved: Vec<Resolved<'i>> = found.into_iter().map(rank).collect();
         resolved.sort_by_key(|resolved| std::cmp::Reverse(resolved.key.number()));
         let is_used = |resolved: &Resolved<'_>| self.spec.images.contains_key(&resolved.key.version);
@@ -207,7 +211,12 @@ fn contradiction(requirements: &Requirements<'_>, version: &str, record: &ImageR
 /// The write for a selection: its first resolutions, otherwise its status.
 #[must_use]
 pub fn select(selection: &ImageSelection, images: &KnownImages<'_>, now: Timestamp) -> Option<Write> {
-    let (upgrades, conditions) = match Requirements::read(&selection.spec) {
+    let requirements = Requirements::read(&selection.spec).and_then(|requirements| {
+        let known =
+            ensure_known_facts("spec.filters", &selection.spec.filters, images.images.iter().map(Known::record));
+        known.map(|()| requirements).map_err(|error| error.to_string())
+    });
+    let (upgrades, conditions) = match requirements {
         Err(problem) => (Vec::new(), [("Resolved", false, "InvalidSpec", problem), no_upgrade()]),
         Ok(requirements) => {
             let resolved = requirements.resolved(images, now);

@@ -19,6 +19,10 @@ pub const VERSION_LABEL: &str = "cluster.x-k8s.io/version-ami-";
 const REGION_LABEL: &str = "topology.kubernetes.io/region";
 /// Label of a template with the architecture of its machines, if its status has none.
 const ARCHITECTURE_LABEL: &str = "kubernetes.io/arch";
+/// Annotation of a template with further filters: a JSON list with the members of a lookup's `filters`.
+const FILTERS: &str = "images.gardener-extension-worker/additional-filters";
+/// Maximum size of that list.
+const MOST_FILTERS: usize = 50;
 const KIND: &str = "AWSMachineTemplate";
 
 /// The next write for a template that has opted in; `Ok(None)` if there is none.
@@ -136,8 +140,9 @@ fn selection_spec(
             .ok_or_else(|| format!("it needs the label {ARCHITECTURE_LABEL}: the lookup has several"))?,
         versions: spec.versions.clone(),
         owners: owners(spec, &machine.image_lookup_org)?,
-        filters: filters(spec, system),
+        filters: [filters(spec, system), additional_filters(template)?].concat(),
         encrypted: spec.encrypted,
+        owners_in_order: spec.owners_in_order,
         images,
     })
 }
@@ -149,6 +154,18 @@ fn owners(spec: &ImageLookupSpec, wanted: &str) -> Result<Vec<String>, String> {
         owner if spec.owners.iter().any(|known| known == owner) => Ok(vec![owner.to_owned()]),
         owner => Err(format!("its imageLookupOrg {} is no owner of the lookup", text(owner))),
     }
+}
+
+/// The filters in the annotation of a template.
+fn additional_filters(template: &AwsMachineTemplate) -> Result<Vec<ImageFilter>, String> {
+    let annotations = template.metadata.annotations.as_ref();
+    let Some(written) = annotations.and_then(|annotations| annotations.get(FILTERS)) else { return Ok(Vec::new()) };
+    let filters: Vec<ImageFilter> =
+        serde_json::from_str(written).map_err(|error| format!("annotation {FILTERS}: {error}"))?;
+    if filters.len() > MOST_FILTERS {
+        return Err(format!("annotation {FILTERS}: more than {MOST_FILTERS} filters"));
+    }
+    Ok(filters)
 }
 
 /// If the image has a name of its own, the operating system becomes a filter.

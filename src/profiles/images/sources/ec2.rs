@@ -8,11 +8,13 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::ec2_attributes::{BlockDevice, Ec2Attributes, ProductCode, StateReason, add, shared};
 use super::{
     Entries, Format, Listing, SourceError, Tag, boot_modes, each, first_has, images_of, member, tags, time, within,
 };
 use crate::images::record::{ImageRecord, ImageState, fact, text};
 use crate::images::reference::ImageReference;
+use wire::api::gardener::Capabilities;
 
 pub(super) const FORMAT: Format = Format {
     fits: |document| {
@@ -49,22 +51,14 @@ pub struct Ec2Image {
     tags: Vec<Tag>,
     #[serde(default, alias = "blockDeviceMapping", deserialize_with = "entries")]
     block_device_mappings: Vec<BlockDevice>,
-}
-
-#[derive(Debug, Deserialize)]
-#[cfg_attr(any(test, feature = "testing"), derive(serde::Serialize))]
-#[serde(rename_all = "PascalCase")]
-struct BlockDevice {
-    #[serde(alias = "ebs")]
-    ebs: Option<Ebs>,
-}
-
-#[derive(Debug, Deserialize)]
-#[cfg_attr(any(test, feature = "testing"), derive(serde::Serialize))]
-#[serde(rename_all = "PascalCase")]
-struct Ebs {
-    #[serde(default, alias = "encrypted")]
-    encrypted: bool,
+    #[serde(default, alias = "productCodes", deserialize_with = "entries")]
+    #[cfg_attr(any(test, feature = "testing"), serde(skip_serializing_if = "Vec::is_empty"))]
+    product_codes: Vec<ProductCode>,
+    #[serde(alias = "stateReason")]
+    #[cfg_attr(any(test, feature = "testing"), serde(skip_serializing_if = "Option::is_none"))]
+    state_reason: Option<StateReason>,
+    #[serde(flatten)]
+    attributes: Ec2Attributes,
 }
 
 /// Images in EC2's response for a region.
@@ -96,17 +90,37 @@ impl Ec2Image {
         let record = ImageRecord::new("aws", reference, &self.name)
             .with_fact(fact::ARCHITECTURE, &[&self.architecture])
             .with_fact(fact::BOOT_MODE, boot_modes(&self.boot_mode, &self.architecture));
-        let is_encrypted = |device: &BlockDevice| device.ebs.as_ref().is_some_and(|ebs| ebs.encrypted);
+        let attributes = shared(self.attributes());
         Ok(Some(ImageRecord {
             region: Some(region.to_owned()),
             owner: text(&self.owner_id),
             created: time("CreationDate", self.creation_date.as_deref())?,
             deprecated: time("DeprecationTime", self.deprecation_time.as_deref())?,
             state: ImageState::of(&self.state, "available"),
-            encrypted: self.block_device_mappings.iter().any(is_encrypted),
+            encrypted: self.block_device_mappings.iter().any(BlockDevice::is_encrypted),
+            attributes,
             tags: tags(self.tags),
             ..record
         }))
+    }
+}
+
+impl Ec2Image {
+    /// The attributes that filters use, in the spelling of EC2.
+    fn attributes(&self) -> Capabilities {
+        let mut attributes = Capabilities::default();
+        self.attributes.add_to(&mut attributes);
+        for (name, value) in
+            [("architecture", &self.architecture), ("bootMode", &self.boot_mode), ("imageType", &self.image_type)]
+        {
+            add(&mut attributes, name, Some(value));
+        }
+        self.block_device_mappings.iter().for_each(|device| device.add_to(&mut attributes));
+        self.product_codes.iter().for_each(|product| product.add_to(&mut attributes));
+        if let Some(reason) = &self.state_reason {
+            reason.add_to(&mut attributes);
+        }
+        attributes
     }
 }
 

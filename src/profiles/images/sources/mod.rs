@@ -8,12 +8,14 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::coverage::Coverage;
 use super::record::{ImageRecord, text};
 use wire::api::gotext::json::decode_value;
 
 mod alicloud;
 mod azure;
 mod ec2;
+pub mod ec2_attributes;
 mod garden_linux;
 mod gcloud;
 mod openstack;
@@ -36,6 +38,8 @@ pub struct Listing {
     pub refused: Vec<SourceError>,
     /// Images that no CloudProfile can have, with the reason.
     pub left_out: Vec<String>,
+    /// The parts of clouds that it covers completely.
+    pub coverage: Vec<Coverage>,
 }
 
 /// An image of a gallery, which has the architecture and generation of its versions.

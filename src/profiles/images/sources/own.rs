@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{Format, Listing, SourceError, each, member, time};
 use crate::images::API_VERSION;
+use crate::images::coverage::Coverage;
 use crate::images::record::{ImageRecord, ImageState, PUBLIC, Release, text};
 use crate::images::reference::ImageReference;
 use wire::api::gardener::Capabilities;
@@ -23,6 +24,8 @@ pub(super) const FORMAT: Format = Format { fits: |document| document["kind"] == 
 pub struct ImageList {
     api_version: &'static str,
     kind: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    covers: Vec<Coverage>,
     images: Vec<Image>,
 }
 
@@ -55,6 +58,8 @@ struct Image {
     encrypted: bool,
     #[serde(default, skip_serializing_if = "Capabilities::is_empty")]
     facts: Capabilities,
+    #[serde(default, skip_serializing_if = "Capabilities::is_empty")]
+    attributes: Capabilities,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     tags: BTreeMap<String, String>,
 }
@@ -67,7 +72,14 @@ impl ImageList {
         let place =
             |image: &&ImageRecord| (image.provider, image.realm.clone(), image.region.clone(), image.reference.clone());
         sorted.sort_by_cached_key(place);
-        Self { api_version: API_VERSION, kind: KIND, images: sorted.into_iter().map(Image::from).collect() }
+        let images = sorted.into_iter().map(Image::from).collect();
+        Self { api_version: API_VERSION, kind: KIND, covers: Vec::new(), images }
+    }
+
+    /// The same list, with what it covers completely.
+    #[must_use]
+    pub fn covering(self, coverage: &[Coverage]) -> Self {
+        Self { covers: coverage.to_vec(), ..self }
     }
 }
 
@@ -94,6 +106,7 @@ impl From<&ImageRecord> for Image {
             },
             encrypted: record.encrypted,
             facts: (*record.facts).clone(),
+            attributes: (*record.attributes).clone(),
             tags: (*record.tags).clone(),
         }
     }
@@ -122,12 +135,24 @@ fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> 
             deprecated: time("deprecated", image.deprecated.as_deref())?,
             state: image.state.map_or(ImageState::Available, |state| ImageState::of(&state, "available")),
             encrypted: image.encrypted,
+            attributes: attributes(&image.attributes),
             tags: Arc::new(image.tags.iter().map(|(name, value)| (text(name), text(value))).collect()),
             release: release.map(|(image, version)| Arc::new(Release { image: text(&image), version: text(&version) })),
             ..record
         })
     };
-    Ok(each(&document["images"], "images", image)?.into())
+    let listing: Listing = each(&document["images"], "images", image)?.into();
+    let coverage = match &document["covers"] {
+        Value::Null => Vec::new(),
+        covers => each(covers, "covers", |coverage: Coverage| Ok(coverage))?.made,
+    };
+    Ok(Listing { coverage, ..listing })
+}
+
+fn attributes(listed: &Capabilities) -> Arc<Capabilities> {
+    let escaped =
+        |(name, values): (&String, &Vec<String>)| (text(name), values.iter().map(|value| text(value)).collect());
+    Arc::new(Capabilities(listed.0.iter().map(escaped).collect()))
 }
 
 #[cfg(test)]
@@ -149,6 +174,7 @@ mod tests {
             deprecated: Some("2027-11-20T08:00:00Z".parse().unwrap()),
             state: ImageState::Unavailable("pending".to_owned()),
             encrypted: true,
+            attributes: Capabilities::from_iter([("enaSupport", ["true"])]).into(),
             tags: BTreeMap::from([("channel".to_owned(), "stable".to_owned())]).into(),
             release: Some(Release { image: "os".to_owned(), version: "1.2.0".to_owned() }.into()),
             ..plain.clone().with_fact("architecture", &["arm64"])

@@ -214,7 +214,7 @@ impl CatalogueArguments {
             ensure!(has_listing, "{}: no listing of images in it", name_of(&source.path));
         }
         let catalogue = Catalogue::new(listings)?;
-        ensure_known_facts("--where", &self.filters, catalogue.images())?;
+        ensure_known_facts("--where", &self.filters, catalogue.images().iter())?;
         let lookups = lookups(&self.lookups, catalogue.images(), &mut evidence)?;
         let policy = Policy { now: self.now(), owners: self.owners.clone(), filters: self.filters.clone() };
         Ok(Known { evidence, catalogue, lookups, policy })

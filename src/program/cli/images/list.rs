@@ -65,6 +65,7 @@ pub(super) fn run(arguments: &ListArguments) -> anyhow::Result<Answer> {
     {
         let what = match &candidate.verdict {
             Verdict::Chosen => Cell::styled("newest", GOOD),
+            Verdict::ChosenOwner => Cell::styled("newest of the first owner", GOOD),
             Verdict::Rejected(reason) => Cell::styled(reason.to_string(), BAD),
             other => Cell::styled(other.to_string(), ASIDE),
         };
@@ -110,7 +111,7 @@ pub(super) fn flavor_json(resolved: &Resolved<'_>) -> Value {
         json!({
             "id": image.reference.value, "name": image.name, "owner": image.owner, "created": image.created,
             "deprecated": image.deprecated, "available": image.state == ImageState::Available,
-            "chosen": candidate.verdict == Verdict::Chosen, "verdict": candidate.verdict.to_string(),
+            "chosen": candidate.verdict.is_chosen(), "verdict": candidate.verdict.to_string(),
         })
     };
     let mut document = key_json(&resolved.key);

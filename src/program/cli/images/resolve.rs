@@ -144,9 +144,9 @@ fn text(resolved: &[Resolved<'_>], newer: &[Change], width: usize) -> String {
         let mut table = Table::new(["", "", "", "", ""]);
         for candidate in &resolved.candidates {
             let style = match candidate.verdict {
-                Verdict::Chosen => GOOD,
+                Verdict::Chosen | Verdict::ChosenOwner => GOOD,
                 Verdict::Rejected(_) => BAD,
-                Verdict::Older | Verdict::SameAge => ASIDE,
+                Verdict::Older | Verdict::SameAge | Verdict::SameAgeLaterOwner | Verdict::LaterOwner => ASIDE,
             };
             table.row([
                 candidate.image.reference.value.as_str().into(),

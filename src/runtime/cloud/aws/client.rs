@@ -1,5 +1,6 @@
 //! EC2 client for one region, with signed requests and retries.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -10,9 +11,11 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 
 use super::answer::{Page, page, refusal};
-use super::credentials::KeptCredentials;
+use super::credentials::{KeptCredentials, provider_of};
 use super::request::{calls, form};
 use crate::cloud::image_source::{ImageSource, ImageSourceError};
+use profiles::images::coverage::Coverage;
+use profiles::images::identity::Identity;
 use profiles::images::query::ImageQuery;
 use profiles::images::sources::{Ec2Image, Listing, ec2_listing};
 
@@ -51,20 +54,24 @@ impl Failure {
 }
 
 impl Ec2 {
-    /// Clients for these regions, with the credentials of the environment, the profile or the machine. An `endpoint`,
-    /// from here or from the AWS configuration, replaces AWS's own addresses.
+    /// Clients for these regions, with the credentials of an identity. An `endpoint`, from here or from the AWS
+    /// configuration, replaces AWS's own addresses. `secrets` is the folder with the Secrets of identities.
     ///
     /// # Errors
     /// If a region or an address is invalid, or no credentials are configured.
-    pub async fn in_regions(regions: &[String], endpoint: Option<&str>) -> Result<Vec<Self>, ImageSourceError> {
+    pub async fn in_regions(
+        regions: &[String],
+        endpoint: Option<&str>,
+        identity: &Identity,
+        secrets: Option<&Path>,
+    ) -> Result<Vec<Self>, ImageSourceError> {
         let unusable = |text: String| ImageSourceError::new("EC2", text);
         if let Some(wrong) = regions.iter().find(|region| !is_region(region)) {
             return Err(unusable(format!("{wrong:?} is no region")));
         }
         let first = regions.first().cloned().map(Region::new);
         let configuration = aws_config::defaults(BehaviorVersion::latest()).region(first).load().await;
-        let credentials =
-            configuration.credentials_provider().ok_or_else(|| unusable("no credentials are configured".to_owned()))?;
+        let credentials = provider_of(identity, secrets, &configuration).await.map_err(unusable)?;
         let credentials = KeptCredentials::new(credentials);
         let client = Client::builder().timeout(REQUEST_TIMEOUT).redirect(Policy::none()).build();
         let client = client.map_err(|error| unusable(error.to_string()))?;
@@ -164,7 +171,8 @@ impl ImageSource for Ec2 {
         for call in calls(query) {
             self.pages(&call, &mut images).await?;
         }
-        ec2_listing(images, &self.region).map_err(|error| self.error(error))
+        let listing = ec2_listing(images, &self.region).map_err(|error| self.error(error))?;
+        Ok(Listing { coverage: vec![Coverage::of_query(query, "aws", &self.region)], ..listing })
     }
 }
 

@@ -1,5 +1,6 @@
 //! `images fetch ec2`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,6 +9,7 @@ use super::{Question, Target, fetch, help};
 use crate::cli::evidence::{Answer, Evidence};
 use crate::cli::exit::wrong_usage;
 use crate::cli::images::input::lookups;
+use profiles::images::identity::Identity;
 use profiles::images::lookup::Lookup;
 use profiles::images::query::ImageQuery;
 use runtime::cloud::aws::Ec2;
@@ -21,7 +23,7 @@ Examples:
   gardener-extension-worker images fetch ec2 --region eu-central-1 --lookups lookups.yaml --image-version 1.35
 
 Credentials and endpoint are found as in AWS's own tools, from the environment, a profile, SSO, a workload identity or the
-instance. They only need the permission ec2:DescribeImages. Deprecated images are included."))]
+instance. A lookup with spec.identityRef uses the Secret or role that it names. They only need the permission ec2:DescribeImages. Deprecated images are included."))]
 pub(super) struct Ec2Arguments {
     /// Regions to query.
     #[arg(long = "region", value_name = "REGION", value_delimiter = ',', required = true)]
@@ -35,6 +37,10 @@ pub(super) struct Ec2Arguments {
     /// Version prefixes for --lookups, such as 1.35. Also matches names with v1.35.
     #[arg(long, value_name = "VERSION", value_delimiter = ',', requires = "lookups")]
     image_version: Vec<String>,
+    /// Folder with the Secrets that lookups use in `spec.identityRef`, each in a folder of its name with the files
+    /// accessKeyID and secretAccessKey.
+    #[arg(long, value_name = "FOLDER", requires = "lookups")]
+    identities: Option<PathBuf>,
     /// Endpoint that replaces AWS's own endpoints.
     #[arg(long, env = "AWS_ENDPOINT_URL_EC2", value_name = "URL")]
     endpoint_url: Option<String>,
@@ -45,14 +51,19 @@ pub(super) struct Ec2Arguments {
 pub(super) fn run(arguments: &Ec2Arguments) -> anyhow::Result<Answer> {
     let queries = queries(arguments)?;
     block_on(async {
-        let regions = Ec2::in_regions(&arguments.regions, arguments.endpoint_url.as_deref()).await?;
-        let questions: Vec<Question> =
-            regions.into_iter().map(|region| (Box::new(region) as Box<dyn ImageSource>, queries.clone())).collect();
+        let mut questions: Vec<Question> = Vec::new();
+        for (identity, queries) in &queries {
+            let (endpoint, secrets) = (arguments.endpoint_url.as_deref(), arguments.identities.as_deref());
+            for region in Ec2::in_regions(&arguments.regions, endpoint, identity, secrets).await? {
+                questions.push((Box::new(region) as Box<dyn ImageSource>, queries.clone()));
+            }
+        }
         fetch(&questions, &arguments.target).await
     })
 }
 
-fn queries(arguments: &Ec2Arguments) -> anyhow::Result<Vec<ImageQuery>> {
+/// The queries of each identity.
+fn queries(arguments: &Ec2Arguments) -> anyhow::Result<BTreeMap<Identity, Vec<ImageQuery>>> {
     if arguments.owners.is_empty() && arguments.lookups.is_empty() {
         return Err(wrong_usage("name --owner or --lookups: the images of everybody are too many (see --help)"));
     }
@@ -62,10 +73,14 @@ fn queries(arguments: &Ec2Arguments) -> anyhow::Result<Vec<ImageQuery>> {
     if let Some(problem) = evidence.problems().next() {
         anyhow::bail!("{problem}");
     }
-    let mut queries: Vec<ImageQuery> =
-        lookups.map(|lookup| ImageQuery::of_lookup(&lookup, &arguments.image_version)).collect();
+    let mut queries: BTreeMap<Identity, Vec<ImageQuery>> = BTreeMap::new();
+    for lookup in lookups {
+        let query = ImageQuery::of_lookup(&lookup, &arguments.image_version);
+        queries.entry(lookup.identity).or_default().push(query);
+    }
     if !arguments.owners.is_empty() {
-        queries.push(ImageQuery::of_owners(arguments.owners.clone()));
+        let query = ImageQuery::of_owners(arguments.owners.clone());
+        queries.entry(Identity::OfProgram).or_default().push(query);
     }
     anyhow::ensure!(!queries.is_empty(), "no ImageLookup for aws in the files");
     Ok(queries)

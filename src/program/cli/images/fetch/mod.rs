@@ -81,7 +81,7 @@ async fn fetch(questions: &[Question], target: &Target) -> anyhow::Result<Answer
         }
     }
     let catalogue = Catalogue::new(listings)?;
-    let list = ImageList::new(catalogue.images());
+    let list = ImageList::new(catalogue.images()).covering(catalogue.coverage());
     let text = serde_saphyr::to_string(&list).context("the images can't be written as YAML")?;
     let count = counted(catalogue.images().len() as u64, "image");
     match &target.to {
