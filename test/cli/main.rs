@@ -13,6 +13,7 @@ mod evidence;
 mod exit_codes;
 mod explain;
 mod failed_machines;
+mod fix_in_two_days;
 mod forms;
 mod golden;
 mod how_to;

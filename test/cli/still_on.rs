@@ -7,9 +7,7 @@ use crate::json::assert_described;
 
 /// An image whose version 1.0.0 has a successor for amd64, and only a preview for arm64.
 fn profile() -> Value {
-    let version = |version: &str, stage: &str, architecture: &str| {
-        json!({"version": version, "classification": stage, "architectures": [architecture], "cri": [{"name": "containerd"}]})
-    };
+    let version = |version: &str, stage: &str, architecture: &str| json!({"version": version, "classification": stage, "architectures": [architecture], "cri": [{"name": "containerd"}]});
     let mut old = version("1.0.0", "deprecated", "amd64");
     old["architectures"] = json!(["amd64", "arm64"]);
     old["inPlaceUpdates"] = json!({"supported": true, "minVersionForUpdate": "0.1.0"});
@@ -76,7 +74,8 @@ fn answer(shoot: &Value, profile: &Value, version: &str, at: &str) -> Option<(Ve
     let pools = document["pools"].as_array().unwrap();
     assert_eq!(shown.code, if pools.is_empty() { 0 } else { 1 }, "{shown:?}");
     let pool = pools.first()?;
-    let reasons = pool["reasons"].as_array().unwrap().iter().map(|reason| reason["reason"].as_str().unwrap().to_owned());
+    let reasons =
+        pool["reasons"].as_array().unwrap().iter().map(|reason| reason["reason"].as_str().unwrap().to_owned());
     Some((reasons.collect(), pool["expiration"].clone()))
 }
 
@@ -84,7 +83,8 @@ fn answer(shoot: &Value, profile: &Value, version: &str, at: &str) -> Option<(Ve
 fn each_reason_is_named() {
     let profile = profile();
     let in_two_days = "2026-11-24T00:00:00Z";
-    let reasons = |shoot: Value, version: &str| answer(&shoot, &profile, version, in_two_days).map(|(reasons, _)| reasons);
+    let reasons =
+        |shoot: Value, version: &str| answer(&shoot, &profile, version, in_two_days).map(|(reasons, _)| reasons);
     let is = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
     assert_eq!(reasons(shoot("moves", |_| ()), "os@1.0.0"), None);
     assert_eq!(reasons(shoot("opted-out", opt_out), "os@1.0.0"), is(&["optedOut"]));
@@ -189,7 +189,13 @@ fn still_on_prints_what_is_described() {
     };
     let missing = shoot("missing", |shoot| shoot["spec"]["cloudProfile"]["name"] = "other".into());
     let samples = [
-        ask(&[shoot("a", |_| ()), shoot("b", opt_out), missing], &profile, "os@1.0.0", "2026-11-22T12:00:00Z", &["-o", "json"]),
+        ask(
+            &[shoot("a", |_| ()), shoot("b", opt_out), missing],
+            &profile,
+            "os@1.0.0",
+            "2026-11-22T12:00:00Z",
+            &["-o", "json"],
+        ),
         ask(&[shoot("c", arm)], &stuck, "os@1.0.0", "2026-11-24", &["-o", "json"]),
     ];
     assert_described(&samples.map(|shown| shown.json()), "forecast --still-on -o json");
