@@ -275,6 +275,8 @@ pub(super) struct ProfileFile {
     pub(super) document: Value,
     /// Position of the profile in the file.
     pub(super) place: Option<Place>,
+    /// Text of the file, if the profile is its only content.
+    pub(super) text: Option<String>,
 }
 
 /// Reads the CloudProfiles of files and folders.
@@ -285,8 +287,11 @@ pub(super) fn profiles(paths: &[PathBuf], evidence: &mut Evidence) -> anyhow::Re
         let text = file.text()?;
         let documents = objects::documents(&text).with_context(|| source.clone())?;
         let places = places(&text);
-        let profiles = placed(documents, &places).filter(|(object, _)| object["kind"] == "CloudProfile");
-        found.extend(profiles.map(|(document, place)| ProfileFile { source: source.clone(), document, place }));
+        let is_alone = documents.len() == 1 && documents.iter().all(|document| document["kind"] == "CloudProfile");
+        let whole = if is_alone { Some(text.clone()) } else { None };
+        for (document, place) in placed(documents, &places).filter(|(object, _)| object["kind"] == "CloudProfile") {
+            found.push(ProfileFile { source: source.clone(), document, place, text: whole.clone() });
+        }
     }
     if found.is_empty() {
         let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
