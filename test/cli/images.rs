@@ -343,6 +343,28 @@ fn fix_of_the_same_minor_supersedes_its_predecessor() {
 }
 
 #[test]
+fn fill_keeps_the_order_and_comments_of_files() {
+    let folder = folder();
+    for cloud in ["aws", "azure", "gcp", "openstack", "alicloud"] {
+        let path = folder.path().join(format!("example/images/profiles/{cloud}.yaml"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        // An order and comments that no writer would choose.
+        let text = text.replace("  machineTypes:\n", "  # Types of machines.\n  machineTypes:\n");
+        let text = text.replace("      version: \"2001.2.0\"\n", "      version: 2001.2.0 # in use\n");
+        std::fs::write(&path, &text).unwrap();
+        let profile = format!("example/images/profiles/{cloud}.yaml");
+        let filled =
+            images(&folder, &[&["fill", "--where", "variant=gardener_prod", &profile], &SOURCE[..]].concat(), "");
+        assert_eq!(filled.code, 0, "{cloud}: {}", filled.stderr);
+        let mut rest = filled.stdout.lines();
+        for line in text.lines() {
+            assert!(rest.any(|written| written == line), "{cloud}: {line:?} is gone or moved:\n{}", filled.stdout);
+        }
+        assert!(filled.stdout.contains("2002.1.0"), "{cloud}");
+    }
+}
+
+#[test]
 fn lookups_that_mean_no_image_are_refused() {
     let folder = folder();
     let resolve = |lookups: &str, more: &[&str]| {

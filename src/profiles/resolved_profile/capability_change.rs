@@ -113,7 +113,7 @@ mod tests {
         let definition = |part: &str| {
             let (name, values) = part.split_once('=').unwrap();
             let values = values.split(',').map(str::to_owned).collect();
-            CapabilityDefinition { name: name.to_owned(), values, ..CapabilityDefinition::default() }
+            CapabilityDefinition { name: name.to_owned(), values }
         };
         text.split_whitespace().map(definition).collect()
     }

@@ -13,6 +13,7 @@ use runtime::process::output;
 pub(super) use runtime::process::output::{complain, complain_in_lines, print, print_commands};
 use runtime::process::workflow_commands;
 use wire::api::bounded_text::is_deceptive;
+use wire::api::gotext::yaml_edit::edited;
 
 /// Width of output that is not written to a terminal. Keeps logs readable.
 const WIDTH_OF_A_LOG: usize = 120;
@@ -106,11 +107,26 @@ pub(super) fn print_json_with_items<T: Serialize>(
     Ok(print(&format!("{part}{end}"))?)
 }
 
+/// Formats a changed document for `print` in place of the text that it was read from: unchanged parts keep their order and
+/// comments. If the text is unknown or can't be edited, the whole document is formatted.
+pub(super) fn yaml_in_place_of(original: Option<&str>, document: &Value) -> anyhow::Result<String> {
+    let write = |value: &Value| serde_saphyr::to_string(value).ok();
+    let text = original.and_then(|original| edited(original, document, &write));
+    match text.filter(|text| !is_read_otherwise(text)) {
+        Some(text) => Ok(text),
+        None => yaml(document),
+    }
+}
+
 /// Formats a document as YAML for `print`. Falls back to JSON, a subset of YAML, to escape deceptive characters.
 pub(super) fn yaml(document: &Value) -> anyhow::Result<String> {
     let text = serde_saphyr::to_string(document).context("the result can't be written as YAML")?;
-    let is_read_otherwise = text.contains(is_deceptive) || workflow_commands::has_any(&text);
-    if is_read_otherwise { json(document) } else { Ok(text) }
+    if is_read_otherwise(&text) { json(document) } else { Ok(text) }
+}
+
+/// Whether a terminal or a workflow would show or read a text otherwise than it is.
+fn is_read_otherwise(text: &str) -> bool {
+    text.contains(is_deceptive) || workflow_commands::has_any(text)
 }
 
 /// Whether the reader of stdout closed the pipe.

@@ -7,7 +7,7 @@ use super::source::OneSource;
 use super::written::{print_differences, print_proof, report};
 use crate::cli::evidence::{Evidence, Reply};
 use crate::cli::exit::{self, Exit};
-use crate::cli::terminal::{OutputFormat, json, one_of, print, width, yaml};
+use crate::cli::terminal::{OutputFormat, json, one_of, print, width, yaml_in_place_of};
 use decisions::provider::Providers;
 use profiles::resolved_profile::convert::{
     Conversion, ConvertError, Format, Knowledge, SuffixMeaning, TypeDecision, convert, convert_draft,
@@ -23,7 +23,8 @@ Examples:
   gardener-extension-worker cloudprofile convert --to old-format azure.yaml > azure-old.yaml
 
 The profile is printed to stdout, and the comparison and undecided capabilities to stderr. No profile is printed if a machine
-type would lose or change its image, unless --decide requests that. Comments in the file are lost.",
+type would lose or change its image, unless --decide requests that. The order and comments of a file with one profile
+stay, but not those of a draft.",
     &[(Exit::Findings, "converted, but a capability is undecided")]))]
 pub(super) struct ConvertArguments {
     #[command(flatten)]
@@ -78,7 +79,9 @@ pub(super) fn run(arguments: &ConvertArguments, providers: Providers) -> anyhow:
     match arguments.output {
         OutputFormat::Json => print(&json(&evidence.attach(serde_json::to_value(&conversion)?))?)?,
         _ => {
-            print(&yaml(&conversion.profile)?)?;
+            // A draft has other names nearly everywhere.
+            let original = if arguments.from.is_none() { found.text.as_deref() } else { None };
+            print(&yaml_in_place_of(original, &conversion.profile)?)?;
             if conversion.profile == found.document {
                 report("Nothing to convert: the profile is in this format already.", 0, width());
             }

@@ -7,7 +7,7 @@ use super::source::OneSource;
 use super::written::{print_proof, report};
 use crate::cli::evidence::{Evidence, Reply};
 use crate::cli::exit::{self, Exit};
-use crate::cli::terminal::{OutputFormat, json, one_of, print, width, yaml};
+use crate::cli::terminal::{OutputFormat, json, one_of, print, width, yaml_in_place_of};
 use decisions::provider::Providers;
 use profiles::resolved_profile::minimize::{Bytes, Minimized, minimize};
 
@@ -17,7 +17,8 @@ Examples:
   gardener-extension-worker cloudprofile minimize example/cloudprofiles/aws.yaml > shorter.yaml
   gardener-extension-worker cloudprofile minimize profile.yaml -o json | jq .steps
 
-The profile is printed to stdout, and the steps and the comparison to stderr. Comments in the file are lost.",
+The profile is printed to stdout, and the steps and the comparison to stderr. The order and
+comments of a file with one profile stay.",
     &[]))]
 pub(super) struct MinimizeArguments {
     #[command(flatten)]
@@ -34,7 +35,7 @@ pub(super) fn run(arguments: &MinimizeArguments, providers: Providers) -> anyhow
     match arguments.output {
         OutputFormat::Json => print(&json(&evidence.attach(serde_json::to_value(&minimized)?))?)?,
         _ => {
-            print(&yaml(&minimized.profile)?)?;
+            print(&yaml_in_place_of(found.text.as_deref(), &minimized.profile)?)?;
             print_everything(&minimized, width());
         }
     }

@@ -70,6 +70,8 @@ pub(super) struct Found {
     pub(super) document: Value,
     /// The CloudProfile that it extends.
     pub(super) parent: Option<Rc<Value>>,
+    /// Text of the file, if the profile is its only content.
+    pub(super) text: Option<Rc<str>>,
 }
 
 /// Position of an object in its file.
@@ -195,7 +197,13 @@ fn of_path(path: &Path, parent: Option<&Rc<Value>>, evidence: &mut Evidence) -> 
 fn of_file(file: &NamedFile, parent: Option<&Rc<Value>>) -> anyhow::Result<Vec<Found>> {
     let text = file.text()?;
     let documents = objects::documents(&text).with_context(|| file.name())?;
-    profiles(&file.name(), documents, &locations(&text), parent).with_context(|| file.name())
+    let is_alone = documents.len() == 1 && documents.iter().all(|document| document["kind"] == CLOUD_PROFILE);
+    let mut found = profiles(&file.name(), documents, &locations(&text), parent).with_context(|| file.name())?;
+    if is_alone {
+        let text: Rc<str> = Rc::from(text.as_str());
+        found.iter_mut().for_each(|profile| profile.text = Some(Rc::clone(&text)));
+    }
+    Ok(found)
 }
 
 /// Collects the profiles of documents and their lists. `places` may be incomplete.
@@ -216,7 +224,7 @@ fn profiles(
             (Some(NAMESPACED), None) => (NAMESPACED, merged(&document)?, None, None),
             _ => continue,
         };
-        found.push(Found { source: source.to_owned(), kind, location, document, parent });
+        found.push(Found { source: source.to_owned(), kind, location, document, parent, text: None });
     }
     Ok(found)
 }

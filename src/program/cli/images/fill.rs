@@ -13,7 +13,7 @@ use crate::cli::evidence::{Evidence, Reply};
 use crate::cli::exit::{self, Exit, wrong_usage};
 use crate::cli::forecast::moment;
 use crate::cli::table::{printable, some};
-use crate::cli::terminal::{OutputFormat, complain, complain_in_lines, json, one_of, print, width, yaml};
+use crate::cli::terminal::{OutputFormat, complain, complain_in_lines, json, one_of, print, width, yaml_in_place_of};
 use decisions::provider::Providers;
 use profiles::images::fill::{FillError, FillSettings, Filled, fill};
 use profiles::images::lock::Lock;
@@ -32,7 +32,8 @@ Examples:
   gardener-extension-worker images fill --source example/images/release-2002.1 --where variant=gardener_prod profiles/
 
 Profiles are printed to stdout as YAML, and the comparison to stderr. -o json prints both in one document. Without --replace,
-no profile is printed if a machine type would lose or change its image. Comments in the files are lost.",
+no profile is printed if a machine type would lose or change its image. The order and comments of a file with one
+profile stay.",
     &[(Exit::Findings, "filled, but a flavor has no image in a region, or fits no machine"),
       (Exit::Hazard, "filled, but machine types get another image for the same version")]))]
 pub(super) struct FillArguments {
@@ -105,19 +106,23 @@ pub(super) fn run(arguments: &FillArguments, providers: Providers) -> anyhow::Re
         if let Err(FillError::AnotherImage(diff)) = &filled {
             complain_in_lines(text(diff, width()).trim_end());
         }
-        all.push((file.source.clone(), filled.context(file.source)?));
+        all.push((file.source.clone(), file.text, filled.context(file.source)?));
     }
     if arguments.output == OutputFormat::Json {
-        let profiles: Vec<Value> = all.iter().map(|(source, filled)| document(source, filled)).collect();
+        let profiles: Vec<Value> = all.iter().map(|(source, _, filled)| document(source, filled)).collect();
         print(&json(&json!({
             "schema": "images-fill/v1", "evidence": evidence.document(), "profiles": profiles,
         }))?)?;
     } else {
-        all.iter().for_each(|(source, filled)| report(source, filled));
-        let texts = all.iter().map(|(_, filled)| yaml(&filled.profile)).collect::<anyhow::Result<Vec<_>>>()?;
+        all.iter().for_each(|(source, _, filled)| report(source, filled));
+        let mut texts = Vec::new();
+        for (_, text, filled) in &all {
+            let text = yaml_in_place_of(text.as_deref(), &filled.profile)?;
+            texts.push(text.strip_prefix("---\n").map_or_else(|| text.clone(), str::to_owned));
+        }
         print(&texts.join("---\n"))?;
     }
-    let exit = all.iter().map(|(_, filled)| exit_of(filled)).max().unwrap_or(Exit::Done);
+    let exit = all.iter().map(|(_, _, filled)| exit_of(filled)).max().unwrap_or(Exit::Done);
     Ok(Reply::new(evidence, exit))
 }
 

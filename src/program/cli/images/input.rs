@@ -275,6 +275,8 @@ pub(super) struct ProfileFile {
     pub(super) document: Value,
     /// Position of the profile in the file.
     pub(super) location: Option<Location>,
+    /// Text of the file, if the profile is its only content.
+    pub(super) text: Option<String>,
 }
 
 /// Reads the CloudProfiles of files and folders.
@@ -285,8 +287,12 @@ pub(super) fn profiles(paths: &[PathBuf], evidence: &mut Evidence) -> anyhow::Re
         let text = file.text()?;
         let documents = objects::documents(&text).with_context(|| source.clone())?;
         let locations = locations(&text);
-        let profiles = placed(documents, &locations).filter(|(object, _)| object["kind"] == "CloudProfile");
-        found.extend(profiles.map(|(document, location)| ProfileFile { source: source.clone(), document, location }));
+        let is_alone = documents.len() == 1 && documents.iter().all(|document| document["kind"] == "CloudProfile");
+        let whole = if is_alone { Some(text.clone()) } else { None };
+        for (document, location) in placed(documents, &locations).filter(|(object, _)| object["kind"] == "CloudProfile")
+        {
+            found.push(ProfileFile { source: source.clone(), document, location, text: whole.clone() });
+        }
     }
     if found.is_empty() {
         let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();

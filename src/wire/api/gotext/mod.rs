@@ -4,7 +4,8 @@
 //! bytes:
 //!
 //! * [`json`]: the JSON of a stored custom resource, and decoding with the path of errors.
-//! * [`yaml`]: files with one or several YAML or JSON documents, by the scalar rules of `sigs.k8s.io/yaml`.
+//! * [`yaml`]: files with one or several YAML or JSON documents, by the scalar rules of `sigs.k8s.io/yaml`;
+//! * [`yaml_edit`]: changes of such a file that keep its order and comments.
 //! * [`locations`]: the line numbers of members in such a file, for messages.
 //! * [`quantity`]: `resource.Quantity`, for example `1024Mi`, which Go prints as `1Gi`.
 //! * [`duration`]: `metav1.Duration`, for example `90s`, which Go prints as `1m30s`.
@@ -24,3 +25,4 @@ pub mod time;
 pub mod version;
 pub mod version_constraint;
 pub mod yaml;
+pub mod yaml_edit;
