@@ -14,6 +14,7 @@ mod evidence;
 mod exit_codes;
 mod explain;
 mod failed_machines;
+mod forecast_groups;
 mod forms;
 mod golden;
 mod how_to;

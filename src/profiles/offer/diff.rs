@@ -10,6 +10,7 @@ use serde_with::apply;
 
 use super::equivalence::{Answer, Difference, compare};
 use super::lint::{Finding, Settings, Severity, lint};
+use super::new_types::{NewMachineType, new_machine_types};
 use super::offered::{Offer, OfferedVersion};
 use super::profile::{Profile, ProfileError};
 use super::resolution::Resolution;
@@ -30,6 +31,8 @@ pub struct ProfileDiff {
     pub schema: &'static str,
     /// Changes of the usable machine types.
     pub machine_types: NamesDiff,
+    /// The images of added machine types.
+    pub new_machine_types: Vec<NewMachineType>,
     /// Image versions that were added, removed or changed their classification.
     pub versions: Vec<VersionChange>,
     /// Kubernetes versions that were added, removed or changed their classification.
@@ -186,12 +189,15 @@ pub fn diff(old: &Value, new: &Value, settings: Settings, providers: Providers) 
     let [before, after] = [&old, &new].map(|profile| profile.offer(settings.now));
     let old = &old.spec;
     let new = &new.spec;
-    let check = compare(&Resolution::of(&before), &Resolution::of(&after));
+    let resolution = Resolution::of(&after);
+    let check = compare(&Resolution::of(&before), &resolution);
+    let machine_types = names(&before, &after, |offer| {
+        offer.machine_types.iter().filter(|known| known.usable).map(|known| known.name.clone()).collect()
+    });
     Ok(ProfileDiff {
         schema: SCHEMA,
-        machine_types: names(&before, &after, |offer| {
-            offer.machine_types.iter().filter(|known| known.usable).map(|known| known.name.clone()).collect()
-        }),
+        new_machine_types: new_machine_types(&machine_types.added, &resolution),
+        machine_types,
         versions: versions(&before, &after),
         kubernetes: kubernetes(old, new, settings.now),
         regions: names(old, new, |spec| spec.regions.iter().map(|region| region.name.clone()).collect()),

@@ -26,6 +26,7 @@ pub mod lint;
 pub mod matrix;
 mod merged;
 pub mod minimize;
+pub mod new_types;
 pub mod offered;
 pub mod profile;
 pub mod resolution;

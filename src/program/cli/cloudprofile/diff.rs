@@ -22,6 +22,7 @@ use profiles::offer::diff::{
     CombinationChange, Effect, KubernetesChange, NamesDiff, ProfileDiff, Stage, VersionChange, diff,
 };
 use profiles::offer::lint::Settings;
+use profiles::offer::new_types::{NewMachineType, NewestImage};
 use wire::capabilities::Classification;
 
 /// Maximum number of names that a table lists. JSON contains all.
@@ -119,7 +120,12 @@ fn sections(diff: &ProfileDiff) -> Vec<Section> {
         names("REGION", "Regions that are gone", BAD, &diff.regions.removed),
         names("ZONE", "Zones that are gone", BAD, &diff.zones.removed),
         names("VOLUME TYPE", "Volume types that are gone", BAD, &diff.volume_types.removed),
-        names("MACHINE TYPE", "New machine types", GOOD, &diff.machine_types.added),
+        Section {
+            title: "New machine types, with their newest images",
+            headings: ["MACHINE TYPE", "IMAGE", "", "REFERENCE"],
+            style: GOOD,
+            rows: diff.new_machine_types.iter().flat_map(new_machine_type).collect(),
+        },
         names("REGION", "New regions", GOOD, &diff.regions.added),
         names("ZONE", "New zones", GOOD, &diff.zones.added),
         names("VOLUME TYPE", "New volume types", GOOD, &diff.volume_types.added),
@@ -170,6 +176,17 @@ fn combination(changes: &[&CombinationChange]) -> Option<[String; 4]> {
     let [before, after] = [images(|change| change.before.as_ref()), images(|change| change.after.as_ref())];
     let types = some(&first.machine_types, NAMED);
     Some([format!("{} {}", first.image, first.version), format!("{types}{regions}"), before, after])
+}
+
+/// One row for each image.
+fn new_machine_type(added: &NewMachineType) -> Vec<[String; 4]> {
+    if added.images.is_empty() {
+        return vec![[added.name.clone(), "no image fits".to_owned(), String::new(), "-".to_owned()]];
+    }
+    let row = |NewestImage { image, version, reference }: &NewestImage| {
+        [added.name.clone(), format!("{image} {version}"), String::new(), reference.value.clone()]
+    };
+    added.images.iter().map(row).collect()
 }
 
 fn version(change: &VersionChange) -> [String; 4] {
