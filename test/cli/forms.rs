@@ -74,10 +74,11 @@ const PLAN: &str = "--to=target/tmp/takeover-plan";
 const LOCK: &str = "--lock=example/images/images.lock";
 
 /// Commands that read no objects, or those of a cluster only.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 12] = [
     "controller",
     "admission",
     "sidecar",
+    "complete",
     "completions",
     "man",
     "schema",

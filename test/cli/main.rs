@@ -15,6 +15,7 @@ mod exit_codes;
 mod explain;
 mod failed_machines;
 mod fix_in_two_days;
+mod forecast_groups;
 mod forms;
 mod golden;
 mod how_to;

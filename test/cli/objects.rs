@@ -347,3 +347,26 @@ fn old_spellings_warn() {
         assert!(output.stderr.contains(warning), "{words:?}: {output:?}");
     }
 }
+
+#[test]
+fn kubectl_completes_names_of_the_cluster() {
+    let kubeconfig = Server::seed(seed_objects()).serve();
+    let folder = tempfile::tempdir().unwrap();
+    let plugin = folder.path().join("kubectl_complete-worker");
+    std::os::unix::fs::symlink(test_support::program::command().get_program(), &plugin).unwrap();
+    let completed = |words: &[&str]| {
+        let path = kubeconfig.path().to_str().unwrap();
+        let (last, before) = words.split_last().unwrap();
+        let mut command = std::process::Command::new(&plugin);
+        command.args(before).args(["--kubeconfig", path, last]);
+        outcome(command, "").succeeded().stdout
+    };
+    assert_eq!(completed(&["diagnose", ""]), "garden/prod\nshoot--garden--prod\n:0\n");
+    assert_eq!(completed(&["why", "shoot--garden--prod/w"]), "shoot--garden--prod/workers\n:0\n");
+    assert_eq!(completed(&["takeover", "check", "gar"]), "garden/prod\n:0\n");
+    assert!(completed(&["diag"]).starts_with("diagnose\n"));
+    assert!(completed(&["explain", "--all-n"]).starts_with("--all-namespaces\n:4\n"));
+    let mut unreachable = std::process::Command::new(&plugin);
+    unreachable.args(["diagnose", "--kubeconfig", "no-such-file", ""]);
+    assert_eq!(outcome(unreachable, "").succeeded().stdout, ":0\n");
+}

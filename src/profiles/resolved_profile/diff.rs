@@ -11,6 +11,7 @@ use serde_with::apply;
 use super::capability_change::{CapabilityChange, capability_changes};
 use super::equivalence::{Difference, Reply, compare};
 use super::lint::{Finding, Settings, Severity, lint};
+use super::new_types::{NewMachineType, new_machine_types};
 use super::profile::{Profile, ProfileError};
 use super::resolution::Resolution;
 use super::selectable::{ResolvedProfile, SelectableVersion};
@@ -33,6 +34,8 @@ pub struct ProfileDiff {
     pub capabilities: Vec<CapabilityChange>,
     /// Changes of the usable machine types.
     pub machine_types: NamesDiff,
+    /// The images of added machine types.
+    pub new_machine_types: Vec<NewMachineType>,
     /// Image versions that were added, removed or changed their classification.
     pub versions: Vec<VersionChange>,
     /// Kubernetes versions that were added, removed or changed their classification.
@@ -191,13 +194,16 @@ pub fn diff(old: &Value, new: &Value, settings: Settings, providers: Providers) 
     let [before, after] = [&old, &new].map(|profile| profile.resolved_profile(settings.now));
     let old = &old.spec;
     let new = &new.spec;
-    let check = compare(&Resolution::of(&before), &Resolution::of(&after));
+    let resolution = Resolution::of(&after);
+    let check = compare(&Resolution::of(&before), &resolution);
+    let machine_types = names(&before, &after, |resolved_profile| {
+        resolved_profile.machine_types.iter().filter(|known| known.usable).map(|known| known.name.clone()).collect()
+    });
     Ok(ProfileDiff {
         schema: SCHEMA,
         capabilities: capability_changes(&old.machine_capabilities, &new.machine_capabilities),
-        machine_types: names(&before, &after, |resolved_profile| {
-            resolved_profile.machine_types.iter().filter(|known| known.usable).map(|known| known.name.clone()).collect()
-        }),
+        new_machine_types: new_machine_types(&machine_types.added, &resolution),
+        machine_types,
         versions: versions(&before, &after),
         kubernetes: kubernetes(old, new, settings.now),
         regions: names(old, new, |spec| spec.regions.iter().map(|region| region.name.clone()).collect()),

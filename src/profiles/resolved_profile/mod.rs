@@ -28,6 +28,7 @@ pub mod lint;
 pub mod matrix;
 mod merged;
 pub mod minimize;
+pub mod new_types;
 pub mod profile;
 pub mod resolution;
 pub mod selectable;

@@ -10,6 +10,7 @@ use conclude::conclude;
 use exit::Exit;
 
 mod cloudprofile;
+mod complete;
 mod completions;
 mod conclude;
 pub(crate) mod configuration_file;
@@ -85,6 +86,9 @@ enum Command {
     Images(images::ImagesArguments),
     /// Print a script that completes commands and options in a shell.
     Completions(completions::CompletionsArguments),
+    /// Print what can follow on the command line.
+    #[command(hide = true)]
+    Complete(complete::CompleteArguments),
     /// Print or write manual pages.
     Man(man::ManArguments),
     /// Print the JSON schema of a command's output, or of CloudProfiles.
@@ -128,6 +132,7 @@ impl Call {
             Command::Cloudprofile(arguments) => cloudprofile::run(&arguments, providers),
             Command::Images(arguments) => images::run(&arguments, providers),
             Command::Completions(arguments) => completions::run(&arguments, program.command()),
+            Command::Complete(arguments) => complete::run(&arguments, &program.command()),
             Command::Man(arguments) => man::run(&arguments, program.command()),
             Command::Schema(arguments) => schema::run(&arguments),
             Command::Version(arguments) => version::run(&arguments, providers),

@@ -18,6 +18,8 @@ const NAME: &str = "gardener-extension-worker";
 /// Names of the executable as a plugin of kubectl, with the displayed name.
 const PLUGINS: [(&str, &str); 2] =
     [("kubectl-worker", "kubectl worker"), ("kubectl-gardener_worker", "kubectl gardener-worker")];
+/// Name of the executable that kubectl runs to complete arguments of the plugin.
+const COMPLETION: &str = "kubectl_complete-worker";
 /// Error texts of the number parser, with replacements for users.
 const NUMBER_ERRORS: [(&str, &str); 2] = [
     ("invalid digit found in string", "a whole number is expected"),
@@ -87,6 +89,7 @@ impl Program {
 
     fn read(self, arguments: &[OsString]) -> Result<Call, clap::Error> {
         let mut command = self.called(arguments);
+        let arguments = &with_completion(arguments);
         if arguments.iter().filter(|argument| *argument == "-").count() > 1 {
             let refusal = "standard input (`-`) can be read only once";
             return Err(command.error(ErrorKind::ArgumentConflict, refusal));
@@ -130,6 +133,17 @@ fn plugin_name(program: &OsStr) -> Option<&'static str> {
 /// The name by which this process was called, for commands that a user can paste.
 pub(super) fn typed_name() -> &'static str {
     std::env::args_os().next().and_then(|program| plugin_name(&program)).unwrap_or(NAME)
+}
+
+/// Adds the command that kubectl means with the executable `kubectl_complete-worker`.
+fn with_completion(arguments: &[OsString]) -> Vec<OsString> {
+    let name = arguments.first().and_then(|program| Path::new(program).file_stem());
+    match arguments.split_first() {
+        Some((program, words)) if name.is_some_and(|name| name == COMPLETION) => {
+            [program.clone(), "complete".into(), "--".into()].into_iter().chain(words.iter().cloned()).collect()
+        }
+        _ => arguments.to_vec(),
+    }
 }
 
 /// Replaces the program's name in the examples of all commands.

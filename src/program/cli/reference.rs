@@ -66,7 +66,7 @@ pub fn reference(program: Program) -> String {
 
 /// Collects the executable commands with their full names.
 fn collect<'a>(command: &'a Command, before: &str, commands: &mut Vec<(String, &'a Command)>) {
-    for command in command.get_subcommands().filter(|command| command.get_name() != "help") {
+    for command in command.get_subcommands().filter(|command| command.get_name() != "help" && !command.is_hide_set()) {
         let name = format!("{before}{}", command.get_name());
         if command.has_subcommands() {
             collect(command, &format!("{name} "), commands);

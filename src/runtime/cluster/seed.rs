@@ -24,6 +24,12 @@ pub struct Seed {
 }
 
 impl Seed {
+    /// A seed by kubeconfig and context.
+    #[must_use]
+    pub fn new(kubeconfig: Option<PathBuf>, context: Option<String>) -> Self {
+        Self { kubeconfig, context }
+    }
+
     /// Whether the command line selects a cluster.
     #[must_use]
     pub fn is_named(&self) -> bool {

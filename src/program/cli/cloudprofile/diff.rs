@@ -23,6 +23,7 @@ use profiles::resolved_profile::diff::{
     CombinationChange, Effect, KubernetesChange, NamesDiff, ProfileDiff, Stage, VersionChange, diff,
 };
 use profiles::resolved_profile::lint::Settings;
+use profiles::resolved_profile::new_types::{NewMachineType, NewestImage};
 use wire::capabilities::Classification;
 
 /// Maximum number of names that a table lists. JSON contains all.
@@ -126,7 +127,12 @@ fn sections(diff: &ProfileDiff) -> Vec<Section> {
         names("REGION", "Removed regions", BAD, &diff.regions.removed),
         names("ZONE", "Removed zones", BAD, &diff.zones.removed),
         names("VOLUME TYPE", "Removed volume types", BAD, &diff.volume_types.removed),
-        names("MACHINE TYPE", "New machine types", GOOD, &diff.machine_types.added),
+        Section {
+            title: "New machine types, with their newest images",
+            headings: ["MACHINE TYPE", "IMAGE", "", "REFERENCE"],
+            style: GOOD,
+            rows: diff.new_machine_types.iter().flat_map(new_machine_type).collect(),
+        },
         names("REGION", "New regions", GOOD, &diff.regions.added),
         names("ZONE", "New zones", GOOD, &diff.zones.added),
         names("VOLUME TYPE", "New volume types", GOOD, &diff.volume_types.added),
@@ -183,6 +189,17 @@ fn capability(CapabilityChange { capability, change, before, after }: &Capabilit
     let [before, after] =
         [before, after].map(|values| if values.is_empty() { "-".to_owned() } else { values.join(", ") });
     [capability.clone(), change.text().to_owned(), before, after]
+}
+
+/// One row for each image.
+fn new_machine_type(added: &NewMachineType) -> Vec<[String; 4]> {
+    if added.images.is_empty() {
+        return vec![[added.name.clone(), "no image fits".to_owned(), String::new(), "-".to_owned()]];
+    }
+    let row = |NewestImage { image, version, reference }: &NewestImage| {
+        [added.name.clone(), format!("{image} {version}"), String::new(), reference.value.clone()]
+    };
+    added.images.iter().map(row).collect()
 }
 
 fn version(change: &VersionChange) -> [String; 4] {

@@ -26,6 +26,7 @@ use wire::capabilities::Classification;
 
 mod document;
 pub(super) mod garden_files;
+mod groups;
 mod html;
 mod live;
 mod markdown;
@@ -91,6 +92,9 @@ pub(super) struct ForecastArguments {
     /// Also report questionable settings.
     #[arg(long)]
     strict: bool,
+    /// Show every Shoot separately in tables. By default, more than 20 are grouped by change and sorted by date.
+    #[arg(long)]
+    all: bool,
     /// Output format. `html` is a calendar for a browser, with a row for each version and each shoot.
     #[arg(short, long, value_parser = one_of(&["table", "json", "markdown", "html"]), default_value = "table")]
     output: OutputFormat,
@@ -179,7 +183,7 @@ pub(super) fn run(arguments: &ForecastArguments) -> anyhow::Result<Reply> {
         OutputFormat::Html => print(&html::page(&report)?)?,
         OutputFormat::Json => document::print_document(&report)?,
         OutputFormat::Markdown => print(&markdown::text(&report))?,
-        _ => print(&table::text(&report, width()))?,
+        _ => print(&table::text(&report, arguments.all, width()))?,
     }
     let exit = report.exit();
     Ok(Reply::new(report.evidence, exit))

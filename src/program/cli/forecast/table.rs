@@ -3,7 +3,7 @@
 use anstyle::Style;
 
 use super::summary::{Summary, range};
-use super::{Report, ShootForecast};
+use super::{Report, ShootForecast, groups};
 use crate::cli::table::{Cell, Table, paragraph, printable};
 use crate::cli::terminal::{ASIDE, BAD, CAREFUL, GOOD, HEADING};
 use profiles::versions::forecast::{Forecast, ForecastStep, Move, PoolNodes, Stuck};
@@ -11,11 +11,16 @@ use profiles::versions::forecast::{Forecast, ForecastStep, Move, PoolNodes, Stuc
 /// Label of nodes that do not change.
 const UNTOUCHED: &str = "untouched";
 
-pub(super) fn text(report: &Report, width: usize) -> String {
+pub(super) fn text(report: &Report, all: bool, width: usize) -> String {
     let mut text = String::new();
-    for shoot in &report.shoots {
-        text.push_str(&shoot_text(shoot, report.is_strict, width));
+    if report.shoots.len() > groups::MOST_SHOOTS && !all {
+        text.push_str(&groups::text(report, width));
         text.push('\n');
+    } else {
+        for shoot in &report.shoots {
+            text.push_str(&shoot_text(shoot, report.is_strict, width));
+            text.push('\n');
+        }
     }
     let summary = Summary::of(report);
     let headline = report.evidence.headline(&summary.line(report.is_comparison));

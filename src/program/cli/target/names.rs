@@ -258,7 +258,7 @@ pub(in crate::cli) fn is_shoot_called((project, shoot): (&str, &str), text: &str
 }
 
 /// Project and name of a shoot, from the usual name of its namespace. Neither has two hyphens in a row.
-pub(super) fn shoot_of_namespace(namespace: &str) -> Option<(&str, &str)> {
+pub(in crate::cli) fn shoot_of_namespace(namespace: &str) -> Option<(&str, &str)> {
     namespace.strip_prefix("shoot--")?.split_once("--")
 }
 
