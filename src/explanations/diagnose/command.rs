@@ -136,7 +136,7 @@ impl Paste<'_> {
                 command(CommandCluster::Shoot, format!("kubectl describe node {}", word(node)))
             }
             (_, Some(machine)) => self.seed(&format!("describe machine {}", word(machine.name()))),
-            // A failed machine may be deleted by now, but it is still in the logs.
+            // A failed machine may already be deleted, but it is still in the logs.
             (_, None) => self
                 .seed(&format!("logs deployment/{MACHINE_CONTROLLER_MANAGER} --all-containers --since=1h --tail=100")),
         }
