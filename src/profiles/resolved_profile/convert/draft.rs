@@ -237,7 +237,7 @@ fn add_architecture(
         Some(named) => {
             let named: Vec<&str> = named.iter().filter_map(Value::as_str).collect();
             let reason = format!(
-                "{} contradicts capabilities.{ARCHITECTURE} beside it ({})",
+                "{} contradicts capabilities.{ARCHITECTURE} next to it ({})",
                 architecture.as_str().unwrap_or("the value"),
                 named.join(", ")
             );

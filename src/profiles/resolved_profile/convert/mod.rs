@@ -92,7 +92,7 @@ pub enum ConvertError {
         reason: String,
     },
     /// A decision is about a capability that the converted profile does not define.
-    #[error("--decide: the profile would not define {0:?}; say what it stands for with --suffix")]
+    #[error("--decide: the profile would not define {0:?}; define it with --suffix")]
     UnknownCapability(String),
     /// The result would not be equivalent, so none is returned.
     #[error("the result would not be equivalent; nothing is printed")]

@@ -106,7 +106,7 @@ impl Lint<'_> {
         let kib = |bytes: usize| format!("{} KiB", bytes.div_ceil(1024));
         let room = size.room_for_versions.unwrap_or_default();
         let reason = format!(
-            "As JSON the object has {}, {} % of the {} that can be stored; seeds store it like that in every Cluster, beside \
+            "As JSON the object has {}, {} % of the {} that can be stored; seeds store it like that in every Cluster, next to \
              Shoot and Seed. A version takes {}: there is room for {} more.",
             kib(size.bytes),
             size.percent,
