@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use crate::binary::{command, outcome};
 
-/// Flags of other programs that documents speak of.
-const FLAGS_OF_OTHERS: [&str; 8] = [
+/// Flags of other programs, and of specifications, that documents mention.
+const FLAGS_OF_OTHERS: [&str; 9] = [
     "--amd64",
     "--downloads",
     "--hasten-deletion",
     "--picture",
     "--reuse-values",
+    "--roll-budget",
     "--sanitizer",
     "--target-kubeconfig",
     "--tour",

@@ -149,7 +149,7 @@ fn on_server(server: &tempfile::NamedTempFile, words: &[&str]) -> Outcome {
 }
 
 #[track_caller]
-fn assert_answered(words: &[&str], output: &Outcome, expected: &str) {
+fn assert_completed(words: &[&str], output: &Outcome, expected: &str) {
     assert!(![2, 3].contains(&output.code), "{words:?}: {output:?}");
     assert!(output.stdout.contains(expected), "{words:?} does not show {expected}: {output:?}");
 }
@@ -174,7 +174,7 @@ fn every_command_resolves_every_name() {
             "node-7",
         ] {
             let words = [words, &[name]].concat();
-            assert_answered(&words, &on_server(&kubeconfig, &words), "prod");
+            assert_completed(&words, &on_server(&kubeconfig, &words), "prod");
         }
         let unknown = on_server(&kubeconfig, &[words, &["no-such-name"]].concat());
         assert_eq!(unknown.code, 3, "{words:?}: {unknown:?}");
@@ -192,17 +192,17 @@ fn every_command_names_objects_in_files() {
     for words in [&["diagnose"][..], &["why"], &["explain"], &["takeover", "check"]] {
         for name in ["prod", "garden/prod", NAMESPACE, "shoot--garden--prod/prod", "workers", ZONE_1, "node-7"] {
             let words = [words, &[name, "-f", file]].concat();
-            assert_answered(&words, &run(&words), "prod");
+            assert_completed(&words, &run(&words), "prod");
         }
         let words = [words, &["-f", "-", "-n", NAMESPACE]].concat();
-        assert_answered(&words, &outcome(command(&words), &list.to_string()), "prod");
+        assert_completed(&words, &outcome(command(&words), &list.to_string()), "prod");
         let none = run(&[&words[..1], &["-f", file, "-n", "none"]].concat());
         assert_ne!(none.code, 0, "{words:?}: {none:?}");
     }
 }
 
 #[test]
-fn a_pool_limits_the_answer() {
+fn pool_limits_the_result() {
     let kubeconfig = Server::seed(seed_objects()).serve();
     for words in [&["diagnose"][..], &["why"], &["explain"], &["preview"]] {
         let output = on_server(&kubeconfig, &[words, &["shoot--garden--prod/workers", "-o", "json"]].concat());
@@ -225,7 +225,7 @@ fn an_ambiguous_name_is_refused_with_its_meanings() {
             assert!(output.stderr.contains(meaning), "{words:?}: {output:?}");
         }
         let named = on_server(&kubeconfig, &[words, &["prod", "-n", NAMESPACE]].concat());
-        assert_answered(words, &named, "prod");
+        assert_completed(words, &named, "prod");
     }
 }
 
@@ -250,7 +250,7 @@ fn every_command_has_the_flags_of_kubectl() {
     for words in COMMANDS {
         for (flags, expected) in FLAGS {
             let words = [words, flags].concat();
-            assert_answered(&words, &on_server(&kubeconfig, &words), expected);
+            assert_completed(&words, &on_server(&kubeconfig, &words), expected);
         }
         let names = on_server(&kubeconfig, &[words, &["-A", "-o", "name"]].concat());
         let is_name = |line: &str| line.starts_with(NAMESPACE) && !line.contains(' ');
@@ -268,7 +268,7 @@ fn every_command_has_the_flags_of_kubectl() {
 }
 
 #[test]
-fn watching_shows_each_change() {
+fn watch_prints_each_change() {
     let seed = Server::seed(seed_objects());
     let kubeconfig = seed.serve();
     for words in COMMANDS {
@@ -343,7 +343,7 @@ fn old_spellings_warn() {
         (&["takeover", "check", "-a"], "-a is called --all now"),
     ] {
         let output = on_server(&kubeconfig, words);
-        assert_answered(words, &output, "prod");
+        assert_completed(words, &output, "prod");
         assert!(output.stderr.contains(warning), "{words:?}: {output:?}");
     }
 }

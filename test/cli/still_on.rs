@@ -161,7 +161,7 @@ fn named_expiration_moves_the_pool_in_time() {
 }
 
 #[test]
-fn incomplete_input_is_no_answer() {
+fn incomplete_input_has_no_result() {
     let alone = shoot("alone", |shoot| shoot["spec"]["cloudProfile"]["name"] = "other".into());
     let output = request(&[alone, shoot("auto", |_| ())], &profile(), "os@1.0.0", "2026-11-24", &[]);
     assert_eq!(output.code, 3, "{output:?}");

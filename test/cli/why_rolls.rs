@@ -75,7 +75,7 @@ fn a_forced_update_is_named() {
 }
 
 #[test]
-fn what_is_not_recorded_is_said() {
+fn reports_unrecorded_causes() {
     let mut objects = maintained("");
     for object in &mut objects {
         match object["kind"].as_str().unwrap() {

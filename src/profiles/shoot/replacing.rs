@@ -43,12 +43,12 @@ pub const REPLACING_INPUTS: [ReplacingInput; 12] = {
         of(
             "shoot.spec.systemComponents.nodeLocalDNS",
             "spec.systemComponents.nodeLocalDNS or spec.kubernetes.kubeProxy",
-            "node-local DNS on or off: of pools below 1.34, and of those from 1.34 on where kube-proxy runs in the mode `IPVS`; there also kube-proxy's mode",
+            "Turning node-local DNS on or off rolls pools below 1.34, and newer pools with kube-proxy in the mode `IPVS`. In those, changing the mode rolls too",
         ),
         of(
             "shoot.status.credentials.rotation.certificateAuthorities.lastInitiationTime",
             "status.credentials.rotation.certificateAuthorities.lastInitiationTime",
-            "a rotation of CAs; one that was started without rollout replaces nothing until you let a pool go",
+            "a rotation of CAs. A rotation that was started without rollout replaces a pool's nodes only when you trigger that pool's rollout",
         ),
         of(
             "shoot.status.credentials.rotation.serviceAccountKey.lastInitiationTime",

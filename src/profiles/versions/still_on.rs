@@ -149,7 +149,7 @@ pub fn remaining(
     let pools = shoot.shoot.spec.provider.workers.iter().filter(|pool| pool.maximum != Some(0));
     let pools = pools.filter(|pool| image_name(pool).is_some_and(|name| name.eq_ignore_ascii_case(still_on.image)));
     let evaluated = pools.filter_map(|pool| {
-        let reasons = PoolAnswer { shoot, pool, forecast, catalog, still_on }.reasons();
+        let reasons = PoolResult { shoot, pool, forecast, catalog, still_on }.reasons();
         let nodes = [pool.minimum, pool.maximum.unwrap_or_default()];
         (!reasons.is_empty()).then(|| RemainingPool { pool: pool.name.clone(), nodes, reasons })
     });
@@ -219,7 +219,7 @@ pub fn mover(pool: &RemainingPool, forecast: &Forecast, expires: Timestamp, stil
 }
 
 /// One pool, with everything that decides whether it still runs the version.
-struct PoolAnswer<'a> {
+struct PoolResult<'a> {
     shoot: &'a MaintainedShoot,
     pool: &'a VersionedPool,
     forecast: &'a Forecast,
@@ -227,7 +227,7 @@ struct PoolAnswer<'a> {
     still_on: StillOn<'a>,
 }
 
-impl PoolAnswer<'_> {
+impl PoolResult<'_> {
     /// Why the pool still runs the version; empty if it does not.
     fn reasons(&self) -> Vec<Remains> {
         let initial = self.pool.machine.image.as_ref().is_some_and(|image| image.version == self.still_on.version);

@@ -17,6 +17,15 @@ struct ContestedChoice<'a> {
     version: &'a SelectableVersion,
     available: &'a Availability<'a>,
     chosen: usize,
+    /// Position of its kind.
+    kind: usize,
+}
+
+/// Choices with the same flavors for the same machine types change together. Profiles have thousands of choices of each kind.
+struct Contested<'a> {
+    choices: Vec<ContestedChoice<'a>>,
+    /// The first choice of each kind.
+    kinds: Vec<usize>,
 }
 
 /// Choices that change in another order, with the flavor that would be chosen.
@@ -55,24 +64,32 @@ impl<'a> Lint<'a> {
     }
 
     /// Every choice between several flavors that fit, of versions that can be selected.
-    fn contested(&self) -> Vec<ContestedChoice<'a>> {
-        let mut contested = Vec::new();
+    fn contested(&self) -> Contested<'a> {
+        let mut choices = Vec::new();
+        let mut kinds = Vec::new();
+        let mut kind_of: HashMap<(usize, usize, Option<usize>), usize> = HashMap::new();
         for resolved in self.resolution.versions().iter().filter(|version| !version.selectable.is_expired()) {
             for available in resolved.availability.iter().filter(|available| available.flavors.len() > 1) {
-                let groups = self.resolution.groups().iter();
-                let chosen = groups.filter_map(|group| Some((group, self.resolution.chosen(group, available)?)));
-                let version = resolved.selectable;
-                contested.extend(chosen.map(|(group, chosen)| ContestedChoice { group, version, available, chosen }));
+                let list = self.resolution.list(available);
+                for group in self.resolution.groups() {
+                    let Some(chosen) = self.resolution.chosen(group, available) else { continue };
+                    let position = available.flavors.iter().position(|flavor| *flavor == chosen);
+                    let kind = *kind_of.entry((group.number, list, position)).or_insert_with(|| {
+                        kinds.push(choices.len());
+                        kinds.len() - 1
+                    });
+                    choices.push(ContestedChoice { group, version: resolved.selectable, available, chosen, kind });
+                }
             }
         }
-        contested
+        Contested { choices, kinds }
     }
 
     /// Finds the shortest move to the position of an earlier item that changes a choice. Longer moves need no finding
     /// of their own.
     fn first_change<'c>(
         &self,
-        contested: &'c [ContestedChoice<'c>],
+        contested: &'c Contested<'c>,
         later: usize,
         reordered: impl Fn(usize) -> Vec<CapabilityDefinition>,
     ) -> Option<(usize, Changed<'c>)> {
@@ -82,18 +99,22 @@ impl<'a> Lint<'a> {
         })
     }
 
-    fn changed<'c>(&self, contested: &'c [ContestedChoice<'c>], definitions: &[CapabilityDefinition]) -> Changed<'c> {
-        let mut decided: HashMap<(usize, usize), Option<usize>> = HashMap::new();
-        let mut changed = Vec::new();
-        for contested in contested {
-            let ContestedChoice { group, available, chosen, .. } = contested;
-            let winner = *decided.entry((group.number, self.resolution.list(available))).or_insert_with(|| {
-                best_flavor(&group.capabilities, definitions, self.resolution.flavors(available), |flavor| flavor).ok()
-            });
-            let winner = winner.and_then(|position| available.flavors.get(position));
-            changed.extend(winner.filter(|winner| *winner != chosen).map(|winner| (contested, *winner)));
+    fn changed<'c>(&self, contested: &'c Contested<'c>, definitions: &[CapabilityDefinition]) -> Changed<'c> {
+        let winners = contested.kinds.iter().map(|first| {
+            let ContestedChoice { group, available, chosen, .. } = contested.choices.get(*first)?;
+            let flavors = self.resolution.flavors(available);
+            let position = best_flavor(&group.capabilities, definitions, flavors, |flavor| flavor).ok()?;
+            available.flavors.get(position).is_some_and(|winner| winner != chosen).then_some(position)
+        });
+        let winners: Vec<Option<usize>> = winners.collect();
+        if winners.iter().all(Option::is_none) {
+            return Vec::new();
         }
-        changed
+        let changed = contested.choices.iter().filter_map(|choice| {
+            let position = (*winners.get(choice.kind)?)?;
+            Some((choice, *choice.available.flavors.get(position)?))
+        });
+        changed.collect()
     }
 
     fn order_matters(

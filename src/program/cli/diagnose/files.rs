@@ -18,7 +18,7 @@ struct Objects {
     by_namespace: BTreeMap<String, Vec<Value>>,
     index: NameIndex,
     /// Where the Workers of Shoots in the files are.
-    places_of_shoots: Vec<String>,
+    locations_of_shoots: Vec<String>,
 }
 
 /// Reads what the names and flags select. A kind is known if it has at least one object, because files need not contain
@@ -32,10 +32,10 @@ pub(super) fn read(reading: &Reading, given: &Given) -> anyhow::Result<Found> {
         }
     }
     let unread: Vec<String> = evidence.problems().cloned().collect();
-    let Objects { by_namespace, index, places_of_shoots } = objects;
+    let Objects { by_namespace, index, locations_of_shoots } = objects;
     let has_worker = index.namespaces().next().is_some();
     if !has_worker {
-        bail!(without_worker(&unread, &places_of_shoots, given));
+        bail!(without_worker(&unread, &locations_of_shoots, given));
     }
     let scope = match targets_in_files(&index, reading, &given.names) {
         Ok(scope) => scope,
@@ -57,13 +57,13 @@ pub(super) fn read(reading: &Reading, given: &Given) -> anyhow::Result<Found> {
 }
 
 /// The reason why there is nothing to diagnose.
-fn without_worker(unread: &[String], places_of_shoots: &[String], given: &Given) -> String {
+fn without_worker(unread: &[String], locations_of_shoots: &[String], given: &Given) -> String {
     let none = match given.names.first() {
         Some(name) => format!("no Worker in namespace {name:?}: there is no Worker in the input"),
         None => "there is no Worker in the input".to_owned(),
     };
     let reason =
-        places_of_shoots.first().map_or(none, |location| format!("there is no Worker in the input. {location}"));
+        locations_of_shoots.first().map_or(none, |location| format!("there is no Worker in the input. {location}"));
     unread.iter().cloned().chain([reason]).collect::<Vec<_>>().join("\n")
 }
 
@@ -98,7 +98,7 @@ impl Objects {
         let metadata = &object["metadata"];
         let namespace = match object["kind"].as_str() {
             Some("Shoot") => {
-                self.places_of_shoots.push(place_of_shoot(&object));
+                self.locations_of_shoots.push(place_of_shoot(&object));
                 return;
             }
             Some("Cluster") => &metadata["name"],

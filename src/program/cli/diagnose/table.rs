@@ -77,7 +77,7 @@ fn changes(diagnosis: &Diagnosis, now: Timestamp, width: usize, detail: Detail) 
     // The line of a pool replaces everything that is waited for in it.
     let is_covered = |finding: &Finding| {
         let pools = &diagnosis.progress;
-        let is_of_operation = finding.subject == "the operation" && !(pools.is_empty() && !diagnosis.has_problem());
+        let is_of_operation = finding.subject == "the operation" && (!pools.is_empty() || diagnosis.has_problem());
         is_of_operation || pools.iter().any(|progress| finding.subject == format!("pool {}", progress.pool))
     };
     let waiting = diagnosis.findings.iter().filter(|finding| finding.severity == Severity::Waiting);

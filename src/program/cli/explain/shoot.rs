@@ -47,7 +47,7 @@ pub(super) fn page(
             Err(error) => evidence.unread(&error),
         }
     }
-    found.ensure_answer(arguments, given, &evidence)?;
+    found.ensure_result(arguments, given, &evidence)?;
     let FoundShoots { explained, errors, .. } = found;
     let text = match arguments.output {
         OutputFormat::Json | OutputFormat::Yaml => {
@@ -98,7 +98,7 @@ impl FoundShoots {
     }
 
     /// Fails if no Shoot, or no pool of the Shoots, is selected.
-    fn ensure_answer(&self, arguments: &ExplainArguments, given: &Given, evidence: &Evidence) -> anyhow::Result<()> {
+    fn ensure_result(&self, arguments: &ExplainArguments, given: &Given, evidence: &Evidence) -> anyhow::Result<()> {
         let is_completed = !self.explained.is_empty() || !self.errors.is_empty() || !evidence.is_complete();
         if !is_completed && !self.others.is_empty() {
             let selected = given.names.first().or(arguments.reading.namespace.as_ref());

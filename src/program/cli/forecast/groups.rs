@@ -105,8 +105,11 @@ fn is_new_step(shoot: &ShootForecast, step: &ForecastStep) -> bool {
     shoot.before.as_ref().is_none_or(|before| !before.steps.contains(step))
 }
 
+/// Subject, version, reason and remedy of a Shoot that is stuck.
+type StuckKey<'a> = (&'a str, &'a str, &'a str, &'a str);
+
 fn stuck(report: &Report, width: usize) -> String {
-    let mut reasons: BTreeMap<(&str, &str, &str, &str), (Timestamp, BTreeSet<usize>)> = BTreeMap::new();
+    let mut reasons: BTreeMap<StuckKey<'_>, (Timestamp, BTreeSet<usize>)> = BTreeMap::new();
     for (position, shoot) in report.shoots.iter().enumerate() {
         let is_new = |stuck: &&Stuck| shoot.before.as_ref().is_none_or(|before| !before.stuck.contains(stuck));
         for stuck in shoot.forecast.stuck.iter().filter(is_new) {

@@ -114,7 +114,12 @@ mod tests {
                 "ImageId": "ami-0123456789abcdef0", "Name": "a & b", "OwnerId": "111111111111", "State": "available",
                 "ImageType": "machine", "Architecture": "arm64", "BootMode": "uefi", "CreationDate": "2026-11-18T09:00:00.000Z",
                 "DeprecationTime": null, "Tags": [{"Key": "channel", "Value": "stable"}],
-                "BlockDeviceMappings": [{"Ebs": {"Encrypted": true}}, {"Ebs": null}],
+                "BlockDeviceMappings": [
+                    {"DeviceName": "/dev/sda1", "Ebs": {"Encrypted": true, "SnapshotId": "snap-1"}},
+                    {"DeviceName": "/dev/sdb", "Ebs": null},
+                ],
+                // Attributes for filters are texts here, whatever their type.
+                "ImageLocation": "a/b", "Public": "true",
             })
         );
         assert_eq!(json!(page.images[1])["Tags"], json!([]));
