@@ -150,11 +150,7 @@ pub(super) fn merge(known: &mut ImageRecord, other: &ImageRecord) {
             Arc::make_mut(&mut known.facts).0.insert(name.clone(), values.clone());
         }
     }
-    for (name, values) in &other.attributes.0 {
-        if !known.attributes.0.contains_key(name) {
-            Arc::make_mut(&mut known.attributes).0.insert(name.clone(), values.clone());
-        }
-    }
+    known.attributes.fill(&other.attributes);
     for (name, value) in &*other.tags {
         if !known.tags.contains_key(name) {
             Arc::make_mut(&mut known.tags).insert(name.clone(), value.clone());

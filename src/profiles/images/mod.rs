@@ -29,6 +29,7 @@
 //!
 //! This room has no client: all data about images comes from files, so air-gapped landscapes work in the same way.
 
+pub mod attributes;
 pub mod catalogue;
 pub mod check;
 pub mod coverage;

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
+use super::attributes::Attributes;
 use super::reference::ImageReference;
 use super::sources::ec2_attributes::attribute_name;
 use wire::api::bounded_text::beginning;
@@ -71,8 +72,8 @@ pub struct ImageRecord {
     pub encrypted: bool,
     /// Architecture, boot mode and others, with names from [`fact`].
     pub facts: Arc<Capabilities>,
-    /// Other attributes, with the names and spelling of the cloud. They don't distinguish flavors.
-    pub attributes: Arc<Capabilities>,
+    /// Other attributes. They don't distinguish flavors.
+    pub attributes: Attributes,
     /// Tags or labels.
     pub tags: Arc<BTreeMap<String, String>>,
     /// Image and version, if the source has them.
@@ -122,7 +123,7 @@ impl ImageRecord {
             state: ImageState::Available,
             encrypted: false,
             facts: Arc::default(),
-            attributes: Arc::default(),
+            attributes: Attributes::default(),
             tags: Arc::default(),
             release: None,
         }

@@ -24,7 +24,7 @@ impl Shared {
     /// Replaces the values of an image with shared ones.
     pub fn share(&mut self, image: &mut ImageRecord) {
         self.facts.share(&mut image.facts);
-        self.facts.share(&mut image.attributes);
+        self.facts.share(&mut image.attributes.shared);
         self.tags.share(&mut image.tags);
         image.release.iter_mut().for_each(|release| self.releases.share(release));
         image.replicated_to.iter_mut().for_each(|regions| self.regions.share(regions));

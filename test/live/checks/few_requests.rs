@@ -7,8 +7,11 @@ use tokio::time::Instant;
 
 use crate::program;
 use crate::requests::Table;
-use test_support::cluster::{CONTROLLER, ControlPlane};
+use test_support::cluster::{CONTROLLER, ControlPlane, eventually};
 use test_support::shoot::{Shoot, set_image};
+
+/// How long the events of an operation may follow its status.
+const EVENTS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The expected requests of an operation: verb, resource and number, without status writes.
 type Expected<'a> = &'a [(&'a str, &'a str, usize)];
@@ -63,15 +66,19 @@ async fn requests_for(
     act().await?;
     shoot.succeeded().await?;
     let seconds = usize::try_from(began.elapsed().as_secs())? + 1;
-    let mut requests = audit.requests(CONTROLLER, before).await?;
-    requests.retain(|request| request.namespace == shoot.namespace || request.name == shoot.namespace);
-    let table = Table::of(&requests);
-    for (verb, resource, count) in expected {
-        ensure!(table.count(verb, resource) == *count, "{count} × {verb} {resource} are wanted:\n{table}");
-    }
-    let written = table.count("patch", "workers/status");
-    ensure!((statuses..=statuses + seconds).contains(&written), "{written} statuses in {seconds} s:\n{table}");
-    let all = expected.iter().map(|(_, _, count)| count).sum::<usize>() + written;
-    ensure!(table.total() == all, "{all} requests are wanted:\n{table}");
-    Ok(())
+    // Events are written in the background, so the last one may follow the status.
+    eventually(EVENTS_TIMEOUT, "the requests of the operation", async || {
+        let mut requests = audit.requests(CONTROLLER, before).await?;
+        requests.retain(|request| request.namespace == shoot.namespace || request.name == shoot.namespace);
+        let table = Table::of(&requests);
+        for (verb, resource, count) in expected {
+            ensure!(table.count(verb, resource) == *count, "{count} × {verb} {resource} are wanted:\n{table}");
+        }
+        let written = table.count("patch", "workers/status");
+        ensure!((statuses..=statuses + seconds).contains(&written), "{written} statuses in {seconds} s:\n{table}");
+        let all = expected.iter().map(|(_, _, count)| count).sum::<usize>() + written;
+        ensure!(table.total() == all, "{all} requests are wanted:\n{table}");
+        Ok(())
+    })
+    .await
 }

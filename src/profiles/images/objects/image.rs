@@ -187,7 +187,7 @@ pub(super) fn spec(record: &ImageRecord, release: &Release) -> MachineImageSpec 
         },
         encrypted: record.encrypted,
         facts: record.facts.0.clone(),
-        attributes: record.attributes.0.clone(),
+        attributes: record.attributes.all().0,
         tags: (*record.tags).clone(),
     }
 }

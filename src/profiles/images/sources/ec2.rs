@@ -8,10 +8,11 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::ec2_attributes::{BlockDevice, Ec2Attributes, ProductCode, StateReason, add, shared};
+use super::ec2_attributes::{BlockDevice, Ec2Attributes, ProductCode, StateReason, add};
 use super::{
     Entries, Format, Listing, SourceError, Tag, boot_modes, each, first_has, images_of, member, tags, time, within,
 };
+use crate::images::attributes::Attributes;
 use crate::images::record::{ImageRecord, ImageState, fact, text};
 use crate::images::reference::ImageReference;
 use wire::api::gardener::Capabilities;
@@ -90,7 +91,7 @@ impl Ec2Image {
         let record = ImageRecord::new("aws", reference, &self.name)
             .with_fact(fact::ARCHITECTURE, &[&self.architecture])
             .with_fact(fact::BOOT_MODE, boot_modes(&self.boot_mode, &self.architecture));
-        let attributes = shared(self.attributes());
+        let attributes = Attributes::from(self.attributes());
         Ok(Some(ImageRecord {
             region: Some(region.to_owned()),
             owner: text(&self.owner_id),

@@ -2,7 +2,6 @@
 //! tool, their elements in EC2's XML, and the names that filters use.
 
 use std::fmt;
-use std::sync::Arc;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -210,11 +209,6 @@ impl StateReason {
         add(attributes, "stateReasonCode", self.code.as_deref());
         add(attributes, "stateReasonMessage", self.message.as_deref());
     }
-}
-
-/// An empty map costs no memory, and most attributes are shared by many images.
-pub(super) fn shared(attributes: Capabilities) -> Arc<Capabilities> {
-    if attributes.is_empty() { Arc::default() } else { Arc::new(attributes) }
 }
 
 /// Decodes a text, a number or a truth value, from JSON or XML.

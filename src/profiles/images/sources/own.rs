@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{Format, Listing, SourceError, each, member, time};
 use crate::images::API_VERSION;
+use crate::images::attributes::Attributes;
 use crate::images::coverage::Coverage;
 use crate::images::record::{ImageRecord, ImageState, PUBLIC, Release, text};
 use crate::images::reference::ImageReference;
@@ -106,7 +107,7 @@ impl From<&ImageRecord> for Image {
             },
             encrypted: record.encrypted,
             facts: (*record.facts).clone(),
-            attributes: (*record.attributes).clone(),
+            attributes: record.attributes.all(),
             tags: (*record.tags).clone(),
         }
     }
@@ -149,10 +150,10 @@ fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> 
     Ok(Listing { coverage, ..listing })
 }
 
-fn attributes(listed: &Capabilities) -> Arc<Capabilities> {
+fn attributes(listed: &Capabilities) -> Attributes {
     let escaped =
         |(name, values): (&String, &Vec<String>)| (text(name), values.iter().map(|value| text(value)).collect());
-    Arc::new(Capabilities(listed.0.iter().map(escaped).collect()))
+    Capabilities(listed.0.iter().map(escaped).collect()).into()
 }
 
 #[cfg(test)]
