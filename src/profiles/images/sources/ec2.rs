@@ -15,6 +15,7 @@ use super::{
 use crate::images::attributes::Attributes;
 use crate::images::record::{ImageRecord, ImageState, fact, text};
 use crate::images::reference::ImageReference;
+use crate::images::shared::Shared;
 use wire::api::gardener::Capabilities;
 
 pub(super) const FORMAT: Format = Format {
@@ -67,17 +68,27 @@ pub struct Ec2Image {
 /// # Errors
 /// The error has the path of the invalid image.
 pub fn ec2_listing(images: Vec<Ec2Image>, region: &str) -> Result<Listing, SourceError> {
-    let images = images.into_iter().enumerate();
-    let records = images.map(|(index, image)| image.record(region).map_err(|error| within("Images", index, error)));
-    let records: Vec<Option<ImageRecord>> = records.collect::<Result<_, _>>()?;
-    Ok(Listing { images: records.into_iter().flatten().collect(), ..Listing::default() })
+    let mut shared = Shared::default();
+    let mut records = Vec::new();
+    for (index, image) in images.into_iter().enumerate() {
+        let mut record = image.record(region).map_err(|error| within("Images", index, error))?;
+        record.iter_mut().for_each(|record| shared.share(record));
+        records.extend(record);
+    }
+    Ok(Listing { images: records, ..Listing::default() })
 }
 
 fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> {
     let region = region
         .ok_or_else(|| SourceError::new("", "the listing does not name its region; write --source REGION=FILE"))?;
     let list = images_of(document, &document["Images"]);
-    let Entries { made, refused } = each(list, "Images", |image: Ec2Image| image.record(region))?;
+    // A file of a hundred thousand images is decoded as a whole.
+    let mut shared = Shared::default();
+    let Entries { made, refused } = each(list, "Images", |image: Ec2Image| {
+        let mut record = image.record(region)?;
+        record.iter_mut().for_each(|record| shared.share(record));
+        Ok(record)
+    })?;
     Ok(Listing { images: made.into_iter().flatten().collect(), refused, ..Listing::default() })
 }
 
