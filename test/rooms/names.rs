@@ -1,9 +1,11 @@
 //! Names say what the field says: one idea has one word, in tests and examples too.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use regex::Regex;
+
+use crate::sources::walk;
 
 /// Words that no name has, and the terms for what they stood for. Words with another meaning in Rust or Kubernetes are not here.
 const OTHER_TERMS: &[(&[&str], &str)] = &[
@@ -32,6 +34,7 @@ pub(crate) fn other_terms() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     FOLDERS.iter().for_each(|folder| walk(&root.join(folder), &mut files));
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "rs"));
     assert!(files.len() > 500, "{files:?}");
     let declared = Regex::new(
         r"(?m)\b(?:fn|struct|enum|trait|type|mod|const|static|let|let mut)\s+(\w+)|^\s+(?:pub(?:\([^)]*\))? )?(\w+): |^    ([A-Z]\w*)(?:,|\(| \{)",
@@ -74,15 +77,4 @@ fn has_word<'w>(name: &str, words: &[&'w str]) -> Option<&'w str> {
         }
     }
     words.iter().find(|word| parts.iter().any(|part| part.eq_ignore_ascii_case(word))).copied()
-}
-
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() && !path.ends_with("target") {
-            walk(&path, files);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
 }

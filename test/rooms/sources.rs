@@ -36,7 +36,7 @@ fn test_modules(file: &Path) -> Vec<PathBuf> {
     declared.captures_iter(&text).map(|name| file.with_file_name(format!("{}.rs", &name[1]))).collect()
 }
 
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
+pub(crate) fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if !path.is_dir() {

@@ -239,7 +239,7 @@ The demo continues to run and prints each change. In another terminal:
   kubectl -n {namespace} edit worker {name}        # for example the minimum of a pool; then request it, as gardenlet does:
   kubectl -n {namespace} annotate worker {name} gardener.cloud/operation=reconcile
   gardener-extension-worker why {namespace}/{deployment}         # which change rolled these nodes
-  gardener-extension-worker explain --live {namespace}      # why each pool has its image and class
+  gardener-extension-worker explain {namespace}             # why each pool has its image and class
   gardener-extension-worker diagnose {namespace}            # what is wrong, and the next step
 
 The logs:

@@ -15,7 +15,7 @@ use wire::api::bounded_text::shortened;
 /// Maximum length of a name or version in bytes.
 const LONGEST_VALUE: usize = 100;
 /// Maximum number of known values.
-const MOST_VALUES: usize = 10_000;
+const MAX_VALUES: usize = 10_000;
 
 /// Public names and versions that inputs may have.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +50,10 @@ pub struct RollCause {
     pub to: Option<String>,
 }
 
+fn entries(list: &Value) -> impl Iterator<Item = &Value> {
+    list.as_array().into_iter().flatten()
+}
+
 impl KnownValues {
     /// The values in a Worker and its Cluster.
     #[must_use]
@@ -66,7 +70,7 @@ impl KnownValues {
     }
 
     fn add_pools(&mut self, pools: &Value) {
-        for pool in pools.as_array().into_iter().flatten() {
+        for pool in entries(pools) {
             self.add_text(&pool["machineType"]);
             self.add_version(&pool["kubernetesVersion"]);
             self.add_image(&pool["machineImage"]["name"], &pool["machineImage"]["version"]);
@@ -76,23 +80,22 @@ impl KnownValues {
     }
 
     fn add_profile(&mut self, profile: &Value) {
-        let list = |value: &'_ Value| value.as_array().cloned().unwrap_or_default();
-        let of_provider = list(&profile["providerConfig"]["machineImages"]);
-        for image in list(&profile["machineImages"]).into_iter().chain(of_provider) {
-            for version in list(&image["versions"]) {
+        let of_provider = entries(&profile["providerConfig"]["machineImages"]);
+        for image in entries(&profile["machineImages"]).chain(of_provider) {
+            for version in entries(&image["versions"]) {
                 self.add_image(&image["name"], &version["version"]);
             }
         }
-        for version in list(&profile["kubernetes"]["versions"]) {
+        for version in entries(&profile["kubernetes"]["versions"]) {
             self.add_version(&version["version"]);
         }
-        for machine_type in list(&profile["machineTypes"]) {
+        for machine_type in entries(&profile["machineTypes"]) {
             self.add_text(&machine_type["name"]);
         }
     }
 
     fn add(&mut self, hashed: String, image: Option<&str>, text: &str) {
-        if self.values.len() < MOST_VALUES {
+        if self.values.len() < MAX_VALUES {
             let text = shortened(text, LONGEST_VALUE);
             self.values.insert(KnownValue { hashed, image: image.map(|image| shortened(image, LONGEST_VALUE)), text });
         }

@@ -1,6 +1,6 @@
 //! `complete`: what can follow on the command line, for the shell. kubectl runs it as `kubectl_complete-worker`.
 //!
-//! Names come from the cluster. Whatever fails, nothing is completed, because a shell has no place for an error.
+//! Names come from the cluster. After a failure nothing is completed, because a shell displays no error here.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use wire::api::gardener::Worker;
 /// Commands whose arguments are names of objects.
 const OF_OBJECTS: [&str; 5] = ["diagnose", "why", "explain", "preview", "check"];
 /// Time in which the cluster has to answer.
-const PATIENCE: Duration = Duration::from_secs(3);
+const CLUSTER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum number of completions.
-const MOST: usize = 2_000;
-/// Tells cobra's scripts, which kubectl uses, not to complete files.
+const MAX_NAMES: usize = 2_000;
+/// Directive for cobra's scripts, which kubectl uses: complete no files.
 const NO_FILES: &str = ":4";
 /// The same, but files are completed as well.
 const FILES_TOO: &str = ":0";
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &CompleteArguments, command: &Command) -> anyhow::R
     names.retain(|name| name.starts_with(last));
     names.sort();
     names.dedup();
-    names.truncate(MOST);
+    names.truncate(MAX_NAMES);
     let reads_objects = before.iter().any(|word| OF_OBJECTS.contains(&word.as_str()));
     let directive = if reads_objects && !last.starts_with('-') { FILES_TOO } else { NO_FILES };
     let lines: String = names.iter().map(|name| format!("{}\n", printable(name))).collect();
@@ -75,7 +75,7 @@ fn candidates(command: &Command, last: &str, before: &[String]) -> Vec<String> {
 async fn names(before: &[String], last: &str, only_namespaces: bool) -> anyhow::Result<Vec<String>> {
     let seed = Seed::new(value(before, "--kubeconfig").map(PathBuf::from), value(before, "--context"));
     let client = seed.client().await?;
-    tokio::time::timeout(PATIENCE, listed(&client, last, only_namespaces)).await?
+    tokio::time::timeout(CLUSTER_TIMEOUT, listed(&client, last, only_namespaces)).await?
 }
 
 /// The value of a flag among the words.

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::evidence::Reply;
 use super::exit::wrong_usage;
-use super::terminal::{complain, is_broken_pipe, print};
+use super::terminal::{complain, print};
 use runtime::process::failure_reason::reason;
 use runtime::process::output::{self, Colours, redraw};
 
@@ -83,13 +83,11 @@ fn follow(mut page: impl FnMut() -> anyhow::Result<Page>) -> anyhow::Result<Repl
         sleep(WATCH_PERIOD);
         match page() {
             Ok(next) => {
-                let is_changed = next.text != displayed.text;
-                displayed = next;
-                if is_changed && let Err(error) = redraw(&displayed.text) {
-                    return Err(error.into());
+                if next.text != displayed.text {
+                    redraw(&next.text)?;
                 }
+                displayed = next;
             }
-            Err(error) if is_broken_pipe(&error) => return Ok(displayed.result),
             Err(error) => complain(&reason(error.as_ref())),
         }
     }

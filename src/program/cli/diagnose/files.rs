@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Found, Namespace};
 use crate::cli::evidence::{Evidence, no_match};
-use crate::cli::target::{Given, NameIndex, Reading, Scope, place_of_shoot, targets_in_files};
+use crate::cli::target::{Given, NameIndex, Reading, Scope, location_of_shoot, targets_in_files};
 use explanations::diagnose::ObjectKind;
 use runtime::reader::files::{NamedFile, files};
 use runtime::reader::objects::{Entry, for_each_object};
@@ -98,7 +98,7 @@ impl Objects {
         let metadata = &object["metadata"];
         let namespace = match object["kind"].as_str() {
             Some("Shoot") => {
-                self.locations_of_shoots.push(place_of_shoot(&object));
+                self.locations_of_shoots.push(location_of_shoot(&object));
                 return;
             }
             Some("Cluster") => &metadata["name"],

@@ -73,7 +73,7 @@ fn title(shoot: &Value) -> String {
 }
 
 /// The seed and the namespace with the Worker of a Shoot, in a sentence.
-pub(in crate::cli) fn place_of_shoot(shoot: &Value) -> String {
+pub(in crate::cli) fn location_of_shoot(shoot: &Value) -> String {
     let title = title(shoot);
     let seed = text(shoot, "/status/seedName");
     let seed = if seed.is_empty() { text(shoot, "/spec/seedName") } else { seed };
@@ -90,7 +90,7 @@ pub(in crate::cli) fn place_of_shoot(shoot: &Value) -> String {
 fn directions(name: &str, shoots: &[Value]) -> String {
     match shoots {
         [] => format!("It has no Shoot {:?}, or this user may not read it", shortened(name, LONGEST_NAME)),
-        [shoot] => place_of_shoot(shoot),
+        [shoot] => location_of_shoot(shoot),
         several => {
             let titles: Vec<String> = several.iter().map(title).collect();
             format!("It has several Shoots of that name ({}): name one with its project", named(&titles, NAMED))

@@ -17,7 +17,7 @@ mod selector;
 
 pub(super) use arguments::{Given, Reading, given};
 pub(super) use files::targets_in_files;
-pub(super) use garden::place_of_shoot;
+pub(super) use garden::location_of_shoot;
 pub(super) use live::{Fallback, client_for, live_scope, not_listed};
 pub(super) use names::{NameIndex, Target, is_shoot_called, shoot_of_namespace};
 
