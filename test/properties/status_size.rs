@@ -9,7 +9,7 @@ use gardener_extension_worker::provider::{PoolPlan, PoolProblem};
 use gardener_extension_worker::worker::machines::machine_objects::{FailedMachine, LiveDeployment};
 use gardener_extension_worker::worker::machines::progress::{DeploymentProgress, Phase, Progress};
 use gardener_extension_worker::worker::plan::Plan;
-use gardener_extension_worker::worker::request::Operation;
+use gardener_extension_worker::worker::request::{Operation, Request};
 use gardener_extension_worker::worker::status::conditions::pool_conditions;
 use gardener_extension_worker::worker::status::events::{WorkerEvent, events};
 use gardener_extension_worker::worker::status::every_node_ready::every_node_ready;
@@ -203,7 +203,9 @@ fn written(outage: &Outage, before: &Value) -> Option<Value> {
         conditions: &conditions,
         has_events: false,
     };
-    StatusReport::of(&worker, findings, NOW).patch(TextSize::Full).map(|patch| patch["status"].clone())
+    StatusReport::of(&worker, &Request::of(&worker, NOW), findings, NOW)
+        .patch(TextSize::Full)
+        .map(|patch| patch["status"].clone())
 }
 
 fn texts(status: &Value) -> Vec<&str> {

@@ -131,8 +131,9 @@ pub(crate) fn reconcile_of<'a>(
     operation: Operation,
 ) -> ReconcileContext<'a> {
     let identity = Identity::of(worker).unwrap();
+    let request = decisions::worker::request::Request::of(worker, controller.clock.now());
     let state = ReconcileState::Continued(operation);
-    ReconcileContext::new(controller, identity, provider, operation, state)
+    ReconcileContext::new(controller, identity, provider, request, operation, state)
 }
 
 /// Delivers a watch event with the Worker.

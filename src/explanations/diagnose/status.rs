@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::facts::{Facts, ObjectKind};
 use super::finding::{Finding, FindingKind, Severity};
 use super::machine_document::moment;
-use decisions::worker::request::{is_reconcile_requested, is_unanswered, requested_at};
+use decisions::worker::request::Request;
 use wire::api::gardener::ErrorCode;
 
 /// Time within which a controller should start a requested operation.
@@ -55,8 +55,9 @@ fn not_taken_up(facts: &Facts<'_>) -> Option<Finding> {
     let worker = &facts.worker;
     let now = facts.now;
     let annotation = |name: &str| worker.metadata.annotations.as_ref().and_then(|annotations| annotations.get(name));
-    if worker.status.last_operation.is_none() || is_reconcile_requested(worker) || is_unanswered(worker, now) {
-        let since = requested_at(worker).or_else(|| moment(worker.metadata.creation_timestamp.as_ref()));
+    let request = Request::of(worker, now);
+    if worker.status.last_operation.is_none() || request.is_awaited() {
+        let since = request.time().or_else(|| moment(worker.metadata.creation_timestamp.as_ref()));
         let requested = annotation("gardener.cloud/operation").map_or("an operation", String::as_str);
         let message = format!("gardenlet has asked for {requested}, and no controller has taken it up");
         let found = FindingKind::NotTakenUp.found("the Worker", message).since(since);

@@ -21,8 +21,8 @@ use crate::controller::reconcile::result::ReconcileResult;
 use decisions::worker::deletion::pending_deletion::{pending_deletion_text, percentage};
 use decisions::worker::machines::machine_objects::{FailedMachine, MachineObjects};
 use decisions::worker::plan::orphans::{Deletions, MachineControllerManagerState};
+use decisions::worker::request::Request;
 use decisions::worker::request::decode;
-use decisions::worker::request::requested_at;
 use decisions::worker::status::outcome::{failed_deletions, until};
 use decisions::worker::status::published::deadline_from;
 use decisions::worker::status::reconcile_outcome::{Failure, ReconcileOutcome};
@@ -53,7 +53,7 @@ pub(crate) async fn delete(
     now: Timestamp,
 ) -> Result<ReconcileResult, ReconcileError> {
     let shoot = &context.shoot;
-    let deadline = deadline(worker, now);
+    let deadline = deadline(worker, &context.request, now);
     let cluster = inputs.cluster?;
     let cluster = cluster.as_deref();
     if cluster.is_some_and(decode::is_deletion_forced) {
@@ -195,9 +195,9 @@ fn waiting(
 }
 
 /// Five minutes after the latest deletion request. gardenlet repeats the request with a new timestamp.
-fn deadline(worker: &Worker, now: Timestamp) -> Timestamp {
+fn deadline(worker: &Worker, request: &Request, now: Timestamp) -> Timestamp {
     let deleted_at = worker.metadata.deletion_timestamp.as_ref().map(|time| time.0);
-    deadline_from(deleted_at.max(requested_at(worker)).unwrap_or(now))
+    deadline_from(deleted_at.max(request.time()).unwrap_or(now))
 }
 
 /// Machines that can't be deleted. Creation failures no longer matter.
@@ -224,7 +224,7 @@ mod tests {
     use std::ops::Range;
     use std::sync::{Arc, Mutex};
 
-    use axum::http::{Request, Response};
+    use axum::http::{self, Response};
     use futures::future;
     use kube::client::Body;
     use serde_json::{Value, json};
@@ -248,7 +248,7 @@ mod tests {
         let cache = Arc::new(SeedCache::new(Providers::SHIPPED, false));
         let seen = Arc::clone(&requests);
         let cached = Arc::clone(&cache);
-        let service = service_fn(move |request: Request<Body>| {
+        let service = service_fn(move |request: http::Request<Body>| {
             let plural = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
             if *lies.lock().unwrap() && plural == "machines" {
                 cached.machine_objects.class_secrets.own_deletion("shoot--p--s", "web-z1", "u", Instant::now());
@@ -294,7 +294,9 @@ mod tests {
             let annotations = requested.map(|time| json!({"gardener.cloud/timestamp": time}));
             let metadata = json!({"deletionTimestamp": deleted, "annotations": annotations});
             let worker = json!({"metadata": metadata, "spec": {"type": "azure"}});
-            deadline(&serde_json::from_str(&worker.to_string()).unwrap(), now.parse().unwrap()).to_string()
+            let worker: Worker = serde_json::from_str(&worker.to_string()).unwrap();
+            let now = now.parse().unwrap();
+            deadline(&worker, &Request::of(&worker, now), now).to_string()
         };
         assert_eq!(late_at(Some(deleted), None), "2026-11-21T09:05:00Z");
         assert_eq!(late_at(Some(deleted), Some("2026-11-21T09:30:00Z")), "2026-11-21T09:35:00Z", "asked for again");

@@ -35,7 +35,7 @@ use decisions::worker::plan::rolls::Roll;
 use decisions::worker::plan::rolls_as_planned::rolls_as_planned;
 use decisions::worker::request::decode;
 use decisions::worker::request::reconcile_state::ReconcileEvent;
-use decisions::worker::request::{Operation, is_moving, requested_at};
+use decisions::worker::request::{Operation, is_moving};
 use decisions::worker::status::conditions::{pool_conditions, pools_ready_since};
 use decisions::worker::status::events::{WorkerEvent, events};
 use decisions::worker::status::every_node_ready::{HealthCheck, every_node_ready};
@@ -58,6 +58,8 @@ struct Deploy<'a> {
     has_moved: bool,
     is_hibernated: bool,
     republishes: bool,
+    /// Time of gardenlet's request.
+    requested_at: Option<Timestamp>,
     health_check: HealthCheck,
     now: Timestamp,
 }
@@ -92,7 +94,8 @@ pub(crate) async fn deploy(
         dependencies: &dependencies,
         has_moved,
         is_hibernated: inputs.shoot.should_hibernate(),
-        republishes: republishes(context, worker, now),
+        republishes: republishes(context, worker),
+        requested_at: context.request.time(),
         health_check: context.controller.health_check,
         now,
     };
@@ -126,13 +129,13 @@ pub(crate) async fn deploy(
 }
 
 /// Whether gardenlet needs a new publication time for the bounds of this operation, even if the bounds are unchanged.
-fn republishes(context: &ReconcileContext<'_>, worker: &Worker, now: Timestamp) -> bool {
+fn republishes(context: &ReconcileContext<'_>, worker: &Worker) -> bool {
     let is_due = match context.memory(|memory| memory.publication) {
         Publication::Due => true,
         Publication::Unknown => has_failed(worker),
         Publication::Done => false,
     };
-    is_due || context.state.is_beginning() || is_publication_due(worker, now)
+    is_due || context.state.is_beginning() || is_publication_due(worker, &context.request)
 }
 
 fn desired<'a>(
@@ -283,7 +286,7 @@ impl Deploy<'_> {
     fn found<'s>(&'s self, write_errors: &'s [String], followed: &'s ObservedProgress) -> Found<'s> {
         let worker = self.worker;
         let now = self.now;
-        let begun = if self.republishes { Some(now) } else { published_at(worker).max(requested_at(worker)) };
+        let begun = if self.republishes { Some(now) } else { published_at(worker).max(self.requested_at) };
         let recorded_deadline = if !self.republishes { deadline(worker) } else { None };
         Found {
             plan: &self.desired.plan,

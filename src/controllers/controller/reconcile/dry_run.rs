@@ -19,7 +19,7 @@ use crate::controller::run::context::ControllerContext;
 use decisions::provider::Provider;
 use decisions::worker::machines::machine_objects::MachineObjects;
 use decisions::worker::plan::desired::{CloudView, DesiredState};
-use decisions::worker::request::{Decision, decide};
+use decisions::worker::request::{Decision, Request};
 use explanations::preview::dry_run::{Comparison, object_differences};
 use runtime::cluster::machine_reads;
 use wire::api::bounded_text::listed;
@@ -104,7 +104,7 @@ pub(crate) async fn compare_worker(worker: &Worker, controller: &ControllerConte
 
 /// Whether no operation is pending and the other controller has finished the last one.
 fn is_steady(worker: &Worker, now: Timestamp) -> bool {
-    decide(worker, now) == Decision::Nothing
+    Request::of(worker, now).decide(worker) == Decision::Nothing
         && worker.metadata.deletion_timestamp.is_none()
         && worker.status.observed_generation == worker.metadata.generation
 }

@@ -37,9 +37,9 @@ use crate::controller::reconcile::steady::{Steady, follow};
 use crate::controller::report::report;
 use crate::controller::report::version_forecast::add_forecast;
 use crate::controller::run::context::ControllerContext;
-use decisions::worker::request::Operation;
 use decisions::worker::request::decode::is_shoot_failed;
 use decisions::worker::request::reconcile_state::{ReconcileEvent, ReconcileState};
+use decisions::worker::request::{Operation, Request};
 use decisions::worker::status::reconcile_outcome::ReconcileOutcome;
 use runtime::cluster::identity::Identity;
 use runtime::process::traces;
@@ -58,7 +58,8 @@ pub(crate) async fn reconcile(
     controller: &ControllerContext,
 ) -> Result<Requeue, ReconcileError> {
     let Some(provider) = controller.served.provider_of(worker) else { return Ok(Requeue::OnEvent) };
-    let mut state = ReconcileState::of(worker, controller.clock.now());
+    let request = Request::of(worker, controller.clock.now());
+    let mut state = ReconcileState::of(worker, &request);
     if state == ReconcileState::Steady {
         match follow(worker, &identity, provider, controller).await? {
             Steady::Lasts(requeue) => return Ok(requeue),
@@ -66,7 +67,7 @@ pub(crate) async fn reconcile(
         }
     }
     let Some(operation) = state.operation() else { return Ok(Requeue::OnEvent) };
-    let mut context = ReconcileContext::new(controller, identity, provider, operation, state);
+    let mut context = ReconcileContext::new(controller, identity, provider, request, operation, state);
     context.shoot = context.shoot.beside(controller.other_workers(worker));
     // A request is answered at once.
     let wait = context.memory(|memory| memory.rate_limit.until_reconcile(Instant::now()));

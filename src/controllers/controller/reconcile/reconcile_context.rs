@@ -13,7 +13,7 @@ use crate::controller::run::context::ControllerContext;
 use crate::controller::run::memory::{Publication, WorkerMemory};
 use decisions::provider::Provider;
 use decisions::worker::request::reconcile_state::{ReconcileEvent, ReconcileState};
-use decisions::worker::request::{Operation, start_patch};
+use decisions::worker::request::{Operation, Request, start_patch};
 use decisions::worker::status::StatusReport;
 use runtime::cloud::dependency::Cloud;
 use runtime::cluster::error::ReadError;
@@ -32,6 +32,8 @@ pub(crate) struct ReconcileContext<'a> {
     pub(crate) identity: Identity,
     pub(crate) provider: &'static dyn Provider,
     pub(crate) shoot: ShootNamespace,
+    /// The request of the Worker in the version of `identity`.
+    pub(crate) request: Request,
     pub(crate) operation: Operation,
     pub(crate) state: ReconcileState,
     /// The Worker after `Processing` was written.
@@ -43,11 +45,12 @@ impl<'a> ReconcileContext<'a> {
         controller: &'a ControllerContext,
         identity: Identity,
         provider: &'static dyn Provider,
+        request: Request,
         operation: Operation,
         state: ReconcileState,
     ) -> Self {
         let shoot = controller.shoot_namespace(&identity.namespace, provider);
-        Self { controller, identity, provider, shoot, operation, state, marked: None }
+        Self { controller, identity, provider, shoot, request, operation, state, marked: None }
     }
 
     /// The cloud that provides dependencies of pools; `None` if the provider has none.
@@ -80,8 +83,10 @@ impl<'a> ReconcileContext<'a> {
         let is_as_before = before.generation == now.generation
             && before.annotations == now.annotations
             && before.deletion_timestamp == now.deletion_timestamp;
-        if let Some(identity) = Identity::of(&*written).filter(|_| is_as_before) {
-            (self.identity, self.marked) = (identity, Some(written));
+        if is_as_before && let Some(identity) = Identity::of(&*written) {
+            self.identity = identity;
+            self.request = Request::of(&written, self.controller.clock.now());
+            self.marked = Some(written);
         }
         Ok(())
     }
@@ -114,7 +119,7 @@ impl<'a> ReconcileContext<'a> {
         if !self.state.must_mark_processing() {
             return Ok(());
         }
-        let status = StatusReport::beginning(worker, self.operation, self.controller.clock.now());
+        let status = StatusReport::beginning(worker, &self.request, self.operation, self.controller.clock.now());
         // Set first, in case the answer is lost: the next try finds the annotation already removed.
         self.memory(|memory| memory.publication = Publication::Due);
         let written = self.writer().in_order(&status, start_patch(worker, self.operation)).await?;
@@ -126,8 +131,9 @@ impl<'a> ReconcileContext<'a> {
             Write::Unchanged => None,
             Write::Written(marked) => Some(marked),
         };
-        if let Some(identity) = self.marked.as_deref().and_then(Identity::of) {
-            self.identity = identity;
+        if let Some(marked) = &self.marked {
+            self.request = Request::of(marked, self.controller.clock.now());
+            self.identity = Identity::of(&**marked).unwrap_or_else(|| self.identity.clone());
         }
         self.state = self.state.next(ReconcileEvent::Marked);
         info!(operation = self.operation.as_str(), "operation started");

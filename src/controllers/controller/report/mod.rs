@@ -22,8 +22,8 @@ use crate::controller::reconcile::result::ReconcileResult;
 use crate::controller::report::events::publish;
 use crate::controller::report::reconcile_metrics::{Ended, record};
 use crate::controller::report::status_writes::{VersionCheck, Write};
+use decisions::worker::request::Operation;
 use decisions::worker::request::reconcile_state::ReconcileState;
-use decisions::worker::request::{Operation, request_removal};
 use decisions::worker::status::reconcile_outcome::{Failure, ReconcileOutcome};
 use decisions::worker::status::{Findings, StatusReport, failing_since};
 use wire::api::gardener::Worker;
@@ -56,7 +56,7 @@ pub(crate) async fn report(
     if result.is_outdated && context.memory(|memory| memory.backoff.is_conflict_repeated()) {
         return repeat_after_conflict(context, worker).await;
     }
-    let status = StatusReport::of(worker, result.findings(operation), now);
+    let status = StatusReport::of(worker, &context.request, result.findings(operation), now);
     if status.is_only_text
         && let Some(wait) = context.memory(|memory| memory.rate_limit.until_text(Instant::now()))
     {
@@ -88,10 +88,7 @@ async fn write(
 ) -> Result<(), ReconcileError> {
     let operation = context.operation;
     let written = match context.state {
-        ReconcileState::NoOp(_) => {
-            let removal = request_removal(worker, context.controller.clock.now());
-            context.writer().complete_no_op(status, removal).await?
-        }
+        ReconcileState::NoOp(_) => context.writer().complete_no_op(status, context.request.removal(worker)).await?,
         _ => context.writer().status(status, version_of(&result.outcome)).await?,
     };
     let latest = match &written {
@@ -113,7 +110,8 @@ async fn write(
 
 /// Nothing is counted: the next reconcile does the same work again at once.
 async fn repeat_after_conflict(context: &ReconcileContext<'_>, worker: &Worker) -> Result<Requeue, ReconcileError> {
-    let status = StatusReport::keep_processing(worker, context.operation, context.controller.clock.now());
+    let status =
+        StatusReport::keep_processing(worker, &context.request, context.operation, context.controller.clock.now());
     match context.writer().status(&status, VersionCheck::Any).await? {
         Write::Outdated => Err(ReconcileError::WorkerChanged),
         Write::Unchanged | Write::Written(_) => Ok(Requeue::After(RECONCILE_INTERVAL)),
@@ -155,7 +153,7 @@ async fn report_too_large(
     let failure = Failure::new(format!("the status does not fit into the Worker: {error}"));
     let result = result.with_outcome(ReconcileOutcome::Failed(failure));
     let findings = Findings::of(context.operation, &result.outcome);
-    let status = StatusReport::of(worker, findings, context.controller.clock.now());
+    let status = StatusReport::of(worker, &context.request, findings, context.controller.clock.now());
     context.writer().status(&status, VersionCheck::Any).await?;
     count(context, worker, &result, took);
     let retry = context.memory(|memory| memory.backoff.failed(false, Instant::now()));

@@ -274,7 +274,12 @@ mod tests {
     use crate::controller::test_seed::{Seed, WORKER};
     use crate::controller::test_support::{controller, refusal, worker};
     use crate::controller::test_support::{lines, observed};
-    use decisions::worker::request::FINALIZER;
+    use decisions::worker::request::{FINALIZER, Request};
+
+    fn unanswered(worker: &Worker) -> StatusReport {
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        StatusReport::keep_processing(worker, &Request::of(worker, now), Operation::Reconcile, now)
+    }
 
     #[test]
     fn recreated_worker_keeps_its_finalizer() {
@@ -297,7 +302,7 @@ mod tests {
         let document = worker(&json!({}), 7);
         let worker: Worker = serde_json::from_value(document.clone()).unwrap();
         let identity = Identity::of(&worker).unwrap();
-        let status = StatusReport::keep_processing(&worker, Operation::Reconcile, jiff::Timestamp::UNIX_EPOCH);
+        let status = unanswered(&worker);
         for (code, reason, is_outdated) in
             [(409, "Conflict", true), (404, "NotFound", true), (403, "Forbidden", false), (422, "Invalid", false)]
         {
@@ -351,7 +356,7 @@ mod tests {
         let document = worker(&json!({}), 7);
         let worker: Worker = serde_json::from_value(document.clone()).unwrap();
         let identity = Identity::of(&worker).unwrap();
-        let status = StatusReport::keep_processing(&worker, Operation::Reconcile, jiff::Timestamp::UNIX_EPOCH);
+        let status = unanswered(&worker);
         for (version, too_large) in [(VersionCheck::Read, 0), (VersionCheck::Any, 2), (VersionCheck::Any, 3)] {
             let document = document.clone();
             let tries = Arc::<AtomicUsize>::default();

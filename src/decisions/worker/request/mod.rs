@@ -62,86 +62,130 @@ pub enum Decision {
     Continue(Operation),
 }
 
-/// Decides by annotation, deletion timestamp, last operation and finalizer, and whether gardenlet still waits for a
-/// result.
-#[must_use]
-pub fn decide(worker: &Worker, now: Timestamp) -> Decision {
-    let annotation = requested_operation(worker);
-    let last = worker.status.last_operation.as_ref();
-    let last_is = |operation: Operation| last.is_some_and(|last| last.operation_type == operation.as_str());
-    let succeeded = last.is_some_and(|last| last.state == "Succeeded");
-    // An operation that creates machines requires the finalizer, even if the process ended between the two writes of
-    // its start.
-    let is_held = |operation: Operation| !creates_machines(operation) || has_finalizer(worker);
-    let begun = |operation: Operation| {
-        let continues = last_is(operation) && !succeeded && is_held(operation);
-        if continues { Decision::Continue(operation) } else { Decision::Begin(operation) }
-    };
-    match annotation {
-        Some("wait-for-state") => return Decision::Nothing,
-        Some("migrate") => return begun(Operation::Migrate),
-        _ => {}
-    }
-    if worker.metadata.deletion_timestamp.is_some() {
-        return if has_finalizer(worker) { begun(Operation::Delete) } else { Decision::Nothing };
-    }
-    if annotation == Some("restore") {
-        return begun(Operation::Restore);
-    }
-    if last_is(Operation::Migrate) && succeeded {
-        return Decision::Nothing;
-    }
-    let unfinished =
-        [Operation::Create, Operation::Migrate, Operation::Restore].into_iter().find(|operation| last_is(*operation));
-    let operation = match unfinished {
-        Some(operation) if !succeeded => operation,
-        _ if last.is_none() => Operation::Create,
-        _ => Operation::Reconcile,
-    };
-    if annotation == Some("reconcile") || last.is_none() {
-        Decision::Begin(operation)
-    } else if succeeded && !is_unanswered(worker, now) {
-        Decision::Nothing
-    } else if is_held(operation) {
-        Decision::Continue(operation)
-    } else {
-        Decision::Begin(operation)
-    }
+/// Operation that gardenlet requests with its annotation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Annotation {
+    None,
+    Reconcile,
+    Migrate,
+    Restore,
+    /// The state of the machines is not in the status yet, so nothing may start.
+    WaitForState,
+    /// One that extensions do not act on.
+    Other,
 }
 
-/// Whether gardenlet has made a request since the status was written, according to the time in its annotation. Its
-/// operation annotation may still exist, or a process removed it and ended before it wrote the result.
-#[must_use]
-pub fn is_unanswered(worker: &Worker, now: Timestamp) -> bool {
-    let last = worker.status.last_operation.as_ref();
-    let completed: Option<Timestamp> = last.and_then(|last| last.last_update_time.parse().ok());
-    let requested = requested_at(worker).filter(|requested| !is_in_future(*requested, now));
-    completed.zip(requested).is_some_and(|(completed, requested)| completed.as_second() < requested.as_second())
+/// What gardenlet requests of a Worker. It is read once from each version of the Worker and passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request {
+    annotation: Annotation,
+    /// Time of the request; `None` if the annotation is missing or invalid.
+    time: Option<Timestamp>,
+    /// Whether the clock of its author is wrong: too far ahead.
+    is_in_future: bool,
+    /// Whether the time of the request is after that of the last status.
+    is_unanswered: bool,
 }
 
-/// Whether gardenlet requests a reconcile that has not started yet.
-#[must_use]
-pub fn is_reconcile_requested(worker: &Worker) -> bool {
-    requested_operation(worker) == Some("reconcile")
-}
+impl Request {
+    /// Reads the request of a Worker.
+    #[must_use]
+    pub fn of(worker: &Worker, now: Timestamp) -> Self {
+        let time: Option<Timestamp> = worker
+            .metadata
+            .annotations
+            .as_ref()
+            .and_then(|annotations| annotations.get(TIMESTAMP_ANNOTATION)?.parse().ok());
+        let is_in_future = time.is_some_and(|time| time.duration_since(now) > CLOCK_SKEW);
+        let last = worker.status.last_operation.as_ref();
+        let completed: Option<Timestamp> = last.and_then(|last| last.last_update_time.parse().ok());
+        let is_later = completed.zip(time).is_some_and(|(completed, time)| completed.as_second() < time.as_second());
+        Self { annotation: annotation(worker), time, is_in_future, is_unanswered: is_later && !is_in_future }
+    }
 
-/// Time of gardenlet's last request, from its annotation.
-#[must_use]
-pub fn requested_at(worker: &Worker) -> Option<Timestamp> {
-    worker.metadata.annotations.as_ref()?.get(TIMESTAMP_ANNOTATION)?.parse().ok()
-}
+    /// Its time; `None` if the annotation is missing or invalid.
+    #[must_use]
+    pub fn time(&self) -> Option<Timestamp> {
+        self.time
+    }
 
-/// Time of a result written now: never before the request, because gardenlet, whose clock may be ahead, would not
-/// accept it.
-#[must_use]
-pub fn completed_at(worker: &Worker, now: Timestamp) -> Timestamp {
-    requested_at(worker).filter(|requested| !is_in_future(*requested, now)).map_or(now, |requested| requested.max(now))
-}
+    /// Its time, unless the clock of its author is wrong.
+    #[must_use]
+    pub fn plausible_time(&self) -> Option<Timestamp> {
+        if self.is_in_future { None } else { self.time }
+    }
 
-/// Whether a request time is invalid, because the clock of its author is wrong.
-#[must_use]
-pub fn is_in_future(requested: Timestamp, now: Timestamp) -> bool {
-    requested.duration_since(now) > CLOCK_SKEW
+    /// Whether gardenlet waits for a result: it requests a reconcile that has not started yet, or has made a request
+    /// since the status was written.
+    #[must_use]
+    pub fn is_awaited(&self) -> bool {
+        self.annotation == Annotation::Reconcile || self.is_unanswered
+    }
+
+    /// Time of a result written now: never before the request, because gardenlet, whose clock may be ahead, would not
+    /// accept it.
+    #[must_use]
+    pub fn completed_at(&self, now: Timestamp) -> Timestamp {
+        self.plausible_time().map_or(now, |time| time.max(now))
+    }
+
+    /// Decides by annotation, deletion timestamp, last operation and finalizer, and whether gardenlet still waits for a
+    /// result.
+    #[must_use]
+    pub fn decide(&self, worker: &Worker) -> Decision {
+        let last = worker.status.last_operation.as_ref();
+        let last_is = |operation: Operation| last.is_some_and(|last| last.operation_type == operation.as_str());
+        let succeeded = last.is_some_and(|last| last.state == "Succeeded");
+        // An operation that creates machines requires the finalizer, even if the process ended between the two writes
+        // of its start.
+        let is_held = |operation: Operation| !creates_machines(operation) || has_finalizer(worker);
+        let begun = |operation: Operation| {
+            let continues = last_is(operation) && !succeeded && is_held(operation);
+            if continues { Decision::Continue(operation) } else { Decision::Begin(operation) }
+        };
+        match self.annotation {
+            Annotation::WaitForState => return Decision::Nothing,
+            Annotation::Migrate => return begun(Operation::Migrate),
+            Annotation::None | Annotation::Reconcile | Annotation::Restore | Annotation::Other => {}
+        }
+        if worker.metadata.deletion_timestamp.is_some() {
+            return if has_finalizer(worker) { begun(Operation::Delete) } else { Decision::Nothing };
+        }
+        if self.annotation == Annotation::Restore {
+            return begun(Operation::Restore);
+        }
+        if last_is(Operation::Migrate) && succeeded {
+            return Decision::Nothing;
+        }
+        let unfinished = [Operation::Create, Operation::Migrate, Operation::Restore]
+            .into_iter()
+            .find(|operation| last_is(*operation));
+        let operation = match unfinished {
+            Some(operation) if !succeeded => operation,
+            _ if last.is_none() => Operation::Create,
+            _ => Operation::Reconcile,
+        };
+        if self.annotation == Annotation::Reconcile || last.is_none() {
+            Decision::Begin(operation)
+        } else if succeeded && !self.is_unanswered {
+            Decision::Nothing
+        } else if is_held(operation) {
+            Decision::Continue(operation)
+        } else {
+            Decision::Begin(operation)
+        }
+    }
+
+    /// Chooses how to remove the annotation of a no-op reconcile, by the request time that gardenlet has set.
+    #[must_use]
+    pub fn removal(&self, worker: &Worker) -> RequestRemoval {
+        if self.is_unanswered
+            && let Some(removal) = remove_operation_annotation(worker)
+        {
+            return RequestRemoval::Beside(removal);
+        }
+        RequestRemoval::After(start_patch(worker, Operation::Reconcile))
+    }
 }
 
 /// What starts an operation of a Worker without an annotation (`--ignore-operation-annotation`).
@@ -155,14 +199,14 @@ pub enum Trigger {
     Cluster,
 }
 
-/// What may start an operation of a Worker for which [`decide`] finds no request.
+/// What may start an operation of a Worker for which [`Request::decide`] finds no request.
 #[must_use]
 pub fn trigger(worker: &Worker) -> Trigger {
     let last = worker.status.last_operation.as_ref();
     let is_done = last.is_some_and(|last| {
         last.state == "Succeeded" && !["Migrate", "Delete"].contains(&last.operation_type.as_str())
     });
-    if !is_done || requested_operation(worker).is_some() || worker.metadata.deletion_timestamp.is_some() {
+    if !is_done || annotation(worker) != Annotation::None || worker.metadata.deletion_timestamp.is_some() {
         Trigger::None
     } else if worker.status.observed_generation == worker.metadata.generation {
         Trigger::Cluster
@@ -178,7 +222,7 @@ pub fn is_moving(worker: &Worker) -> bool {
         let is_last = |operation: Operation| last.operation_type == operation.as_str();
         is_last(Operation::Migrate) || is_last(Operation::Restore) && last.state != "Succeeded"
     });
-    is_begun || matches!(requested_operation(worker), Some("migrate" | "restore" | "wait-for-state"))
+    is_begun || matches!(annotation(worker), Annotation::Migrate | Annotation::Restore | Annotation::WaitForState)
 }
 
 fn creates_machines(operation: Operation) -> bool {
@@ -190,7 +234,7 @@ fn creates_machines(operation: Operation) -> bool {
 #[must_use]
 pub fn start_patch(worker: &Worker, operation: Operation) -> Option<Value> {
     let mut metadata = json!({});
-    if is_reconcile_requested(worker) {
+    if annotation(worker) == Annotation::Reconcile {
         metadata["annotations"] = json!({ OPERATION_ANNOTATION: null });
     }
     if creates_machines(operation) && !has_finalizer(worker) {
@@ -214,11 +258,11 @@ pub fn completion_patch(worker: &Worker, operation: Operation) -> Option<Value> 
         metadata["finalizers"] = json!(others.collect::<Vec<_>>());
     }
     let request = match operation {
-        Operation::Migrate => Some("migrate"),
-        Operation::Restore => Some("restore"),
+        Operation::Migrate => Some(Annotation::Migrate),
+        Operation::Restore => Some(Annotation::Restore),
         Operation::Create | Operation::Reconcile | Operation::Delete => None,
     };
-    if request.is_some() && requested_operation(worker) == request {
+    if request == Some(annotation(worker)) {
         metadata["annotations"] = json!({ OPERATION_ANNOTATION: null });
     }
     // Neither another controller's finalizer nor a newer request must be lost.
@@ -234,7 +278,7 @@ pub fn completion_patch(worker: &Worker, operation: Operation) -> Option<Value> 
 #[must_use]
 pub fn remove_operation_annotation(worker: &Worker) -> Option<Patch> {
     let requested = worker.metadata.annotations.as_ref()?.get(TIMESTAMP_ANNOTATION)?;
-    if !is_reconcile_requested(worker) || !has_finalizer(worker) {
+    if annotation(worker) != Annotation::Reconcile || !has_finalizer(worker) {
         return None;
     }
     let test = |path: &[&str], value: Value| {
@@ -261,22 +305,21 @@ pub enum RequestRemoval {
     After(Option<Value>),
 }
 
-/// Chooses how to remove the annotation, by the request time that gardenlet has set.
-#[must_use]
-pub fn request_removal(worker: &Worker, now: Timestamp) -> RequestRemoval {
-    match remove_operation_annotation(worker).filter(|_| is_unanswered(worker, now)) {
-        Some(removal) => RequestRemoval::Beside(removal),
-        None => RequestRemoval::After(start_patch(worker, Operation::Reconcile)),
-    }
-}
-
 fn metadata_patch(metadata: Value) -> Option<Value> {
     let is_empty = metadata.as_object().is_none_or(serde_json::Map::is_empty);
     (!is_empty).then(|| json!({ "metadata": metadata }))
 }
 
-fn requested_operation(worker: &Worker) -> Option<&str> {
-    worker.metadata.annotations.as_ref()?.get(OPERATION_ANNOTATION).map(String::as_str)
+fn annotation(worker: &Worker) -> Annotation {
+    let value = worker.metadata.annotations.as_ref().and_then(|annotations| annotations.get(OPERATION_ANNOTATION));
+    match value.map(String::as_str) {
+        Some("reconcile") => Annotation::Reconcile,
+        Some("migrate") => Annotation::Migrate,
+        Some("restore") => Annotation::Restore,
+        Some("wait-for-state") => Annotation::WaitForState,
+        Some(_) => Annotation::Other,
+        None => Annotation::None,
+    }
 }
 
 /// Whether the Worker has the finalizer of this extension.
@@ -299,6 +342,10 @@ mod tests {
         serde_json::from_str(&document.to_string()).unwrap()
     }
 
+    fn decided(worker: &Worker) -> Decision {
+        Request::of(worker, NOW).decide(worker)
+    }
+
     fn last(operation: &str, state: &str) -> Value {
         json!({"lastOperation": {"type": operation, "state": state, "description": "", "progress": 1}})
     }
@@ -309,7 +356,7 @@ mod tests {
             let mut status = last(operation, state);
             status["observedGeneration"] = json!(2);
             let worker = worker(metadata, status);
-            (decide(&worker, NOW), trigger(&worker))
+            (decided(&worker), trigger(&worker))
         };
         for (metadata, operation, expected) in [
             (json!({"generation": 2}), "Create", Trigger::Cluster),
@@ -358,7 +405,7 @@ mod tests {
             (deleted, last("Delete", "Processing"), Decision::Continue(Operation::Delete)),
             (json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), json!({}), Decision::Nothing),
         ] {
-            assert_eq!(decide(&worker(metadata.clone(), status.clone()), NOW), expected, "{metadata} {status}");
+            assert_eq!(decided(&worker(metadata.clone(), status.clone())), expected, "{metadata} {status}");
         }
     }
 
@@ -382,13 +429,13 @@ mod tests {
 
     #[test]
     fn continues_removed_unanswered_request() {
-        let decided = |requested: &str, completed: &str, state: &str| {
+        let found = |requested: &str, completed: &str, state: &str| {
             let metadata = json!({"finalizers": [FINALIZER], "annotations": {TIMESTAMP_ANNOTATION: requested}});
             let last = json!({
                 "type": "Create", "state": state, "description": "", "progress": 100, "lastUpdateTime": completed,
             });
             let worker = worker(metadata, json!({ "lastOperation": last }));
-            (decide(&worker, NOW), completed_at(&worker, NOW).to_string())
+            (decided(&worker), Request::of(&worker, NOW).completed_at(NOW).to_string())
         };
         let before = "2025-12-31T23:59:50Z";
         let now = "2026-01-01T00:00:00Z";
@@ -418,7 +465,7 @@ mod tests {
             ("2025-12-31T23:59:58.9Z", "", "Succeeded", Decision::Nothing, now),
         ] {
             let expected = (decision, result.to_owned());
-            assert_eq!(decided(requested, completed, state), expected, "{requested} {completed} {state}");
+            assert_eq!(found(requested, completed, state), expected, "{requested} {completed} {state}");
         }
     }
 

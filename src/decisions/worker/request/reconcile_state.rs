@@ -11,9 +11,7 @@
 //! When another client writes the Worker, any state changes to `Overtaken`, and the next reconcile observes the new
 //! request.
 
-use jiff::Timestamp;
-
-use crate::worker::request::{Decision, Operation, decide, has_finalizer};
+use crate::worker::request::{Decision, Operation, Request, has_finalizer};
 use wire::api::gardener::Worker;
 
 /// State of a reconcile.
@@ -52,8 +50,8 @@ pub enum ReconcileEvent {
 impl ReconcileState {
     /// Initial state of a reconcile.
     #[must_use]
-    pub fn of(worker: &Worker, now: Timestamp) -> Self {
-        match decide(worker, now) {
+    pub fn of(worker: &Worker, request: &Request) -> Self {
+        match request.decide(worker) {
             Decision::Nothing => Self::Steady,
             Decision::Begin(operation) => Self::beginning(worker, operation),
             Decision::Continue(operation) => Self::Continued(operation),
@@ -108,6 +106,7 @@ impl ReconcileState {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use serde_json::json;
 
     use super::ReconcileEvent::{Conflict, Marked, NothingToDo, WorkFound};
@@ -162,7 +161,7 @@ mod tests {
                 "status": {"lastOperation": last},
             });
             let worker: Worker = serde_json::from_str(&worker.to_string()).unwrap();
-            ReconcileState::of(&worker, Timestamp::UNIX_EPOCH)
+            ReconcileState::of(&worker, &Request::of(&worker, Timestamp::UNIX_EPOCH))
         };
         let held = [crate::worker::request::FINALIZER];
         assert_eq!(state("Reconcile", "Succeeded", Some("reconcile"), &held), Checking(RECONCILE));

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 use crate::worker::machines::progress::Progress;
 use crate::worker::plan::Plan;
-use crate::worker::request::{Operation, completed_at, is_reconcile_requested, is_unanswered};
+use crate::worker::request::{Operation, Request};
 use crate::worker::status::conditions::{Condition, ConditionsReport};
 use crate::worker::status::published::{PROGRESS_AT_START, Published, publication_time, seconds};
 use crate::worker::status::reconcile_outcome::ReconcileOutcome;
@@ -65,14 +65,13 @@ pub struct StatusReport {
 }
 
 impl StatusReport {
-    /// Compares the findings with the recorded status.
+    /// Compares the findings with the recorded status. `request` is that of the Worker.
     #[must_use]
-    pub fn of(worker: &Worker, findings: Findings<'_>, now: Timestamp) -> Self {
+    pub fn of(worker: &Worker, request: &Request, findings: Findings<'_>, now: Timestamp) -> Self {
         let Findings { operation, outcome, published, deployed, conditions, has_events } = findings;
-        let completed_at = completed_at(worker, now);
-        let is_awaited = is_reconcile_requested(worker) || is_unanswered(worker, now);
+        let completed_at = request.completed_at(now);
         // A start is always written, and so is a result that gardenlet waits for, with a time after its request.
-        let is_due = is_awaited || *outcome == ReconcileOutcome::Started;
+        let is_due = request.is_awaited() || *outcome == ReconcileOutcome::Started;
         let operation = OperationReport::of(worker, operation, outcome, &seconds(completed_at), is_due);
         let mut members =
             published.map_or_else(Map::new, |published| published_members(worker, published, completed_at));
@@ -91,19 +90,19 @@ impl StatusReport {
     /// Marks an operation as started; empty for a new Worker, because it has no earlier result to be mistaken for the
     /// current one.
     #[must_use]
-    pub fn beginning(worker: &Worker, operation: Operation, now: Timestamp) -> Self {
-        if is_new(worker) { Self::default() } else { Self::started(worker, operation, now) }
+    pub fn beginning(worker: &Worker, request: &Request, operation: Operation, now: Timestamp) -> Self {
+        if is_new(worker) { Self::default() } else { Self::started(worker, request, operation, now) }
     }
 
     /// Marks the operation of a new Worker as started if its first reconcile has nothing else to report, because the
     /// next one would start it again.
     #[must_use]
-    pub fn keep_processing(worker: &Worker, operation: Operation, now: Timestamp) -> Self {
-        if is_new(worker) { Self::started(worker, operation, now) } else { Self::default() }
+    pub fn keep_processing(worker: &Worker, request: &Request, operation: Operation, now: Timestamp) -> Self {
+        if is_new(worker) { Self::started(worker, request, operation, now) } else { Self::default() }
     }
 
-    fn started(worker: &Worker, operation: Operation, now: Timestamp) -> Self {
-        Self::of(worker, Findings::of(operation, &ReconcileOutcome::Started), now)
+    fn started(worker: &Worker, request: &Request, operation: Operation, now: Timestamp) -> Self {
+        Self::of(worker, request, Findings::of(operation, &ReconcileOutcome::Started), now)
     }
 
     /// Changes to the conditions of a Worker without a requested operation: the given one if it differs, and the
@@ -392,8 +391,12 @@ mod tests {
 
     fn patch(status: Value, outcome: &ReconcileOutcome, published: Option<&Published>) -> Option<Value> {
         let findings = Findings { published, ..Findings::of(Operation::Reconcile, outcome) };
-        let report = StatusReport::of(&worker(status), findings, NOW.parse().unwrap());
+        let report = report_of(&worker(status), findings, NOW.parse().unwrap());
         report.patch(TextSize::Full).map(|patch| patch["status"].clone())
+    }
+
+    fn report_of(worker: &Worker, findings: Findings<'_>, now: Timestamp) -> StatusReport {
+        StatusReport::of(worker, &Request::of(worker, now), findings, now)
     }
 
     fn succeeded() -> Value {
@@ -418,7 +421,7 @@ mod tests {
             });
             let worker: Worker = serde_json::from_str(&document.to_string()).unwrap();
             let findings = Findings::of(Operation::Reconcile, &ReconcileOutcome::Succeeded);
-            let patch = StatusReport::of(&worker, findings, NOW.parse().unwrap()).patch(TextSize::Full);
+            let patch = report_of(&worker, findings, NOW.parse().unwrap()).patch(TextSize::Full);
             patch.map(|patch| patch["status"]["lastOperation"]["lastUpdateTime"].clone())
         };
         let completed = "2026-11-21T09:00:00Z";
@@ -479,7 +482,7 @@ mod tests {
         assert_eq!(waiting("for other machines", 40).unwrap()["lastOperation"]["description"], "For other machines");
         assert_eq!(waiting("for machines", 41).unwrap()["lastOperation"]["progress"], 41);
         let created = Findings::of(Operation::Create, &ReconcileOutcome::Succeeded);
-        let created = StatusReport::of(&worker(succeeded()), created, NOW.parse().unwrap()).patch(TextSize::Full);
+        let created = report_of(&worker(succeeded()), created, NOW.parse().unwrap()).patch(TextSize::Full);
         assert_eq!(created.unwrap()["status"]["lastOperation"]["type"], "Create", "all else is the same");
 
         let failure = |codes: &[ErrorCode]| {
@@ -547,7 +550,7 @@ mod tests {
         let failed = ReconcileOutcome::Failed(failure);
         let now: Timestamp = NOW.parse().unwrap();
         let written = |status: Value, outcome: &ReconcileOutcome, texts: TextSize| {
-            let report = StatusReport::of(&worker(status), Findings::of(Operation::Reconcile, outcome), now);
+            let report = report_of(&worker(status), Findings::of(Operation::Reconcile, outcome), now);
             report.patch(texts).map(|patch| patch["status"].clone())
         };
         let mut lengths = Vec::new();
@@ -573,8 +576,7 @@ mod tests {
         let worker: Worker = serde_json::from_str(&worker.to_string()).unwrap();
         let waiting = ReconcileOutcome::Waiting("2 of 3".to_owned(), 50);
         let findings = Findings::of(Operation::Reconcile, &waiting);
-        let is_only_text =
-            |findings: Findings<'_>| StatusReport::of(&worker, findings, Timestamp::UNIX_EPOCH).is_only_text;
+        let is_only_text = |findings: Findings<'_>| report_of(&worker, findings, Timestamp::UNIX_EPOCH).is_only_text;
         assert!(is_only_text(findings));
         assert!(!is_only_text(Findings { has_events: true, ..findings }), "its event would be written again");
         let provider_status = ProviderStatus { recorded: Value::Null, target: json!({"a": 1}) };
@@ -590,7 +592,7 @@ mod tests {
         let is_only_text = |observed: i64, state: &str| {
             let last = json!({"type": "Reconcile", "state": state, "description": "", "progress": 50});
             let worker = worker(json!({"observedGeneration": observed, "lastOperation": last}));
-            StatusReport::of(&worker, Findings::of(Operation::Reconcile, &failed), NOW.parse().unwrap()).is_only_text
+            report_of(&worker, Findings::of(Operation::Reconcile, &failed), NOW.parse().unwrap()).is_only_text
         };
         assert!(is_only_text(3, "Error"));
         assert!(!is_only_text(2, "Error"), "gardenlet waits for the generation");
@@ -637,7 +639,7 @@ mod tests {
             let outcome = ReconcileOutcome::Succeeded;
             let findings = Findings::of(Operation::Reconcile, &outcome);
             let findings = Findings { published: Some(&published), conditions: &conditions, ..findings };
-            let report = StatusReport::of(&worker(status.clone()), findings, NOW.parse().unwrap());
+            let report = report_of(&worker(status.clone()), findings, NOW.parse().unwrap());
             let mut merged = json!({"metadata": {"uid": uid}, "status": status});
             let mut patched = merged.clone();
             json_patch::merge(&mut merged, &report.patch(TextSize::Full).unwrap());
@@ -652,7 +654,7 @@ mod tests {
         let report = |provider_status: ProviderStatus, outcome: &ReconcileOutcome| {
             let published = Published { provider_status, ..Published::default() };
             let findings = Findings { published: Some(&published), ..Findings::of(Operation::Reconcile, outcome) };
-            StatusReport::of(&worker(succeeded()), findings, NOW.parse().unwrap()).patch_of_one("meant").is_some()
+            report_of(&worker(succeeded()), findings, NOW.parse().unwrap()).patch_of_one("meant").is_some()
         };
         let recorded = || ProviderStatus { recorded: Value::Null, target: json!({"a": 1}) };
         assert!(report(ProviderStatus::default(), &ReconcileOutcome::Started));
@@ -685,10 +687,10 @@ mod tests {
         let is_reported = |report: StatusReport| report.patch(TextSize::Full).is_some();
         let new = worker(json!({}));
         let old = worker(succeeded());
-        assert!(is_reported(StatusReport::keep_processing(&new, operation, now)));
-        assert!(!is_reported(StatusReport::keep_processing(&old, operation, now)));
-        assert!(is_reported(StatusReport::beginning(&old, operation, now)));
-        assert!(!is_reported(StatusReport::beginning(&new, operation, now)));
+        assert!(is_reported(StatusReport::keep_processing(&new, &Request::of(&new, now), operation, now)));
+        assert!(!is_reported(StatusReport::keep_processing(&old, &Request::of(&old, now), operation, now)));
+        assert!(is_reported(StatusReport::beginning(&old, &Request::of(&old, now), operation, now)));
+        assert!(!is_reported(StatusReport::beginning(&new, &Request::of(&new, now), operation, now)));
     }
 
     #[test]

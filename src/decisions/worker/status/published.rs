@@ -8,7 +8,7 @@ use crate::pool::names::pool_prefix;
 use crate::worker::machines::machine_objects::MachineObjects;
 use crate::worker::plan::Plan;
 use crate::worker::plan::difference::is_same;
-use crate::worker::request::{is_in_future, requested_at};
+use crate::worker::request::Request;
 use wire::api::gardener::{MachineDeploymentStatus, Worker, WorkerPool};
 
 /// How long to wait for machines before an error is reported.
@@ -126,8 +126,8 @@ fn is_of_pool(deployment: &str, pool: &WorkerPool, technical_id: &str, live: &Ma
 /// Whether gardenlet still waits for the bounds of the current operation: they were published before its request, or
 /// the process ended before it published them. A reconcile that failed early leaves this to the next one.
 #[must_use]
-pub fn is_publication_due(worker: &Worker, now: Timestamp) -> bool {
-    let requested = requested_at(worker).filter(|requested| !is_in_future(*requested, now)).map(Timestamp::as_second);
+pub fn is_publication_due(worker: &Worker, request: &Request) -> bool {
+    let requested = request.plausible_time().map(Timestamp::as_second);
     let published = published_at(worker).map(Timestamp::as_second);
     let only_begun = worker
         .status
@@ -191,7 +191,7 @@ mod tests {
             let mut worker: Worker = serde_json::from_str(&document.to_string()).unwrap();
             let annotation = requested.map(|time| (TIMESTAMP_ANNOTATION.to_owned(), time.to_owned()));
             worker.metadata.annotations = Some(annotation.into_iter().collect());
-            is_publication_due(&worker, NOW.parse().unwrap())
+            is_publication_due(&worker, &Request::of(&worker, NOW.parse().unwrap()))
         };
         let request = Some("2026-11-21T10:00:00.734561Z");
         let published = |time: &str| json!({"machineDeploymentsLastUpdateTime": time});
