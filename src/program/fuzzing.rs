@@ -7,8 +7,9 @@ use std::sync::LazyLock;
 use axum::body::Bytes;
 use clap::{ArgMatches, Command};
 use jiff::Timestamp;
+use json_patch::Patch;
 use kube::core::PartialObjectMeta;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::admission::subject::Subject;
 use crate::admission::{cloud_profile, image, namespaced, node_warnings, shoot};
@@ -23,7 +24,7 @@ use decisions::worker::machines::machine_objects::DigestedObject;
 use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::machine_objects::{Cached, DeploymentText};
 use runtime::cluster::trimmed::UndecodedObject;
-use runtime::webhook::{PatchOperation, ReviewRequest, Verdict};
+use runtime::webhook::{ReviewRequest, Verdict};
 use wire::api::gardener::{Cluster, ProfileObject, ProfileSpec, Worker};
 use wire::api::gotext::json::decode_lenient;
 
@@ -77,8 +78,7 @@ pub fn inject(object: &Value) -> Option<Value> {
     self::patched(&patched, policy)
 }
 
-fn patched(object: &Value, patch: Vec<PatchOperation>) -> Option<Value> {
-    let patch: json_patch::Patch = serde_json::from_value(json!(patch)).ok()?;
+fn patched(object: &Value, patch: Patch) -> Option<Value> {
     let mut object = object.clone();
     json_patch::patch(&mut object, &patch).ok()?;
     Some(object)

@@ -1,10 +1,14 @@
 //! The patch that updates the flavors in the generic part of a profile to match the provider config.
 
+use json_patch::jsonptr::Pointer;
+use json_patch::{AddOperation, Patch, PatchOperation, RemoveOperation};
 use serde_json::json;
 
 use decisions::provider::profile::GenericFlavors;
-use runtime::webhook::{PatchOperation, Verdict};
+use runtime::webhook::Verdict;
 use wire::api::gardener::ProfileImage;
+
+const IMAGES: &Pointer = Pointer::from_static("/spec/machineImages");
 
 /// One patch operation per version with different flavors. Equivalent flavors in another notation are kept.
 pub(super) fn flavor_patch(images: &[ProfileImage], listed: Vec<GenericFlavors<'_>>) -> Verdict {
@@ -13,11 +17,13 @@ pub(super) fn flavor_patch(images: &[ProfileImage], listed: Vec<GenericFlavors<'
         if version.capability_flavors.iter().eq(listed.flavors.iter().map(|flavor| &**flavor)) {
             return None;
         }
-        let path = format!("/spec/machineImages/{}/versions/{}/capabilityFlavors", listed.image, listed.version);
+        let image = IMAGES.with_trailing_token(listed.image);
+        let version = image.with_trailing_token("versions").with_trailing_token(listed.version);
+        let path = version.with_trailing_token("capabilityFlavors");
         if listed.flavors.is_empty() {
-            return Some(PatchOperation::Remove { path });
+            return Some(PatchOperation::Remove(RemoveOperation { path }));
         }
-        Some(PatchOperation::Add { path, value: json!(listed.flavors) })
+        Some(PatchOperation::Add(AddOperation { path, value: json!(listed.flavors) }))
     });
-    Verdict::Allowed { patch: steps.collect(), warnings: Vec::new() }
+    Verdict::Allowed { patch: Patch(steps.collect()), warnings: Vec::new() }
 }

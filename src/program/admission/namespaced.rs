@@ -2,6 +2,8 @@
 //! status must contain the merged provider config (docs/contract.md#namespacedcloudprofiles).
 
 use jiff::Timestamp;
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{AddOperation, Patch, PatchOperation};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -13,7 +15,7 @@ use super::profile_reference::{ProfileReference, is_object_name};
 use super::refusal::{listed_errors, verdict};
 use super::subject::Subject;
 use decisions::provider::Providers;
-use runtime::webhook::{PatchOperation, Verdict};
+use runtime::webhook::Verdict;
 use wire::api::gardener::{NamespacedCloudProfile, ParentReference, ProfileSpec};
 use wire::api::gotext::field::{FieldErrors, FieldPath};
 use wire::api::gotext::json::null_as_default;
@@ -115,6 +117,7 @@ pub(crate) fn merge_status(subject: Subject<'_>, what: &str, providers: Provider
     if serde_json::from_str::<Value>(of_parent.get()).ok().as_ref() == Some(&value) {
         return Ok(Verdict::ALLOWED);
     }
-    let path = "/status/cloudProfileSpec/providerConfig".to_owned();
-    Ok(Verdict::Allowed { patch: vec![PatchOperation::Add { path, value }], warnings: Vec::new() })
+    let path = PointerBuf::from_tokens(["status", "cloudProfileSpec", "providerConfig"]);
+    let patch = Patch(vec![PatchOperation::Add(AddOperation { path, value })]);
+    Ok(Verdict::Allowed { patch, warnings: Vec::new() })
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use json_patch::Patch;
+
 use runtime::webhook::{Denial, DenialCause, Verdict};
 use wire::api::bounded_text::{Bound, beginning, joined, shortened};
 use wire::api::gotext::field::{FieldError, FieldErrors};
@@ -26,7 +28,7 @@ pub(super) fn listed_errors(stop: Option<&Arc<AtomicBool>>) -> FieldErrors {
 /// Denies an object with errors, else allows it. `what` is its kind and name.
 pub(super) fn verdict(what: &str, errors: &FieldErrors, warnings: Vec<String>) -> Verdict {
     if errors.is_empty() {
-        return Verdict::Allowed { patch: Vec::new(), warnings };
+        return Verdict::Allowed { patch: Patch::default(), warnings };
     }
     Verdict::Denied(denial(what, errors))
 }

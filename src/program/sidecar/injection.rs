@@ -1,16 +1,22 @@
 //! Computes the patch that adds the sidecar to a Deployment or VerticalPodAutoscaler. Empty if the sidecar is up to
 //! date.
 
+use json_patch::jsonptr::{Pointer, PointerBuf};
+use json_patch::{AddOperation, Patch, PatchOperation, ReplaceOperation};
 use serde_json::{Value, json};
 
 use super::container::{Sidecar, volume};
 use super::surroundings::Surroundings;
-use runtime::webhook::PatchOperation;
 
 /// The Deployment that gets the sidecar.
 pub(super) const DEPLOYMENT: &str = "machine-controller-manager";
 /// The VerticalPodAutoscaler that gets its policy.
 pub(super) const AUTOSCALER: &str = "machine-controller-manager-vpa";
+
+const CONTAINERS: &Pointer = Pointer::from_static("/spec/template/spec/containers");
+const VOLUMES: &Pointer = Pointer::from_static("/spec/template/spec/volumes");
+const POLICY: &Pointer = Pointer::from_static("/spec/resourcePolicy");
+const CONTAINER_POLICIES: &Pointer = Pointer::from_static("/spec/resourcePolicy/containerPolicies");
 
 /// Whether an object has this name and is not being deleted.
 pub(super) fn is_subject(object: &Value, name: &str) -> bool {
@@ -24,11 +30,10 @@ pub(crate) fn into_deployment(
     sidecar: &Sidecar,
     namespace: &str,
     surroundings: Surroundings,
-) -> Vec<PatchOperation> {
-    let pod = "/spec/template/spec";
+) -> Patch {
     // The API server itself rejects a Deployment without a pod.
-    if !deployment.pointer(pod).is_some_and(Value::is_object) {
-        return Vec::new();
+    if !deployment.pointer("/spec/template/spec").is_some_and(Value::is_object) {
+        return Patch::default();
     }
     let container = Entry {
         required: sidecar.container(namespace, surroundings),
@@ -36,21 +41,22 @@ pub(crate) fn into_deployment(
     };
     let volume =
         volume(surroundings).map(|required| Entry { required, defaults: json!({"projected": {"defaultMode": 0o644}}) });
-    let container = container.into_list(deployment, &format!("{pod}/containers"), "name");
-    let volume = volume.and_then(|volume| volume.into_list(deployment, &format!("{pod}/volumes"), "name"));
-    container.into_iter().chain(volume).collect()
+    let container = container.into_list(deployment, CONTAINERS, "name");
+    let volume = volume.and_then(|volume| volume.into_list(deployment, VOLUMES, "name"));
+    Patch(container.into_iter().chain(volume).collect())
 }
 
 /// The patch of a VerticalPodAutoscaler.
-pub(crate) fn into_autoscaler(autoscaler: &Value, sidecar: &Sidecar) -> Vec<PatchOperation> {
+pub(crate) fn into_autoscaler(autoscaler: &Value, sidecar: &Sidecar) -> Patch {
     let required = sidecar.autoscaler_policy();
-    let Some(spec) = autoscaler["spec"].as_object() else { return Vec::new() };
+    let Some(spec) = autoscaler["spec"].as_object() else { return Patch::default() };
     if spec.get("resourcePolicy").is_none_or(Value::is_null) {
         let value = json!({"containerPolicies": [required]});
-        return vec![PatchOperation::Add { path: "/spec/resourcePolicy".to_owned(), value }];
+        return Patch(vec![added(POLICY.to_buf(), value)]);
     }
     let entry = Entry { required, defaults: json!({}) };
-    entry.into_list(autoscaler, "/spec/resourcePolicy/containerPolicies", "containerName").into_iter().collect()
+    let entry = entry.into_list(autoscaler, CONTAINER_POLICIES, "containerName");
+    Patch(entry.into_iter().collect())
 }
 
 /// An entry of a list with named entries.
@@ -63,15 +69,16 @@ struct Entry {
 impl Entry {
     /// The operation that adds the entry to the list at this path, or replaces the one with its name. `None` if it is
     /// up to date.
-    fn into_list(self, object: &Value, list: &str, name: &str) -> Option<PatchOperation> {
-        let Some(entries) = object.pointer(list).and_then(Value::as_array) else {
-            return Some(PatchOperation::Add { path: list.to_owned(), value: json!([self.required]) });
+    fn into_list(self, object: &Value, list: &Pointer, name: &str) -> Option<PatchOperation> {
+        let Some(entries) = object.pointer(list.as_str()).and_then(Value::as_array) else {
+            return Some(added(list.to_buf(), json!([self.required])));
         };
         match entries.iter().position(|entry| entry[name] == self.required[name]) {
-            None => Some(PatchOperation::Add { path: format!("{list}/-"), value: self.required }),
+            None => Some(added(list.with_trailing_token("-"), self.required)),
             Some(position) if self.is(&entries[position]) => None,
             Some(position) => {
-                Some(PatchOperation::Replace { path: format!("{list}/{position}"), value: self.required })
+                let path = list.with_trailing_token(position);
+                Some(PatchOperation::Replace(ReplaceOperation { path, value: self.required }))
             }
         }
     }
@@ -81,6 +88,10 @@ impl Entry {
         fill(&mut filled, &self.defaults);
         *live == self.required || *live == filled
     }
+}
+
+fn added(path: PointerBuf, value: Value) -> PatchOperation {
+    PatchOperation::Add(AddOperation { path, value })
 }
 
 fn fill(value: &mut Value, defaults: &Value) {
@@ -115,14 +126,18 @@ mod tests {
         json!({"metadata": {"name": DEPLOYMENT, "namespace": NAMESPACE}, "spec": {"template": {"spec": pod}}})
     }
 
-    fn added(patch: &[PatchOperation]) -> Vec<(&str, &Value)> {
+    fn values(patch: &Patch) -> Vec<(&str, &Value)> {
         let step = |step| match step {
-            &PatchOperation::Add { ref path, ref value } | &PatchOperation::Replace { ref path, ref value } => {
-                (path.as_str(), value)
-            }
-            PatchOperation::Remove { path } => panic!("{path} is removed"),
+            &PatchOperation::Add(AddOperation { ref path, ref value })
+            | &PatchOperation::Replace(ReplaceOperation { ref path, ref value }) => (path.as_str(), value),
+            other => panic!("{other}"),
         };
         patch.iter().map(step).collect()
+    }
+
+    fn replaced(path: &str, value: Value) -> Patch {
+        let path = PointerBuf::parse(path).unwrap();
+        Patch(vec![PatchOperation::Replace(ReplaceOperation { path, value })])
     }
 
     #[test]
@@ -152,7 +167,7 @@ mod tests {
         for (self_hosted, position) in [(false, 1), (true, 0)] {
             let surroundings = Surroundings { self_hosted, workload_identity: true };
             let patch = into_deployment(&deployment(&[]), &azure(), NAMESPACE, surroundings);
-            let added = added(&patch);
+            let added = values(&patch);
             assert_eq!(added[0].1["volumeMounts"][position], mount);
             assert_eq!(added[1], ("/spec/template/spec/volumes/-", &volume));
         }
@@ -160,7 +175,7 @@ mod tests {
         without_volumes["spec"]["template"]["spec"]["volumes"] = Value::Null;
         let surroundings = Surroundings { workload_identity: true, ..ORDINARY };
         let patch = into_deployment(&without_volumes, &azure(), NAMESPACE, surroundings);
-        assert_eq!(added(&patch)[1], ("/spec/template/spec/volumes", &json!([volume])));
+        assert_eq!(values(&patch)[1], ("/spec/template/spec/volumes", &json!([volume])));
     }
 
     #[test]
@@ -175,7 +190,7 @@ mod tests {
         for container in [&injected, &stored] {
             let mut deployment = deployment(&[container.clone(), json!({"name": "another"})]);
             deployment["spec"]["template"]["spec"]["volumes"].as_array_mut().unwrap().push(volume.clone());
-            assert_eq!(into_deployment(&deployment, &azure(), NAMESPACE, surroundings), []);
+            assert_eq!(into_deployment(&deployment, &azure(), NAMESPACE, surroundings), Patch::default());
         }
         for (member, value) in [
             ("image", json!("mcm-azure:v0")),
@@ -189,9 +204,7 @@ mod tests {
             let deployment = deployment(&[other, json!({"name": "another"})]);
             let patch = into_deployment(&deployment, &azure(), NAMESPACE, ORDINARY);
             let required = azure().container(NAMESPACE, ORDINARY);
-            let required =
-                PatchOperation::Replace { path: "/spec/template/spec/containers/1".to_owned(), value: required };
-            assert_eq!(patch, [required], "{member}");
+            assert_eq!(patch, replaced("/spec/template/spec/containers/1", required), "{member}");
         }
     }
 
@@ -203,8 +216,8 @@ mod tests {
         assert!(!is_subject(&deleted, DEPLOYMENT));
         for hostile in [json!(null), json!([]), json!("x"), json!({"metadata": []})] {
             assert!(!is_subject(&hostile, DEPLOYMENT), "{hostile}");
-            assert_eq!(into_deployment(&hostile, &azure(), NAMESPACE, ORDINARY), [], "{hostile}");
-            assert_eq!(into_autoscaler(&hostile, &azure()), [], "{hostile}");
+            assert_eq!(into_deployment(&hostile, &azure(), NAMESPACE, ORDINARY), Patch::default(), "{hostile}");
+            assert_eq!(into_autoscaler(&hostile, &azure()), Patch::default(), "{hostile}");
         }
     }
 
@@ -215,15 +228,14 @@ mod tests {
         let others = json!([{"containerName": "machine-controller-manager"}, {"containerName": "*", "mode": "Off"}]);
         let with = |policies: Value| json!({"spec": {"resourcePolicy": {"containerPolicies": policies}}});
         let list = "/spec/resourcePolicy/containerPolicies";
-        let add = |path: &str, value: Value| vec![PatchOperation::Add { path: path.to_owned(), value }];
+        let add = |path: &str, value: Value| Patch(vec![added(PointerBuf::parse(path).unwrap(), value)]);
         assert_eq!(into_autoscaler(&with(others), &azure()), add(&format!("{list}/-"), policy.clone()));
         assert_eq!(into_autoscaler(&with(Value::Null), &azure()), add(list, json!([policy])));
         let whole = json!({"containerPolicies": [policy]});
         assert_eq!(into_autoscaler(&json!({"spec": {}}), &azure()), add("/spec/resourcePolicy", whole));
-        assert_eq!(into_autoscaler(&with(json!([policy])), &azure()), []);
+        assert_eq!(into_autoscaler(&with(json!([policy])), &azure()), Patch::default());
         let mut other = policy.clone();
         other["mode"] = json!("Off");
-        let replaced = PatchOperation::Replace { path: format!("{list}/0"), value: policy };
-        assert_eq!(into_autoscaler(&with(json!([other])), &azure()), [replaced]);
+        assert_eq!(into_autoscaler(&with(json!([other])), &azure()), replaced(&format!("{list}/0"), policy));
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use futures::future::{BoxFuture, FutureExt};
+use json_patch::Patch;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, GetParams};
 use kube::core::Request;
@@ -16,7 +17,7 @@ use super::container::{CREDENTIALS, Sidecar};
 use super::injection::{AUTOSCALER, DEPLOYMENT, into_autoscaler, into_deployment, is_subject};
 use super::surroundings::{Surroundings, is_self_hosted};
 use super::webhooks::{AUTOSCALERS, DEPLOYMENTS};
-use runtime::webhook::{Denial, Operation, PatchOperation, ReviewRequest, Reviewer, Verdict};
+use runtime::webhook::{Denial, Operation, ReviewRequest, Reviewer, Verdict};
 
 /// Time limit for reads. The API server waits ten seconds for the whole response.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
@@ -49,10 +50,10 @@ impl Reviewer for Injector {
 }
 
 impl Injector {
-    async fn patch(&self, request: &ReviewRequest) -> anyhow::Result<Vec<PatchOperation>> {
+    async fn patch(&self, request: &ReviewRequest) -> anyhow::Result<Patch> {
         let is_written = matches!(request.operation, Operation::Create | Operation::Update);
         let Some(object) = request.object.as_deref().filter(|_| is_written && request.sub_resource.is_empty()) else {
-            return Ok(Vec::new());
+            return Ok(Patch::default());
         };
         let object: Value = serde_json::from_slice(object).context("the object can't be read")?;
         match (request.group.as_str(), request.resource.as_str()) {
@@ -63,7 +64,7 @@ impl Injector {
                 Ok(into_deployment(&object, &self.sidecar, &request.namespace, surroundings))
             }
             AUTOSCALERS if is_subject(&object, AUTOSCALER) => Ok(into_autoscaler(&object, &self.sidecar)),
-            _ => Ok(Vec::new()),
+            _ => Ok(Patch::default()),
         }
     }
 

@@ -38,6 +38,6 @@ pub(crate) use live_certificate::LiveCertificate;
 pub use metrics::WebhookMetrics;
 pub use process::{Served, run};
 pub use registration::{Address, Registration, Webhook, WebhookKind, WebhookRule, publish};
-pub use review::{Denial, DenialCause, Operation, PatchOperation, ReviewRequest, Verdict};
+pub use review::{Denial, DenialCause, Operation, ReviewRequest, Verdict};
 pub(crate) use rotation::Lifetimes;
 pub use server::{Observer, Reviewer, Routes, serve};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use json_patch::Patch;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -251,7 +252,7 @@ fn bounded(warnings: Vec<String>) -> Vec<String> {
 pub enum Verdict {
     Allowed {
         /// Changes to the object.
-        patch: Vec<PatchOperation>,
+        patch: Patch,
         /// Warnings for the user.
         warnings: Vec<String>,
     },
@@ -260,30 +261,7 @@ pub enum Verdict {
 
 impl Verdict {
     /// Allows the object unchanged.
-    pub const ALLOWED: Self = Self::Allowed { patch: Vec::new(), warnings: Vec::new() };
-}
-
-/// A JSON patch operation (RFC 6902).
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase", tag = "op")]
-pub enum PatchOperation {
-    /// Adds or replaces a member. In a list, inserts before the index, or appends for `-`.
-    Add {
-        /// JSON pointer.
-        path: String,
-        value: Value,
-    },
-    /// Replaces an existing value, also in a list.
-    Replace {
-        /// JSON pointer.
-        path: String,
-        value: Value,
-    },
-    /// Removes an existing member.
-    Remove {
-        /// JSON pointer.
-        path: String,
-    },
+    pub const ALLOWED: Self = Self::Allowed { patch: Patch(Vec::new()), warnings: Vec::new() };
 }
 
 /// Why a request is denied.
@@ -323,6 +301,9 @@ impl Denial {
 
 #[cfg(test)]
 mod tests {
+    use json_patch::jsonptr::PointerBuf;
+    use json_patch::{PatchOperation, RemoveOperation};
+
     use super::*;
 
     fn parse(body: &str) -> Result<ReviewRequest, ReviewError> {
@@ -385,7 +366,8 @@ mod tests {
     fn response_has_the_version_of_the_request() {
         let old = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u","operation":"CREATE",
             "kind":{"group":"g","version":"v1","kind":"K"},"resource":{"group":"g"},"namespace":"s","name":"n"}}"#;
-        let patch = vec![PatchOperation::Remove { path: "/a".to_owned() }];
+        let removal = RemoveOperation { path: PointerBuf::from_tokens(["a"]) };
+        let patch = Patch(vec![PatchOperation::Remove(removal)]);
         let reply = parse(old).unwrap().response(Verdict::Allowed { patch, warnings: vec!["w".to_owned()] });
         let reply: Value = serde_json::from_slice(&reply).unwrap();
         assert_eq!(reply["apiVersion"], "admission.k8s.io/v1beta1");
@@ -416,7 +398,7 @@ mod tests {
         let reply = |verdict: Verdict| parse(query).unwrap().response(verdict);
         let warnings: Vec<String> =
             (0..1000).map(|number| format!("{number} {}", "\u{202e}ä\r\n".repeat(2000))).collect();
-        let warned = reply(Verdict::Allowed { patch: Vec::new(), warnings });
+        let warned = reply(Verdict::Allowed { patch: Patch::default(), warnings });
         assert!(warned.len() < 64 * 1024 && String::from_utf8_lossy(&warned).contains("and 980 more warnings"));
         let denied = reply(Verdict::Denied(Denial::internal("<".repeat(1 << 20))));
         assert!(denied.len() < 64 * 1024, "{}", denied.len());
