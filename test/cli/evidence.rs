@@ -219,3 +219,30 @@ fn unreadable_credentials_have_a_reason() {
         assert!(printed.stderr.contains(reason), "{printed:?}");
     }
 }
+
+/// The objects of an example without those of this kind, whose name begins so.
+fn example_without(kind: &str, prefix: &str) -> String {
+    let text = fs::read_to_string("example/azure.yaml").unwrap();
+    let documents: Vec<&str> = text.split("\n---\n").collect();
+    let is_left_out = |document: &&&str| {
+        document.contains(&format!("kind: {kind}\n")) && document.contains(&format!("\n  name: {prefix}"))
+    };
+    let (left_out, kept): (Vec<&str>, Vec<&str>) = documents.iter().partition(|document| is_left_out(document));
+    assert_eq!(left_out.len(), 1, "{kind} {prefix}");
+    kept.join("\n---\n")
+}
+
+#[test]
+fn nothing_is_compared_without_its_objects() {
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, prefix) in
+        [("Secret", "cloudprovider"), ("Cluster", "shoot--"), ("Secret", "gardener-node-agent-services-")]
+    {
+        let file = folder.path().join("objects.yaml");
+        fs::write(&file, example_without(kind, prefix)).unwrap();
+        let file = file.display().to_string();
+        let printed = run(&["preview", &file, &file]);
+        assert_eq!(printed.code, 3, "{kind} {prefix}: {printed:?}");
+        assert!(printed.stdout.contains("can't be compared without an object that is not in the files"), "{printed:?}");
+    }
+}

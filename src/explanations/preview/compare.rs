@@ -141,7 +141,7 @@ pub fn compare(
         }
     }
     let old_result = planned.unwrap_or_else(|| Ok(RenderedPools::default()));
-    change.findings.extend(failures(old, &old_result, &after, live));
+    change.findings.extend(failures(old, &old_result, &after, live, baseline));
     change.findings.extend(findings_of_pools(&change.placements));
     let pinned = rendered.pinned_pools.iter();
     change.findings.extend(pinned.map(|(pool, text)| Finding::of_pool(FindingKind::ImagePinned, pool, text.clone())));
@@ -308,18 +308,28 @@ fn hash_inputs(old: Option<&Placement>, new: Option<&Placement>) -> Vec<String> 
     names
 }
 
+/// The finding for a Worker or pool that can't be planned after the change. What could be planned on neither side because
+/// an object is not in the files was not compared.
+fn not_planned(kind: FindingKind, pool: &str, failure: &Failure, baseline: Baseline) -> Finding {
+    let is_still = kind == FindingKind::StillCannotBePlanned;
+    if is_still && failure.lacks_object && baseline == Baseline::Rendered {
+        let message = format!("can't be compared without an object that is not in the files: {}", failure.message);
+        return Finding::of_pool(FindingKind::CannotBeEvaluated, pool, message);
+    }
+    let again = if is_still { "still " } else { "" };
+    let message = format!("is {again}invalid; its existing machines stay unchanged: {}", failure.message);
+    Finding { code: failure.code, ..Finding::of_pool(kind, pool, message) }
+}
+
 /// A finding for everything that can't be planned, on one side or on both.
 fn failures(
     old: Option<&Inputs>,
     before: &Result<RenderedPools, Failure>,
     after: &Result<RenderedPools, Failure>,
     live: &MachineObjects,
+    baseline: Baseline,
 ) -> Vec<Finding> {
-    let keeps = |kind, pool: &str, failure: &Failure| {
-        let again = if kind == FindingKind::StillCannotBePlanned { "still " } else { "" };
-        let message = format!("is {again}invalid; its existing machines stay unchanged: {}", failure.message);
-        Finding { code: failure.code, ..Finding::of_pool(kind, pool, message) }
-    };
+    let keeps = |kind, pool: &str, failure: &Failure| not_planned(kind, pool, failure, baseline);
     let (before, after) = match (before, after) {
         (Err(_), Err(failure)) => return vec![keeps(FindingKind::StillCannotBePlanned, "", failure)],
         (Ok(_), Err(failure)) => return vec![keeps(FindingKind::CannotBePlanned, "", failure)],

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::inputs::Inputs;
 use super::placement::{Bounds, Placement};
-use decisions::provider::{WorkerContext, WorkerError};
+use decisions::provider::{PoolProblem, WorkerContext, WorkerError};
 use decisions::worker::machines::machine_objects::{LiveDeployment, MachineObjects};
 use decisions::worker::plan::changes::class_document;
 use decisions::worker::plan::class_images::ImagePolicy;
@@ -22,11 +22,13 @@ pub struct Failure {
     pub(crate) code: Option<ErrorCode>,
     /// The error, with its location.
     pub message: String,
+    /// Whether an object that the Worker refers to does not exist. In files, it may just not be among them.
+    pub(super) lacks_object: bool,
 }
 
 impl Failure {
     pub(super) fn unreadable(error: &DecodeError) -> Self {
-        Self { code: Some(ErrorCode::ConfigurationProblem), message: error.to_string() }
+        Self { code: Some(ErrorCode::ConfigurationProblem), message: error.to_string(), lacks_object: false }
     }
 }
 
@@ -36,13 +38,14 @@ impl From<ShootError> for Failure {
             ShootError::NoDefault { .. } => format!("the garden would refuse this: {error}"),
             _ => error.to_string(),
         };
-        Self { code: Some(ErrorCode::ConfigurationProblem), message }
+        Self { code: Some(ErrorCode::ConfigurationProblem), message, lacks_object: false }
     }
 }
 
 impl From<WorkerError> for Failure {
     fn from(error: WorkerError) -> Self {
-        Self { code: error.code(), message: error.to_string() }
+        let lacks_object = matches!(error, WorkerError::ClusterMissing(_) | WorkerError::CredentialsMissing(_));
+        Self { code: error.code(), message: error.to_string(), lacks_object }
     }
 }
 
@@ -94,7 +97,8 @@ pub(super) fn render_pools(
     rendered.failed_pools = plan
         .errors()
         .map(|error| {
-            let failure = Failure { code: error.problem.code(), message: error.problem.to_string() };
+            let lacks_object = matches!(error.problem, PoolProblem::UserDataSecretMissing(_));
+            let failure = Failure { code: error.problem.code(), message: error.problem.to_string(), lacks_object };
             (error.pool.clone(), failure)
         })
         .collect();

@@ -140,8 +140,11 @@ impl ShootSource {
         let served = stored.providers.for_worker_type(provider["type"].as_str().unwrap_or_default())?;
         let presumed = || served.presumed_infrastructure(&provider["infrastructureConfig"], &zones, &images);
         let infrastructure = self.infrastructure_status.clone().or_else(presumed);
-        let unknown =
-            || Failure { code: None, message: "nothing is known of the infrastructure of such a Shoot".to_owned() };
+        let unknown = || Failure {
+            code: None,
+            message: "nothing is known of the infrastructure of such a Shoot".to_owned(),
+            lacks_object: false,
+        };
         let existing = self.existing.as_ref().map(|existing| &existing.worker);
         let existing = before.map(|before| &before.worker).or(existing);
         let surroundings = Surroundings {

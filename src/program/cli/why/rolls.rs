@@ -28,7 +28,7 @@ pub(super) fn text(rolls: &[Roll], deployments: &[LiveDeployment], since: Option
         text.push_str(&paragraph(&line(roll), Style::new(), 2, width));
     }
     if rolls.is_empty() {
-        let within = since.map(|since| format!(" since {since}")).unwrap_or_default();
+        let within = since.map(|since| since.strftime(" since %Y-%m-%dT%H:%M:%SZ").to_string()).unwrap_or_default();
         text.push_str(&paragraph(&format!("No roll is recorded{within}."), ASIDE, 0, width));
     }
     for (namespace, names) in unrecorded(deployments) {
