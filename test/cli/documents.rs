@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::binary::{command, outcome};
 
 /// Flags of other programs, and of specifications, that documents mention.
-const FLAGS_OF_OTHERS: [&str; 9] = [
+const FLAGS_OF_OTHERS: [&str; 10] = [
     "--amd64",
     "--downloads",
     "--hasten-deletion",
@@ -14,6 +14,7 @@ const FLAGS_OF_OTHERS: [&str; 9] = [
     "--reuse-values",
     "--roll-budget",
     "--sanitizer",
+    "--tail",
     "--target-kubeconfig",
     "--tour",
 ];
