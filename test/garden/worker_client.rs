@@ -1,7 +1,7 @@
 //! gardenlet's own client for Workers against our controller and the real machine-controller-manager: what it does with the Worker
 //! of a shoot from its creation to its end, for every cloud.
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::Api;
 use serde_json::{Value, json};
@@ -20,8 +20,9 @@ struct Seed {
     _azure: Arm,
 }
 
+static SEED: OnceCell<Seed> = OnceCell::const_new();
+
 async fn seed() -> Result<&'static ControlPlane> {
-    static SHARED: OnceCell<Seed> = OnceCell::const_new();
     let control_plane = cluster::shared().await?;
     let start = async || {
         let azure = Arm::start()?;
@@ -33,7 +34,7 @@ async fn seed() -> Result<&'static ControlPlane> {
         let controller = Process::start(program, control_plane.folder())?;
         anyhow::Ok(Seed { controller, _azure: azure })
     };
-    SHARED.get_or_try_init(start).await?.controller.ensure_running()?;
+    SEED.get_or_try_init(start).await?.controller.ensure_running()?;
     Ok(control_plane)
 }
 
@@ -137,8 +138,30 @@ impl Gardenlet {
             false => json!({"do": step, "namespace": self.namespace, "cloudProfile": self.profile}),
         };
         let end = self.part.request(&query).await?;
-        ensure!(end["error"].is_null(), "{step}: {}", end["error"]);
+        if !end["error"].is_null() {
+            bail!("{step}: {}\n{}", end["error"], self.state_of_machines().await?);
+        }
         Ok(end)
+    }
+
+    /// State of the Worker, its machine objects and machine-controller-manager, as part of the error of a failed step.
+    async fn state_of_machines(&self) -> Result<String> {
+        let mut lines = Vec::new();
+        for kind in [Kind::Worker, Kind::Deployment, Kind::MachineDeployment, Kind::MachineSet, Kind::Machine] {
+            for object in self.objects.list(kind).await? {
+                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                lines.push(format!("{kind:?} {name}: {} {}", object["spec"]["replicas"], object["status"]));
+            }
+        }
+        if let Some(machines) = &self.machines {
+            for process in [machines.machine_deployments(), machines.machines()] {
+                lines.push(format!("last lines of {}:\n{}", process.name(), process.last_lines(30)));
+            }
+        }
+        if let Some(seed) = SEED.get() {
+            lines.push(format!("last lines of the controller:\n{}", seed.controller.last_lines(30)));
+        }
+        Ok(lines.join("\n"))
     }
 
     /// What gardenlet does in every flow that reconciles a shoot. Returns what it was told of deployments, and how long it took.

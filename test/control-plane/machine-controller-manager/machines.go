@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -62,15 +63,26 @@ func newClients(server *options.MCServer) (*clients, error) {
 // With hasten it also shortens deletions, see hastenDeletion.
 func (c *clients) watchMachines(namespace string, hasten bool) error {
 	factory := externalversions.NewSharedInformerFactoryWithOptions(c.machines, 0, externalversions.WithNamespace(namespace))
+	machines := factory.Machine().V1alpha1().Machines()
+	isPending := func(name string) bool {
+		machine, err := machines.Lister().Machines(namespace).Get(name)
+		return err == nil && machine.Status.CurrentStatus.Phase == v1alpha1.MachinePending && machine.DeletionTimestamp == nil
+	}
+	var reporting sync.Map
 	observe := func(machine *v1alpha1.Machine) {
 		switch phase := machine.Status.CurrentStatus.Phase; {
 		case phase == v1alpha1.MachinePending && machine.DeletionTimestamp == nil:
-			go c.reportReady(machine.Name)
+			if _, isReporting := reporting.LoadOrStore(machine.Name, true); !isReporting {
+				go func() {
+					defer reporting.Delete(machine.Name)
+					c.reportReady(machine.Name, isPending)
+				}()
+			}
 		case phase == v1alpha1.MachineTerminating && hasten:
 			go c.hastenDeletion(machine)
 		}
 	}
-	_, err := factory.Machine().V1alpha1().Machines().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, err := machines.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(added any) { observe(added.(*v1alpha1.Machine)) },
 		UpdateFunc: func(before, after any) {
 			// Only a step forward counts: hastenDeletion's own write must not call it again.
@@ -88,15 +100,16 @@ func (c *clients) watchMachines(namespace string, hasten bool) error {
 	return nil
 }
 
-// reportReady writes the heartbeat of a kubelet that is well, twice: the machine controller takes no notice of
-// a Node that is added, only of one that changes, and may miss the first change if its cache lags behind ours.
-func (c *clients) reportReady(name string) {
-	for range 2 {
+// reportReady writes the heartbeats of a kubelet until the machine has joined, and at least two. The machine controller ignores
+// a Node that is added, and misses a change while its cache is behind ours. Without another heartbeat, it would look at the
+// machine again after ten minutes. A heartbeat can also fail because the machine controller changes the Node at the same time.
+func (c *clients) reportReady(name string, isPending func(string) bool) {
+	for beats := 0; beats < 2 || isPending(name); beats++ {
 		err := c.heartbeat(context.Background(), name)
 		if err != nil && !apierrors.IsNotFound(err) {
 			klog.Errorf("heartbeat of node %q: %v", name, err)
 		}
-		// Heartbeats have a resolution of one second; the second must differ from the first.
+		// Heartbeats have a resolution of one second, and each must differ from the last.
 		time.Sleep(1100 * time.Millisecond)
 	}
 }
