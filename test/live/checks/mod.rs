@@ -21,6 +21,7 @@ mod reconcile_on_change;
 mod remove_pool;
 mod restart;
 mod roll;
+mod rollout_facts;
 mod scale;
 mod scale_sets;
 mod secrecy;
