@@ -1,6 +1,7 @@
 //! What a person sees on the command line: tables, JSON, exit codes, messages.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
+#![allow(clippy::print_stderr, reason = "a skipped test says so")]
 
 mod binary;
 mod broken;
@@ -39,5 +40,6 @@ mod takeover;
 mod terminal;
 mod test_filters;
 mod versions;
+mod watching;
 mod why;
 mod why_rolls;

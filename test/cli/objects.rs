@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 
 use crate::binary::{Outcome, command, example, outcome, run};
 
-const NAMESPACE: &str = "shoot--garden--prod";
+pub(crate) const NAMESPACE: &str = "shoot--garden--prod";
 const ZONE_1: &str = "shoot--garden--prod-workers-z1";
 
 /// Every command that reads objects, without a name.
-const COMMANDS: [&[&str]; 5] = [&["diagnose"], &["why"], &["explain"], &["preview"], &["takeover", "check"]];
+pub(crate) const COMMANDS: [&[&str]; 5] = [&["diagnose"], &["why"], &["explain"], &["preview"], &["takeover", "check"]];
 
 /// An API server with objects, and the requests that it got.
 #[derive(Clone)]
 pub(crate) struct Server {
-    objects: Arc<Mutex<Vec<Value>>>,
+    pub(crate) objects: Arc<Mutex<Vec<Value>>>,
     requests: Arc<Mutex<Vec<String>>>,
     groups: &'static [&'static str],
 }

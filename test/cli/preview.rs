@@ -83,6 +83,21 @@ fn a_controller_that_pins_images_keeps_those_of_classes_that_stay() {
 }
 
 #[test]
+fn source_of_estimate_is_printed_on_request() {
+    let source = "the shortest time assumes 5 min for each round; by the pool's settings, in each round new nodes take \
+                  up to 20 min to join and old ones up to 2 h to drain";
+    let printed = |options: &[&str]| {
+        let output = Pair::new(ROLL).preview(options).stdout;
+        output.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert!(!printed(&[]).contains("the shortest time"));
+    for options in [&["--all"][..], &["-o", "wide"]] {
+        let output = printed(options);
+        assert!(output.contains(source), "{options:?}: {output}");
+    }
+}
+
+#[test]
 fn a_table() {
     let printed = Pair::new(ROLL).preview(&[]);
     assert_eq!((printed.code, printed.stderr.as_str()), (5, ""), "{printed:?}");

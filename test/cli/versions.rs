@@ -69,6 +69,34 @@ fn exit_codes_follow_the_forecast() {
     assert_eq!(shoot(("", ""), &["--until", "9999-12-30"]).code, 2);
 }
 
+#[test]
+fn stuck_versions_name_their_expiration() {
+    let stuck = |at: &str| {
+        let files = ["forecast", "example/versions/shoots.yaml", "--profiles", "example/versions/cloudprofile.yaml"];
+        let output = outcome(command(&[&files[..], &["--at", at]].concat()), "").stdout;
+        let lines = output.lines().filter(|line| line.trim_start().starts_with("stuck"));
+        lines.map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+    };
+    let image = "pool old at suse-chost 15.6.20250601";
+    let kubernetes = "pool legacy at Kubernetes 1.31.9";
+    assert_eq!(
+        stuck("2026-02-01"),
+        [
+            format!("stuck from 2026-06-15 on: {image}: it expires on 2026-06-15"),
+            format!("stuck from 2026-03-01 on: {kubernetes}: it expires on 2026-03-01"),
+        ]
+    );
+    for at in ["2026-06-15", "2026-07-01", "2027-01-01"] {
+        assert_eq!(
+            stuck(at),
+            [
+                format!("stuck since {at}: {image}: it expired on 2026-06-15"),
+                format!("stuck since {at}: {kubernetes}: it expired on 2026-03-01"),
+            ]
+        );
+    }
+}
+
 /// A shoot whose control plane expires on 2026-05-01 and whose image on 2026-06-01, with changes of it.
 fn expiring(edits: &[(&str, &str)]) -> crate::binary::Outcome {
     let shoot = "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: s, namespace: p}, spec: {\

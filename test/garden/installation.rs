@@ -32,9 +32,11 @@ fn example(file: &str) -> Result<Vec<Value>> {
     documents(&std::fs::read_to_string(path)?).map_err(Into::into)
 }
 
-/// What is applied, by ManagedResource, and the answer around it.
-async fn installed(mut query: Value) -> Result<(Value, Value)> {
-    query["charts"] = charts();
+/// What is applied, by ManagedResource, and the answer around it. Without charts in the query, those of the repository are installed.
+pub(crate) async fn installed(mut query: Value) -> Result<(Value, Value)> {
+    if query["charts"].is_null() {
+        query["charts"] = charts();
+    }
     query["host"] = HOST.into();
     let mut part = GardenerPart::start::<&str>("installation", &[]).await?;
     let response = part.request(&query).await?;
@@ -49,12 +51,12 @@ async fn installed(mut query: Value) -> Result<(Value, Value)> {
 }
 
 /// The objects of a kind.
-fn of_kind<'a>(objects: &'a Value, kind: &str) -> Vec<&'a Value> {
+pub(crate) fn of_kind<'a>(objects: &'a Value, kind: &str) -> Vec<&'a Value> {
     objects.as_array().into_iter().flatten().filter(|object| object["kind"] == kind).collect()
 }
 
 /// The only object of a kind.
-fn only<'a>(objects: &'a Value, kind: &str) -> Result<&'a Value> {
+pub(crate) fn only<'a>(objects: &'a Value, kind: &str) -> Result<&'a Value> {
     let found = of_kind(objects, kind);
     ensure!(found.len() == 1, "{} of kind {kind}", found.len());
     Ok(found[0])
@@ -97,7 +99,7 @@ async fn gardener_operator_installs_webhooks_and_registration() -> Result<()> {
 }
 
 /// A Seed as far as its Shoots need one, ready.
-async fn seed(project: &Project) -> Result<Value> {
+pub(crate) async fn seed(project: &Project) -> Result<Value> {
     let credentials = json!({"apiVersion": "v1", "kind": "Secret", "name": "cloud", "namespace": project.namespace()});
     let seed = json!({
         "apiVersion": "core.gardener.cloud/v1beta1", "kind": "Seed", "metadata": {"name": "seed"},

@@ -9,6 +9,7 @@
 //! maintenance          what Gardener's maintenance does to a Shoot, and what the forecast says
 //! project, shoots      Shoots of a project: what people are answered, and what maintenance does beside our webhooks
 //! installation         from `example/landscape` to what is applied on a seed, by gardener-operator's and gardenlet's code
+//! takeover             `takeover plan`, there and back, next to a registration of the Go extension
 //! worker_client        gardenlet's client for Workers against our controller
 //! ```
 
@@ -28,6 +29,7 @@ mod profiles;
 mod project;
 mod shoots;
 mod stage;
+mod takeover;
 mod translation;
 #[path = "../properties/version_worlds.rs"]
 mod version_worlds;

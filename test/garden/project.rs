@@ -47,6 +47,16 @@ impl Reply {
 impl Project {
     /// Makes it, with the profile of the example for Azure after `change`.
     pub(crate) async fn new(stage: &Stage, name: &'static str, change: impl FnOnce(&mut Value)) -> Result<Self> {
+        Self::with_registrations(stage, name, change, registrations()?).await
+    }
+
+    /// The same with other registrations of extensions.
+    pub(crate) async fn with_registrations(
+        stage: &Stage,
+        name: &'static str,
+        change: impl FnOnce(&mut Value),
+        registrations: Vec<Value>,
+    ) -> Result<Self> {
         let project = Self { name, client: stage.client().await?, garden: Garden::new(&stage.control_plane).await? };
         let mut profile = documents(&std::fs::read_to_string("example/cloudprofiles/azure.yaml")?)?.remove(0);
         profile["metadata"]["name"] = name.into();
@@ -73,7 +83,7 @@ impl Project {
         ] {
             project.post(&path, &object).await?.taken().with_context(|| path)?;
         }
-        for object in registrations()? {
+        for object in registrations {
             let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
             let path = format!("/apis/{}/{kind}s", object["apiVersion"].as_str().unwrap_or_default());
             let response = project.post(&path, &object).await?;
@@ -81,6 +91,10 @@ impl Project {
             ensure!(response.status < 300 || response.status == 409, "{path}: {}", response.message());
         }
         Ok(project)
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
     pub(crate) fn namespace(&self) -> String {

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 /// The member under which WebDriver hands out elements.
@@ -19,6 +21,45 @@ pub(crate) struct Browser {
     port: u16,
     session: String,
     _profile: tempfile::TempDir,
+}
+
+/// How a person sees the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct View {
+    pub(crate) device: Device,
+    pub(crate) colours: Colours,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Device {
+    Desk,
+    Phone,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Colours {
+    Light,
+    Dark,
+}
+
+impl Device {
+    /// Width and height of its window.
+    pub(crate) fn size(self) -> [u64; 2] {
+        match self {
+            Self::Desk => [1400, 900],
+            Self::Phone => [390, 844],
+        }
+    }
+}
+
+impl View {
+    pub(crate) const ALL: [Self; 4] = [
+        Self { device: Device::Desk, colours: Colours::Light },
+        Self { device: Device::Desk, colours: Colours::Dark },
+        Self { device: Device::Phone, colours: Colours::Light },
+        Self { device: Device::Phone, colours: Colours::Dark },
+    ];
+    pub(crate) const PHONE: Self = Self { device: Device::Phone, colours: Colours::Light };
 }
 
 /// An element of the page.
@@ -68,16 +109,31 @@ impl Browser {
         self.command("POST", "/url", &json!({"url": format!("file://{}{location}", file.display())}));
     }
 
-    /// Makes the window as wide as a phone's.
-    pub(crate) fn narrow(&self) {
-        self.command(
-            "POST",
-            "/goog/cdp/execute",
-            &json!({
-                "cmd": "Emulation.setDeviceMetricsOverride",
-                "params": {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true},
-            }),
+    /// Gives the window the size of a device, and the page its colours.
+    pub(crate) fn show_as(&self, view: View) {
+        let [width, height] = view.device.size();
+        self.develop(
+            "Emulation.setDeviceMetricsOverride",
+            &json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": view.device == Device::Phone}),
         );
+        let scheme = match view.colours {
+            Colours::Light => "light",
+            Colours::Dark => "dark",
+        };
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        self.develop("Emulation.setEmulatedMedia", &json!({"features": features}));
+    }
+
+    /// Writes a picture of the window into the folder of the variable `PAGE_PICTURES`, for a person to look at.
+    pub(crate) fn picture(&self, name: &str) {
+        let Some(folder) = std::env::var_os("PAGE_PICTURES") else { return };
+        let picture = self.command("GET", "/screenshot", &Value::Null);
+        let picture = STANDARD.decode(picture.as_str().unwrap()).unwrap();
+        std::fs::write(PathBuf::from(folder).join(format!("{name}.png")), picture).unwrap();
+    }
+
+    fn develop(&self, command: &str, parameters: &Value) {
+        self.command("POST", "/goog/cdp/execute", &json!({"cmd": command, "params": parameters}));
     }
 
     /// What the script returns.

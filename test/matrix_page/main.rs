@@ -9,12 +9,13 @@
 mod browser;
 mod calendar;
 mod large;
+mod sight;
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::Stdio;
 
-use browser::{Browser, Key};
+use browser::{Browser, Key, View};
 use serde_json::{Value, json};
 
 /// Output of `cloudprofile matrix`.
@@ -82,11 +83,15 @@ fn every_cell_matches_the_matrix() {
         let title = format!("{} {}", image["name"].as_str().unwrap(), image["version"].as_str().unwrap());
         assert_eq!(cells[&(row as u64 + 1, 0)], title);
         for choice in image["choices"].as_array().unwrap() {
-            let expected = match choice["flavor"].as_u64() {
-                Some(flavor) => format!("flavor {flavor}"),
-                None => "no flavor fits".to_owned(),
-            };
-            assert_eq!(cells[&(row as u64 + 1, choice["group"].as_u64().unwrap() + 1)], expected, "{title}");
+            let cell = &cells[&(row as u64 + 1, choice["group"].as_u64().unwrap() + 1)];
+            match choice["flavor"].as_u64() {
+                Some(flavor) => {
+                    let reference = image["flavors"][flavor as usize]["reference"]["value"].as_str().unwrap();
+                    let parts: Vec<&str> = cell.split('/').collect();
+                    assert!(parts.iter().all(|part| reference.contains(part)), "{title}: {cell} of {reference}");
+                }
+                None => assert_eq!(cell, "no flavor fits", "{title}"),
+            }
         }
     }
     assert_eq!(cells.len(), (images.len() + 1) * (document["groups"].as_array().unwrap().len() + 1));
@@ -109,7 +114,8 @@ fn it_filters_like_a_dashboard() {
     browser.click("#is-preview");
     assert_eq!(titles(&browser), ["gardenlinux 1877.3.0"]);
     let face = browser.text("#cell-1-1");
-    assert!(face.contains("gardenlinux-arm64/Versions/1877.3.0"), "one column has room for the reference: {face}");
+    let is_whole = face.replace('\n', "").contains("gardenlinux-arm64/Versions/1877.3.0");
+    assert!(is_whole, "one column has room for the reference: {face}");
     browser.click("button[type=reset]");
     browser.type_into("#text", "gen1:1592");
     assert_eq!(titles(&browser), ["gardenlinux 1592.9.0"]);
@@ -146,7 +152,8 @@ fn a_keyboard_and_a_screen_reader_are_enough() {
         ("grid".to_owned(), "Image versions by machine types".to_owned())
     );
     assert_eq!(browser.spoken(&browser.element("#type")).1, "Machine type");
-    let unnamed = browser.elements(":is(input, select, button, [role=grid], section):not([hidden] *)").into_iter();
+    let unnamed =
+        browser.elements(":is(input, select, button, [role=grid], section):not([hidden] *, #back)").into_iter();
     let unnamed: Vec<_> =
         unnamed.map(|element| browser.spoken(&element)).filter(|(_, label)| label.is_empty()).collect();
     assert_eq!(unnamed, [], "everything that can have the focus has a name");
@@ -258,9 +265,9 @@ fn a_cell_has_an_address() {
     assert_eq!(location, "#gardenlinux%401877.3.0/Standard_D4ps_v5");
     browser.open_location(file.path(), location.as_str().unwrap());
     assert_eq!(browser.text("#detailsTitle"), "gardenlinux 1877.3.0 on 2 machine types");
-    assert!(browser.text("#detailsBody").contains("their machines will not come"));
+    assert!(browser.text("#detailsBody").contains("their machines are not created"));
     browser.open_location(file.path(), "#%zz/<b>");
-    assert_eq!(browser.text("#detailsTitle"), "How to read it");
+    assert_eq!(browser.text("#detailsTitle"), "Nothing selected");
     assert_eq!(browser.complaints(), Vec::<Value>::new());
 }
 
@@ -272,18 +279,18 @@ fn details_follow_the_filters() {
     browser.type_into("#type", "Standard_D8ps_v5");
     assert_eq!(browser.text("#detailsTitle"), "gardenlinux 1877.3.0 on Standard_D8ps_v5");
     browser.type_into("#type", "Standard_A4_v2");
-    assert_eq!(browser.text("#detailsTitle"), "How to read it", "what is filtered out is not explained");
+    assert_eq!(browser.text("#detailsTitle"), "Nothing selected", "what is filtered out is not explained");
 }
 
 #[test]
 fn displays_versions_and_types_on_a_phone() {
     let Some(Page { browser, file }) = page(&with_problems()) else { return };
-    browser.narrow();
+    browser.show_as(View::PHONE);
     browser.open_location(file.path(), "");
     assert_eq!(browser.run("return document.documentElement.scrollWidth"), 390, "nothing is wider than the phone");
     assert_eq!(titles(&browser), ["2001.1.0", "1877.3.0", "1592.9.0"], "a version has room for its number");
     let cut = browser.run(
-        "return [...document.querySelectorAll('.cell.first span:first-child')].filter((line) => line.scrollWidth > line.clientWidth).length",
+        "return [...document.querySelectorAll('.cell.first .beginning')].filter((line) => line.scrollWidth > line.clientWidth).length",
     );
     assert_eq!(cut, 0);
     let seen = browser.run(

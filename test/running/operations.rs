@@ -118,7 +118,7 @@ fn with_versions(documents: &mut Documents) {
 
 #[tokio::test]
 async fn the_condition_versions_current_is_forecast() -> Result<()> {
-    const REPORTED: &str = "pool main: harborlinux 12.1.0 has expired on 2020-04-01: forced to 12.2.0";
+    const REPORTED: &str = "pool main: harborlinux 12.1.0 expired on 2020-04-01: forced to 12.2.0";
     let control_plane = ControlPlane::start().await?;
     let start = |name: &str, with: bool| {
         Controller::start(&control_plane, name, CONTROLLER, |program| {

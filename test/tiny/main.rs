@@ -20,7 +20,7 @@ use tiny::PROVIDERS;
 /// The program: that of `example/tiny`, with a cloud.
 const PROGRAM: Program = Program { providers: PROVIDERS, clouds: &[&quarry::QuarryFactory] };
 /// Commands of the program that this test calls by starting itself.
-const COMMANDS: [&str; 4] = ["controller", "render", "explain", "cloudprofile"];
+const COMMANDS: [&str; 5] = ["controller", "diagnose", "render", "explain", "cloudprofile"];
 /// What this binary is called with to be the demo.
 const DEMO: &str = "demo";
 /// Longest that the provider may be to be called tiny, with its imports.

@@ -1,4 +1,4 @@
-//! The main job, live: a Worker becomes ready nodes, and another image replaces them. `cargo run -p local` (or `--example local`), or
+//! The main job, live: a Worker becomes ready nodes, another image replaces them, and a pool fails because of a quota. `cargo run -p local` (or `--example local`), or
 //! `cargo run -p local -- aws` (or `gcp`, `alicloud`, `openstack`) for another cloud; `-- pebble` for the made-up one of ../tiny.
 //!
 //! ```text

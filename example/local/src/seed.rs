@@ -40,6 +40,9 @@ impl Cloud {
     }
 }
 
+/// Name of the pool whose machines can't be created.
+pub(crate) const POOL_WITHOUT_QUOTA: &str = "over-quota";
+
 /// The objects of the file.
 pub(crate) struct Example {
     /// All but the Worker.
@@ -155,13 +158,34 @@ impl Example {
 
     /// Requests another image, as gardenlet does: with a new name of the nodes' configuration, which rolls them.
     pub(crate) async fn change_image(&self, client: &Client, version: &str) -> Result<()> {
+        self.change_worker(client, &|pools| {
+            for pool in pools {
+                change_pool(pool, version);
+            }
+        })
+        .await
+    }
+
+    /// Adds a pool for whose machines the cloud has no quota left.
+    pub(crate) async fn add_pool_without_quota(&self, client: &Client) -> Result<()> {
+        self.change_worker(client, &|pools| {
+            let mut pool = pools.first().cloned().unwrap_or_default();
+            pool["name"] = json!(POOL_WITHOUT_QUOTA);
+            pool["labels"] = json!({"demo.fail": "QuotaExceeded"});
+            pool["minimum"] = json!(1);
+            pool["maximum"] = json!(1);
+            pools.push(pool);
+        })
+        .await
+    }
+
+    /// Changes the pools of the Worker and requests a reconcile, as gardenlet does.
+    async fn change_worker(&self, client: &Client, change: &dyn Fn(&mut Vec<Value>)) -> Result<()> {
         let api = workers(client, &self.namespace);
         loop {
             let mut worker = api.get(&self.name).await?;
             worker.annotations_mut().insert("gardener.cloud/operation".to_owned(), "reconcile".to_owned());
-            for pool in worker.data["spec"]["pools"].as_array_mut().context("the Worker has no pools")? {
-                change_pool(pool, version);
-            }
+            change(worker.data["spec"]["pools"].as_array_mut().context("the Worker has no pools")?);
             match api.replace(&self.name, &PostParams::default(), &worker).await {
                 // The controller has written its status meanwhile.
                 Err(kube::Error::Api(status)) if status.code == 409 => {}

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
-use std::process::ExitCode;
+use std::path::Path;
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -17,7 +18,7 @@ use test_support::program;
 
 use super::Arguments;
 use super::picture::Picture;
-use super::seed::{Example, resource, workers};
+use super::seed::{Example, POOL_WITHOUT_QUOTA, resource, workers};
 use super::sentence::Kind;
 use super::ticker::{Ticker, Voice};
 
@@ -70,7 +71,7 @@ async fn try_to_report(arguments: &Arguments) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// The two parts: machines appear, machines are replaced.
+/// The parts: machines appear, machines are replaced, machines can't be created.
 async fn play(
     stage: &Stage,
     example: &Example,
@@ -100,9 +101,40 @@ async fn play(
         second.len()
     ));
     if let Some(folder) = &arguments.picture {
-        take_picture(stage, example, arguments, &voice.printed()[roll_begins..])?.write(folder)?;
+        return take_picture(stage, example, arguments, &voice.printed()[roll_begins..])?.write(folder);
     }
+    show_failure(stage, example, arguments, voice).await
+}
+
+/// The last part: a pool gets no machines, and `diagnose` prints why.
+async fn show_failure(stage: &Stage, example: &Example, arguments: &Arguments, voice: &Voice) -> Result<()> {
+    pause(arguments, &format!("the pool {POOL_WITHOUT_QUOTA} is added, and the cloud has no quota left for it"))
+        .await?;
+    voice.print_line(&format!(
+        "gardenlet's turn again: it adds the pool {POOL_WITHOUT_QUOTA}; the cloud has no quota left"
+    ));
+    example.add_pool_without_quota(&stage.client).await?;
+    let workers = workers(&stage.client, &example.namespace);
+    eventually(STEP_TIMEOUT, "the Worker reports the used up quota", async || {
+        let worker = workers.get(&example.name).await?;
+        let codes = &worker.data["status"]["lastError"]["codes"];
+        ensure!(*codes == serde_json::json!(["ERR_INFRA_QUOTA_EXCEEDED"]), "status: {}", worker.data["status"]);
+        Ok(())
+    })
+    .await?;
+    voice.print_line("the Worker is in Error, the other nodes stay; diagnose reports the reason and the next step");
+    let kubeconfig = stage.control_plane.kubeconfig_file(ADMIN)?;
+    println!("\n$ gardener-extension-worker diagnose {}", example.namespace);
+    println!("{}", output_of(&["diagnose", &example.namespace], &kubeconfig)?);
     Ok(())
+}
+
+/// The output of a command of this program. It may report findings with its exit code.
+fn output_of(arguments: &[&str], kubeconfig: &Path) -> Result<String> {
+    let own_binary = std::env::current_exe().context("finding this program")?;
+    let output = Command::new(own_binary).args(arguments).env("KUBECONFIG", kubeconfig).output()?;
+    ensure!(!output.stdout.is_empty(), "{arguments:?} printed nothing: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Waits for Enter, with `--tour`.
@@ -232,7 +264,7 @@ In another terminal:
         let logs = self.processes().map(|process| format!("  tail -f {}\n", process.log().display())).concat();
         Ok(format!(
             "
-The demo continues to run and prints each change. In another terminal:
+The demo continues to run and prints each change. If you remove the pool {pool}, the Worker recovers. In another terminal:
 
   export KUBECONFIG={kubeconfig}
   kubectl -n {namespace} get workers,machineclasses,machinedeployments,machines
@@ -248,6 +280,7 @@ The logs:
 Ctrl-C ends and removes everything.",
             kubeconfig = kubeconfig.display(),
             deployment = example.first_deployment(),
+            pool = POOL_WITHOUT_QUOTA,
         ))
     }
 }

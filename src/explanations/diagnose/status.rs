@@ -10,6 +10,7 @@ use super::facts::{Facts, ObjectKind};
 use super::finding::{Finding, FindingKind, Severity};
 use super::machine_document::moment;
 use decisions::worker::request::Request;
+use decisions::worker::status::conditions::WITHOUT_IMAGE;
 use wire::api::gardener::ErrorCode;
 
 /// Time within which a controller should start a requested operation.
@@ -103,7 +104,8 @@ fn conditions(facts: &Facts<'_>) -> Vec<Finding> {
         [("ImageResolved", FindingKind::ImageNotResolved), ("PoolsDeployed", FindingKind::PoolInvalid)]
     {
         let Some(condition) = unmet.iter().find(|condition| condition.condition_type == of_type) else { continue };
-        if findings.iter().all(|known| known.message != condition.message) {
+        let is_repeated = condition.message.starts_with(WITHOUT_IMAGE);
+        if !is_repeated && findings.iter().all(|known| known.message != condition.message) {
             let found = kind.found(of_type, condition.message.clone());
             let step = found.next_step.clone();
             let found = found.codes(codes(condition.codes.iter().map(String::as_str)));

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::difference::{Change, ChangedObject, Step};
+use super::durations::{duration_text, estimate_between};
 use super::placement::{Placement, is_paused};
 use super::placement_change::PlacementChange;
 use super::rule::Verdict;
+use super::surge::{Pace, USUAL_ROUND};
 use decisions::pool::roll_bounds::BOTH_ZERO;
 use wire::api::gardener::ErrorCode;
-use wire::api::gotext::duration::Duration;
 
 /// The kind of a finding; its names are stable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -113,6 +115,9 @@ pub struct Finding {
     pub code: Option<ErrorCode>,
     /// The text of the finding.
     pub message: String,
+    /// Where the figures of an estimate come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
 }
 
 impl Finding {
@@ -120,7 +125,7 @@ impl Finding {
     #[must_use]
     pub fn of_pool(kind: FindingKind, pool: &str, message: String) -> Self {
         let pool = Some(pool.to_owned()).filter(|pool| !pool.is_empty());
-        Self { severity: kind.severity(), kind, pool, zone: None, code: None, message }
+        Self { severity: kind.severity(), kind, pool, zone: None, code: None, message, source: None }
     }
 
     fn of_placement(kind: FindingKind, change: &PlacementChange, message: String) -> Self {
@@ -246,15 +251,20 @@ fn pace(pool: &str, changes: &[&PlacementChange]) -> Option<Finding> {
     let least = if changes.iter().all(|change| change.nodes.seen) { "" } else { "at least " };
     let [nodes, rounds] = [(nodes, "node"), (pace.rounds, "round")]
         .map(|(number, noun)| format!("{number} {noun}{}", if number == 1 { "" } else { "s" }));
-    let text = |seconds: i64| Duration::from_nanoseconds(seconds.saturating_mul(1_000_000_000));
-    let [longest, creation, drain] =
-        [pace.longest_seconds, pace.creation_timeout_seconds, pace.drain_timeout_seconds].map(text);
-    let round = match pace.in_place_update_timeout_seconds.map(text) {
-        None => format!("new nodes take up to {creation} to come, and old ones up to {drain} to drain"),
-        Some(update) => format!("nodes take up to {drain} to drain, and up to {update} to be updated in place"),
+    let [usual, longest] = [pace.usual_seconds, pace.longest_seconds].map(SignedDuration::from_secs);
+    let message = format!("{least}{nodes} in {rounds}, {}", estimate_between(usual, longest));
+    Some(Finding { source: Some(source_of(pace)), ..Finding::of_pool(FindingKind::RollPace, pool, message) })
+}
+
+/// Where the estimate comes from: an assumption, and the settings of the pool.
+fn source_of(pace: Pace) -> String {
+    let text = |seconds: i64| duration_text(SignedDuration::from_secs(seconds));
+    let [usual, creation, drain] = [USUAL_ROUND, pace.creation_timeout_seconds, pace.drain_timeout_seconds].map(text);
+    let longest = match pace.in_place_update_timeout_seconds.map(text) {
+        None => format!("new nodes take up to {creation} to join and old ones up to {drain} to drain"),
+        Some(update) => format!("nodes take up to {drain} to drain and up to {update} to be updated in place"),
     };
-    let message = format!("{least}{nodes} in {rounds}, up to {longest} by the settings: in each round {round}");
-    Some(Finding::of_pool(FindingKind::RollPace, pool, message))
+    format!("the shortest time assumes {usual} for each round; by the pool's settings, in each round {longest}")
 }
 
 /// gardenlet derives the name of the node agent Secret from these fields of a pool. A file that changes them without

@@ -33,6 +33,8 @@ pub struct SurgePlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pace {
+    /// The duration if every round takes [`USUAL_ROUND`] only.
+    pub usual_seconds: i64,
     /// The duration if every round uses its timeouts in full.
     pub longest_seconds: i64,
     /// Number of rounds, each of as many machines as may be replaced or updated at a time.
@@ -46,6 +48,8 @@ pub struct Pace {
     pub in_place_update_timeout_seconds: Option<i64>,
 }
 
+/// An assumed round without waiting, in seconds: until new nodes are ready, and old ones are drained.
+pub(super) const USUAL_ROUND: i64 = 5 * 60;
 /// Defaults of machine-controller-manager for pools without these settings, in seconds.
 const CREATION_TIMEOUT: i64 = 20 * 60;
 const DRAIN_TIMEOUT: i64 = 2 * 60 * 60;
@@ -91,8 +95,10 @@ fn pace(deployment: &Value, replicas: i64, (above, missing): (i64, i64), in_plac
     let round = drain.saturating_add(update.unwrap_or(creation));
     // Machines above the target number are created once, before the others are updated.
     let first = if in_place && above > 0 { creation } else { 0 };
+    let longest_seconds = round.saturating_mul(rounds).saturating_add(first);
     Some(Pace {
-        longest_seconds: round.saturating_mul(rounds).saturating_add(first),
+        usual_seconds: USUAL_ROUND.saturating_mul(rounds).min(longest_seconds),
+        longest_seconds,
         rounds,
         creation_timeout_seconds: creation,
         drain_timeout_seconds: drain,

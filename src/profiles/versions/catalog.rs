@@ -171,6 +171,18 @@ impl<'a> VersionCatalog<'a> {
         self.images.iter().find(is_same)
     }
 
+    /// When a version expires or has expired. Without an image, it is a version of Kubernetes.
+    #[must_use]
+    pub fn expires(&self, image: Option<&str>, version: &str) -> Option<Timestamp> {
+        match image {
+            None => self.kubernetes.iter().find(|listed| listed.text == version)?.expires(),
+            Some(image) => {
+                let mut versions = self.image(image)?.versions.iter();
+                versions.find(|known| known.listed.text == version)?.listed.expires()
+            }
+        }
+    }
+
     /// The times at which a version enters another stage, in order.
     #[must_use]
     pub fn changes(&self) -> &[Timestamp] {

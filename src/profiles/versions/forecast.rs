@@ -1,5 +1,6 @@
 //! Forecasts maintenance of a shoot run by run, until it is stable or stuck (docs/versions.md#forecast).
 
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use wire::api::gardener::{VersionedPool, VersionedShootSpec};
@@ -363,13 +364,13 @@ fn stuck(from: Timestamp, history: &History<'_>, catalog: &VersionCatalog<'_>) -
         let Err(error) = &update.to else { continue };
         let is_same = |step: &Step| step.run.updates().any(|other| other == (pool, update));
         let since = since(&is_same);
-        let why = cause_of(pool, update, history, catalog);
+        let why = cause_of(pool, update, from, history, catalog);
         stuck.push(Stuck {
             pool: pool.map(str::to_owned),
             image: update.image.as_ref().map(|image| image.name.clone()),
             version: update.from.clone(),
             since,
-            why: if update.cause == Cause::Expired && since > from { "it expires".to_owned() } else { why },
+            why,
             remedy: remedy(update, error),
         });
     }
@@ -402,15 +403,32 @@ fn stuck(from: Timestamp, history: &History<'_>, catalog: &VersionCatalog<'_>) -
     stuck
 }
 
-fn cause_of(pool: Option<&str>, update: &Update, history: &History<'_>, catalog: &VersionCatalog<'_>) -> String {
+fn cause_of(
+    pool: Option<&str>,
+    update: &Update,
+    from: Timestamp,
+    history: &History<'_>,
+    catalog: &VersionCatalog<'_>,
+) -> String {
     match (update.cause, &update.image) {
         (Cause::Missing, Some(image)) => match misfit_of(pool, &image.name, &update.from, history, catalog) {
             Some(misfit) => format!("the CloudProfile has it, but not for this pool: {misfit}"),
             None => "the CloudProfile does not have it".to_owned(),
         },
         (Cause::Missing, None) => "the CloudProfile does not have it".to_owned(),
-        _ => "it has expired".to_owned(),
+        _ => {
+            let image = update.image.as_ref().map(|image| image.name.as_str());
+            expiration_text(catalog.expires(image, &update.from), from)
+        }
     }
+}
+
+/// The day on which a version expires, or on which it has expired at the start of the forecast.
+fn expiration_text(expires: Option<Timestamp>, from: Timestamp) -> String {
+    let Some(time) = expires else { return "it has expired".to_owned() };
+    let [day, first] = [time, from].map(|time| time.to_zoned(TimeZone::UTC).date());
+    let verb = if day <= first { "expired" } else { "expires" };
+    format!("it {verb} on {day}")
 }
 
 /// Why a pool can't have the version of its image that the profile has.

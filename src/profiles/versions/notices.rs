@@ -134,8 +134,8 @@ pub fn notices_and_pools(
         PoolVersions {
             declined_update: DeclinedUpdate::of(shoot, position, selectable),
             pool: pool.name.clone(),
-            image_expires: image.and_then(|image| expires(&catalog, Some(&image.name), &image.version)),
-            kubernetes_expires: kubernetes.and_then(|version| expires(&catalog, None, version)),
+            image_expires: image.and_then(|image| catalog.expires(Some(&image.name), &image.version)),
+            kubernetes_expires: kubernetes.and_then(|version| catalog.expires(None, version)),
             update_available: moves(&next).any(|(_, moved)| is_of_pool(moved.pool.as_ref())),
             stuck: ahead.stuck.iter().filter(is_stuck).map(|stuck| stuck.since).min(),
         }
@@ -162,7 +162,7 @@ fn of_forecast(forecast: &Forecast, catalog: &VersionCatalog<'_>, now: Timestamp
         image => named(image.map(String::as_str), version),
     };
     let reason = |image: Option<&String>, version: &str, otherwise: &dyn Fn() -> String| {
-        let time = expires(catalog, image.map(String::as_str), version);
+        let time = catalog.expires(image.map(String::as_str), version);
         time.map_or_else(|| NoticeReason::Other(otherwise()), |time| NoticeReason::at(time, now))
     };
     let whose = |pool: Option<&String>| pool.map_or("control plane".to_owned(), |pool| format!("pool {pool}"));
@@ -255,17 +255,6 @@ fn named(image: Option<&str>, version: &str) -> String {
     format!("{} {version}", image.unwrap_or("Kubernetes"))
 }
 
-/// When a version expires or has expired. Without an image, it is a version of Kubernetes.
-fn expires(catalog: &VersionCatalog<'_>, image: Option<&str>, version: &str) -> Option<Timestamp> {
-    match image {
-        None => catalog.kubernetes.iter().find(|listed| listed.text == version)?.expires(),
-        Some(image) => {
-            let mut versions = catalog.image(image)?.versions.iter();
-            versions.find(|known| known.listed.text == version)?.listed.expires()
-        }
-    }
-}
-
 impl NoticeReason {
     fn at(time: Timestamp, now: Timestamp) -> Self {
         if time < now { Self::Expired(time) } else { Self::Expires(time) }
@@ -297,7 +286,7 @@ impl fmt::Display for Notice {
         let day = |time: &Timestamp| time.to_zoned(TimeZone::UTC).date();
         match reason {
             NoticeReason::Expires(time) => write!(formatter, "expires on {}", day(time))?,
-            NoticeReason::Expired(time) => write!(formatter, "has expired on {}", day(time))?,
+            NoticeReason::Expired(time) => write!(formatter, "expired on {}", day(time))?,
             NoticeReason::Other(text) => formatter.write_str(text)?,
         }
         formatter.write_str(if matches!(reason, NoticeReason::Expires(_)) { ", then " } else { ": " })?;
@@ -372,7 +361,7 @@ mod tests {
             ]
         );
         let behind = notices_of(&shoot("1.31.9", json!([pool("a", "0.9.0")]), false));
-        assert!(behind[0].starts_with("control plane: Kubernetes 1.31.9 has expired on 2026-01-15: stuck. The"));
+        assert!(behind[0].starts_with("control plane: Kubernetes 1.31.9 expired on 2026-01-15: stuck. The"));
         let unknown = notices_of(&shoot("1.34.9", json!([]), false));
         let stuck =
             "control plane: Kubernetes 1.34.9 is stuck: the CloudProfile does not have it. The CloudProfile needs";
@@ -466,7 +455,7 @@ mod tests {
         assert_eq!(
             of_change(&new, Some(&old)),
             [
-                "Kubernetes 1.34.5 has expired on 2026-01-01: stuck. The CloudProfile needs a version 1.35.x that is no \
+                "Kubernetes 1.34.5 expired on 2026-01-01: stuck. The CloudProfile needs a version 1.35.x that is no \
                  preview: control planes and pools go from minor to minor",
                 "os 2.0.0 expires on 2026-03-01, then forced to 3.0.0",
             ]

@@ -231,7 +231,7 @@ async fn what_expires_is_a_warning_and_refuses_nothing() -> Result<()> {
     shoot["spec"]["provider"]["workers"][0]["machine"]["image"] = json!({"name": "linux", "version": "1.0.0"});
     let reply = connection.post("/webhooks/validate", "application/json", &review("shoots", &shoot)).await?;
     let response = serde_json::from_str::<Value>(&reply.body)?["response"].clone();
-    let expires = json!(["pool a: linux 1.0.0 has expired on 2020-04-01: forced to 2.0.0"]);
+    let expires = json!(["pool a: linux 1.0.0 expired on 2020-04-01: forced to 2.0.0"]);
     ensure!(response["allowed"] == true && response["warnings"] == expires, "{response}");
 
     // So is one that goes to another Kubernetes version only; one that is merely labelled is not.

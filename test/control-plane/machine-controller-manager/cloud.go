@@ -20,6 +20,10 @@ const (
 	// failTag is the tag in a MachineClass' providerSpec whose value, the name of a code such as
 	// ResourceExhausted, is what the cloud answers instead of making a VM.
 	failTag = "demo.fail"
+	// noQuota is the value of the label failTag of a pool, which its machines have, for a cloud without quota left.
+	noQuota = "QuotaExceeded"
+	// noQuotaMessage is what that cloud answers.
+	noQuotaMessage = `Code="QuotaExceeded" Message="Operation could not be completed as it results in exceeding approved Total Regional Cores quota. Current Limit: 16, Current Usage: 16, Additional Required: 4."`
 	// classAnnotation tells on a Node the MachineClass its VM was made from.
 	classAnnotation = "cloud.test/machine-class"
 	// providerIDPrefix starts the ID of every VM; namespace and machine name follow.
@@ -37,6 +41,9 @@ var _ driver.Driver = (*cloud)(nil)
 // CreateMachine makes a VM, which is to say a Node that is not ready yet (see machines.go), unless the class asks for a failure.
 func (c *cloud) CreateMachine(ctx context.Context, request *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
 	class, machine := request.MachineClass, request.Machine
+	if machine.Spec.NodeTemplateSpec.Labels[failTag] == noQuota {
+		return nil, status.Error(codes.ResourceExhausted, noQuotaMessage)
+	}
 	if code := wantedFailure(class); code != codes.OK {
 		return nil, status.Error(code, fmt.Sprintf("class %q asks for this failure with its tag %q", class.Name, failTag))
 	}

@@ -148,7 +148,7 @@ impl Condition {
 #[must_use]
 pub fn pool_conditions(plan: &Plan, write_errors: &[String], progress: &Progress) -> [Condition; 3] {
     let number = plan.pools.len();
-    let errors: Vec<String> = plan.unplanned().map(ToString::to_string).chain(write_errors.iter().cloned()).collect();
+    let errors = errors_of_deploying(plan, write_errors);
     let codes = plan.errors().filter_map(|error| error.problem.code()).collect();
     let deployed = if errors.is_empty() {
         Condition::met(ConditionType::PoolsDeployed, "AllPoolsDeployed", format!("All {number} pools are deployed."))
@@ -161,6 +161,31 @@ pub fn pool_conditions(plan: &Plan, write_errors: &[String], progress: &Progress
     [deployed, image_resolved(plan), pools_ready(plan, progress)]
 }
 
+/// Beginning of the message of `PoolsDeployed` if every error is about an image. `ImageResolved` has the texts, so that
+/// `kubectl describe` does not repeat them.
+pub const WITHOUT_IMAGE: &str = "Pools without an image (see ImageResolved): ";
+
+/// The errors for `PoolsDeployed`: texts about images come last, and only with the names of their pools.
+fn errors_of_deploying(plan: &Plan, write_errors: &[String]) -> Vec<String> {
+    let (without, others): (Vec<_>, Vec<_>) = plan.unplanned().partition(|error| is_about_image(&error.problem));
+    let mut errors: Vec<String> = others.into_iter().map(ToString::to_string).collect();
+    errors.extend(write_errors.iter().cloned());
+    if !without.is_empty() {
+        let pools: Vec<&str> = without.into_iter().map(|error| error.pool.as_str()).collect();
+        errors.push(format!("{WITHOUT_IMAGE}{}", named(&pools, Bound::bytes(MAX_FAILURE_BYTES))));
+    }
+    errors
+}
+
+fn is_about_image(problem: &PoolProblem) -> bool {
+    matches!(
+        problem,
+        PoolProblem::ImageUnresolved { .. }
+            | PoolProblem::ImageWithoutReference { .. }
+            | PoolProblem::ImageWithoutArchitecture { .. }
+    )
+}
+
 /// No pool could be planned, so existing objects stay as they are.
 #[must_use]
 pub fn nothing_deployed(why: &str, codes: BTreeSet<ErrorCode>) -> Condition {
@@ -170,14 +195,6 @@ pub fn nothing_deployed(why: &str, codes: BTreeSet<ErrorCode>) -> Condition {
 /// Whether every pool has an image; unknown for pools that fail for another reason.
 fn image_resolved(plan: &Plan) -> Condition {
     let of_type = ConditionType::ImageResolved;
-    let is_about_image = |problem: &PoolProblem| {
-        matches!(
-            problem,
-            PoolProblem::ImageUnresolved { .. }
-                | PoolProblem::ImageWithoutReference { .. }
-                | PoolProblem::ImageWithoutArchitecture { .. }
-        )
-    };
     let (without, unknown): (Vec<_>, Vec<_>) = plan.unplanned().partition(|error| is_about_image(&error.problem));
     if !without.is_empty() {
         let texts: Vec<String> = without.into_iter().map(ToString::to_string).collect();
@@ -429,6 +446,25 @@ mod tests {
         let without_architecture =
             Err(PoolProblem::ImageWithoutArchitecture { image: "i".to_owned(), version: "1".to_owned() }.of_pool("c"));
         assert_eq!(detail(vec![without_volume(), without_architecture]), (ConditionStatus::False, "ImageNotResolved"));
+    }
+
+    #[test]
+    fn one_condition_has_each_error() {
+        let image = PoolProblem::ImageWithoutArchitecture { image: "i".to_owned(), version: "1".to_owned() };
+        let [image, volume] = [image.of_pool("a"), PoolProblem::VolumeMissing.of_pool("b")];
+        let texts = [image.to_string(), volume.to_string(), "the Secret can't be written".to_owned()];
+        let plan = Plan { pools: vec![Err(image), Err(volume)], provider_status: Value::Null };
+        let failed =
+            FailedMachine { name: "m".to_owned(), description: "no quota".to_owned(), ..FailedMachine::default() };
+        let deployment = DeploymentProgress { phase: Phase::Failed(vec![failed]), ..DeploymentProgress::ready() };
+        let progress = Progress { deployments: vec![deployment], ..Progress::default() };
+        let conditions = pool_conditions(&plan, &texts[2..], &progress);
+        let messages: String = conditions.iter().map(|condition| condition.message.as_str()).collect();
+        for text in &texts {
+            assert_eq!(messages.matches(text.as_str()).count(), 1, "{text}: {messages}");
+        }
+        assert!(!messages.contains("no quota"), "EveryNodeReady has it: {messages}");
+        assert!(conditions[0].message.ends_with("Pools without an image (see ImageResolved): a"), "{messages}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A forecast as a calendar page for a browser. This module decides the content and the page only draws it. Texts are
 //! stored once and referenced by number, because ten thousand Shoots share few texts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -15,8 +15,14 @@ use profiles::versions::forecast::{Forecast, ForecastStep, PoolNodes, Stuck};
 use profiles::versions::run::Cause;
 use wire::api::bounded_text::beginning;
 
-const PAGE: Page =
-    Page { template: include_str!("page.html"), style: include_str!("page.css"), script: include_str!("page.js") };
+const PAGE: Page = Page {
+    command: "forecast",
+    class: "calendar",
+    filters: include_str!("filters.html"),
+    legend: include_str!("legend.html"),
+    content: include_str!("content.html"),
+    script: include_str!("calendar.js"),
+};
 
 /// Limits of the page: characters per text, Shoots, versions and errors.
 const LONGEST: usize = 500;
@@ -27,6 +33,9 @@ const MOST_ERRORS: usize = 100;
 pub(super) fn page(report: &Report) -> anyhow::Result<String> {
     PAGE.render("Maintenance forecast", &document(report))
 }
+
+/// Source of Shoots from standard input.
+const STANDARD_INPUT: &str = "-";
 
 /// Deduplicated texts of a page.
 #[derive(Default)]
@@ -60,11 +69,109 @@ impl Calendar {
     }
 }
 
+/// What shoots that are stuck have in common: what can't be updated, the reason and the remedy.
+type StuckKey<'a> = (String, &'a str, &'a str);
+
+/// Shoots that are stuck, grouped by what they have in common.
+struct StuckGroups<'a> {
+    numbers: HashMap<StuckKey<'a>, usize>,
+    /// Sorted by the first day.
+    sorted: Vec<(StuckKey<'a>, i64)>,
+}
+
+impl<'a> StuckGroups<'a> {
+    fn of(shoots: &[&'a ShootForecast], calendar: &Calendar) -> Self {
+        let mut days: BTreeMap<StuckKey<'a>, i64> = BTreeMap::new();
+        for shoot in shoots {
+            for forecast in [&shoot.forecast].into_iter().chain(&shoot.before) {
+                let zone = forecast.window.time_zone();
+                for stuck in &forecast.stuck {
+                    let day = calendar.day(stuck.since, &zone);
+                    let first = days.entry(stuck_key(stuck)).or_insert(day);
+                    *first = day.min(*first);
+                }
+            }
+        }
+        let mut sorted: Vec<_> = days.into_iter().collect();
+        sorted.sort_by_key(|(_, day)| *day);
+        let numbers = sorted.iter().enumerate().map(|(number, (key, _))| (key.clone(), number)).collect();
+        Self { numbers, sorted }
+    }
+
+    fn number(&self, stuck: &'a Stuck) -> Option<usize> {
+        self.numbers.get(&stuck_key(stuck)).copied()
+    }
+
+    fn values(&self, texts: &mut Texts) -> Vec<Value> {
+        let groups = self.sorted.iter().map(|((subject, why, remedy), day)| {
+            json!([day, texts.number(subject), texts.number(why), texts.number(remedy)])
+        });
+        groups.collect()
+    }
+}
+
+fn stuck_key(stuck: &Stuck) -> StuckKey<'_> {
+    let subject = match &stuck.image {
+        _ if stuck.version.is_empty() => "all versions".to_owned(),
+        None => format!("Kubernetes {}", stuck.version),
+        Some(image) => format!("{image} {}", stuck.version),
+    };
+    (subject, &stuck.why, &stuck.remedy)
+}
+
+/// The Shoots of the page: the one with the earliest move first, then those that are only stuck, then the others.
+fn sorted(report: &Report) -> Vec<&ShootForecast> {
+    let mut shoots: Vec<&ShootForecast> = report.shoots.iter().collect();
+    let order = |of: &&ShootForecast| {
+        let first = of.forecast.steps.iter().filter(|step| is_new(of, step)).map(|step| step.time).min();
+        let stuck = of.forecast.stuck.iter().map(|stuck| stuck.since).min();
+        let of_list = |time: Option<Timestamp>| (time.is_none(), time);
+        (of_list(first), of_list(stuck), of.shoot.clone())
+    };
+    shoots.sort_by_cached_key(order);
+    shoots.truncate(MOST_SHOOTS);
+    shoots
+}
+
+/// Whether the change of the profile adds the step. Without a change, every step counts.
+fn is_new(of: &ShootForecast, step: &ForecastStep) -> bool {
+    of.before.as_ref().is_none_or(|before| !before.steps.contains(step))
+}
+
+/// Names of Shoots. Equal ones get the file that they were read from or a number, because the page selects Shoots by
+/// name.
+fn names(shoots: &[&ShootForecast]) -> Vec<String> {
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for of in shoots {
+        *counts.entry(&of.shoot).or_default() += 1;
+    }
+    let mut used: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut names = Vec::with_capacity(shoots.len());
+    for of in shoots {
+        let is_only = counts.get(of.shoot.as_str()) == Some(&1);
+        let number = used.entry((&of.shoot, &of.source)).or_default();
+        *number += 1;
+        names.push(match (is_only, of.source.as_str(), *number) {
+            (true, ..) => of.shoot.clone(),
+            (false, STANDARD_INPUT, number) => format!("{} ({number})", of.shoot),
+            (false, source, 1) => format!("{} ({source})", of.shoot),
+            (false, source, number) => format!("{} ({source}, {number})", of.shoot),
+        });
+    }
+    names
+}
+
 fn document(report: &Report) -> Value {
     let mut texts = Texts::default();
     let calendar = Calendar { first: report.from.as_second().div_euclid(DAY) };
-    let shoots = report.shoots.iter().take(MOST_SHOOTS).map(|of| shoot(of, report.is_strict, &calendar, &mut texts));
-    let shoots: Vec<Value> = shoots.collect();
+    let listed = sorted(report);
+    let names = names(&listed);
+    let groups = StuckGroups::of(&listed, &calendar);
+    let mut shoots = Vec::with_capacity(listed.len());
+    for (of, name) in listed.iter().zip(&names) {
+        shoots.push(shoot(of, name, report.is_strict, &calendar, &groups, &mut texts));
+    }
+    let stuck = groups.values(&mut texts);
     let versions = report.versions.iter().take(MOST_VERSIONS).map(|life| version(life, &calendar, &mut texts));
     let versions: Vec<Value> = versions.collect();
     let problems: Vec<&String> = report.evidence.problems().collect();
@@ -83,25 +190,32 @@ fn document(report: &Report) -> Value {
     json!({
         "from": report.from.to_zoned(TimeZone::UTC).date(), "days": days,
         "summary": headline, "leftOut": left_out.join(" "),
-        "shoots": shoots, "versions": versions, "errors": errors, "texts": texts.texts,
+        "shoots": shoots, "stuck": stuck, "versions": versions, "errors": errors, "texts": texts.texts,
     })
 }
 
-fn shoot(of: &ShootForecast, is_strict: bool, calendar: &Calendar, texts: &mut Texts) -> Value {
-    let is_new = |step: &ForecastStep| of.before.as_ref().is_none_or(|before| !before.steps.contains(step));
-    let [steps, stuck] = halves(&of.forecast, &is_new, calendar, texts);
-    let before = of.before.as_ref().map(|before| halves(before, &|_| false, calendar, texts));
+fn shoot<'a>(
+    of: &'a ShootForecast,
+    name: &str,
+    is_strict: bool,
+    calendar: &Calendar,
+    groups: &StuckGroups<'a>,
+    texts: &mut Texts,
+) -> Value {
+    let [steps, stuck] = halves(&of.forecast, &|step| is_new(of, step), calendar, groups, texts);
+    let before = of.before.as_ref().map(|before| halves(before, &|_| false, calendar, groups, texts));
     let findings = of.forecast.findings.iter().filter(|_| is_strict);
     let findings: Vec<usize> = findings.map(|finding| texts.number(finding)).collect();
-    let [name, profile, window] = [&of.shoot, &of.profile, &window(&of.forecast)].map(|text| texts.number(text));
+    let [name, profile, window] = [name, &of.profile, &window(&of.forecast)].map(|text| texts.number(text));
     json!([name, profile, window, steps, stuck, before, findings])
 }
 
 /// The moves and the stuck versions.
-fn halves(
-    forecast: &Forecast,
+fn halves<'a>(
+    forecast: &'a Forecast,
     is_new: &dyn Fn(&ForecastStep) -> bool,
     calendar: &Calendar,
+    groups: &StuckGroups<'a>,
     texts: &mut Texts,
 ) -> [Vec<Value>; 2] {
     let zone = forecast.window.time_zone();
@@ -110,7 +224,10 @@ fn halves(
         step(one, days, is_new(one), texts)
     });
     let steps = steps.collect();
-    let stuck = forecast.stuck.iter().map(|stuck| standstill(stuck, calendar.day(stuck.since, &zone), texts));
+    let stuck = forecast.stuck.iter().filter_map(|stuck| {
+        let group = groups.number(stuck)?;
+        Some(json!([calendar.day(stuck.since, &zone), group, texts.number(&stuck_subject(stuck))]))
+    });
     [steps, stuck.collect()]
 }
 
@@ -146,14 +263,14 @@ fn nodes(pool: &PoolNodes, texts: &mut Texts) -> Value {
     json!([name, fewest, most, pool.in_place, surge, unavailable])
 }
 
-fn standstill(stuck: &Stuck, day: i64, texts: &mut Texts) -> Value {
-    let what = match (&stuck.pool, &stuck.image) {
+/// What can't be updated, with its pool.
+fn stuck_subject(stuck: &Stuck) -> String {
+    match (&stuck.pool, &stuck.image) {
         _ if stuck.version.is_empty() => String::new(),
         (None, _) => format!("control plane at Kubernetes {}", stuck.version),
         (Some(pool), None) => format!("pool {pool} at Kubernetes {}", stuck.version),
         (Some(pool), Some(image)) => format!("pool {pool} at {image} {}", stuck.version),
-    };
-    json!([day, texts.number(&what), texts.number(&stuck.why), texts.number(&stuck.remedy)])
+    }
 }
 
 fn version(life: &VersionLife, calendar: &Calendar, texts: &mut Texts) -> Value {

@@ -127,7 +127,8 @@ pub(super) struct PreviewArguments {
     /// Output format. `wide` shows every Worker separately, `name` only the names of changed Workers.
     #[arg(short, long, value_parser = one_of(&["table", "wide", "json", "yaml", "name", "markdown"]), default_value = "table")]
     output: OutputFormat,
-    /// Show every Worker separately in tables and Markdown. By default, more than ten are grouped by cause.
+    /// Show every Worker separately in tables and Markdown, and in tables the source of each estimate. By default, more
+    /// than ten Workers are grouped by cause.
     #[arg(long)]
     all: bool,
     /// Former name of --all.

@@ -25,7 +25,7 @@ pub(in crate::cli) fn text(comparison: &Comparison, all: bool, width: usize) -> 
     let mut text = if !all && displayed.len() > MOST_WORKERS {
         grouped(&comparison.workers, width)
     } else {
-        displayed.into_iter().map(|worker| worker_text(worker, width)).collect()
+        displayed.into_iter().map(|worker| worker_text(worker, all, width)).collect()
     };
     if !hidden.is_empty() {
         let others = words::counted(hidden.len() as u64, "other Worker");
@@ -84,7 +84,7 @@ fn examples(names: &[String], all: usize, width: usize) -> String {
     paragraph(&format!("{}{others}", names.join(", ")), ASIDE, INDENT, width)
 }
 
-fn worker_text(worker: &WorkerChange, width: usize) -> String {
+fn worker_text(worker: &WorkerChange, with_sources: bool, width: usize) -> String {
     let name = printable(&format!("{}/{}", worker.namespace, worker.name));
     let mut text = format!("{HEADING}{name}{HEADING:#}\n");
     if !worker.placements.is_empty() {
@@ -107,6 +107,9 @@ fn worker_text(worker: &WorkerChange, width: usize) -> String {
     }
     for (finding, zones) in words::shared_findings(&worker.findings) {
         text.push_str(&paragraph(&finding_text(&finding, &zones), severity_style(finding.severity), INDENT, width));
+        if let (Some(source), true) = (&finding.source, with_sources) {
+            text.push_str(&paragraph(source, ASIDE, 2 * INDENT, width));
+        }
     }
     text.push('\n');
     text

@@ -1,13 +1,23 @@
 //! The matrix as one HTML page.
 
+use super::table::newest_first;
 use crate::cli::page::Page;
 use profiles::resolved_profile::matrix::Matrix;
 
-const PAGE: Page =
-    Page { template: include_str!("page.html"), style: include_str!("page.css"), script: include_str!("page.js") };
+const PAGE: Page = Page {
+    command: "cloudprofile matrix",
+    class: "matrix",
+    filters: include_str!("filters.html"),
+    legend: include_str!("legend.html"),
+    content: include_str!("content.html"),
+    script: include_str!("matrix.js"),
+};
 
+/// The page, with the newest version of each image first.
 pub(super) fn page(matrix: &Matrix<'_>) -> anyhow::Result<String> {
-    PAGE.render(&format!("Images of CloudProfile {}", matrix.profile), matrix)
+    let mut sorted = matrix.clone();
+    sorted.images = newest_first(matrix).into_iter().cloned().collect();
+    PAGE.render(&format!("Images of CloudProfile {}", matrix.profile), &sorted)
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ fn problems(matrix: &Matrix<'_>, width: usize) -> String {
 }
 
 /// The images in the order of the CloudProfile, with the newest version of each first.
-fn newest_first<'m, 'a>(matrix: &'m Matrix<'a>) -> Vec<&'m Image<'a>> {
+pub(super) fn newest_first<'m, 'a>(matrix: &'m Matrix<'a>) -> Vec<&'m Image<'a>> {
     let location = |image: &Image<'_>| matrix.images.iter().position(|first| first.name == image.name);
     let mut images: Vec<&Image<'_>> = matrix.images.iter().collect();
     images.sort_by_key(|image| (location(image), Reverse(Version::parse(image.version).ok())));

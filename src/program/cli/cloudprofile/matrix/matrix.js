@@ -1,17 +1,18 @@
-"use strict";
-// The page decides nothing: every choice and its reasons were made by the program and stand in the data.
-// All text is set as text, never as markup: names and references come from profiles that others write.
+// The matrix of a CloudProfile.
 (() => {
-  const byId = (id) => document.getElementById(id);
-  const data = JSON.parse(byId("data").textContent);
+  const { byId, data, narrow, element, many, name, button, details, noDetails, reveal } = page;
   const grid = byId("grid");
   const space = byId("space");
   const ROW = 44;
+  // A head has this many machine types, one in each line, and their capabilities.
+  const NAMED_TYPES = 3;
+  const headHeight = Math.max(ROW, 12 + 19 * (1 + Math.max(1, ...data.groups.map((group) =>
+    Math.min(NAMED_TYPES + 1, group.machineTypes.length)))));
   // On a phone two columns of types are seen beside the versions.
-  const narrow = matchMedia("(max-width: 40rem)");
-  const firstWidth = () => (narrow.matches ? 130 : 230);
-  const columnWidth = () => (narrow.matches ? 116 : 190);
+  const firstWidth = () => (narrow.matches ? 112 : 230);
+  const columnWidth = () => (narrow.matches ? 126 : 220);
   const OVERSCAN = 3;
+  const HINT = "Select a cell, a version, or the head of a column.";
   const ACTIVE = ["preview", "supported", "deprecated"];
 
   // ---- the data, indexed ----
@@ -25,15 +26,6 @@
   });
   const classifications = [...new Set(data.images.map((image) => image.classification))];
 
-  const element = (tag, attributes, ...children) => {
-    const made = document.createElement(tag);
-    for (const [name, value] of Object.entries(attributes)) {
-      if (value !== undefined) made.setAttribute(name, value);
-    }
-    made.append(...children.filter((child) => child !== undefined && child !== ""));
-    return made;
-  };
-  const many = (count, one, several) => `${count} ${count === 1 ? one : several}`;
   const typeCount = (count) => many(count, "machine type", "machine types");
   const capabilitiesText = (capabilities) =>
     data.capabilities.map((definition) => definition.name)
@@ -46,11 +38,18 @@
 
   // ---- what is shown ----
 
-  const filters = { type: "", image: "", architecture: "", region: "", text: "", selectable: false, problems: false, classifications: new Set(classifications) };
+  for (const word of classifications) {
+    const box = element("input", { type: "checkbox", id: `is-${word}`, checked: "" });
+    byId("classifications").append(element("span", { class: word }, box, element("label", { for: box.id }, word || "unknown")));
+  }
+  const boxes = ["selectable", "problems", ...classifications.map((word) => `is-${word}`)];
+  const { values: filters, set } = page.filters(["type", "image", "architecture", "region", "text"], boxes, () => layout());
   let rows = [];
   let columns = [];
   let width = columnWidth();
+  // The selected cell: its place, and the image and group that the details are about.
   let active = { row: 0, column: 0 };
+  let subject;
   let framed = false;
 
   const namedType = () => types.find((type) => type.name === filters.type);
@@ -78,7 +77,7 @@
     const more = named.length - 1;
     return `${first.member} ${first.value} (${named[0]}${more ? ` and ${many(more, "more region", "more regions")}` : ""})`;
   };
-  // Gardener admits Shoots with it, and their machines will not come. Of expired versions nobody cares.
+  // Gardener admits Shoots with it, and their machines are not created. Expired versions don't count.
   const isProblem = (image, choice) =>
     choice.admitted && choice.outcome !== "chosen" && data.images[image].classification !== "expired";
   const hasProblem = (image, group) => parts(image, group).some((choice) => isProblem(image, choice));
@@ -107,9 +106,21 @@
   const verdictsOf = (choice) =>
     choice.candidates.map((flavor, position) => ({ flavor, verdict: data.decisions[choice.decision].verdicts[position] }));
   // What sets a flavor apart: the values that it names itself.
-  const flavorText = (flavor) => {
+  const flavorText = (choice, flavor) => {
     const { architecture, ...others } = flavor.capabilities;
-    return valuesText(others) || "any";
+    return `flavor ${choice.flavor}: ${valuesText(others) || "any machine"}`;
+  };
+  // The part of a reference that tells the images of a row apart. Paths of clouds begin alike, and many end with the version.
+  const shortReference = (value, version) => {
+    const [, path] = /(?:^|.*\/)images\/(.+)$/i.exec(value) || [];
+    const short = (path || value).replace(/\/versions\//i, "/");
+    const end = short.length - version.length - 1;
+    return end > 0 && short.endsWith(version) && "/:@-".includes(short[end]) ? short.slice(0, end) : short;
+  };
+  const imagesOf = (flavor, version, within) => {
+    const wanted = (within || data.regions).filter((region) => !filters.region || region === filters.region);
+    const found = flavor.regions ? wanted.map((region) => reference(flavor, region)) : [flavor.reference];
+    return [...new Set(found.filter(Boolean).map((one) => shortReference(one.value, version)))];
   };
 
   // The face of a cell: its words, its colour, and what a screen reader says.
@@ -120,17 +131,18 @@
     if (!first) return { kind: "nothing", head: "–", tail: "", spoken: "not asked" };
     if (found.some((choice) => choice.outcome !== first.outcome || choice.flavor !== first.flavor)) {
       const kind = found.some((choice) => isProblem(image, choice)) ? "tied" : version.classification;
-      return { kind, head: "differs by region", tail: found.map((choice) => choice.outcome === "chosen" ? `flavor ${choice.flavor}` : outcomeText(choice)).join(", "), spoken: "differs by region" };
+      return { kind, head: "differs by region", tail: found.map((choice) => choice.outcome === "chosen" ? imagesOf(version.flavors[choice.flavor], version.version, choice.regions)[0] || "names no image" : outcomeText(choice)).join(", "), spoken: "differs by region" };
     }
     if (first.outcome !== "chosen") {
       const head = outcomeText(first);
       return { kind: isProblem(image, first) ? "tied" : "nothing", head, tail: reasonOf(image, first), spoken: `${head}: ${reasonOf(image, first)}` };
     }
     const flavor = version.flavors[first.flavor];
-    const head = `flavor ${first.flavor}`;
-    const tail = width > columnWidth() ? referenceText(flavor, first.regions) : flavorText(flavor);
-    const spoken = `${head}, ${referenceText(flavor, first.regions)}`;
-    if (!first.admitted) return { kind: "refused", head: `${head}, refused`, tail, spoken: `${spoken}, but Gardener refuses it` };
+    const images = imagesOf(flavor, version.version, first.regions);
+    const head = columns.length === 1 ? referenceText(flavor, first.regions) : images[0] || "names no image";
+    const tail = `${flavorText(first, flavor)}${images.length > 1 ? `, ${images.length} images by region` : ""}`;
+    const spoken = `flavor ${first.flavor}, ${referenceText(flavor, first.regions)}`;
+    if (!first.admitted) return { kind: "refused", head, tail: `not admitted, ${tail}`, spoken: `${spoken}, but Gardener refuses it` };
     return { kind: version.classification, head, tail, spoken };
   };
   const outcomeText = (choice) => ({ unusable: "unusable flavor", tied: "tie", noneFits: "no flavor fits", noFlavors: "no image" })[choice.outcome] || "";
@@ -143,43 +155,46 @@
     rows = data.images.map((_, image) => image).filter((image) => {
       const version = data.images[image];
       return (!filters.image || version.name === filters.image) &&
-        filters.classifications.has(version.classification) &&
+        filters[`is-${version.classification}`] &&
         (!text || version.version.toLowerCase().includes(text) ||
           version.flavors.some((flavor) => references(flavor).some((one) => one.value.toLowerCase().includes(text)))) &&
         (!filters.selectable || columns.some((group) => isSelectable(image, group))) &&
         (!filters.problems || columns.some((group) => hasProblem(image, group)));
     });
     if (filters.problems) columns = columns.filter((group) => rows.some((image) => hasProblem(image, group)));
-    // What has expired stands last: it is asked for least.
+    // Expired versions come last.
     const place = (image) => (data.images[image].classification === "expired" ? 1 : 0);
     rows.sort((one, other) => place(one) - place(other) || one - other);
-    width = columns.length === 1 ? Math.max(columnWidth() + 1, grid.clientWidth - firstWidth()) : columnWidth();
+    const room = Math.floor((grid.clientWidth - firstWidth()) / Math.max(1, columns.length));
+    width = Math.max(columnWidth(), room);
     space.style.width = `${firstWidth() + columns.length * width}px`;
-    space.style.height = `${(rows.length + 1) * ROW}px`;
-    // A phone has no room for what is empty.
-    grid.style.height = narrow.matches ? `${Math.min(innerHeight * 0.7, (rows.length + 1) * ROW + 2)}px` : "";
+    const height = headHeight + rows.length * ROW;
+    space.style.height = `${height}px`;
+    // A phone has no room for what is empty. Elsewhere a scroll bar may need some.
+    grid.style.height = narrow.matches ? `${Math.min(innerHeight * 0.7, height + 2)}px` : "";
+    const bar = firstWidth() + columns.length * width > grid.clientWidth ? 18 : 2;
+    grid.style.maxHeight = narrow.matches ? "" : `${height + bar}px`;
     grid.setAttribute("aria-rowcount", rows.length + 1);
     grid.setAttribute("aria-colcount", columns.length + 1);
-    active = { row: Math.min(active.row, rows.length), column: Math.min(active.column, columns.length) };
+    followFilters();
     const shown = columns.reduce((sum, group) => sum + typesOf(group).length, 0);
     byId("status").textContent =
       `${many(rows.length, "image version", "image versions")} of ${data.images.length}, ${typeCount(shown)} of ${types.length} in ${many(columns.length, "column", "columns")}`;
     draw();
-    followFilters();
   };
 
   // ---- drawing: only what can be seen ----
 
   const place = (cell, row, number) => {
-    cell.style.height = `${ROW}px`;
+    cell.style.height = `${row ? ROW : headHeight}px`;
     cell.style.width = `${number ? width : firstWidth()}px`;
     if (number) cell.style.left = `${firstWidth() + (number - 1) * width}px`;
     cell.id = `cell-${row}-${number}`;
     cell.setAttribute("aria-colindex", number + 1);
-    if (row === active.row && number === active.column) cell.classList.add("active");
+    if (subject && row === active.row && number === active.column) cell.classList.add("active");
     return cell;
   };
-  const lines = (head, tail) => [element("span", {}, head), element("span", { class: "small" }, tail)];
+  const lines = (head, tail) => [name(head), element("span", { class: "small" }, tail)];
 
   const headCell = (column) => {
     if (!column) return element("div", { class: "cell first", role: "columnheader" }, ...lines("Image version", "classification"));
@@ -187,14 +202,18 @@
     const found = typesOf(group);
     const capabilities = data.groups[group].capabilities;
     const tail = capabilitiesText(capabilities);
-    const name = found.length === 1 ? found[0].name : typeCount(found.length);
-    const title = found.slice(0, 12).map((type) => type.name).join(", ") + (found.length > 12 ? ", …" : "");
-    return element("div", { class: "cell", role: "columnheader", title: `${title}\n${tail}`, "aria-label": `${name}, ${tail}` }, ...lines(name, valuesText(capabilities)));
+    const all = found.map((type) => type.name);
+    const shown = all.slice(0, all.length > NAMED_TYPES + 1 ? NAMED_TYPES : NAMED_TYPES + 1);
+    const more = all.length - shown.length;
+    const title = all.slice(0, 12).join(", ") + (all.length > 12 ? ", …" : "");
+    return element("div", { class: "cell", role: "columnheader", title: `${title}\n${tail}`, "aria-label": `${title}, ${tail}` },
+      ...shown.map(name), more ? element("span", {}, `and ${more} more`) : "",
+      element("span", { class: "small quiet" }, valuesText(capabilities)));
   };
   const versionLines = (version) => {
     const expiry = version.expires ? `, ${version.classification === "expired" ? "since" : "until"} ${version.expires.slice(0, 10)}` : "";
     return narrow.matches
-      ? lines(version.version, `${version.name}, ${version.classification}`)
+      ? lines(version.version, version.name)
       : lines(`${version.name} ${version.version}`, `${version.classification}${expiry}`);
   };
   const bodyCell = (row, column) => {
@@ -209,8 +228,8 @@
   };
   const rowElement = (row, from, to) => {
     const made = element("div", { class: row ? "row" : "row head", role: "row", "aria-rowindex": row + 1 });
-    made.style.height = `${ROW}px`;
-    if (row) made.style.top = `${row * ROW}px`;
+    made.style.height = `${row ? ROW : headHeight}px`;
+    if (row) made.style.top = `${headHeight + (row - 1) * ROW}px`;
     made.append(place(row ? bodyCell(row, 0) : headCell(0), row, 0));
     for (let column = from; column <= to; column += 1) {
       made.append(place(row ? bodyCell(row, column) : headCell(column), row, column));
@@ -228,7 +247,7 @@
     for (let row = fromRow; row <= toRow; row += 1) drawn.push(rowElement(row, fromColumn, toColumn));
     space.replaceChildren(...drawn);
     const current = `cell-${active.row}-${active.column}`;
-    if (byId(current)) grid.setAttribute("aria-activedescendant", current);
+    if (subject && byId(current)) grid.setAttribute("aria-activedescendant", current);
     else grid.removeAttribute("aria-activedescendant");
   };
   const drawSoon = () => {
@@ -240,8 +259,8 @@
   const move = (row, column) => {
     active = { row: Math.max(0, Math.min(rows.length, row)), column: Math.max(0, Math.min(columns.length, column)) };
     if (active.row) {
-      const top = active.row * ROW;
-      grid.scrollTop = Math.max(Math.min(grid.scrollTop, top - ROW), top + ROW - grid.clientHeight);
+      const top = (active.row - 1) * ROW;
+      grid.scrollTop = Math.max(Math.min(grid.scrollTop, top), top + headHeight + ROW - grid.clientHeight);
     }
     if (active.column) {
       const left = (active.column - 1) * width;
@@ -252,24 +271,13 @@
 
   // ---- details ----
 
-  // What the details are about, so that they follow the filters: an image, a group, or both.
-  let subject;
-  const details = (title, ...content) => {
-    byId("detailsTitle").textContent = title;
-    byId("detailsBody").replaceChildren(...content.filter(Boolean));
-    byId("details").scrollTop = 0;
-  };
-  const showHelp = () => details("How to read it", element("p", {}, "Rows are image versions; columns are machine types that can do the same. The colour of a cell is the classification of the version; red is a combination that Gardener admits and that gets no image."));
   const table = (heads, lists) =>
     element("table", {},
       element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", { scope: "col" }, head)))),
       element("tbody", {}, ...lists.map((cells) => element("tr", {}, ...cells.map((cell) => element("td", {}, cell))))));
   const typeButtons = (found) => {
-    const list = element("ul", {}, ...found.map((type) => {
-      const button = element("button", { type: "button" }, type.name);
-      button.addEventListener("click", () => choose("type", type.name));
-      return element("li", {}, button, type.usable ? "" : " (not usable)");
-    }));
+    const list = element("ul", {}, ...found.map((type) =>
+      element("li", {}, button(type.name, () => choose("type", type.name)), type.usable ? "" : " (not usable)")));
     return found.length > 8 ? element("details", {}, element("summary", {}, typeCount(found.length)), list) : list;
   };
   const referenceList = (flavor, within) => {
@@ -301,7 +309,7 @@
       const where = choice.regions && element("h3", {}, `In ${choice.regions.join(", ")}`);
       const result = flavor
         ? `Flavor ${choice.flavor} is chosen${choice.admitted ? "" : ", but Gardener refuses Shoots with it: core's half of the profile does not list a flavor that fits"}.`
-        : `${outcomeText(choice)}: ${reasonOf(image, choice)}.${choice.admitted ? " Gardener admits Shoots with it all the same; their machines will not come." : ""}`;
+        : `${outcomeText(choice)}: ${reasonOf(image, choice)}.${choice.admitted ? " Gardener admits Shoots with it, but their machines are not created." : ""}`;
       return [
         where,
         element("p", { class: "result" }, result),
@@ -314,7 +322,7 @@
           element("li", {}, `${step.capability}=${step.value} keeps ${step.kept.map((kept) => `flavor ${choice.candidates[kept]}`).join(", ")}`))),
       ];
     });
-    const expiry = version.expires ? `, ${version.classification === "expired" ? "has expired on" : "expires"} ${version.expires.slice(0, 10)}` : "";
+    const expiry = version.expires ? `, ${version.classification === "expired" ? "expired on" : "expires on"} ${version.expires.slice(0, 10)}` : "";
     details(title,
       element("p", {}, element("span", { class: `badge ${version.classification}` }, version.classification), expiry),
       ...blocks,
@@ -353,13 +361,22 @@
     else if (image !== undefined) showVersion(image);
     else showGroup(group);
   };
+  // The selected cell stays selected wherever the filters move it.
   const followFilters = () => {
-    if (!subject) return;
-    const isShown = (wanted, shown) => wanted === undefined || shown.includes(wanted);
-    if (isShown(subject.image, rows) && isShown(subject.group, columns)) showSubject();
-    else {
+    if (!subject) {
+      active = { row: Math.min(1, rows.length), column: Math.min(1, columns.length) };
+      return;
+    }
+    const place = (wanted, shown) => (wanted === undefined ? 0 : shown.indexOf(wanted) + 1);
+    const [row, column] = [place(subject.image, rows), place(subject.group, columns)];
+    const isShown = (subject.image === undefined || row) && (subject.group === undefined || column);
+    if (isShown) {
+      active = { row, column };
+      showSubject();
+    } else {
       subject = undefined;
-      showHelp();
+      followFilters();
+      noDetails(HINT);
     }
   };
   // The address of a cell: image@version/type, each of which may be absent.
@@ -371,12 +388,16 @@
   const show = () => {
     const image = rows[active.row - 1];
     const group = columns[active.column - 1];
-    if (image === undefined && group === undefined) return;
-    subject = { image, group };
-    showSubject();
-    byId("status").textContent = `Details: ${byId("detailsTitle").textContent}`;
-    history.replaceState(null, "", address());
-    if (narrow.matches) byId("details").scrollIntoView({ block: "start" });
+    if (image === undefined && group === undefined) {
+      subject = undefined;
+      noDetails(HINT);
+    } else {
+      subject = { image, group };
+      showSubject();
+      byId("status").textContent = `Details: ${byId("detailsTitle").textContent}`;
+      history.replaceState(null, "", address());
+    }
+    draw();
   };
   const openAddress = () => {
     const decoded = (part) => {
@@ -387,18 +408,22 @@
       }
     };
     const [title, name] = location.hash.slice(1).split("/").map(decoded);
+    if (!title && !name) return;
     const row = rows.findIndex((image) => `${data.images[image].name}@${data.images[image].version}` === title) + 1;
     const number = columns.findIndex((group) => typesOf(group).some((type) => type.name === name)) + 1;
-    if (!row && !number) return;
+    if (!row && !number) {
+      byId("status").textContent = "This page has nothing with the name in its address.";
+      return;
+    }
     move(row, number);
     show();
+    reveal(grid);
   };
 
   // ---- what a person does ----
 
   const choose = (id, value) => {
-    byId(id).value = value;
-    filters[id] = value;
+    set(id, value);
     layout();
   };
   const option = (value) => element("option", { value }, value);
@@ -408,49 +433,30 @@
   byId("architecture").append(...[...new Set(data.groups.flatMap((group) => group.capabilities.architecture || []))].map(option));
   byId("region").append(...data.regions.map(option));
   byId("regionBox").hidden = data.regions.length === 0;
-  for (const word of classifications) {
-    const box = element("input", { type: "checkbox", id: `is-${word}`, checked: "" });
-    box.addEventListener("change", () => {
-      filters.classifications[box.checked ? "add" : "delete"](word);
-      layout();
-    });
-    byId("classifications").append(element("span", { class: word }, box, element("label", { for: `is-${word}` }, word || "unknown")));
-  }
-  for (const id of ["type", "image", "architecture", "region", "text"]) {
-    for (const event of ["input", "change"]) byId(id).addEventListener(event, () => choose(id, byId(id).value.trim()));
-  }
-  for (const id of ["selectable", "problems"]) {
-    byId(id).addEventListener("change", () => {
-      filters[id] = byId(id).checked;
-      layout();
-    });
-  }
   const problems = data.images.reduce((sum, _, image) =>
     sum + data.groups.reduce((inner, group, number) => inner + (hasProblem(image, number) ? group.machineTypes.length : 0), 0), 0);
+  byId("problemsBox").classList.toggle("tied", problems > 0);
   byId("problemsLabel").textContent = `Only problems: admitted, and no image (${problems})`;
-  byId("filters").addEventListener("submit", (event) => event.preventDefault());
-  byId("filters").addEventListener("reset", () => {
-    Object.assign(filters, { type: "", image: "", architecture: "", region: "", text: "", selectable: false, problems: false, classifications: new Set(classifications) });
-    requestAnimationFrame(layout);
-  });
   grid.addEventListener("scroll", drawSoon, { passive: true });
   grid.addEventListener("click", (event) => {
     const cell = event.target.closest(".cell");
     if (!cell) return;
     const [row, number] = cell.id.split("-").slice(1).map(Number);
     active = { row, column: number };
-    draw();
     show();
+    if (subject) reveal(grid);
   });
   grid.addEventListener("keydown", (event) => {
-    const page = Math.max(1, Math.floor(grid.clientHeight / ROW) - 2);
+    const screen = Math.max(1, Math.floor(grid.clientHeight / ROW) - 2);
     const steps = {
-      ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [-page, 0], PageDown: [page, 0],
+      ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [-screen, 0], PageDown: [screen, 0],
       Home: event.ctrlKey ? [-Infinity, -Infinity] : [0, -Infinity], End: event.ctrlKey ? [Infinity, Infinity] : [0, Infinity],
     };
     const step = steps[event.key];
-    if (step) move(active.row + step[0], active.column + step[1]);
-    else if (event.key === "Enter" || event.key === " ") show();
+    if (step) {
+      move(active.row + step[0], active.column + step[1]);
+      show();
+    } else if (event.key === "Enter" || event.key === " ") show();
     else return;
     event.preventDefault();
   });
@@ -476,12 +482,11 @@
   });
   addEventListener("afterprint", () => byId("paper").replaceChildren());
 
-  showHelp();
+  noDetails(HINT);
   const regions = data.regions.length ? `, ${many(data.regions.length, "region", "regions")}` : "";
   const form = data.declaresCapabilities ? "" : " (old format)";
   byId("summary").textContent =
-    `${data.provider}${form}: ${typeCount(types.length)} in ${many(data.groups.length, "group", "groups")} that can do the same, ${many(data.images.length, "image version", "image versions")}${regions}.`;
-  active = { row: Math.min(1, data.images.length), column: Math.min(1, data.groups.length) };
+    `${data.provider}${form}: ${typeCount(types.length)} in ${many(data.groups.length, "group", "groups")} with the same capabilities, ${many(data.images.length, "image version", "image versions")}${regions}.`;
   layout();
   openAddress();
 })();
