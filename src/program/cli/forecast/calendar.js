@@ -207,7 +207,7 @@
       element("p", { class: "quiet" }, `CloudProfile ${version.profile}`),
       element("ul", {}, ...stages(version).map((one) => element("li", {}, stageText(one)))),
       element("h3", {}, `${many(leaving.length, "shoot leaves", "shoots leave")} it`), ...nameList(leaving),
-      element("h3", {}, `${many(coming.length, "shoot comes", "shoots come")} to it`), ...nameList(coming));
+      element("h3", {}, `${many(coming.length, "shoot moves", "shoots move")} to it`), ...nameList(coming));
   };
   const showGroup = (group) => details(`${many(group.shoots.length, "shoot is", "shoots are")} stuck${group.what ? ` at ${group.what}` : ""}`,
     element("p", {}, `${stuckSince(group).replace("stuck", "Stuck")}: ${group.why}.`), element("p", {}, group.remedy), ...nameList(group.shoots));

@@ -18,7 +18,7 @@
   // ---- the data, indexed ----
 
   const types = data.groups.flatMap((group, number) => group.machineTypes.map((type) => ({ ...type, group: number })));
-  // choices[image][group]: one entry for each part of the regions in which something else comes out.
+  // choices[image][group]: one entry for each part of the regions with another result.
   const choices = data.images.map((image) => {
     const byGroup = data.groups.map(() => []);
     for (const choice of image.choices) byGroup[choice.group].push(choice);
@@ -128,7 +128,7 @@
     const version = data.images[image];
     const found = parts(image, group);
     const first = found[0];
-    if (!first) return { kind: "nothing", head: "–", tail: "", spoken: "not asked" };
+    if (!first) return { kind: "nothing", head: "–", tail: "", spoken: "not evaluated" };
     if (found.some((choice) => choice.outcome !== first.outcome || choice.flavor !== first.flavor)) {
       const kind = found.some((choice) => isProblem(image, choice)) ? "tied" : version.classification;
       return { kind, head: "differs by region", tail: found.map((choice) => choice.outcome === "chosen" ? imagesOf(version.flavors[choice.flavor], version.version, choice.regions)[0] || "names no image" : outcomeText(choice)).join(", "), spoken: "differs by region" };
