@@ -74,3 +74,27 @@ fn marks_kubernetes_newer_than_measured() {
     let of = |shoots: u8| json!([{"version": "1.37.1", "shoots": shoots}]);
     assert_eq!((counts("2026-03-01"), counts("2027-02-01")), ((of(1), 1), (of(2), 2)));
 }
+
+/// Gardener #14311 writes the stages of the present into the status, which may lag behind the specification.
+#[test]
+fn forecast_and_lint_ignore_cloudprofile_status() {
+    let text = std::fs::read_to_string(PROFILE).unwrap();
+    let mut profile = gardener_extension_worker::reader::objects::objects(&text).unwrap().remove(0);
+    let printed = |profile: &Value| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("profile.json").display().to_string();
+        std::fs::write(&path, profile.to_string()).unwrap();
+        let shoots = "example/versions/shoots.yaml";
+        let forecast = ["forecast", shoots, "--profiles", &path, "--at=2026-02-01", "-o", "json"];
+        let lint = ["cloudprofile", "lint", &path, "--at=2026-02-01", "-o", "json"];
+        [outcome(command(&forecast), ""), outcome(command(&lint), "")].map(|outcome| {
+            assert!(outcome.code != 2 && outcome.code != 3, "{outcome:?}");
+            outcome.stdout.replace(&path, "profile.json")
+        })
+    };
+    let before = printed(&profile);
+    let versions = profile["spec"]["kubernetes"]["versions"].as_array().unwrap().iter();
+    let expired = versions.map(|version| json!({"version": version["version"], "classification": "expired"}));
+    profile["status"] = json!({"kubernetes": {"versions": expired.collect::<Vec<Value>>()}});
+    assert_eq!(printed(&profile), before);
+}
