@@ -252,3 +252,12 @@ fn wrong_arguments_have_their_exit_codes() {
         assert!(printed.stderr.contains(message), "{arguments:?}: {printed:?}");
     }
 }
+
+#[test]
+fn names_an_unknown_operation() {
+    let bundle = with(&["Worker"], |objects| {
+        objects[0]["metadata"]["annotations"] = json!({"gardener.cloud/operation": "live-migrate"});
+    });
+    let printed = diagnose(&bundle, "table");
+    assert!(printed.stdout.contains("requests \"live-migrate\""), "{}", printed.stdout);
+}

@@ -9,11 +9,15 @@ use serde_json::Value;
 use super::facts::{Facts, ObjectKind};
 use super::finding::{Finding, FindingKind, Severity};
 use super::machine_document::moment;
-use decisions::worker::request::{is_reconcile_requested, is_unanswered, requested_at};
+use decisions::worker::request::{is_reconcile_requested, is_unanswered, requested_at, unknown_request};
+use wire::api::bounded_text::shortened;
 use wire::api::gardener::ErrorCode;
 
 /// Time within which a controller should start a requested operation.
 const TAKEN_UP_WITHIN: SignedDuration = SignedDuration::from_mins(1);
+
+/// Maximum length of the text about an unknown request, in bytes.
+const LONGEST_REQUEST: usize = 200;
 
 /// After which time an operation without news should have become an error.
 const ABANDONED_AFTER: SignedDuration = SignedDuration::from_mins(15);
@@ -54,6 +58,14 @@ fn unfinished(description: String, updated: Option<Timestamp>, now: Timestamp) -
 fn not_taken_up(facts: &Facts<'_>) -> Option<Finding> {
     let worker = &facts.worker;
     let now = facts.now;
+    if let Some(request) = unknown_request(worker) {
+        let message =
+            format!("gardener.cloud/operation requests {request:?}, which no controller for Workers supports");
+        let found = FindingKind::NotTakenUp.found("the Worker", shortened(&message, LONGEST_REQUEST));
+        let step = "Nothing is done for the Worker, not even a deletion. See which program has written the annotation; if it was a \
+                    mistake, remove it and reconcile the Shoot.";
+        return Some(found.next(step).since(requested_at(worker)));
+    }
     let annotation = |name: &str| worker.metadata.annotations.as_ref().and_then(|annotations| annotations.get(name));
     if worker.status.last_operation.is_none() || is_reconcile_requested(worker) || is_unanswered(worker, now) {
         let since = requested_at(worker).or_else(|| moment(worker.metadata.creation_timestamp.as_ref()));

@@ -51,6 +51,9 @@ impl Operation {
     }
 }
 
+/// The values of the operation annotation that the contract defines.
+const KNOWN_REQUESTS: [&str; 4] = ["reconcile", "migrate", "restore", "wait-for-state"];
+
 /// What to do with a Worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -66,6 +69,10 @@ pub enum Decision {
 /// result.
 #[must_use]
 pub fn decide(worker: &Worker, now: Timestamp) -> Decision {
+    // Nothing is deleted either: the machines may run for another seed by then.
+    if unknown_request(worker).is_some() {
+        return Decision::Nothing;
+    }
     let annotation = requested_operation(worker);
     let last = worker.status.last_operation.as_ref();
     let last_is = |operation: Operation| last.is_some_and(|last| last.operation_type == operation.as_str());
@@ -123,6 +130,12 @@ pub fn is_unanswered(worker: &Worker, now: Timestamp) -> bool {
 #[must_use]
 pub fn is_reconcile_requested(worker: &Worker) -> bool {
     requested_operation(worker) == Some("reconcile")
+}
+
+/// The requested operation, if the contract does not define it, such as one of a newer Gardener.
+#[must_use]
+pub fn unknown_request(worker: &Worker) -> Option<&str> {
+    requested_operation(worker).filter(|request| !request.is_empty() && !KNOWN_REQUESTS.contains(request))
 }
 
 /// Time of gardenlet's last request, from its annotation.
@@ -336,6 +349,11 @@ mod tests {
             metadata
         };
         let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [FINALIZER]});
+        let deleted_by = |operation: &str| {
+            let mut metadata = held(annotated(operation));
+            metadata["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            metadata
+        };
         for (metadata, status, expected) in [
             (json!({}), json!({}), Decision::Begin(Operation::Create)),
             (annotated("reconcile"), json!({}), Decision::Begin(Operation::Create)),
@@ -357,6 +375,11 @@ mod tests {
             (deleted.clone(), last("Reconcile", "Succeeded"), Decision::Begin(Operation::Delete)),
             (deleted, last("Delete", "Processing"), Decision::Continue(Operation::Delete)),
             (json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), json!({}), Decision::Nothing),
+            (annotated("live-migrate"), json!({}), Decision::Nothing),
+            (annotated("live-migrate"), last("Reconcile", "Succeeded"), Decision::Nothing),
+            (held(annotated("live-migrate")), last("Reconcile", "Processing"), Decision::Nothing),
+            (deleted_by("live-migrate"), last("Migrate", "Succeeded"), Decision::Nothing),
+            (deleted_by(""), last("Reconcile", "Succeeded"), Decision::Begin(Operation::Delete)),
         ] {
             assert_eq!(decide(&worker(metadata.clone(), status.clone()), NOW), expected, "{metadata} {status}");
         }
