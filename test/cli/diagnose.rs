@@ -7,6 +7,7 @@ use crate::golden::assert_same;
 
 const AT: &str = "2026-11-21T10:00:00Z";
 const NAMESPACE: &str = "shoot--garden--prod";
+const DATABASE: &str = "shoot--garden--prod-database-z2";
 
 fn bundle() -> Value {
     let text = std::fs::read_to_string("test/cli/diagnose.yaml").unwrap();
@@ -251,4 +252,44 @@ fn wrong_arguments_have_their_exit_codes() {
         assert_eq!((printed.code, printed.stdout.as_str()), (code, ""), "{arguments:?}: {printed:?}");
         assert!(printed.stderr.contains(message), "{arguments:?}: {printed:?}");
     }
+}
+
+#[test]
+fn reports_preserved_machines_without_reading_machines() {
+    let counted = |kinds: &[&str]| {
+        with(kinds, |objects| {
+            let deployment = objects.iter_mut().find(|object| object["metadata"]["name"] == DATABASE).unwrap();
+            deployment["status"]["preservedFailedReplicas"] = json!(2);
+        })
+    };
+    let preserved = |bundle: &Value| {
+        let findings = diagnose(bundle, "json").json()["workers"][0]["findings"].as_array().unwrap().clone();
+        findings.into_iter().filter(|finding| finding["kind"] == "preserved").collect::<Vec<_>>()
+    };
+    assert_eq!(preserved(&counted(&["Worker", "MachineDeployment", "Machine"])), Vec::<Value>::new());
+    let found = preserved(&counted(&["Worker", "MachineDeployment"]));
+    assert_eq!(
+        found[0]["message"],
+        format!("machine deployment {DATABASE} counts 2 preserved failed machines, which nothing replaces")
+    );
+    assert!(found[0]["nextStep"].as_str().unwrap().contains("node.machine.sapcloud.io/preserve=false"));
+    let command = format!("kubectl -n shoot--garden--prod get machines -l name={DATABASE}");
+    assert_eq!(found[0]["command"]["text"], command);
+
+    let constraint = json!([{"type": "PreservedFailedMachinesAbsent", "status": "False", "message": "Cluster has 2."}]);
+    let cluster = json!({"apiVersion": "extensions.gardener.cloud/v1alpha1", "kind": "Cluster",
+        "metadata": {"name": "shoot--garden--prod"}, "spec": {"shoot": {"status": {"constraints": constraint}}}});
+    let mut reported = with(&["Worker"], |_| ());
+    reported["items"].as_array_mut().unwrap().push(cluster);
+    let found = preserved(&reported);
+    assert_eq!(found[0]["message"], "its constraint PreservedFailedMachinesAbsent is False: Cluster has 2.");
+}
+
+#[test]
+fn names_an_unknown_operation() {
+    let bundle = with(&["Worker"], |objects| {
+        objects[0]["metadata"]["annotations"] = json!({"gardener.cloud/operation": "live-migrate"});
+    });
+    let printed = diagnose(&bundle, "table");
+    assert!(printed.stdout.contains("requests \"live-migrate\""), "{}", printed.stdout);
 }

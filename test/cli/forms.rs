@@ -74,7 +74,7 @@ const PLAN: &str = "--to=target/tmp/takeover-plan";
 const LOCK: &str = "--lock=example/images/images.lock";
 
 /// Commands that read no objects, or those of a cluster only.
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 13] = [
     "controller",
     "admission",
     "sidecar",
@@ -85,6 +85,7 @@ const OTHERS: [&str; 12] = [
     "version",
     "images fetch azure",
     "images fetch ec2",
+    "images fetch glance",
     // Two locks.
     "images promote",
     "help",

@@ -183,7 +183,8 @@ fn forecast_prints_what_is_described() {
     };
     let expiring = "example/versions/cloudprofile-expiring.yaml";
     let changed = ["--cloudprofile-new", expiring];
-    let samples = [with(&[]), with(&changed), crate::versions::sample(&[]), crate::versions::sample(&changed)];
+    let newer = crate::forecast_groups::newer_than_measured("2027-02-01", "json").json();
+    let samples = [with(&[]), with(&changed), crate::versions::sample(&[]), crate::versions::sample(&changed), newer];
     assert_eq!(samples[0]["schema"], "forecast/v1");
     assert_described(&samples, "forecast -o json");
 }

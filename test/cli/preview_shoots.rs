@@ -436,3 +436,20 @@ fn what_rolls_is_saved_for_the_controller() {
     let nowhere = files.preview(&["--save", &files.path("no/such/folder.json")]);
     assert_eq!((nowhere.code, nowhere.stdout.as_str()), (3, ""), "{nowhere:?}");
 }
+
+/// `gardenadm connect` registers a self-hosted shoot (Gardener #15502). Admission then adds members to it, by which the
+/// name of the node agent Secret changes.
+#[test]
+fn names_what_connecting_adds_to_self_hosted_shoots() {
+    let files = Files::new(&[("    - name: web\n", "    - name: web\n      controlPlane: {}\n")]);
+    let manifest = std::fs::read_to_string(files.path("new.yaml")).unwrap();
+    let manifest = manifest.replace("    kubelet: {kubeReserved: {cpu: 80m, memory: 1Gi, pid: 20k}}\n", "");
+    let reserved = "      controlPlane: {}\n      kubernetes: {kubelet: {kubeReserved: {cpu: 100m, memory: 2Gi}}}\n";
+    std::fs::write(files.path("old.yaml"), &manifest).unwrap();
+    std::fs::write(files.path("new.yaml"), manifest.replace("      controlPlane: {}\n", reserved)).unwrap();
+    let document = files.preview(&["-o", "json"]).json();
+    let placement = &document["workers"][0]["placements"][0];
+    assert_eq!((&placement["pool"], &placement["verdict"]), (&json!("web"), &json!("ROLL")));
+    assert_eq!(placement["hashInputs"], json!(["nodeAgentSecretName"]));
+    assert_eq!(placement["causes"][0]["field"], "spec.provider.workers[web].kubernetes");
+}

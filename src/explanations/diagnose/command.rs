@@ -115,6 +115,11 @@ impl Paste<'_> {
     }
 
     fn machine_command(&self, finding: &Finding) -> PasteCommand {
+        if finding.kind == FindingKind::Preserved && finding.machines.is_empty() {
+            let of_deployment =
+                finding.deployment.as_ref().map(|name| format!(" -l {}", word(&format!("name={name}"))));
+            return self.seed(&format!("get machines{}", of_deployment.unwrap_or_default()));
+        }
         if finding.kind == FindingKind::Preserved {
             let machines: Vec<String> = finding.machines.iter().take(MOST_MACHINES).map(|name| word(name)).collect();
             let machines = machines.join(" ");

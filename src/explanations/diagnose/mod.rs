@@ -24,6 +24,7 @@ mod machine_document;
 mod paste_command;
 mod pools;
 mod prerequisites;
+mod preserved;
 mod progress;
 mod roll_cause;
 mod rolls;
@@ -132,6 +133,7 @@ fn complete(diagnosis: &mut Diagnosis, worker: Worker, surroundings: Surrounding
     let mut findings = malformed;
     findings.extend(prerequisites::findings(&facts));
     findings.extend(machine::findings(&facts));
+    findings.extend(preserved::findings(&facts));
     let (rows, of_pools) = pools::rows(&facts);
     findings.extend(of_pools);
     // Runs last, so that an error of the operation with another finding is not reported twice.

@@ -9,12 +9,16 @@ use serde_json::Value;
 use super::facts::{Facts, ObjectKind};
 use super::finding::{Finding, FindingKind, Severity};
 use super::machine_document::moment;
-use decisions::worker::request::Request;
+use decisions::worker::request::{Request, unsupported_migration};
 use decisions::worker::status::conditions::WITHOUT_IMAGE;
+use wire::api::bounded_text::shortened;
 use wire::api::gardener::ErrorCode;
 
 /// Time within which a controller should start a requested operation.
 const TAKEN_UP_WITHIN: SignedDuration = SignedDuration::from_mins(1);
+
+/// Maximum length of the text about an unknown request, in bytes.
+const LONGEST_REQUEST: usize = 200;
 
 /// After which time an operation without news should have become an error.
 const ABANDONED_AFTER: SignedDuration = SignedDuration::from_mins(15);
@@ -55,8 +59,16 @@ fn unfinished(description: String, updated: Option<Timestamp>, now: Timestamp) -
 fn not_taken_up(facts: &Facts<'_>) -> Option<Finding> {
     let worker = &facts.worker;
     let now = facts.now;
-    let annotation = |name: &str| worker.metadata.annotations.as_ref().and_then(|annotations| annotations.get(name));
     let request = Request::of(worker, now);
+    if let Some(operation) = unsupported_migration(worker) {
+        let message =
+            format!("gardener.cloud/operation requests {operation:?}, which no controller for Workers supports");
+        let found = FindingKind::NotTakenUp.found("the Worker", shortened(&message, LONGEST_REQUEST));
+        let step = "Nothing is done for the Worker, not even a deletion. See which program has written the annotation; if it was a \
+                    mistake, remove it and reconcile the Shoot.";
+        return Some(found.next(step).since(request.time()));
+    }
+    let annotation = |name: &str| worker.metadata.annotations.as_ref().and_then(|annotations| annotations.get(name));
     if worker.status.last_operation.is_none() || request.is_awaited() {
         let since = request.time().or_else(|| moment(worker.metadata.creation_timestamp.as_ref()));
         let requested = annotation("gardener.cloud/operation").map_or("an operation", String::as_str);

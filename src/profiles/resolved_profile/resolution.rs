@@ -182,6 +182,11 @@ impl<'a> Resolution<'a> {
         }
     }
 
+    /// The position of the best flavor in the list of the available ones, usable or not.
+    pub(super) fn best_position(&self, group: &TypeGroup<'_>, available: &Availability<'_>) -> Option<usize> {
+        self.ranked.get(available.list)?.get(group.number)?.as_ref().ok().copied()
+    }
+
     /// Whether Gardener admits machine types of a group with a version.
     #[must_use]
     pub fn admits(&self, version: &ResolvedVersion<'_>, group: &TypeGroup<'_>) -> bool {
@@ -215,6 +220,18 @@ impl<'a> Resolution<'a> {
     #[must_use]
     pub fn list(&self, available: &Availability<'_>) -> usize {
         available.list
+    }
+}
+
+impl Availability<'_> {
+    /// Whether machines can start from the flavor at this position of the version.
+    pub(super) fn is_usable(&self, flavor: usize) -> bool {
+        !self.unusable.contains(&flavor)
+    }
+
+    /// Whether machines can start from all flavors.
+    pub(super) fn are_all_usable(&self) -> bool {
+        self.unusable.is_empty()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Forecasts maintenance of a shoot run by run, until it is stable or stuck (docs/versions.md#forecast).
 
+use std::collections::BTreeSet;
+
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
@@ -12,6 +14,7 @@ use super::catalog::VersionCatalog;
 use super::garden::Garden;
 use super::history::{History, Step};
 use super::maintenance::MaintainedShoot;
+use super::measured_kubernetes::is_too_new;
 use super::run::{Cause, Update, UpdatedImage};
 use super::target::NoTarget;
 use super::window::EffectiveWindow;
@@ -39,6 +42,9 @@ pub struct Forecast {
     pub stuck: Vec<Stuck>,
     /// Questionable changes that Gardener nevertheless makes.
     pub findings: Vec<String>,
+    /// Kubernetes versions, now or later, that are newer than the measured Gardener supports. Its rules are applied to
+    /// them.
+    pub too_new: Vec<String>,
 }
 
 /// A run that changes something.
@@ -112,10 +118,11 @@ impl Forecast {
         let window = *history.window();
         let maintenance = spec.maintenance.as_ref();
         let is_window_presumed = maintenance.is_none_or(|maintenance| maintenance.time_window.is_none());
-        let steps = history.steps.iter().filter_map(|step| step_of(step, &window, spec)).collect();
+        let steps: Vec<ForecastStep> = history.steps.iter().filter_map(|step| step_of(step, &window, spec)).collect();
         let stuck = stuck(from, history, catalog);
         let findings = oddities(history, catalog);
-        Self { from, window, is_window_presumed, steps, stuck, findings }
+        let too_new = too_new(spec, &steps);
+        Self { from, window, is_window_presumed, steps, stuck, findings, too_new }
     }
 }
 
@@ -175,6 +182,7 @@ pub fn forecast(
         });
         let (mut steps, by_chance_from) = of_either(early, late);
         steps.retain(|step| step.time < until);
+        forecast.too_new = too_new(spec, &steps);
         forecast.steps = steps;
         if by_chance_from.is_some_and(|from| from < until) {
             forecast.findings.push(BY_CHANCE.to_owned());
@@ -271,6 +279,17 @@ fn step_of(step: &Step, window: &EffectiveWindow, spec: &VersionedShootSpec) -> 
     let operations = run.operations.clone();
     let operation = run.operation.clone();
     Some(ForecastStep { time, latest: time, moves, operations, operation, nodes })
+}
+
+/// The Kubernetes versions of a shoot, at the start and after each step, that are newer than the measured Gardener
+/// supports.
+fn too_new(spec: &VersionedShootSpec, steps: &[ForecastStep]) -> Vec<String> {
+    let pools = spec.provider.workers.iter().filter_map(|pool| pool.kubernetes.version.as_deref());
+    let first = spec.kubernetes.version.as_deref().into_iter().chain(pools);
+    let moves = steps.iter().flat_map(|step| &step.moves).filter(|moved| moved.image.is_none());
+    let versions: BTreeSet<&str> = first.chain(moves.map(|moved| moved.to.as_str())).collect();
+    let is_too_new = |text: &&str| Version::parse(text).as_ref().is_ok_and(is_too_new);
+    versions.into_iter().filter(is_too_new).map(str::to_owned).collect()
 }
 
 fn to_move(pool: Option<&str>, update: &Update) -> Move {

@@ -301,3 +301,34 @@ fn is_known(known: &Known, name: &str, version: &str) -> bool {
     };
     known.get(name).is_some_and(in_range)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn removes_names_that_kubernetes_1_37_lacks() {
+        let spec = json!({"kubernetes": {"kubeAPIServer": {
+            "featureGates": {"EvictionRequestAPI": true, "SidecarContainers": true, "APIServerTracing": true},
+            "admissionPlugins": [{"name": "JobValidation"}, {"name": "PodGroupProtection"}],
+        }}});
+        let remaining = |version: &str| {
+            let mut settings = KubernetesSettings::of(&spec).unwrap();
+            settings.keep_existing(version, &[]);
+            let server = settings.0["kubernetes"]["kubeAPIServer"].clone();
+            let gates: Vec<String> = server["featureGates"].as_object().unwrap().keys().cloned().collect();
+            let plugins = server["admissionPlugins"].as_array().unwrap();
+            let plugins: Vec<String> =
+                plugins.iter().map(|plugin| plugin["name"].as_str().unwrap().to_owned()).collect();
+            (gates.join(" "), plugins.join(" "))
+        };
+        let words = |gates: &str, plugins: &str| (gates.to_owned(), plugins.to_owned());
+        assert_eq!(
+            remaining("1.36.4"),
+            words("APIServerTracing SidecarContainers", "JobValidation PodGroupProtection")
+        );
+        assert_eq!(remaining("1.37.0"), words("EvictionRequestAPI", "PodGroupProtection"));
+    }
+}

@@ -18,7 +18,7 @@
 //! * [`kubernetes_settings`], [`garden`]: settings that an update removes from a Shoot; [`update_rules`]: updates that
 //!   the API server rejects; [`write_rules`]: Shoots of users that it rejects;
 //! * [`selectable`]: the versions that new pools can select; [`shoot_defaults`]: the defaults for versions that a Shoot
-//!   omits.
+//!   omits; [`measured_kubernetes`]: versions that are newer than the measured Gardener supports.
 //!
 //! Pure: the time is an argument.
 
@@ -32,6 +32,7 @@ pub mod garden;
 pub mod history;
 pub mod kubernetes_settings;
 pub mod maintenance;
+pub mod measured_kubernetes;
 pub mod notices;
 pub mod run;
 pub mod selectable;

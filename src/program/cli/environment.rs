@@ -12,7 +12,7 @@ use super::terminal::complain;
 /// Prefix of the variables that only this program reads.
 const PREFIX: &str = "GARDENER_EXTENSION_WORKER_";
 /// Beginnings of names that others define: gardenlet, and the tools of clouds and of OpenTelemetry.
-const FOREIGN: [&str; 4] = ["GARDEN_KUBECONFIG", "AWS_", "AZURE_", "OTEL_"];
+const FOREIGN: [&str; 5] = ["GARDEN_KUBECONFIG", "AWS_", "AZURE_", "OS_", "OTEL_"];
 
 /// Arguments that limit what the controller writes. A value that doesn't parse ends the program, whatever the variable's name,
 /// because the program would write more without it.

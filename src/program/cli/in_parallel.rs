@@ -1,14 +1,21 @@
 //! Runs work on many items in parallel.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
 use super::thread_cache;
 
+/// The number of processors, read once: Linux opens files for each answer, and commands ask for each Worker.
+fn processors() -> usize {
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
 /// Uses one thread per processor. Results keep the order of the items.
 pub(super) fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let threads = processors().min(items.len());
     if threads <= 1 {
         return items.iter().map(work).collect();
     }

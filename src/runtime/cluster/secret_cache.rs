@@ -61,6 +61,11 @@ impl Kept {
         }
     }
 
+    /// Whether a reconcile uses it now.
+    fn is_in_use(&self) -> bool {
+        self.open.as_ref().is_some_and(|content| Arc::strong_count(content) > 1)
+    }
+
     fn size(&self) -> usize {
         let open = self.open.as_ref().map_or(0, |content| content.size());
         open + self.packed.as_ref().map_or(0, PackedSecret::size)
@@ -111,10 +116,22 @@ impl SecretCache {
                 read.content.pack();
             }
         }
-        let size: usize = self.cached().values().map(|read| read.content.size()).sum();
-        if size > MAX_CACHED_BYTES {
+        if self.size() > MAX_CACHED_BYTES {
+            self.pack_waiting();
+        }
+        if self.size() > MAX_CACHED_BYTES {
             self.forget(secrets);
         }
+    }
+
+    fn size(&self) -> usize {
+        self.cached().values().map(|read| read.content.size()).sum()
+    }
+
+    /// Packs the Secrets of operations that wait for machines. Their next reconcile unpacks them, instead of reading
+    /// again what an ended operation had to drop for them.
+    fn pack_waiting(&self) {
+        self.cached().values_mut().filter(|read| !read.content.is_in_use()).for_each(|read| read.content.pack());
     }
 
     /// Removes Secrets that are no longer needed or may be outdated.
@@ -419,12 +436,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn full_cache_packs_secrets_of_waiting_operations() {
+        let cache = SecretCache::default();
+        let ended = open(&cache, "ended", b"echo hello".to_vec());
+        drop(open(&cache, "waiting", vec![0; 2 * MAX_CACHED_BYTES]));
+        cache.pack(&ended);
+        assert!(cache.size() < MAX_CACHED_BYTES, "{}", cache.size());
+        assert!(is_kept(&cache, "ended").await && is_kept(&cache, "waiting").await);
+    }
+
+    #[tokio::test]
     async fn counts_secrets_of_running_operations() {
         for (beyond, expected) in [(0, true), (1, false)] {
             let cache = SecretCache::default();
             let ended = open(&cache, "ended", b"echo hello".to_vec());
             let packed = ended.get("ns", "ended").unwrap().pack().size();
-            open(&cache, "under-way", vec![0; MAX_CACHED_BYTES - packed + beyond]);
+            let _in_use = open(&cache, "under-way", vec![0; MAX_CACHED_BYTES - packed + beyond]);
             cache.pack(&ended);
             assert_eq!(is_kept(&cache, "ended").await, expected, "{beyond} bytes too many");
             assert!(is_kept(&cache, "under-way").await);

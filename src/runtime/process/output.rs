@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal, Write};
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::process::workflow_commands::{self, is_in_pipeline};
-use wire::api::bounded_text::is_deceptive;
+use wire::api::bounded_text::first_deceptive;
 
 /// ANSI codes used in tables, in clap's help and in the log: reset, bold, dimmed, italic, underlined, and colours.
 const STYLES: [&str; 11] = ["0", "1", "2", "3", "4", "31", "32", "33", "34", "35", "36"];
@@ -149,7 +149,7 @@ fn line_of_log(text: &str) -> String {
 fn escaped(text: &str) -> Cow<'_, str> {
     let mut escaped = String::new();
     let mut rest = text;
-    while let Some(start) = rest.find(is_deceptive) {
+    while let Some(start) = first_deceptive(rest) {
         let (before, after) = rest.split_at(start);
         escaped.push_str(before);
         let first = after.chars().next().map_or(0, char::len_utf8);

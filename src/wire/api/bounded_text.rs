@@ -76,6 +76,16 @@ pub fn is_deceptive(character: char) -> bool {
         )
 }
 
+/// The position of the first deceptive character.
+#[must_use]
+pub fn first_deceptive(text: &str) -> Option<usize> {
+    // Most output is plain ASCII, which is faster to search by bytes.
+    let is_plain = |byte: &u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~');
+    let start = text.bytes().position(|byte| !is_plain(&byte))?;
+    let (_, rest) = text.split_at_checked(start)?;
+    Some(start + rest.find(is_deceptive)?)
+}
+
 /// The size of a text in JSON as the API server writes it, with HTML escapes.
 #[must_use]
 pub fn size(text: &str) -> usize {
@@ -239,6 +249,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn finds_first_deceptive_character(text in any_text()) {
+            prop_assert_eq!(first_deceptive(&text), text.find(is_deceptive));
+        }
+
         #[test]
         fn texts_stay_within_bound(texts in proptest::collection::vec(any_text(), 0..40), bytes in 40_usize..20_000) {
             let all = listed(&texts, bytes);

@@ -39,5 +39,7 @@ pub use defaults::{
 };
 pub use lifecycle::{Classification, Life};
 pub use names::not_a_name;
-pub use ranking::{FlavorVerdict, NoFlavor, Ranking, RankingStep, best_flavor, proposed_flavor, rank_flavors};
+pub use ranking::{
+    FlavorVerdict, NoFlavor, Ranking, RankingStep, best_flavor, preference, proposed_flavor, rank_flavors,
+};
 pub use validation::{validate_definitions, validate_image_version, validate_machine_type, validate_provider_flavor};

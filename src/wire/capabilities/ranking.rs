@@ -154,6 +154,19 @@ fn rank<'a, F>(
     }
 }
 
+/// How much [`best_flavor`] prefers a flavor: for each defined value in order, whether the flavor lists it. Of the
+/// compatible flavors the greatest wins, and equal ones tie. Rules that compare many orders use it, because it does not
+/// depend on the machine type.
+#[must_use]
+pub fn preference(flavor: &Capabilities, definitions: &[CapabilityDefinition]) -> Vec<bool> {
+    let mut lists = Vec::new();
+    for definition in definitions {
+        let values = values_of(flavor, definition);
+        lists.extend(definition.values.iter().map(|value| values.contains(value)));
+    }
+    lists
+}
+
 /// The flavor that the text of the proposal (GEP-33) chooses: it compares the most preferred values of all capabilities
 /// first, then the second ones, and so on. Gardener's code does not do that, so this is only for explanations. `None` if no
 /// flavor fits, or several remain.
@@ -277,20 +290,13 @@ pub(super) mod tests {
         assert_eq!(ranking.verdicts, [FlavorVerdict::Chosen, outranked(0), outranked(1)]);
     }
 
-    /// An equivalent algorithm: one bit for each defined value, and the greatest bit string wins.
+    /// An equivalent algorithm.
     fn by_bits(
         machine: &Capabilities,
         definitions: &[CapabilityDefinition],
         flavors: &[Capabilities],
     ) -> Option<usize> {
-        let bits = |flavor: &Capabilities| -> Vec<bool> {
-            let flavor = crate::capabilities::with_defaults(flavor, definitions);
-            definitions
-                .iter()
-                .flat_map(|definition| definition.values.iter().map(move |value| (&definition.name, value)))
-                .map(|(name, value)| flavor.0[name].contains(value))
-                .collect()
-        };
+        let bits = |flavor: &Capabilities| preference(flavor, definitions);
         let compatible: Vec<_> =
             (0..flavors.len()).filter(|index| are_compatible(machine, &flavors[*index], definitions)).collect();
         let best = compatible.iter().map(|index| bits(&flavors[*index])).max()?;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -43,6 +43,39 @@ async fn a_shoot_whose_machines_were_updated_in_place_goes_after_it_has_moved() 
     machines.stop().await?;
     take_away(&shoot).await?;
     let _machines = restored(program::shared().await?, &shoot, &moved, &kept).await?;
+    ensure!(shoot.ready_nodes().await? == nodes, "{nodes:?} became {:?}", shoot.ready_nodes().await?);
+    shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
+    shoot.deleted().await
+}
+
+/// machine-controller-manager 0.63 also writes the new class into an updated machine (#1153). The test writes it instead.
+#[tokio::test]
+async fn keeps_only_the_class_of_patched_machines() -> Result<()> {
+    let (shoot, _machines) = updated_in_place("AutoInPlaceUpdate").await?;
+    let nodes = shoot.ready_nodes().await?;
+    let deployments = shoot.list(Kind::MachineDeployment).await?;
+    let name = |object: &Value| object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let deployment = deployments.iter().find(|one| name(one).contains("-stern-")).context("no deployment of stern")?;
+    let new = deployment["spec"]["template"]["spec"]["class"]["name"].clone();
+    let machines = shoot.list(Kind::Machine).await?;
+    let machine = machines.iter().find(|one| name(one).contains("-stern-")).context("no machine of stern")?;
+    ensure!(machine["spec"]["class"]["name"] != new, "0.62 does not write it");
+    shoot.change(Kind::Machine, &name(machine), |machine| machine["spec"]["class"]["name"] = new.clone()).await?;
+
+    let new = new.as_str().and_then(|new| new.strip_prefix(&format!("{}-", shoot.namespace))).context("a name")?;
+    // The second reconcile must not delete the class in use.
+    for _ in 0..2 {
+        shoot.annotate_worker().await?;
+        shoot.succeeded().await?;
+        for kind in [Kind::MachineClass, Kind::ClassSecret] {
+            eventually(SOON, "only the class in use is left", async || {
+                let left = shoot.names_of_pool(kind, "stern").await?;
+                ensure!(left.iter().eq([new]), "{left:?}");
+                Ok(())
+            })
+            .await?;
+        }
+    }
     ensure!(shoot.ready_nodes().await? == nodes, "{nodes:?} became {:?}", shoot.ready_nodes().await?);
     shoot.api(Kind::Worker).delete("fleet", &DeleteParams::default()).await?;
     shoot.deleted().await

@@ -1,4 +1,4 @@
-//! A fake OpenStack over real HTTP or HTTPS: Keystone v3, and the server groups of Nova. Each test uses its own
+//! A fake OpenStack over real HTTP or HTTPS: Keystone v3, the server groups of Nova, and the images of Glance. Each test uses its own
 //! project, with its own URLs:
 //!
 //! ```text
@@ -9,12 +9,12 @@
 //! assert_eq!(project.calls(), ["authenticate", "list", "create"]);
 //! ```
 //!
-//! It follows the API references of Keystone v3 and Nova 2.1:
+//! It follows the API references of Keystone v3, Nova 2.1 and Glance v2:
 //!
 //! * `POST /v3/auth/tokens` returns 201 with `X-Subject-Token` and a catalog: services with endpoints by interface and
 //!   region.
 //! * Calls of Nova with a token other than the latest get 401; unknown ids get 404 `itemNotFound`.
-//! * Lists are paged by `offset`; POST returns 200, DELETE 204.
+//! * Lists are paged by `offset`, those of images by `marker`; POST returns 200, DELETE 204.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -59,6 +59,8 @@ pub type IdOf = Box<dyn Fn(&str, u32) -> String + Send>;
 pub struct State {
     /// Server groups: `id`, `name`, `policies`.
     pub groups: Vec<Value>,
+    /// Images of Glance, of all projects.
+    pub images: Vec<Value>,
     /// Body of the last token request.
     pub identity: Value,
     /// Injected faults.
@@ -87,7 +89,7 @@ pub struct Fault {
 
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// `authenticate`, `list`, `get`, `create` or `delete`.
+    /// `authenticate`, `list`, `get`, `create`, `delete`, or `images`.
     pub kind: &'static str,
     /// The id in the path.
     id: Option<String>,
@@ -167,6 +169,7 @@ impl Default for State {
     fn default() -> Self {
         Self {
             groups: Vec::new(),
+            images: Vec::new(),
             identity: Value::Null,
             fails: Vec::new(),
             page: 1000,
@@ -268,6 +271,7 @@ impl State {
             ("POST", ["compute", "v2.1", "os-server-groups"]) => ("create", None),
             ("GET", ["compute", "v2.1", "os-server-groups", id]) => ("get", Some((*id).to_owned())),
             ("DELETE", ["compute", "v2.1", "os-server-groups", id]) => ("delete", Some((*id).to_owned())),
+            ("GET", ["image", "v2", "images"]) => ("images", None),
             _ => return respond(404, "no such call"),
         };
         let microversion = header("openstack-api-version").and_then(|version| version.strip_prefix("compute "));
@@ -287,6 +291,7 @@ impl State {
             }
             None if !token_is_good => respond(401, r#"{"error":{"code":401,"message":"expired"}}"#),
             None if kind == "authenticate" => self.authenticate(origin, body),
+            None if kind == "images" => self.images(&call.query),
             None => self.server_groups(&call),
         };
         call.responded = response.status().as_u16();
@@ -298,15 +303,32 @@ impl State {
         self.identity = body;
         self.tokens += 1;
         let endpoint = |interface: &str, region: &str, path: &str| json!({"interface": interface, "region": region, "url": format!("{origin}/{path}")});
-        let of_region = |region: &String| [endpoint("admin", region, "no"), endpoint("public", region, "compute/v2.1")];
-        let mut endpoints = vec![endpoint("public", "elsewhere", "no")];
-        endpoints.extend(self.regions.iter().flat_map(of_region));
-        let catalog = json!([{"type": "volumev3", "endpoints": []}, {"type": "compute", "endpoints": endpoints}]);
+        let endpoints = |path: &str| {
+            let of_region = |region: &String| [endpoint("admin", region, "no"), endpoint("public", region, path)];
+            let mut endpoints = vec![endpoint("public", "elsewhere", "no")];
+            endpoints.extend(self.regions.iter().flat_map(of_region));
+            json!(endpoints)
+        };
+        let catalog = json!([
+            {"type": "volumev3", "endpoints": []},
+            {"type": "compute", "endpoints": endpoints("compute/v2.1")},
+            {"type": "image", "endpoints": endpoints("image")},
+        ]);
         let mut response = respond(201, &json!({"token": {"catalog": catalog}}).to_string());
         if let Ok(token) = format!("token-{}", self.tokens).parse() {
             response.headers_mut().insert("x-subject-token", token);
         }
         response
+    }
+
+    /// A page of images after the marker, as Glance v2 sends them.
+    fn images(&self, query: &str) -> Response {
+        let parameter = |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        let is_owned = |image: &&Value| parameter("owner").is_none_or(|owner| image["owner"] == owner);
+        let owned: Vec<&Value> = self.images.iter().filter(is_owned).collect();
+        let marked = parameter("marker").and_then(|marker| owned.iter().position(|image| image["id"] == marker));
+        let page: Vec<&&Value> = owned.iter().skip(marked.map_or(0, |marked| marked + 1)).take(self.page).collect();
+        respond(200, &json!({ "images": page }).to_string())
     }
 
     fn server_groups(&mut self, call: &Call) -> Response {

@@ -179,7 +179,7 @@ async fn create(
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::controller::test_seed::{CONTROLLER, DEPLOYMENT, DEPLOYMENT_NAME as NAME, Seed, kept_machines};
+    use crate::controller::test_seed::{CONTROLLER, DEPLOYMENT, DEPLOYMENT_NAME as NAME, Seed, WORKER, kept_machines};
 
     #[tokio::test(start_paused = true)]
     async fn machines_that_have_moved_are_made_before_their_deployment_which_keeps_its_replicas() {
@@ -247,6 +247,58 @@ mod tests {
         seed.reconcile(&context).await.unwrap();
         assert_eq!((seed.state().as_str(), seed.all("machines/").len()), ("Error", 4));
         assert_eq!(seed.get(CONTROLLER).unwrap()["spec"]["replicas"], 0);
+    }
+
+    /// Gardener #13594 moves this work to gardenlet.
+    #[tokio::test(start_paused = true)]
+    async fn tolerates_objects_restored_by_gardenlet() {
+        let (seed, context) = Seed::moved(&kept_machines());
+        let [set, machine] = ["machinesets/", "machines/"].map(|plural| format!("{plural}{NAME}"));
+        let labels = json!({"name": NAME});
+        let class = json!({"name": "c"});
+        seed.put(&format!("{set}-s"), json!({"metadata": {"name": format!("{NAME}-s"), "labels": labels}}));
+        for number in 0..4 {
+            let metadata = json!({"name": format!("{NAME}-{number}"), "labels": labels});
+            seed.put(&format!("{machine}-{number}"), json!({"metadata": metadata, "spec": {"class": class}}));
+        }
+        seed.reconcile(&context).await.unwrap();
+        assert_eq!((seed.all("machines/").len(), seed.all("machinesets/").len()), (4, 1));
+        assert_eq!(seed.get(DEPLOYMENT).unwrap()["spec"]["replicas"], 4);
+        assert_eq!(seed.get(CONTROLLER).unwrap()["spec"]["replicas"], 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn restored_deployments_need_no_machine_state() {
+        let (seed, context) = Seed::settled().await;
+        let last = json!({"type": "Migrate", "state": "Succeeded", "progress": 100});
+        seed.merge(WORKER, json!({"status": {"lastOperation": last, "state": null}}));
+        seed.merge(CONTROLLER, json!({"spec": {"replicas": 0}}));
+        seed.request("restore");
+        seed.requested();
+        seed.reconcile(&context).await.unwrap();
+        let created: Vec<String> = seed.writes().into_iter().filter(|line| line.starts_with("POST machine")).collect();
+        assert_eq!((created, seed.last("/status/lastError/description")), (vec![], String::new()));
+        assert_eq!(seed.get(CONTROLLER).unwrap()["spec"]["replicas"], 1);
+    }
+
+    /// Gardener #16036 lets hibernated shoots migrate.
+    #[tokio::test(start_paused = true)]
+    async fn hibernated_shoot_migrates_without_writes_to_machines() {
+        let (seed, context) = Seed::settled().await;
+        seed.hibernate();
+        seed.merge(CONTROLLER, json!({"spec": {"replicas": 0}}));
+        seed.request("migrate");
+        seed.requested();
+        seed.reconcile(&context).await.unwrap();
+        let others: Vec<String> =
+            seed.writes().into_iter().filter(|line| !line.contains("workers/") && !line.contains("events")).collect();
+        assert_eq!(others, Vec::<String>::new());
+        assert_eq!((seed.last("/status/lastOperation/type"), seed.state()), ("Migrate".into(), "Succeeded".into()));
+        let metadata = &seed.get(WORKER).unwrap()["metadata"];
+        assert_eq!(
+            (&metadata["annotations"]["gardener.cloud/operation"], metadata["finalizers"].as_array()),
+            (&Value::Null, Some(&vec![]))
+        );
     }
 
     #[tokio::test(start_paused = true)]

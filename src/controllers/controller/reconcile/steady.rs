@@ -7,9 +7,11 @@ use std::mem;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tracing::warn;
 
 use crate::controller::queue::Requeue;
 use crate::controller::reconcile::error::ReconcileError;
+use crate::controller::report::events;
 use crate::controller::report::node_counts::Counted;
 use crate::controller::report::status_writes::{VersionCheck, WorkerWriter};
 use crate::controller::run::context::ControllerContext;
@@ -19,6 +21,7 @@ use decisions::worker::machines::machine_objects::LiveDeployment;
 use decisions::worker::machines::node_count::{LiveMachines, MachineCount};
 use decisions::worker::plan::desired::{CloudView, DesiredState};
 use decisions::worker::request::steady::{CachedNodes, SteadyFinding, SteadyInputs, evaluate_steady};
+use decisions::worker::request::unsupported_migration;
 use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::error::ReadError;
 use runtime::cluster::identity::Identity;
@@ -58,11 +61,18 @@ pub(crate) async fn follow(
 ) -> Result<Steady, ReconcileError> {
     let queries = SteadyInputs::of(worker);
     let shoot = controller.shoot_namespace(&identity.namespace, provider).beside(controller.other_workers(worker));
+    let uid = identity.uid.as_str();
+    let memory = &controller.memory;
+    let unsupported = unsupported_migration(worker);
+    if memory.of(uid, |memory| memory.unsupported_migration_changed(unsupported))
+        && let Some(request) = unsupported
+    {
+        warn!(request, "the requested operation is not supported, so nothing is done for the Worker");
+        controller.events.publish::<Worker>(identity, events::unsupported_migration(request)).await;
+    }
     if !queries.is_followed {
         return Ok(Steady::Lasts(Requeue::OnEvent));
     }
-    let uid = identity.uid.as_str();
-    let memory = &controller.memory;
     if memory.of(uid, |memory| mem::take(&mut memory.must_start_operation)) {
         return Ok(Steady::Ends);
     }
@@ -285,6 +295,22 @@ mod tests {
         let identity =
             Identity { namespace: String::new(), name: NAMESPACE.to_owned(), uid: "uid-cluster".to_owned(), version };
         context.cache.clusters.versions.event(identity, || ());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reports_unsupported_migration_once() {
+        let (seed, context) = Seed::settled().await;
+        for deleted in [false, true] {
+            seed.request("live-migrate");
+            if deleted {
+                seed.merge(WORKER, json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}));
+            }
+            seed.requested();
+            seed.reconcile(&context).await.unwrap();
+            seed.reconcile(&context).await.unwrap();
+            let expected: &[&str] = if deleted { &[] } else { &["POST events"] };
+            assert_eq!(seed.writes(), expected, "deleted: {deleted}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

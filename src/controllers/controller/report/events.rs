@@ -8,12 +8,21 @@ use runtime::cluster::identity::Identity;
 use wire::api::bounded_text::{Bound, joined, named, shortened};
 use wire::api::gardener::Worker;
 
+/// Maximum size of a requested operation within a note.
+const MAX_REQUEST_BYTES: usize = 80;
 /// Maximum size of a list within a note.
 const MAX_LIST_BYTES: Bound = Bound::bytes(170);
 
 pub(crate) fn undecodable(reason: &str) -> EventNote {
     let note = format!("The Worker can't be decoded, so nothing is done for it: {reason}");
     EventNote { is_warning: true, reason: "WorkerUndecodable", action: "Decode", note }
+}
+
+/// The requested operation is unknown, for example one of a newer Gardener.
+pub(crate) fn unsupported_migration(request: &str) -> EventNote {
+    let request = shortened(&format!("{request:?}"), MAX_REQUEST_BYTES);
+    let note = format!("The requested operation {request} is not supported, so nothing is done for the Worker");
+    EventNote { is_warning: true, reason: "OperationNotSupported", action: "Follow", note }
 }
 
 /// The status does not fit into the Worker.

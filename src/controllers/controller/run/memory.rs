@@ -36,6 +36,8 @@ pub(crate) struct WorkerMemory {
     /// Version in which the Worker was found steady while the watches were behind.
     pub(crate) steady_until_watched: Option<u64>,
     unready_since: Option<Instant>,
+    /// The unsupported operation that was reported.
+    unsupported_migration: Option<String>,
 }
 
 /// Whether the bounds of an operation are published for gardenlet.
@@ -80,6 +82,13 @@ impl WorkerMemory {
     pub(crate) fn comparison_changed(&mut self, comparison: &Comparison) -> bool {
         let is_news = self.comparison.as_ref() != Some(comparison);
         self.comparison = Some(comparison.clone());
+        is_news
+    }
+
+    /// Stores the requested operation if it is unsupported, and returns whether it has changed.
+    pub(crate) fn unsupported_migration_changed(&mut self, request: Option<&str>) -> bool {
+        let is_news = self.unsupported_migration.as_deref() != request;
+        self.unsupported_migration = request.map(str::to_owned);
         is_news
     }
 

@@ -71,6 +71,8 @@ enum Annotation {
     Restore,
     /// The state of the machines is not in the status yet, so nothing may start.
     WaitForState,
+    /// A migration that the contract does not define, such as one of a newer Gardener.
+    UnsupportedMigration,
     /// One that extensions do not act on.
     Other,
 }
@@ -144,7 +146,8 @@ impl Request {
             if continues { Decision::Continue(operation) } else { Decision::Begin(operation) }
         };
         match self.annotation {
-            Annotation::WaitForState => return Decision::Nothing,
+            // Nothing is deleted either: the machines may run for another seed by then.
+            Annotation::WaitForState | Annotation::UnsupportedMigration => return Decision::Nothing,
             Annotation::Migrate => return begun(Operation::Migrate),
             Annotation::None | Annotation::Reconcile | Annotation::Restore | Annotation::Other => {}
         }
@@ -222,7 +225,11 @@ pub fn is_moving(worker: &Worker) -> bool {
         let is_last = |operation: Operation| last.operation_type == operation.as_str();
         is_last(Operation::Migrate) || is_last(Operation::Restore) && last.state != "Succeeded"
     });
-    is_begun || matches!(annotation(worker), Annotation::Migrate | Annotation::Restore | Annotation::WaitForState)
+    is_begun
+        || matches!(
+            annotation(worker),
+            Annotation::Migrate | Annotation::Restore | Annotation::WaitForState | Annotation::UnsupportedMigration
+        )
 }
 
 fn creates_machines(operation: Operation) -> bool {
@@ -310,13 +317,23 @@ fn metadata_patch(metadata: Value) -> Option<Value> {
     (!is_empty).then(|| json!({ "metadata": metadata }))
 }
 
+/// The requested operation if it is a migration that the contract does not define.
+#[must_use]
+pub fn unsupported_migration(worker: &Worker) -> Option<&str> {
+    if annotation(worker) == Annotation::UnsupportedMigration { annotation_value(worker) } else { None }
+}
+
+fn annotation_value(worker: &Worker) -> Option<&str> {
+    worker.metadata.annotations.as_ref()?.get(OPERATION_ANNOTATION).map(String::as_str)
+}
+
 fn annotation(worker: &Worker) -> Annotation {
-    let value = worker.metadata.annotations.as_ref().and_then(|annotations| annotations.get(OPERATION_ANNOTATION));
-    match value.map(String::as_str) {
+    match annotation_value(worker) {
         Some("reconcile") => Annotation::Reconcile,
         Some("migrate") => Annotation::Migrate,
         Some("restore") => Annotation::Restore,
         Some("wait-for-state") => Annotation::WaitForState,
+        Some(value) if value.contains("migrate") => Annotation::UnsupportedMigration,
         Some(_) => Annotation::Other,
         None => Annotation::None,
     }
@@ -383,6 +400,11 @@ mod tests {
             metadata
         };
         let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [FINALIZER]});
+        let deleted_by = |operation: &str| {
+            let mut metadata = held(annotated(operation));
+            metadata["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            metadata
+        };
         for (metadata, status, expected) in [
             (json!({}), json!({}), Decision::Begin(Operation::Create)),
             (annotated("reconcile"), json!({}), Decision::Begin(Operation::Create)),
@@ -404,6 +426,11 @@ mod tests {
             (deleted.clone(), last("Reconcile", "Succeeded"), Decision::Begin(Operation::Delete)),
             (deleted, last("Delete", "Processing"), Decision::Continue(Operation::Delete)),
             (json!({"deletionTimestamp": "2026-01-01T00:00:00Z"}), json!({}), Decision::Nothing),
+            (annotated("live-migrate"), json!({}), Decision::Nothing),
+            (annotated("live-migrate"), last("Reconcile", "Succeeded"), Decision::Nothing),
+            (held(annotated("live-migrate")), last("Reconcile", "Processing"), Decision::Nothing),
+            (deleted_by("live-migrate"), last("Migrate", "Succeeded"), Decision::Nothing),
+            (deleted_by("unknown"), last("Reconcile", "Succeeded"), Decision::Begin(Operation::Delete)),
         ] {
             assert_eq!(decided(&worker(metadata.clone(), status.clone())), expected, "{metadata} {status}");
         }

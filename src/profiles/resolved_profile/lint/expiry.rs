@@ -11,11 +11,9 @@ use super::ways::{Destination, NodeUpdate, PoolKinds, Way};
 use crate::resolved_profile::resolution::{ResolvedVersion, TypeGroup};
 use crate::versions::catalog::{ListedImage, ListedImageVersion, ListedVersion, VersionCatalog};
 use crate::versions::maintenance::forced_kubernetes;
+use crate::versions::measured_kubernetes::{is_too_new, why_too_new};
 use wire::api::gotext::version::Version;
 use wire::capabilities::Classification;
-
-/// The newest minor in `pkg/utils/validation/kubernetesversion` of Gardener 1.150.0.
-const NEWEST_SUPPORTED_MINOR: (u64, u64) = (1, 36);
 
 impl<'a> Lint<'a> {
     /// Reports the effects on pools when their image version expires.
@@ -223,19 +221,13 @@ impl<'a> Lint<'a> {
     /// Reports versions that the measured Gardener rejects in Shoots. A newer Gardener may support them, with rules that
     /// this program does not know.
     fn unmeasured_kubernetes(&mut self, catalog: &VersionCatalog<'_>) {
-        let (major, minor) = NEWEST_SUPPORTED_MINOR;
         for (index, listed) in catalog.kubernetes.iter().enumerate() {
-            let is_newer =
-                listed.version.as_ref().is_ok_and(|version| (version.major, version.minor) > NEWEST_SUPPORTED_MINOR);
-            if !is_newer {
+            if !listed.version.as_ref().is_ok_and(is_too_new) {
                 continue;
             }
-            let reason = format!(
-                "Gardener 1.150, the newest one that was measured, supports Kubernetes up to {major}.{minor}. A newer Gardener may \
-                 support this version; rules for its settings are not known here."
-            );
             let advice = "Check that your Gardener supports it before shoots use it.";
-            self.find(Rule::UnmeasuredKubernetes, kubernetes_path(index), kubernetes_title(listed), reason, advice);
+            let title = kubernetes_title(listed);
+            self.find(Rule::UnmeasuredKubernetes, kubernetes_path(index), title, why_too_new(), advice);
         }
     }
 

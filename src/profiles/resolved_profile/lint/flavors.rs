@@ -1,10 +1,10 @@
 //! Flavors that tie, that have the same capabilities, or that no machine type gets.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::finding::{Rule, count, machine_types, some_of};
 use super::{Lint, Preference};
-use crate::resolved_profile::resolution::{Availability, FlavorChoice, ResolvedVersion, TypeGroup};
+use crate::resolved_profile::resolution::{Availability, FlavorChoice, Ranking, ResolvedVersion, TypeGroup};
 use crate::resolved_profile::selectable::{Defect, SelectableFlavor, SelectableVersion};
 use decisions::provider::explanation::capabilities_text;
 use wire::api::bounded_text::enumerated;
@@ -22,6 +22,16 @@ struct FlavorUse {
 }
 
 impl FlavorUse {
+    fn add(&mut self, other: &Self) {
+        self.chosen.extend(&other.chosen);
+        for (flavor, groups) in &other.unusable {
+            self.unusable.entry(*flavor).or_default().extend(groups);
+        }
+        for (tied, groups) in &other.tied {
+            self.tied.entry(tied.clone()).or_default().extend(groups);
+        }
+    }
+
     fn is_empty(&self) -> bool {
         self.chosen.is_empty() && self.unusable.is_empty() && self.tied.is_empty()
     }
@@ -30,9 +40,10 @@ impl FlavorUse {
 impl Lint<'_> {
     /// Reports versions that no machine type can use, ties, equal flavors, and flavors that no machine type gets.
     pub(super) fn flavors(&mut self) {
+        let mut known = HashMap::new();
         for resolved in self.resolution.versions().iter().filter(|version| !version.selectable.is_expired()) {
             let version = resolved.selectable;
-            let uses = self.flavor_use(resolved);
+            let uses = self.flavor_use(resolved, &mut known);
             if uses.is_empty() {
                 self.unused(version);
                 continue;
@@ -60,18 +71,26 @@ impl Lint<'_> {
         }
     }
 
-    fn flavor_use(&self, version: &ResolvedVersion<'_>) -> FlavorUse {
+    /// `known` has the uses of flavors by ranking, because profiles have hundreds of versions with equal flavors.
+    fn flavor_use(&self, version: &ResolvedVersion<'_>, known: &mut HashMap<Ranking, FlavorUse>) -> FlavorUse {
         let mut found = FlavorUse::default();
         for available in &version.availability {
-            for group in self.resolution.groups() {
-                match self.resolution.choice(group, available) {
-                    FlavorChoice::Chosen(flavor) => drop(found.chosen.insert(flavor)),
-                    FlavorChoice::Unusable(flavor) => {
-                        found.unusable.entry(flavor).or_default().insert(group.number);
-                    }
-                    FlavorChoice::Tied(tied) => drop(found.tied.entry(tied).or_default().insert(group.number)),
-                    FlavorChoice::NoneFits | FlavorChoice::NoFlavors => {}
+            let ranking = self.resolution.ranking(available);
+            found.add(known.entry(ranking).or_insert_with(|| self.flavor_use_in(available)));
+        }
+        found
+    }
+
+    fn flavor_use_in(&self, available: &Availability<'_>) -> FlavorUse {
+        let mut found = FlavorUse::default();
+        for group in self.resolution.groups() {
+            match self.resolution.choice(group, available) {
+                FlavorChoice::Chosen(flavor) => drop(found.chosen.insert(flavor)),
+                FlavorChoice::Unusable(flavor) => {
+                    found.unusable.entry(flavor).or_default().insert(group.number);
                 }
+                FlavorChoice::Tied(tied) => drop(found.tied.entry(tied).or_default().insert(group.number)),
+                FlavorChoice::NoneFits | FlavorChoice::NoFlavors => {}
             }
         }
         found

@@ -27,6 +27,9 @@ fn shoot(of: &ShootForecast) -> Value {
     let presumed = of.forecast.is_window_presumed.then_some(true);
     shoot["window"] = without_nulls(json!({"begin": begin, "end": end, "presumed": presumed}));
     shoot["findings"] = json!(of.forecast.findings);
+    if !of.forecast.too_new.is_empty() {
+        shoot["newerThanMeasured"] = json!(of.forecast.too_new);
+    }
     if let Some(before) = &of.before {
         shoot["before"] = json!({});
         add(&mut shoot["before"], before);

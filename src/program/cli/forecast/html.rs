@@ -185,7 +185,9 @@ fn document(report: &Report) -> Value {
     .map(|(count, what)| format!("{count} more {what} are left out; -o json has all of them."))
     .collect();
     let errors: Vec<String> = problems.iter().take(MOST_ERRORS).map(|error| beginning(error, LONGEST)).collect();
-    let headline = report.evidence.headline(&Summary::of(report).line(report.is_comparison));
+    let summary = Summary::of(report);
+    let headline = report.evidence.headline(&summary.line(report.is_comparison));
+    let headline = [vec![headline], summary.newer_than_measured()].concat().join(". ");
     let days = (report.until.as_second() - report.from.as_second()).div_euclid(DAY).max(1);
     json!({
         "from": report.from.to_zoned(TimeZone::UTC).date(), "days": days,

@@ -15,6 +15,8 @@ pub(super) fn text(report: &Report) -> String {
         report.evidence.headline(&summary.line(report.is_comparison))
     );
     summary.moves().iter().for_each(|line| text.push_str(&format!("- {}\n", escaped(line))));
+    let too_new = summary.newer_than_measured();
+    too_new.iter().for_each(|line| text.push_str(&format!("- :warning: {}\n", escaped(line))));
     text.push('\n');
     for error in report.evidence.problems() {
         text.push_str(&format!("- :x: {}\n", escaped(error)));

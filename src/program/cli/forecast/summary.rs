@@ -7,7 +7,9 @@ use jiff::civil::Date;
 use serde::Serialize;
 
 use super::Report;
+use crate::cli::preview::words::counted;
 use profiles::versions::forecast::{Move, Stuck};
+use profiles::versions::measured_kubernetes::why_too_new;
 
 /// Totals over all Shoots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -28,6 +30,17 @@ pub(super) struct Summary {
     pub(super) busiest: Option<Busiest>,
     /// Moves between versions, most Shoots first.
     pub(super) moves: Vec<SharedMove>,
+    /// Newer Kubernetes versions that Shoots have or get.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) newer_than_measured: Vec<NewerVersion>,
+}
+
+/// A Kubernetes version that is newer than the measured Gardener supports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct NewerVersion {
+    version: String,
+    /// Number of Shoots.
+    shoots: usize,
 }
 
 /// An update from one version to another, shared by several Shoots.
@@ -45,7 +58,7 @@ pub(super) struct SharedMove {
     example: String,
 }
 
-/// Maximum number of moves printed.
+/// Maximum number of moves and versions printed.
 const MOST_MOVES: usize = 5;
 
 /// The day with the most affected nodes.
@@ -60,9 +73,13 @@ impl Summary {
     pub(super) fn of(report: &Report) -> Self {
         let mut days: BTreeMap<Date, [u64; 2]> = BTreeMap::new();
         let mut moves: BTreeMap<[&str; 3], SharedMove> = BTreeMap::new();
+        let mut newer: BTreeMap<&String, usize> = BTreeMap::new();
         let mut summary = Self { shoots: report.evidence.count(), ..Self::default() };
         for shoot in &report.shoots {
             let forecast = &shoot.forecast;
+            for version in &forecast.too_new {
+                *newer.entry(version).or_default() += 1;
+            }
             let before = shoot.before.as_ref();
             // When comparing profiles, count only what the change adds.
             let steps = forecast.steps.iter().filter(|step| before.is_none_or(|before| !before.steps.contains(step)));
@@ -90,6 +107,8 @@ impl Summary {
         // Of equally busy days, the earliest.
         let busiest = days.into_iter().rev().max_by_key(|(_, nodes)| nodes[1]);
         summary.busiest = busiest.map(|(day, nodes)| Busiest { day, nodes });
+        let newer = newer.into_iter().map(|(version, shoots)| NewerVersion { version: version.clone(), shoots });
+        summary.newer_than_measured = newer.collect();
         summary.moves = moves.into_values().collect();
         summary.moves.sort_by_key(|shared| Reverse(shared.shoots));
         summary
@@ -104,6 +123,14 @@ impl Summary {
         let more = self.moves.len().checked_sub(MOST_MOVES).filter(|more| *more > 0);
         let more = more.map(|more| format!("and {more} other moves"));
         self.moves.iter().take(MOST_MOVES).map(line).chain(more).collect()
+    }
+
+    /// One line for each of the first Kubernetes versions that are newer than the measured Gardener supports.
+    pub(super) fn newer_than_measured(&self) -> Vec<String> {
+        let line = |NewerVersion { version, shoots }: &NewerVersion| {
+            format!("Kubernetes {version} in {}: {}", counted(*shoots as u64, "shoot"), why_too_new())
+        };
+        self.newer_than_measured.iter().take(MOST_MOVES).map(line).collect()
     }
 
     /// The one-line answer.

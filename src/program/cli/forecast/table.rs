@@ -26,6 +26,7 @@ pub(super) fn text(report: &Report, all: bool, width: usize) -> String {
     let headline = report.evidence.headline(&summary.line(report.is_comparison));
     text.push_str(&paragraph(&headline, HEADING, 0, width));
     summary.moves().iter().for_each(|line| text.push_str(&paragraph(line, Style::new(), 2, width)));
+    summary.newer_than_measured().iter().for_each(|line| text.push_str(&paragraph(line, CAREFUL, 2, width)));
     text
 }
 

@@ -1,6 +1,7 @@
-//! OpenStack: server groups for pools that configure one (docs/openstack-server-groups.md).
+//! OpenStack: server groups for pools that configure one (docs/openstack-server-groups.md), and the images of Glance.
 //!
-//! The decisions are in [`decisions::provider::openstack::server_groups`] and are pure, and the requests are in `nova`.
+//! The decisions are in [`decisions::provider::openstack::server_groups`] and are pure, and the requests are in `nova`,
+//! with the tokens of `keystone`.
 //! This module runs them as tasks.
 
 use std::sync::{Arc, OnceLock};
@@ -9,7 +10,8 @@ use clap::ArgMatches;
 use futures::FutureExt;
 use tokio::sync::Mutex;
 
-use self::nova::{Nova, transport};
+use self::keystone::transport;
+use self::nova::Nova;
 use super::background_task::Report;
 use super::dependency_tasks::{self, Dependency, DependencyTasks, NeedsResult, Removed, TaskResult, Words};
 use super::{CloudFactory, TaskEnded, WriteCheck};
@@ -23,9 +25,12 @@ use decisions::provider::{self, DependencyFailure, DependencyRecord, WorkerConte
 use wire::api::gardener::{Cluster, Worker};
 use wire::api::secret::Secrets;
 
+mod glance;
+mod keystone;
 mod nova;
 
-pub use nova::Transport;
+pub use glance::Glance;
+pub use keystone::Transport;
 
 /// OpenStack has no arguments: Secret and CloudProfile have its address.
 pub struct OpenStackFactory;

@@ -19,6 +19,7 @@ use runtime::cloud::image_source::ImageSource;
 mod azure;
 #[cfg(feature = "live-images")]
 mod ec2;
+mod glance;
 
 #[derive(Debug, Args)]
 #[command(after_help = examples())]
@@ -34,6 +35,8 @@ enum FetchCommand {
     Ec2(ec2::Ec2Arguments),
     /// Fetch the images of community and shared galleries from Azure's resource manager.
     Azure(azure::AzureArguments),
+    /// Fetch the images of OpenStack projects from Glance.
+    Glance(glance::GlanceArguments),
 }
 
 /// Text after the options in `--help`, with the clouds of this build.
@@ -43,6 +46,7 @@ fn examples() -> String {
     linked(&format!(
         "Examples:{ec2}
   gardener-extension-worker images fetch azure --location westeurope --community-gallery NAME --to images/azure.yaml
+  gardener-extension-worker images fetch glance --region eu-de-1 --owner PROJECT --to images/openstack.yaml
 
 docs/images.md describes the required permissions and credentials."
     ))
@@ -61,6 +65,7 @@ pub(super) fn run(arguments: &FetchArguments) -> anyhow::Result<Reply> {
         #[cfg(feature = "live-images")]
         FetchCommand::Ec2(arguments) => ec2::run(arguments),
         FetchCommand::Azure(arguments) => azure::run(arguments),
+        FetchCommand::Glance(arguments) => glance::run(arguments),
     }
 }
 
