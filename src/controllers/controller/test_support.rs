@@ -101,15 +101,13 @@ pub(crate) fn controller_over(
             Ok(response.body(ResponseBody::from(object.to_string())).unwrap())
         }
     });
-    let Access { client, watch_client, responses, .. } =
-        access_through(service, "default".to_owned(), &metrics, WriteFence::Open);
+    let Access { client, responses, .. } = access_through(service, "default".to_owned(), &metrics, WriteFence::Open);
     let context = ControllerContext {
         events: EventRecorder::new(client.clone(), Clock::default()),
         garden: Garden::default(),
         clouds: Clouds::default(),
         node_counts: None,
         client,
-        watch_client,
         responses,
         clock: Clock::default(),
         served: Served::new(Providers::SHIPPED, &[], &[Served::DEFAULT_CLASS.to_owned()]).unwrap(),

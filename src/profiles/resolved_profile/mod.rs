@@ -10,7 +10,7 @@
 //!
 //! * [`profile`]: the document and its typed halves; [`selectable`]: machine types, image versions and flavors of both;
 //! * [`resolution`]: the image that every machine type gets for every version in every region;
-//! * [`selection`], [`matrix`]: the part of the resolution that the user selects;
+//! * [`selection`], [`matrix`]: the part of the resolution that the user selects; [`matrix_text`]: from text to text;
 //! * [`mod@lint`]: errors in a profile, and failures to expect;
 //! * [`convert`]: converts from the old format to capabilities and back; [`minimize`]: removes redundant parts;
 //! * [`equivalence`]: whether two profiles give the same machine types the same images; [`diff`]: the effects of an
@@ -26,6 +26,7 @@ mod document;
 pub mod equivalence;
 pub mod lint;
 pub mod matrix;
+pub mod matrix_text;
 mod merged;
 pub mod minimize;
 pub mod new_types;

@@ -1,5 +1,4 @@
-//! The controller's connections to the API server of its seed: one HTTP/2 connection for all concurrent requests, and
-//! one for watches.
+//! The controller's connection to the API server of its seed: one HTTP/2 connection for all concurrent requests.
 //!
 //! kube's default client only speaks HTTP/1.1, so each of a hundred concurrent writes would need its own connection and
 //! TLS handshake. Servers without HTTP/2 are still reached with HTTP/1.1.
@@ -35,9 +34,6 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 pub struct Access {
     /// A client whose writes pass the write fence.
     pub client: kube::Client,
-    /// A client with a connection for watches only. An API server ends watches whose events wait behind its answers to
-    /// writes on the same connection.
-    pub watch_client: kube::Client,
     pub fence: WriteFence,
     /// Tracks whether the client's requests receive responses.
     pub responses: Responses,

@@ -26,8 +26,6 @@ use wire::api::gardener::Worker;
 
 pub(crate) struct ControllerContext {
     pub(crate) client: Client,
-    /// Has a connection for watches only.
-    pub(crate) watch_client: Client,
     /// Records which requests to the API server are unanswered.
     pub(crate) responses: Responses,
     pub(crate) clock: Clock,

@@ -33,7 +33,7 @@ pub(crate) async fn until_unreachable(
     readiness: &Readiness,
     leadership: Option<&Leadership>,
 ) -> anyhow::Error {
-    let Access { client, watch_client: _, responses, fence: _ } = access;
+    let Access { client, responses, fence: _ } = access;
     let api: Api<PartialObjectMeta<Worker>> = Api::all(client.clone());
     loop {
         sleep(CHECK_INTERVAL).await;

@@ -60,7 +60,7 @@ pub(crate) async fn run(
     mut stopped: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let Watches { changes, filled, missing, mut tasks } =
-        Watches::start(&context.watch_client, &context.cache, context.shard.as_ref());
+        Watches::start(&context.client, &context.cache, context.shard.as_ref());
     let watched = report_caches(filled, &missing, readiness).shared();
     tokio::select! {
         biased;

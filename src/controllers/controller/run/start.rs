@@ -224,23 +224,16 @@ async fn release(candidate: Option<&Candidate>, metrics: &Metrics) {
 
 /// Connects to the API server of a configuration.
 fn access(config: &Config, metrics: &Arc<Metrics>, fence: WriteFence) -> anyhow::Result<Access> {
-    let service = || {
-        let service = ServiceBuilder::new()
-            .layer(config.base_uri_layer())
-            .option_layer(config.auth_layer().context("no credentials for the seed")?)
-            .layer(config.extra_headers_layer().context("no headers for the seed")?)
-            .map_err(BoxError::from)
-            .service(connection(config)?);
-        anyhow::Ok(service)
-    };
-    let namespace = || config.default_namespace.clone();
-    let access = access_through(service()?, namespace(), metrics, fence);
-    let watch_client = client_through(service()?, namespace(), metrics, &access.fence, &access.responses);
-    Ok(Access { watch_client, ..access })
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer().context("no credentials for the seed")?)
+        .layer(config.extra_headers_layer().context("no headers for the seed")?)
+        .map_err(BoxError::from)
+        .service(connection(config)?);
+    Ok(access_through(service, config.default_namespace.clone(), metrics, fence))
 }
 
-/// A client that retries failed requests, sends writes through the fence, and counts requests. Watches use the same
-/// connection.
+/// A client that retries failed requests, sends writes through the fence, and counts requests.
 pub fn access_through<S, B>(service: S, namespace: String, metrics: &Arc<Metrics>, fence: WriteFence) -> Access
 where
     S: Service<Request<Body>, Response = Response<B>, Error = BoxError> + Send + 'static,
@@ -249,26 +242,9 @@ where
     B::Error: Into<BoxError>,
 {
     let responses = Responses::default();
-    let client = client_through(service, namespace, metrics, &fence, &responses);
-    Access { watch_client: client.clone(), client, fence, responses }
-}
-
-fn client_through<S, B>(
-    service: S,
-    namespace: String,
-    metrics: &Arc<Metrics>,
-    fence: &WriteFence,
-    responses: &Responses,
-) -> Client
-where
-    S: Service<Request<Body>, Response = Response<B>, Error = BoxError> + Send + 'static,
-    S::Future: Send + 'static,
-    B: HttpBody<Data = Bytes> + Send + 'static,
-    B::Error: Into<BoxError>,
-{
     let builder = ClientBuilder::new(service, namespace);
-    let builder = builder.with_layer(&RequestCount(metrics.request_observer())).with_layer(fence);
-    builder.with_layer(&RetryLayer::new(responses.clone())).build()
+    let builder = builder.with_layer(&RequestCount(metrics.request_observer())).with_layer(&fence);
+    Access { client: builder.with_layer(&RetryLayer::new(responses.clone())).build(), fence, responses }
 }
 
 /// Returns when leadership is lost. Without an election it never returns.
@@ -310,7 +286,7 @@ async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>)
         _ = stop.wait_for(|stopped| *stopped) => return Ok(()),
     }
     info!(worker_types = served.types(), classes = served.classes(), "starting");
-    let Access { client, watch_client, fence, responses } = access;
+    let Access { client, fence, responses } = access;
     let (requests, queued) = mpsc::unbounded_channel();
     let counts_nodes = arguments.health_check && !arguments.shadow;
     let context = Arc::new(ControllerContext {
@@ -319,7 +295,6 @@ async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>)
         clouds: Clouds::open(clouds, &fence.before_clouds(), &asking_for(requests.clone()))?,
         node_counts: counts_nodes.then(|| NodeCounts::new(client.clone(), asking_for(requests.clone()))),
         client,
-        watch_client,
         responses,
         clock: clock.clone(),
         served: served.clone(),
@@ -340,42 +315,4 @@ async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>)
 fn asking_for(requests: Requests) -> TaskEnded {
     // Without a receiver the process is about to end.
     Arc::new(move |worker: WorkerName| drop(requests.send(worker)))
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::{TcpListener, TcpStream};
-
-    use super::*;
-
-    /// Responds to requests with an empty object, and reports each with the number of its connection.
-    async fn respond(mut connection: TcpStream, number: usize, requests: mpsc::UnboundedSender<usize>) {
-        let mut received = [0; 4096];
-        while connection.read(&mut received).await.is_ok_and(|length| length > 0) {
-            requests.send(number).unwrap();
-            let response = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
-            connection.write_all(response.as_bytes()).await.unwrap();
-        }
-    }
-
-    #[tokio::test]
-    async fn watches_have_a_connection_of_their_own() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let config = Config::new(format!("http://{}", listener.local_addr().unwrap()).parse().unwrap());
-        let (sender, mut requests) = mpsc::unbounded_channel();
-        let _server = tokio::spawn(async move {
-            for number in 0.. {
-                let (connection, _) = listener.accept().await.unwrap();
-                tokio::spawn(respond(connection, number, sender.clone()));
-            }
-        });
-        let Access { client, watch_client, .. } = access(&config, &Arc::default(), WriteFence::Open).unwrap();
-        let mut used = Vec::new();
-        for client in [&client, &watch_client, &client, &watch_client] {
-            drop(client.list_core_api_versions().await);
-            used.push(requests.recv().await.unwrap());
-        }
-        assert_eq!(used, [0, 1, 0, 1]);
-    }
 }
