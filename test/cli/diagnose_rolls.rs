@@ -220,7 +220,7 @@ fn a_seed_is_a_table_with_the_worst_first() {
     assert!(operator < owner, "the operator's problem comes first: {output:?}");
     assert!(lines[operator].contains("operator") && lines[owner].contains("shoot owner"), "{output:?}");
     assert_eq!(location("shoot--p0002--prod"), None, "a healthy roll needs no attention: {output:?}");
-    assert!(lines.contains(&"6 Workers: 2 need attention, 1 change, 3 are ready."), "{output:?}");
+    assert!(lines.contains(&"6 Workers: attention needed for 2, changing: 1, ready: 3."), "{output:?}");
     let wide = overview(&server, &["-o", "wide"]).stdout;
     assert!(wide.contains("shoot--p0002--prod/prod: rolling"), "{wide}");
 }

@@ -43,7 +43,8 @@ pub(super) fn text(diagnoses: &[Diagnosis], now: Timestamp, width: usize, is_wid
     let ready = diagnoses.iter().filter(|diagnosis| diagnosis.ready).count();
     let workers = counted(diagnoses.len() as u64, "Worker");
     let style = if rows.is_empty() { GOOD } else { BAD };
-    let summary = format!("{workers}: {} need attention, {} change, {ready} are ready.", rows.len(), changing.len());
+    let changing = changing.len();
+    let summary = format!("{workers}: attention needed for {}, changing: {changing}, ready: {ready}.", rows.len());
     text.push_str(&paragraph(&summary, style, 0, width));
     if let Some(row) = rows.first() {
         let details = format!("Details: {} diagnose {}", typed_name(), printable(&row.diagnosis.worker));
