@@ -33,7 +33,7 @@ pub struct SurgePlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Pace {
-    /// The duration if every round takes [`USUAL_ROUND`] only.
+    /// The duration if every round takes five minutes only.
     pub usual_seconds: i64,
     /// The duration if every round uses its timeouts in full.
     pub longest_seconds: i64,
