@@ -241,8 +241,13 @@ fn nothing_is_compared_without_its_objects() {
         let file = folder.path().join("objects.yaml");
         fs::write(&file, example_without(kind, prefix)).unwrap();
         let file = file.display().to_string();
-        let printed = run(&["preview", &file, &file]);
-        assert_eq!(printed.code, 3, "{kind} {prefix}: {printed:?}");
-        assert!(printed.stdout.contains("can't be compared without an object that is not in the files"), "{printed:?}");
+        for new in [&*file, "example/azure.yaml"] {
+            let printed = run(&["preview", &file, new]);
+            assert_eq!(printed.code, 3, "{kind} {prefix} {new}: {printed:?}");
+            assert!(
+                printed.stdout.contains("can't be compared without an object that is not in the files"),
+                "{printed:?}"
+            );
+        }
     }
 }

@@ -308,15 +308,15 @@ fn hash_inputs(old: Option<&Placement>, new: Option<&Placement>) -> Vec<String> 
     names
 }
 
-/// The finding for a Worker or pool that can't be planned after the change. What could be planned on neither side because
-/// an object is not in the files was not compared.
-fn not_planned(kind: FindingKind, pool: &str, failure: &Failure, baseline: Baseline) -> Finding {
-    let is_still = kind == FindingKind::StillCannotBePlanned;
-    if is_still && failure.lacks_object && baseline == Baseline::Rendered {
-        let message = format!("can't be compared without an object that is not in the files: {}", failure.message);
-        return Finding::of_pool(FindingKind::CannotBeEvaluated, pool, message);
-    }
-    let again = if is_still { "still " } else { "" };
+/// The finding for a Worker or pool that was not compared, because an object is not in the files of a side.
+fn not_compared(pool: &str, failure: &Failure) -> Finding {
+    let message = format!("can't be compared without an object that is not in the files: {}", failure.message);
+    Finding::of_pool(FindingKind::CannotBeEvaluated, pool, message)
+}
+
+/// The finding for a Worker or pool that can't be planned after the change.
+fn not_planned(kind: FindingKind, pool: &str, failure: &Failure) -> Finding {
+    let again = if kind == FindingKind::StillCannotBePlanned { "still " } else { "" };
     let message = format!("is {again}invalid; its existing machines stay unchanged: {}", failure.message);
     Finding { code: failure.code, ..Finding::of_pool(kind, pool, message) }
 }
@@ -329,10 +329,13 @@ fn failures(
     live: &MachineObjects,
     baseline: Baseline,
 ) -> Vec<Finding> {
-    let keeps = |kind, pool: &str, failure: &Failure| not_planned(kind, pool, failure, baseline);
+    // A live Worker whose object does not exist is known to lack it.
+    let is_not_given = |failure: &Failure| failure.lacks_object && baseline == Baseline::Rendered;
     let (before, after) = match (before, after) {
-        (Err(_), Err(failure)) => return vec![keeps(FindingKind::StillCannotBePlanned, "", failure)],
-        (Ok(_), Err(failure)) => return vec![keeps(FindingKind::CannotBePlanned, "", failure)],
+        (Err(failure), _) if is_not_given(failure) => return vec![not_compared("", failure)],
+        (Err(_), Err(failure)) if is_not_given(failure) => return vec![not_compared("", failure)],
+        (Err(_), Err(failure)) => return vec![not_planned(FindingKind::StillCannotBePlanned, "", failure)],
+        (Ok(_), Err(failure)) => return vec![not_planned(FindingKind::CannotBePlanned, "", failure)],
         (Err(failure), Ok(_)) => {
             let message = format!("could not be planned before, so what there is is not known: {}", failure.message);
             return vec![Finding::of_pool(FindingKind::CouldNotBePlanned, "", message)];
@@ -342,18 +345,20 @@ fn failures(
     let mut findings: Vec<Finding> = after
         .failed_pools
         .iter()
-        .map(|(pool, failure)| {
-            let kind = match before.failed_pools.contains_key(pool) {
-                true => FindingKind::StillCannotBePlanned,
-                false => FindingKind::CannotBePlanned,
-            };
-            keeps(kind, pool, failure)
+        .map(|(pool, failure)| match before.failed_pools.get(pool) {
+            None => not_planned(FindingKind::CannotBePlanned, pool, failure),
+            Some(earlier) if is_not_given(earlier) || is_not_given(failure) => not_compared(pool, failure),
+            Some(_) => not_planned(FindingKind::StillCannotBePlanned, pool, failure),
         })
         .collect();
     let pools: BTreeSet<&str> = after.placements.values().map(|placement| placement.pool.as_str()).collect();
     let is_known = |pool: &str| live.deployments.values().any(|deployment| deployment.pool() == Some(pool));
     for (pool, failure) in &before.failed_pools {
         if old.is_some() && pools.contains(pool.as_str()) && !is_known(pool) {
+            if is_not_given(failure) {
+                findings.push(not_compared(pool, failure));
+                continue;
+            }
             let message = format!("could not be planned before; machines that it has may roll: {}", failure.message);
             findings.push(Finding::of_pool(FindingKind::CouldNotBePlanned, pool, message));
         }

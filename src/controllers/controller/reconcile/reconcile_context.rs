@@ -133,7 +133,9 @@ impl<'a> ReconcileContext<'a> {
         };
         if let Some(marked) = &self.marked {
             self.request = Request::of(marked, self.controller.clock.now());
-            self.identity = Identity::of(&**marked).unwrap_or_else(|| self.identity.clone());
+            if let Some(identity) = Identity::of(&**marked) {
+                self.identity = identity;
+            }
         }
         self.state = self.state.next(ReconcileEvent::Marked);
         info!(operation = self.operation.as_str(), "operation started");
