@@ -69,11 +69,14 @@ async fn a_hand_made_image_is_enriched_and_never_deleted() -> Result<()> {
     stage.list(&[ami(1, V1, "2026-09-22"), ami(2, V2, "2026-11-18")])?;
     stage.images_become(&["ami-00000002*", "mine"]).await?;
     stage.list(&[ami(2, V2, "2026-11-18")])?;
-    stage.images_become(&["ami-00000002*", "mine"]).await?;
+    eventually(SOON, "the image is marked as gone", async || {
+        let mine = Api::<MachineImage>::all(stage.client.clone()).get("mine").await?;
+        ensure!(mine.spec.state.as_deref() == Some("gone"), "{mine:?}");
+        Ok(())
+    })
+    .await?;
     stage.is_quiet(&controller).await?;
-    let mine = Api::<MachineImage>::all(stage.client.clone()).get("mine").await?;
-    ensure!(mine.spec.state.as_deref() == Some("gone"), "{mine:?}");
-    Ok(())
+    stage.images_become(&["ami-00000002*", "mine"]).await
 }
 
 #[tokio::test]

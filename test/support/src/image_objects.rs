@@ -175,9 +175,11 @@ impl Stage {
         Ok(self.audit.requests(user, since).await?.into_iter().filter(Request::writes).collect())
     }
 
-    /// Fails if the controller writes anything during three checks of the sources.
+    /// Fails if the controller still writes anything when it has had time to handle what changed before.
     pub async fn is_quiet(&self, controller: &Process) -> Result<()> {
-        self.reads(controller, 1).await?;
+        // The first check may have begun before the last change, the second one sees it, and the third one begins after
+        // its writes.
+        self.reads(controller, 3).await?;
         let mark = self.audit.mark().await?;
         self.reads(controller, 3).await?;
         let writes = self.writes(CONTROLLER, mark).await?;
