@@ -4,7 +4,7 @@
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 /// Explains to users what it means that both bounds resolve to 0.
-pub const BOTH_ZERO: &str = "of the zone are 0 and 0: a node is removed before its replacement is ready";
+pub const BOTH_ZERO: &str = "come to 0 nodes, so a node is removed before its replacement is ready";
 
 /// The bounds of a deployment in machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

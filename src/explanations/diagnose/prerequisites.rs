@@ -106,7 +106,9 @@ fn secrets(facts: &Facts<'_>) -> Vec<Finding> {
         findings.push(found.next("Put it back: without credentials no machine can be created or deleted."));
     }
     let mut user_data: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for pool in facts.worker.spec.pools.iter().filter(|_| !facts.is_being_deleted()) {
+    // A Worker that is being deleted needs no boot scripts.
+    let pools = if facts.is_being_deleted() { &[] } else { facts.worker.spec.pools.as_slice() };
+    for pool in pools {
         if is_absent(&pool.user_data_secret_ref.name) {
             user_data.entry(&pool.user_data_secret_ref.name).or_default().push(&pool.name);
         }

@@ -33,7 +33,9 @@ pub(super) fn findings(facts: &Facts<'_>, known: &[Finding]) -> Vec<Finding> {
     let status = &facts.worker.status;
     let operation = status.last_operation.as_ref();
     let updated = operation.and_then(|last| last.last_update_time.parse().ok());
-    if let Some(error) = status.last_error.as_ref().filter(|_| !is_explained(Severity::Error)) {
+    if let Some(error) = status.last_error.as_ref()
+        && !is_explained(Severity::Error)
+    {
         let found = FindingKind::OperationFailed.found("the last operation", error.description.clone());
         findings.push(found.codes(codes(error.codes.iter().map(String::as_str))).since(updated));
     } else if let Some(last) = operation

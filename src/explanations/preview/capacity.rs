@@ -111,7 +111,10 @@ fn unlimited(limits: &[Limit], placements: &[PlacementChange]) -> Vec<Finding> {
     }
     for placement in placements {
         let comes = placement.verdict.is_roll() || placement.verdict == Verdict::Create;
-        let Some(machine) = placement.new_machine.as_ref().filter(|_| comes) else { continue };
+        if !comes {
+            continue;
+        }
+        let Some(machine) = &placement.new_machine else { continue };
         let is_limited = specific.iter().any(|limit| limit.types.contain(&machine.machine_type));
         let is_known = findings.iter().any(|finding| finding.pool.as_deref() == Some(&placement.pool));
         if !is_limited && !is_known {

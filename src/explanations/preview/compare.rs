@@ -403,7 +403,10 @@ fn blame(change: &mut WorkerChange, trials: &Trials<'_>) {
 fn blame_live(change: &mut WorkerChange, before: &BTreeMap<String, Placement>) {
     for placement in change.placements.iter_mut().filter(|placement| placement.is_change()) {
         let explained = placement.causes.iter().any(|cause| cause.effect.verdict == placement.verdict);
-        let Some(old) = before.get(&placement.deployment).filter(|_| !explained) else { continue };
+        if explained {
+            continue;
+        }
+        let Some(old) = before.get(&placement.deployment) else { continue };
         let live = Change {
             object: ChangedObject::MachineDeployment,
             path: Path(vec![Step::Member(placement.deployment.clone())]),

@@ -165,7 +165,9 @@ pub(super) fn findings_of_placement(
     if preserved > 0 && change.nodes.affected > 0 && [Verdict::Roll, Verdict::InPlace].contains(&change.verdict) {
         find(FindingKind::PreservesFailedMachines, preserves(preserved));
     }
-    if let Some(surge) = change.surge.as_ref().filter(|_| change.nodes.affected > 0) {
+    if let Some(surge) = &change.surge
+        && change.nodes.affected > 0
+    {
         if surge.manual {
             find(FindingKind::ManualUpdate, "a person selects the machines that are updated".to_owned());
         } else if surge.both_zero {

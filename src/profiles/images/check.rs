@@ -273,7 +273,9 @@ impl Checker<'_> {
         if let ImageState::Unavailable(word) = &record.state {
             self.find(ImageRule::Unavailable, listed, id, format!("it is {word}"));
         }
-        if let Some(since) = record.deprecated.filter(|_| record.is_deprecated(self.policy.now)) {
+        if let Some(since) = record.deprecated
+            && record.is_deprecated(self.policy.now)
+        {
             self.find(ImageRule::Deprecated, listed, id, format!("deprecated since {}", since.strftime("%F")));
         }
         if !self.policy.owners.is_empty() && !self.policy.owners.contains(&record.owner) {
@@ -312,7 +314,9 @@ impl Checker<'_> {
             .filter(|(flavor, _)| are_equal(flavor, listed.claims))
             .map(|(_, locked)| locked);
         let other = known.clone().next().map(|locked| locked.reference.value.clone());
-        if let Some(other) = other.filter(|_| !known.any(|locked| locked.reference == *reference)) {
+        if let Some(other) = other
+            && !known.any(|locked| locked.reference == *reference)
+        {
             self.find(ImageRule::Lock, listed, &reference.value, format!("the lock has {other}"));
         }
     }

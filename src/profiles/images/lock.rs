@@ -151,7 +151,9 @@ impl Lock {
     pub fn ensure_separate(&self, resolved: &[Resolved<'_>], lookups: &[Lookup]) -> Result<(), MixedVariants> {
         for Resolved { key, variants, .. } in resolved {
             let mut variants = variants.clone();
-            if let Some(locked) = self.images.get(key).filter(|_| !variants.is_empty()) {
+            if let Some(locked) = self.images.get(key)
+                && !variants.is_empty()
+            {
                 add_named(&mut variants, key, &locked.name, lookups);
             }
             variants.ensure_one(key)?;
@@ -199,7 +201,10 @@ impl Lock {
             let is_newer = |known: &FlavorKey| resolved.key.number() > known.number();
             let beats_locked = newest.get(&any_version).is_some_and(|locked| is_newer(locked));
             let beats_found = found.get(&any_version).is_none_or(|found| is_newer(&found.key));
-            if let Some(chosen) = resolved.chosen().filter(|_| beats_locked && beats_found) {
+            if let Some(chosen) = resolved.chosen()
+                && beats_locked
+                && beats_found
+            {
                 let after = LockedImage::new(chosen, now);
                 let change = Change { key: resolved.key.clone(), before: None, after, cause: Cause::NewVersion };
                 found.insert(any_version, change);

@@ -322,7 +322,9 @@ fn rejection(image: &ImageRecord, policy: &Policy, lookup: Option<&Lookup>) -> O
     if let ImageState::Unavailable(word) = &image.state {
         return Some(Rejection::Unavailable(word.clone()));
     }
-    if let Some(since) = image.deprecated.filter(|_| image.is_deprecated(policy.now)) {
+    if let Some(since) = image.deprecated
+        && image.is_deprecated(policy.now)
+    {
         return Some(Rejection::Deprecated(since));
     }
     if is_foreign(&policy.owners) || lookup.is_some_and(|lookup| is_foreign(&lookup.owners)) {

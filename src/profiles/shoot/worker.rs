@@ -58,7 +58,9 @@ pub fn worker(shoot: &Value, profile: &ProfileSpec, surroundings: &Surroundings<
         spec["infrastructureProviderStatus"] = status.clone();
     }
     let has_ssh = shoot["spec"]["provider"]["workersSettings"]["sshAccess"]["enabled"] == true;
-    if let Some(key) = surroundings.ssh_public_key.filter(|_| has_ssh) {
+    if let Some(key) = surroundings.ssh_public_key
+        && has_ssh
+    {
         spec["sshPublicKey"] = STANDARD.encode(key).into();
     }
     Ok(json!({
@@ -106,7 +108,9 @@ fn worker_pool(
     set("nodeTemplate", &node_template(pool, machine_type, surroundings));
     let timeout =
         machine_type.and_then(|known| known.machine_controller_manager.as_ref()?.get("machineCreationTimeout"));
-    if let Some(timeout) = timeout.filter(|_| pool["machineControllerManager"]["machineCreationTimeout"].is_null()) {
+    if let Some(timeout) = timeout
+        && pool["machineControllerManager"]["machineCreationTimeout"].is_null()
+    {
         written["machineControllerManager"]["machineCreationTimeout"] = timeout.clone();
     }
     let key = key(&written, typed)?;

@@ -131,7 +131,10 @@ pub fn unfit(
     if !runs_kubelet(version, kubelet) {
         return Some(Unfit::Kubelet(kubelet.clone()));
     }
-    let current = pool.machine.image.as_ref().filter(|_| pool.is_updated_in_place())?;
+    if !pool.is_updated_in_place() {
+        return None;
+    }
+    let current = pool.machine.image.as_ref()?;
     unfit_in_place(version, &current.version)
 }
 

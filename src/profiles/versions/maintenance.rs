@@ -149,7 +149,9 @@ fn plan(
         operations.extend(settings.keep_existing(&after, &versions));
     }
     run.operation = operation(&state.shoot);
-    if let Some(operation) = &run.operation.as_ref().filter(|_| !is_failed(&state.shoot)) {
+    if let Some(operation) = &run.operation
+        && !is_failed(&state.shoot)
+    {
         operations.push(format!("Added \"{operation}\" operation annotation"));
     }
     if garden.is_nginx_ingress_disabled {

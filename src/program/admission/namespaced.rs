@@ -77,7 +77,10 @@ pub(crate) fn mutate(
 ) -> Result<Verdict, Verdict> {
     let NamespacedCloudProfile { spec, .. } = subject.to_mutate()?;
     let format = providers.profile_format(&parent.provider_type);
-    let Some(format) = format.filter(|_| !parent.machine_capabilities.is_empty()) else { return Ok(Verdict::ALLOWED) };
+    if parent.machine_capabilities.is_empty() {
+        return Ok(Verdict::ALLOWED);
+    }
+    let Some(format) = format else { return Ok(Verdict::ALLOWED) };
     let config = format.open(spec.provider_config.as_deref()).map_err(|error| undecodable(what, &error))?;
     Ok(flavor_patch(&spec.machine_images, config.core_flavors(&spec.machine_images)))
 }
@@ -112,7 +115,10 @@ pub(crate) fn merge_status(subject: Subject<'_>, what: &str, providers: Provider
         return Ok(Verdict::ALLOWED);
     };
     let format = providers.profile_format(&merged.provider_type);
-    let Some(format) = format.filter(|_| is_current) else { return Ok(Verdict::ALLOWED) };
+    if !is_current {
+        return Ok(Verdict::ALLOWED);
+    }
+    let Some(format) = format else { return Ok(Verdict::ALLOWED) };
     let value = format.merge(of_parent, added).map_err(|error| undecodable(what, &error))?;
     if serde_json::from_str::<Value>(of_parent.get()).ok().as_ref() == Some(&value) {
         return Ok(Verdict::ALLOWED);

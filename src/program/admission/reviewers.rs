@@ -120,9 +120,10 @@ impl GardenReviewer {
         parent: Option<Arc<ProfileSpec>>,
         now: Timestamp,
     ) -> Result<Verdict, Verdict> {
-        let Some(shoots) = self.shoots.as_ref().filter(|_| request.operation == Operation::Update) else {
+        if request.operation != Operation::Update {
             return Ok(verdict);
-        };
+        }
+        let Some(shoots) = &self.shoots else { return Ok(verdict) };
         let Verdict::Allowed { warnings, .. } = &mut verdict else { return Ok(verdict) };
         let pools = match shoots.pools().await {
             Ok(pools) => pools,

@@ -52,9 +52,10 @@ impl Reviewer for Injector {
 impl Injector {
     async fn patch(&self, request: &ReviewRequest) -> anyhow::Result<Patch> {
         let is_written = matches!(request.operation, Operation::Create | Operation::Update);
-        let Some(object) = request.object.as_deref().filter(|_| is_written && request.sub_resource.is_empty()) else {
+        if !is_written || !request.sub_resource.is_empty() {
             return Ok(Patch::default());
-        };
+        }
+        let Some(object) = request.object.as_deref() else { return Ok(Patch::default()) };
         let object: Value = serde_json::from_slice(object).context("the object can't be read")?;
         match (request.group.as_str(), request.resource.as_str()) {
             DEPLOYMENTS if is_subject(&object, DEPLOYMENT) => {

@@ -85,7 +85,9 @@ impl SecretCache {
         let cached = self.take(&references);
         let is_worth_it =
             references.len() > MAX_SINGLE_READS && cached.len() == references.len() && namespaces.len() == 1;
-        if let Some(namespace) = namespaces.first().filter(|_| is_worth_it) {
+        if let Some(namespace) = namespaces.first()
+            && is_worth_it
+        {
             self.keep_current(cached, &versions(client, namespace).await?);
         }
         self.complete(client, references).await

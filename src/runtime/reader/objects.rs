@@ -90,12 +90,14 @@ fn for_each_object_of(
     take: &mut dyn FnMut(Value),
 ) -> Result<(), ObjectsError> {
     let mut objects = Vec::new();
-    let list = document.as_object().and_then(ListKind::of);
-    let Some(list) = list.filter(|_| !items.is_empty()) else {
-        if !items.is_empty() {
-            let items = items.drain(..).map(|item| parsed(&item)).collect::<Result<Vec<_>, _>>()?;
-            document["items"] = Value::Array(items);
-        }
+    if items.is_empty() {
+        flatten(document, None, &mut objects);
+        objects.into_iter().for_each(take);
+        return Ok(());
+    }
+    let Some(list) = document.as_object().and_then(ListKind::of) else {
+        let items = items.drain(..).map(|item| parsed(&item)).collect::<Result<Vec<_>, _>>()?;
+        document["items"] = Value::Array(items);
         flatten(document, None, &mut objects);
         objects.into_iter().for_each(take);
         return Ok(());
@@ -213,7 +215,7 @@ impl ListKind {
             Some(kind) => kind.strip_suffix("List")?,
             None => "",
         };
-        let api_version = members.get("apiVersion").filter(|_| !kind.is_empty()).cloned();
+        let api_version = if kind.is_empty() { None } else { members.get("apiVersion").cloned() };
         Some(Self { kind: kind.to_owned(), api_version })
     }
 

@@ -157,10 +157,12 @@ impl ReviewRequest {
     pub fn parse(body: &Bytes) -> Result<Self, ReviewError> {
         let review: Review<'_> = serde_json::from_slice(body)
             .map_err(|error| ReviewError::Form { line: error.line(), column: error.column() })?;
-        let api_version = VERSIONS.into_iter().find(|cached| *cached == review.api_version);
-        let Some(api_version) = api_version.filter(|_| review.kind == "AdmissionReview") else {
-            let shortened = |text: String| text.chars().take(MAX_NAME_BYTES).collect();
-            return Err(ReviewError::Kind { kind: shortened(review.kind), version: shortened(review.api_version) });
+        let api_version = match VERSIONS.into_iter().find(|known| *known == review.api_version) {
+            Some(version) if review.kind == "AdmissionReview" => version,
+            _ => {
+                let shortened = |text: String| text.chars().take(MAX_NAME_BYTES).collect();
+                return Err(ReviewError::Kind { kind: shortened(review.kind), version: shortened(review.api_version) });
+            }
         };
         let request = review.request.ok_or(ReviewError::NoRequest)?;
         if let Some(member) = request.too_long() {

@@ -136,8 +136,10 @@ async fn restart(shoot: &ShootNamespace, stuck: &Stuck) -> Result<bool, Reconcil
     let mut restarted = false;
     for pod in pods {
         let created = pod.metadata.creation_timestamp.as_ref().map(|time| time.0);
-        let is_due = pod.metadata.deletion_timestamp.is_none() && created.is_some_and(|created| is_due(created, stuck));
-        let Some(name) = pod.metadata.name.filter(|_| is_due) else { continue };
+        if pod.metadata.deletion_timestamp.is_some() || !created.is_some_and(|created| is_due(created, stuck)) {
+            continue;
+        }
+        let Some(name) = pod.metadata.name else { continue };
         let of_uid = Preconditions { uid: pod.metadata.uid, resource_version: None };
         match api.delete(&name, &DeleteParams::default().preconditions(of_uid)).await {
             Ok(_) => {

@@ -71,7 +71,9 @@ pub(crate) async fn reconcile(
     context.shoot = context.shoot.beside(controller.other_workers(worker));
     // A request is answered at once.
     let wait = context.memory(|memory| memory.rate_limit.until_reconcile(Instant::now()));
-    if let Some(wait) = wait.filter(|_| !state.is_beginning()) {
+    if let Some(wait) = wait
+        && !state.is_beginning()
+    {
         return Ok(Requeue::After(wait));
     }
     let Identity { namespace, name, .. } = &context.identity;

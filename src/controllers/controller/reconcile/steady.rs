@@ -44,7 +44,10 @@ pub(crate) enum Steady {
 /// need not be decoded for that: until the watches of a large seed have caught up, each object that arrives requeues
 /// its Worker. `None` if it has to be decoded.
 pub(crate) fn awaits_watches(worker: &LazyObject<Worker>, controller: &ControllerContext) -> Option<Requeue> {
-    let version = Identity::of(worker).filter(|_| !controller.cache.machine_objects.is_fresh())?.version;
+    if controller.cache.machine_objects.is_fresh() {
+        return None;
+    }
+    let version = Identity::of(worker)?.version;
     let awaits = controller.memory.of(worker.uid(), |memory| memory.awaits_watches(version));
     awaits.then_some(Requeue::After(WATCH_POLL_PERIOD))
 }
@@ -152,7 +155,10 @@ async fn nodes(
     shoot: &ShootNamespace,
     controller: &ControllerContext,
 ) -> Result<Option<NodesOfShoot>, ReadError> {
-    let Some(counts) = controller.node_counts.as_ref().filter(|_| shoot.name() != SELF_HOSTED) else { return Ok(None) };
+    if shoot.name() == SELF_HOSTED {
+        return Ok(None);
+    }
+    let Some(counts) = &controller.node_counts else { return Ok(None) };
     let target = MachineCount::of(deployments);
     let (counted, again) = counts.of(worker, target, Instant::now());
     let Some(counted) = counted else { return Ok(Some((None, again))) };

@@ -179,8 +179,10 @@ impl ControllerArguments {
 
     /// Namespace and interval of the heartbeat. `None` if disabled, or in a dry run.
     pub(crate) fn heartbeat(&self) -> Option<(String, Duration)> {
-        let is_required = !self.shadow && !self.disable_controllers.contains(&Part::Heartbeat);
-        let namespace = self.heartbeat_namespace.clone().filter(|_| is_required)?;
+        if self.shadow || self.disable_controllers.contains(&Part::Heartbeat) {
+            return None;
+        }
+        let namespace = self.heartbeat_namespace.clone()?;
         Some((namespace, Duration::from_secs(self.heartbeat_renew_interval_seconds.into())))
     }
 

@@ -128,7 +128,10 @@ impl Parts<'_> {
     /// none, because it can't conflict with another process.
     fn candidate(&self, client: &Client, leadership: &Leadership) -> Option<Candidate> {
         let arguments = self.arguments;
-        let namespace = arguments.leader_election_namespace.as_deref().filter(|_| !arguments.shadow)?;
+        if arguments.shadow {
+            return None;
+        }
+        let namespace = arguments.leader_election_namespace.as_deref()?;
         let times = LeaseTimes::of_lease(Duration::from_secs(arguments.leader_election_lease_seconds.into()));
         let leadership = (leadership.clone(), self.clock.clone());
         let candidate = Candidate::new(client.clone(), namespace, &arguments.leader_election_id, times, leadership);

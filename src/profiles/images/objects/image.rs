@@ -264,8 +264,10 @@ pub fn made_by(image: &MachineImage) -> Option<&str> {
 
 /// The source in the annotation of a hand-made image.
 fn listed_by(image: &MachineImage) -> Option<&str> {
-    let annotations = image.metadata.annotations.as_ref().filter(|_| made_by(image).is_none())?;
-    annotations.get(LISTED_BY).map(String::as_str)
+    if made_by(image).is_some() {
+        return None;
+    }
+    image.metadata.annotations.as_ref()?.get(LISTED_BY).map(String::as_str)
 }
 
 fn label<'a>(image: &'a MachineImage, name: &str) -> Option<&'a str> {

@@ -129,7 +129,10 @@ impl<'a> Lint<'a> {
         for ((major, minor), mut of_minor) in supported {
             let is_refused = of_minor.iter().filter(|version| version.is_marked_supported).count() > 1;
             of_minor.sort_by_key(|version| std::cmp::Reverse(version.listed.version.as_ref().ok()));
-            let Some(older) = of_minor.get(1).filter(|_| !is_refused) else { continue };
+            if is_refused {
+                continue;
+            }
+            let Some(older) = of_minor.get(1) else { continue };
             let texts: Vec<&str> = of_minor.iter().map(|version| version.listed.text).collect();
             let reason = format!(
                 "Several versions of one minor are supported without an end: {}. Nothing tells owners to leave the older ones.",

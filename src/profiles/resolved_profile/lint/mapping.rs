@@ -94,7 +94,10 @@ impl Lint<'_> {
                 && entries
                     .iter()
                     .all(|entry| entry.location.image == entries.first().map_or(0, |first| first.location.image));
-            let Some(last) = entries.last().filter(|_| entries.len() > 1 && !is_per_architecture) else { continue };
+            if entries.len() < 2 || is_per_architecture {
+                continue;
+            }
+            let Some(last) = entries.last() else { continue };
             let positions: Vec<String> = entries.iter().map(|entry| entry.location.to_string()).collect();
             let who_counts = if first_counts {
                 "Workers use the first that has an image for their region, and none of the others."

@@ -253,7 +253,9 @@ fn items(mut document: Value) -> Vec<(String, Value)> {
     let version = document["apiVersion"].clone();
     let item = |(index, mut item): (usize, Value)| {
         // Items of a typed list may omit kind and version.
-        if let Some(members) = item.as_object_mut().filter(|_| !kind.is_empty()) {
+        if let Some(members) = item.as_object_mut()
+            && !kind.is_empty()
+        {
             members.entry("kind").or_insert_with(|| kind.as_str().into());
             members.entry("apiVersion").or_insert_with(|| version.clone());
         }

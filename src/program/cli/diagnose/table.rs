@@ -66,7 +66,12 @@ pub(super) fn text(diagnosis: &Diagnosis, now: Timestamp, width: usize, detail: 
     if !diagnosis.unknown.is_empty() {
         let kinds: Vec<&str> = diagnosis.unknown.iter().copied().map(ObjectKind::as_str).collect();
         text.push('\n');
-        text.push_str(&paragraph(&format!("Not known: {}.", kinds.join(", ")), ASIDE, 0, width));
+        text.push_str(&paragraph(
+            &format!("Not read: {}. Findings that need them may be missing.", kinds.join(", ")),
+            ASIDE,
+            0,
+            width,
+        ));
     }
     text
 }

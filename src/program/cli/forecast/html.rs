@@ -206,8 +206,8 @@ fn shoot<'a>(
 ) -> Value {
     let [steps, stuck] = halves(&of.forecast, &|step| is_new(of, step), calendar, groups, texts);
     let before = of.before.as_ref().map(|before| halves(before, &|_| false, calendar, groups, texts));
-    let findings = of.forecast.findings.iter().filter(|_| is_strict);
-    let findings: Vec<usize> = findings.map(|finding| texts.number(finding)).collect();
+    let findings = if is_strict { of.forecast.findings.as_slice() } else { &[] };
+    let findings: Vec<usize> = findings.iter().map(|finding| texts.number(finding)).collect();
     let [name, profile, window] = [name, &of.profile, &window(&of.forecast)].map(|text| texts.number(text));
     json!([name, profile, window, steps, stuck, before, findings])
 }

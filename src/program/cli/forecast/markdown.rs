@@ -54,7 +54,8 @@ fn shoot_text(of: &ShootForecast, is_strict: bool) -> String {
     for stuck in &forecast.stuck {
         text.push_str(&format!("- :x: {}. {}.\n", escaped(&stuck_text(stuck, forecast)), escaped(&stuck.remedy)));
     }
-    for finding in forecast.findings.iter().filter(|_| is_strict) {
+    let findings = if is_strict { forecast.findings.as_slice() } else { &[] };
+    for finding in findings {
         text.push_str(&format!("- :warning: {}\n", escaped(finding)));
     }
     text.push('\n');

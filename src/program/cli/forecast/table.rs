@@ -42,7 +42,8 @@ fn shoot_text(of: &ShootForecast, is_strict: bool, width: usize) -> String {
     } else {
         text.push_str(&forecast_text(forecast, 2, width));
     }
-    for finding in forecast.findings.iter().filter(|_| is_strict) {
+    let findings = if is_strict { forecast.findings.as_slice() } else { &[] };
+    for finding in findings {
         text.push_str(&paragraph(finding, CAREFUL, 2, width));
     }
     text

@@ -123,7 +123,7 @@ fn landscape(arguments: &UnusedArguments) -> anyhow::Result<Landscape> {
 }
 
 fn text(profile: &str, found: &Unused, width: usize) -> String {
-    let heading = format!("{profile}: needs of {}", counted(found.documents as u64, "object"));
+    let heading = format!("{profile}: versions and who uses them, in {}", counted(found.documents as u64, "object"));
     let mut text = paragraph(&heading, HEADING, 0, width);
     let mut table = Table::new(["IMAGE", "STAGE", ">USERS", "NEEDED BY"]);
     for version in &found.versions {

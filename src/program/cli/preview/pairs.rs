@@ -212,8 +212,9 @@ fn part_of(
         text.map_err(|error| part.errors.push(format!("{error:#}"))).ok()
     };
     let texts = [text(&unit.old), text(&unit.new)];
-    let Some(cache) = cache.filter(|_| part.errors.is_empty()) else {
-        return compare_unit(unit, texts, part, has_new, made, context);
+    let cache = match cache {
+        Some(cache) if part.errors.is_empty() => cache,
+        _ => return compare_unit(unit, texts, part, has_new, made, context),
     };
     let file = |file: &'_ Option<NamedFile>| file.as_ref().map(|file| file.path.clone());
     let paths = [file(&unit.old), file(&unit.new)];

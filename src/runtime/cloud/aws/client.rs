@@ -111,9 +111,9 @@ impl Ec2 {
                 Ok(page) => return Ok(page),
                 Err(failure) => failure,
             };
-            match pauses.next().filter(|_| failure.passes) {
-                Some(pause) => tokio::time::sleep(pause).await,
-                None => return Err(self.error(failure.text)),
+            match pauses.next() {
+                Some(pause) if failure.passes => tokio::time::sleep(pause).await,
+                _ => return Err(self.error(failure.text)),
             }
         }
     }

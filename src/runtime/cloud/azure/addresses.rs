@@ -95,7 +95,10 @@ pub struct Origin(String);
 
 impl Origin {
     fn of(url: &Url) -> Option<Self> {
-        let host = url.host_str().filter(|_| matches!(url.scheme(), "https" | "http"))?;
+        if !matches!(url.scheme(), "https" | "http") {
+            return None;
+        }
+        let host = url.host_str()?;
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         Some(Self(format!("{}://{host}{port}", url.scheme())))
     }

@@ -185,7 +185,9 @@ impl<T: Kept> State<T> {
                 let requested = if is_new { source.requested_before(self.list_requested) } else { None };
                 let unlisted = requested.map(|at| (uid.clone(), at));
                 let entry = Entry { uid, version, object: Arc::new(read()), observed, own, heard };
-                if let Some(before) = entries.insert(name, entry).filter(|_| is_new) {
+                if let Some(before) = entries.insert(name, entry)
+                    && is_new
+                {
                     self.unlisted.remove(&before.uid);
                 }
                 self.unlisted.extend(unlisted);

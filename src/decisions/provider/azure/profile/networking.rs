@@ -17,7 +17,10 @@ pub(super) fn flavors_of_old_format(version: &Members) -> Vec<Members> {
     let mut version = version.clone();
     let accelerated = is_set(version.remove(FLAG).as_ref());
     let mut flavors = old_format::flavors_of_old_format(&version);
-    for flavor in flavors.iter_mut().filter(|_| !accelerated) {
+    if accelerated {
+        return flavors;
+    }
+    for flavor in &mut flavors {
         let mut capabilities = old_format::capabilities_of(flavor);
         capabilities.0.insert(NETWORKING.to_owned(), vec![BASIC.to_owned()]);
         old_format::set_capabilities(flavor, &capabilities);

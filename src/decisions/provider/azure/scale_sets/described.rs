@@ -52,7 +52,7 @@ pub(in crate::provider::azure) fn described_dependencies(
     let (mut dependencies, records) = needs.provided(|need| {
         let recorded = need.recorded.as_ref();
         let failed = |call: &str| azure.fail.get(call).map(DependencyFailure::without_code);
-        if let Some(failure) = failed("get").filter(|_| recorded.is_some()) {
+        if let Some(failure) = failed("get") && recorded.is_some() {
             return Err(failure);
         }
         let observed = recorded.and_then(|record| azure.observed(record, need, resource_group));

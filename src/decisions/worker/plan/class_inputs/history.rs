@@ -104,7 +104,10 @@ pub(super) fn record(
         return Some(history);
     }
     let found = live_class == Some(class);
-    if let Some(live) = live_class.filter(|_| was_replaced && !found) {
+    if let Some(live) = live_class
+        && was_replaced
+        && !found
+    {
         history.push(Generation { class: live.to_owned(), since: now, found: true, inputs: None });
     }
     history.push(Generation { class: class.to_owned(), since: now, found, inputs: Some(present) });
