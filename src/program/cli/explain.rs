@@ -215,17 +215,16 @@ impl Results {
     /// The text to print. Large JSON documents are printed here in parts, unless they are watched.
     fn text(&self, arguments: &ExplainArguments, evidence: &Evidence) -> anyhow::Result<String> {
         let format = arguments.output;
-        let explained = || self.explained.iter().map(|text| Ok(serde_json::from_str::<Value>(text)?));
         match format {
             OutputFormat::Json | OutputFormat::Yaml => {
                 let mut document = json!({
                     "schema": "explain/v1", "evidence": evidence.document(), "workers": [], "errors": self.unexplained,
                 });
                 if format == OutputFormat::Json && !arguments.screen.is_watch() {
-                    print_json_with_items(&document, "workers", explained())?;
+                    print_json_with_items(&document, "workers", &self.explained, parsed)?;
                     return Ok(String::new());
                 }
-                document["workers"] = explained().collect::<anyhow::Result<_>>()?;
+                document["workers"] = self.explained.iter().map(parsed).collect::<anyhow::Result<_>>()?;
                 document_text(&document, format)
             }
             _ => {
@@ -237,6 +236,11 @@ impl Results {
             }
         }
     }
+}
+
+/// Parses the JSON of an explained Worker.
+fn parsed(text: &String) -> anyhow::Result<Value> {
+    Ok(serde_json::from_str(text)?)
 }
 
 /// What files contain.

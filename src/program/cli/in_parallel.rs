@@ -14,7 +14,7 @@ fn processors() -> usize {
 }
 
 /// Uses one thread per processor. Results keep the order of the items.
-pub(super) fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(super) fn in_parallel<'a, T: Sync, R: Send>(items: &'a [T], work: impl Fn(&'a T) -> R + Sync) -> Vec<R> {
     let threads = processors().min(items.len());
     if threads <= 1 {
         return items.iter().map(work).collect();

@@ -9,6 +9,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::in_parallel::in_parallel;
 use runtime::process::output;
 pub(super) use runtime::process::output::{complain, complain_in_lines, print, print_commands};
 use runtime::process::workflow_commands;
@@ -76,32 +77,33 @@ pub(super) fn json(document: &impl Serialize) -> anyhow::Result<String> {
     Ok(format!("{}\n", workflow_commands::escaped_in_json(&text)))
 }
 
-/// Number of list items formatted at a time.
+/// Number of list items formatted at a time, in parallel.
 const AT_ONCE: usize = 100;
 
 /// Prints a JSON document whose member `list` is an empty list, with these items in it. They are formatted in parts, so
 /// that a large list need not fit in memory as text.
-pub(super) fn print_json_with_items<T: Serialize>(
+pub(super) fn print_json_with_items<'a, I: Sync, T: Serialize>(
     document: &impl Serialize,
     list: &str,
-    items: impl Iterator<Item = anyhow::Result<T>>,
+    items: &'a [I],
+    document_of: impl Fn(&'a I) -> anyhow::Result<T> + Sync,
 ) -> anyhow::Result<()> {
     let text = json(document)?;
     let member = format!("\n  \"{list}\": [");
     let location = text.find(&format!("{member}]")).context("the document has no empty list")? + member.len();
     let (head, end) = text.split_at(location);
     let mut part = head.to_owned();
-    let mut count = 0;
-    for item in items {
-        let separator = if count > 0 { "," } else { "" };
-        part.push_str(&format!("{separator}\n    {}", json(&item?)?.trim_end().replace('\n', "\n    ")));
-        count += 1;
-        if count % AT_ONCE == 0 {
-            print(&part)?;
-            part.clear();
+    let indented = |item: &'a I| anyhow::Ok(json(&document_of(item)?)?.trim_end().replace('\n', "\n    "));
+    let mut separator = "";
+    for batch in items.chunks(AT_ONCE) {
+        for text in in_parallel(batch, indented) {
+            part.push_str(&format!("{separator}\n    {}", text?));
+            separator = ",";
         }
+        print(&part)?;
+        part.clear();
     }
-    if count > 0 {
+    if !items.is_empty() {
         part.push_str("\n  ");
     }
     Ok(print(&format!("{part}{end}"))?)

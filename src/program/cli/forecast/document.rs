@@ -17,7 +17,7 @@ pub(super) fn print_document(report: &Report) -> anyhow::Result<()> {
         "evidence": report.evidence.document(),
         "errors": report.evidence.problems().collect::<Vec<_>>(),
     });
-    print_json_with_items(&document, "shoots", report.shoots.iter().map(|forecast| Ok(shoot(forecast))))
+    print_json_with_items(&document, "shoots", &report.shoots, |forecast| Ok(shoot(forecast)))
 }
 
 fn shoot(of: &ShootForecast) -> Value {

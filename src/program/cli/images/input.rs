@@ -1,6 +1,6 @@
 //! Reads listings, lookups, locks and CloudProfiles from files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -12,6 +12,7 @@ use crate::cli::cloudprofile::source::{Location, placed};
 use crate::cli::evidence::{Evidence, no_match};
 use crate::cli::exit::wrong_usage;
 use crate::cli::forecast::moment;
+use crate::cli::in_parallel::in_parallel;
 use crate::cli::preview::words::counted;
 use crate::cli::terminal::complain;
 use profiles::images::catalogue::Catalogue;
@@ -194,23 +195,28 @@ impl CatalogueArguments {
     pub(super) fn read(&self) -> anyhow::Result<Known> {
         let mut listings = Vec::new();
         let mut evidence = Evidence::of("image");
+        let mut sources = Vec::new();
         for source in &self.sources {
-            let before = listings.len();
-            for file in evidence.note_skipped(files(std::slice::from_ref(&source.path))) {
-                for document in file.documents_within(MAX_BYTES)? {
-                    let listing = read(&document, source.region.as_deref());
-                    let listing: Listing = listing.with_context(|| file.name())?;
-                    for refused in &listing.refused {
-                        evidence.unevaluated(format!("{}: {refused}", file.name()));
-                    }
-                    for left_out in &listing.left_out {
-                        complain(&format!("{}: {left_out}", file.name()));
-                    }
-                    evidence.evaluated(listing.images.len());
-                    listings.push(listing);
+            let files = evidence.note_skipped(files(std::slice::from_ref(&source.path)));
+            sources.extend(files.into_iter().map(|file| (source, file)));
+        }
+        let read = in_parallel(&sources, |(source, file)| listings_of(file, source.region.as_deref()));
+        let mut with_listing = HashSet::new();
+        for ((source, file), read) in sources.iter().zip(read) {
+            for listing in read? {
+                for refused in &listing.refused {
+                    evidence.unevaluated(format!("{}: {refused}", file.name()));
                 }
+                for left_out in &listing.left_out {
+                    complain(&format!("{}: {left_out}", file.name()));
+                }
+                evidence.evaluated(listing.images.len());
+                with_listing.insert(&source.path);
+                listings.push(listing);
             }
-            let has_listing = listings.len() > before || !evidence.is_complete();
+        }
+        for source in &self.sources {
+            let has_listing = with_listing.contains(&source.path) || !evidence.is_complete();
             ensure!(has_listing, "{}: no listing of images in it", name_of(&source.path));
         }
         let catalogue = Catalogue::new(listings)?;
@@ -219,6 +225,12 @@ impl CatalogueArguments {
         let policy = Policy { now: self.now(), owners: self.owners.clone(), filters: self.filters.clone() };
         Ok(Known { evidence, catalogue, lookups, policy })
     }
+}
+
+/// The listings in a file.
+fn listings_of(file: &NamedFile, region: Option<&str>) -> anyhow::Result<Vec<Listing>> {
+    let documents = file.documents_within(MAX_BYTES)?;
+    documents.iter().map(|document| read(document, region).with_context(|| file.name())).collect()
 }
 
 /// Reads ImageLookups from files and folders. Each file must contain at least one, and the images must have the facts

@@ -85,7 +85,7 @@ pub(super) fn run(arguments: &ResolveArguments, providers: Providers) -> anyhow:
             let document = json!({
                 "schema": "images-resolve/v1", "evidence": evidence.document(), "flavors": [], "newer": newer,
             });
-            print_json_with_items(&document, "flavors", resolved.iter().map(|resolved| Ok(flavor_json(resolved))))?;
+            print_json_with_items(&document, "flavors", &resolved, |resolved| Ok(flavor_json(resolved)))?;
         }
         OutputFormat::Capa => {
             let users = template_users(&arguments.consumers, &mut evidence)?;

@@ -89,8 +89,8 @@ struct CauseDocument<'a> {
 
 /// Prints everything, including unchanged pools.
 pub(super) fn print_document(comparison: &Comparison, exit_code: u8) -> anyhow::Result<()> {
-    let workers = comparison.workers.iter().map(|worker| Ok(worker_document(worker)));
-    print_json_with_items(&without_workers(comparison, exit_code), "workers", workers)
+    let document = without_workers(comparison, exit_code);
+    print_json_with_items(&document, "workers", &comparison.workers, |worker| Ok(worker_document(worker)))
 }
 
 /// The same as one document.
