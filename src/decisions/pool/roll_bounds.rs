@@ -3,8 +3,8 @@
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-/// Explains to users what it means that both bounds resolve to 0.
-pub const BOTH_ZERO: &str = "come to 0 nodes, so a node is removed before its replacement is ready";
+/// What it means that both bounds of a zone resolve to 0, for people.
+pub const BOTH_ZERO: &str = "so a node is removed before its replacement is ready";
 
 /// The bounds of a deployment in machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

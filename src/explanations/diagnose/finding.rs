@@ -75,7 +75,7 @@ kinds! {
     /// No image fits a pool.
     ImageNotResolved = Error "Choose an image that fits the machine type, or correct the CloudProfile. This shows why each image is rejected:",
     /// A class that machines use, or its Secret, is missing.
-    ClassMissing = Error "The next reconcile creates what can be planned; docs/status.md has the rest. Request one:",
+    ClassMissing = Error "The next reconcile creates the class again if its pool is valid and still uses it; otherwise see docs/status.md. Request one:",
     /// Failed machines are preserved, so nothing replaces them.
     Preserved = Error "Release the machines when you have seen enough:",
     /// Machines can't be created.

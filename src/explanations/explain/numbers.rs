@@ -57,7 +57,9 @@ pub enum Hazard {
 impl fmt::Display for Hazard {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SurgeAndUnavailableZero => write!(formatter, "maxSurge and maxUnavailable {BOTH_ZERO}"),
+            Self::SurgeAndUnavailableZero => {
+                write!(formatter, "its share of maxSurge and maxUnavailable is 0, {BOTH_ZERO}")
+            }
             Self::MaximumBelowLive { maximum, live } => {
                 let fewer = i64::from(*live) - i64::from(*maximum);
                 let machines = if fewer == 1 { "machine goes" } else { "machines go" };

@@ -173,7 +173,10 @@ pub(super) fn findings_of_placement(
         } else if surge.both_zero {
             find(
                 FindingKind::SurgeAndUnavailableZero,
-                format!("maxSurge {} and maxUnavailable {} {BOTH_ZERO}", surge.max_surge, surge.max_unavailable),
+                format!(
+                    "the share of a zone is maxSurge {} and maxUnavailable {}, {BOTH_ZERO}",
+                    surge.max_surge, surge.max_unavailable
+                ),
             );
         }
     }

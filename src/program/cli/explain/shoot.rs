@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::ExplainArguments;
 use super::section::{INDENT, section};
+use crate::cli::documentation::linked;
 use crate::cli::evidence::{Evidence, Reply, no_match};
 use crate::cli::exit::Exit;
 use crate::cli::preview::shoots::ShootReader;
@@ -169,10 +170,16 @@ fn shoot_text(shoot: &ExplainedShoot, width: usize) -> String {
             let hash = class.hash.as_ref().map(|hash| format!(" {hash}")).unwrap_or_default();
             text.push_str(&section(&format!("Class{hash}{zones}: the key and")));
             match class.members.as_slice() {
-                [] => text.push_str(&paragraph("nothing else", ASIDE, INDENT, width)),
+                [] => text.push_str(&paragraph("nothing else that is set", ASIDE, INDENT, width)),
                 members => text.push_str(&members_table(members).render(INDENT, width)),
             }
         }
+    }
+    if shoot.pools.iter().any(|pool| !pool.classes.is_empty()) {
+        let inputs = linked("docs/usage.md#which-changes-replace-nodes");
+        let note =
+            format!("Only what is set is listed, and setting another input counts as a change. All inputs: {inputs}");
+        text.push_str(&format!("\n{}", paragraph(&note, ASIDE, 0, width)));
     }
     text
 }

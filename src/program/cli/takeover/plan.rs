@@ -103,5 +103,5 @@ fn text(steps: &[Step], summary: &str) -> String {
             text.push_str(&format!("   {what:<6}  {command}\n"));
         }
     }
-    text + "\nTo go back, run the commands after `undo`, from the last step to the first. After that of step 4, wait on each seed\nuntil every pod of this controller has the argument --shadow, so that two controllers never write.\n"
+    text + "\nTo go back, run the commands after `undo`, from the last step to the first. After that of step 4, wait on each seed\nuntil every pod of this controller has the argument --shadow, so that two controllers never write:\n  kubectl get pods --all-namespaces --selector app.kubernetes.io/name=gardener-extension-worker -o yaml\n"
 }

@@ -24,6 +24,13 @@ pub(super) struct Step {
 /// A command that verifies a step, and its expected result.
 type Verification = (String, &'static str);
 
+/// Lists the pods of this controller with the differences that their dry run has logged.
+fn differences_in_logs() -> String {
+    let pods = format!("kubectl get pods --all-namespaces --selector app.kubernetes.io/name={OURS} --no-headers");
+    let logs = r#"kubectl logs --namespace "$namespace" "$pod" | grep "dry run:""#;
+    format!(r#"{pods} | while read -r namespace pod rest; do echo "$pod"; {logs}; done"#)
+}
+
 /// What the steps are made from.
 pub(super) struct Landscape<'a> {
     pub(super) registrations: &'a [Registration],
@@ -88,8 +95,8 @@ impl Landscape<'_> {
     fn dry_run(&self, theirs: &Registration) -> anyhow::Result<Step> {
         let change = self.for_dry_run();
         let title = "Run this controller as a dry run, which can't write";
-        let pods = format!("kubectl get pods --all-namespaces --selector app.kubernetes.io/name={OURS}");
-        let verify = (pods, "Pods are running on each seed, and their logs have no line `dry run:`.");
+        let verify =
+            (differences_in_logs(), "On each seed the name of a pod and, after ten minutes, no line `dry run:`.");
         if let Some(ours) = self.ours() {
             if ours.has_resources() {
                 bail!("{OURS} already serves resources, which a dry run would end: plan with another installation");
