@@ -221,10 +221,10 @@ impl Results {
                     "schema": "explain/v1", "evidence": evidence.document(), "workers": [], "errors": self.unexplained,
                 });
                 if format == OutputFormat::Json && !arguments.screen.is_watch() {
-                    print_json_with_items(&document, "workers", &self.explained, parsed)?;
+                    print_json_with_items(&document, "workers", &self.explained, |text| parsed(text))?;
                     return Ok(String::new());
                 }
-                document["workers"] = self.explained.iter().map(parsed).collect::<anyhow::Result<_>>()?;
+                document["workers"] = self.explained.iter().map(|text| parsed(text)).collect::<anyhow::Result<_>>()?;
                 document_text(&document, format)
             }
             _ => {
@@ -239,7 +239,7 @@ impl Results {
 }
 
 /// Parses the JSON of an explained Worker.
-fn parsed(text: &String) -> anyhow::Result<Value> {
+fn parsed(text: &str) -> anyhow::Result<Value> {
     Ok(serde_json::from_str(text)?)
 }
 
