@@ -18,6 +18,7 @@ pub struct ListedVersion<'a> {
     pub version: Result<Version, VersionError>,
     /// Its stages in list order; the last one that has begun is current.
     stages: Vec<(Option<Timestamp>, Classification)>,
+    expires: Option<Timestamp>,
 }
 
 /// An image with its versions.
@@ -60,11 +61,12 @@ pub struct VersionCatalog<'a> {
 
 impl<'a> ListedVersion<'a> {
     fn new(text: &'a str, life: Life<'a>) -> Self {
+        let expires = life.expires();
         let stages = life.stages().filter_map(|(start, stage)| match start {
             None => Some((None, stage)),
             Some(start) => Some((Some(start.parse().ok()?), stage)),
         });
-        Self { text, version: Version::parse(text), stages: stages.collect() }
+        Self { text, version: Version::parse(text), stages: stages.collect(), expires }
     }
 
     /// Its stage at the time `now`.
@@ -77,8 +79,7 @@ impl<'a> ListedVersion<'a> {
     /// When it expires or has expired, if the profile has a time.
     #[must_use]
     pub fn expires(&self) -> Option<Timestamp> {
-        let mut expirations = self.stages.iter().filter(|(_, stage)| *stage == Classification::Expired);
-        expirations.find_map(|(start, _)| *start)
+        self.expires
     }
 
     /// The first time at or after `from` at which it enters another stage.
