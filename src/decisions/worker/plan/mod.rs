@@ -7,6 +7,7 @@ pub mod deployment;
 pub mod desired;
 pub mod difference;
 pub mod digest;
+pub mod gate;
 pub mod orphans;
 pub mod planned_rolls;
 pub mod rolls;
