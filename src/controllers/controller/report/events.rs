@@ -53,7 +53,25 @@ pub(crate) fn note_of(event: &WorkerEvent) -> EventNote {
             );
             EventNote { is_warning: true, reason: "MachineControllerManagerRestarted", action: "Restart", note }
         }
+        WorkerEvent::RollHeld(waiting) => {
+            EventNote { is_warning: false, reason: "RollHeld", action: "Deploy", note: in_sentence(&waiting.text()) }
+        }
+        WorkerEvent::RollReleased(zone) => {
+            let pool = shortened(&format!("{:?}", zone.pool), MAX_REQUEST_BYTES);
+            let why = match zone.lacks_machine {
+                true => "it lacks a machine, which its old class can't provide",
+                false => "it has waited for six hours",
+            };
+            let note = format!("Zone {} of pool {pool} rolls while another zone does, because {why}", zone.number);
+            EventNote { is_warning: false, reason: "RollReleased", action: "Deploy", note }
+        }
     }
+}
+
+/// The text of a pool with its first letter in upper case, within the size of a note.
+fn in_sentence(text: &str) -> String {
+    let text = shortened(text, MAX_LIST_BYTES.bytes);
+    text.strip_prefix("pool").map_or(text.clone(), |rest| format!("Pool{rest}"))
 }
 
 /// One sentence per pool.

@@ -48,7 +48,7 @@ pub struct Zone<'a> {
     /// Class of the live MachineDeployment; `None` if there is none.
     pub live_class: Option<&'a str>,
     /// Newest class in the record of the MachineDeployment.
-    pub recorded_class: Option<&'a str>,
+    pub recorded_class: Option<String>,
     /// Since when the MachineDeployment has its live class, if that is recorded.
     pub class_since: Option<Timestamp>,
     /// Since when the zone waits for its target class, if that is recorded.
@@ -155,7 +155,7 @@ impl Zone<'_> {
     /// class as its newest, and the MachineDeployment has another one.
     fn has_class_to_replace(&self) -> bool {
         let is_target = |class: Option<&str>| class == Some(self.target_class);
-        self.live_class.is_some() && !is_target(self.live_class) && !is_target(self.recorded_class)
+        self.live_class.is_some() && !is_target(self.live_class) && !is_target(self.recorded_class.as_deref())
     }
 
     fn is_empty(&self) -> bool {
@@ -222,7 +222,7 @@ mod tests {
         Zone {
             target_class: text("target").unwrap(),
             live_class: text("live"),
-            recorded_class: text("newest"),
+            recorded_class: text("newest").map(str::to_owned),
             class_since: Some(minute(member("since").as_i64().unwrap())),
             waits_since: waits_for_target.then(|| minute(waits["since"].as_i64().unwrap())),
             is_being_deleted: is("deleting"),
@@ -316,7 +316,8 @@ mod tests {
             is_being_deleted in prop::bool::weighted(0.05), key_stays: bool, is_ready: bool, machines in any_machines(),
         ) -> Zone<'static> {
             Zone {
-                target_class: "B", live_class, recorded_class, class_since, waits_since, is_being_deleted, key_stays, is_ready,
+                target_class: "B", live_class, recorded_class: recorded_class.map(str::to_owned), class_since, waits_since,
+                is_being_deleted, key_stays, is_ready,
                 machines,
             }
         }
