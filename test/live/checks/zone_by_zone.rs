@@ -19,7 +19,7 @@ const INTERVAL: Duration = Duration::from_millis(50);
 /// Time limit for the whole roll.
 const LISTS: usize = 4_000;
 
-/// What the machines of the pool were during a roll.
+/// Machines of the pool during a roll.
 #[derive(Debug, Default)]
 struct Observed {
     /// Highest number of machines that stay.

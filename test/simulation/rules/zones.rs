@@ -21,8 +21,8 @@ const WAITED: SignedDuration = SignedDuration::from_mins(6 * 60 - 1);
 pub(super) struct Zones {
     /// When each machine deployment last lacked a running machine.
     lacked: BTreeMap<String, Timestamp>,
-    /// When each machine deployment last got another class although it was not its turn. The zone whose turn it is may get
-    /// its class in the same reconcile, and later.
+    /// When each machine deployment last got another class out of turn. The next zone in order may get its class in the
+    /// same reconcile, and later.
     early: BTreeMap<String, Timestamp>,
     /// When another extension last wrote a class.
     foreign: Option<Timestamp>,

@@ -92,16 +92,19 @@ pub(super) struct GateInputs<'a> {
 /// Puts the live class of each waiting zone into the plan, and returns the waits.
 pub(super) fn hold_waiting_zones(context: &WorkerContext<'_>, plan: &mut Plan, inputs: &GateInputs<'_>) -> ZoneWaits {
     let setting = ZoneByZone::of(context.worker, context.shoot);
+    let is_in_use = plan.pools.iter().flatten().any(|planned| setting.has_pool(&planned.pool));
+    let mut waits = ZoneWaits { is_in_use, ..ZoneWaits::default() };
+    if !is_in_use {
+        return waits;
+    }
     let observed = Observed {
         inputs,
         owned: OwnedObjects::of(inputs.live),
         rules: replica_rules(context, inputs.live),
         has_no_machines_to_protect: context.shoot.should_hibernate() || inputs.operation == Operation::Restore,
     };
-    let mut waits = ZoneWaits::default();
     for planned in plan.pools.iter_mut().flatten().filter(|planned| setting.has_pool(&planned.pool)) {
         let Some(pool) = context.pool(&planned.pool) else { continue };
-        waits.is_in_use = true;
         let facts = observed.pool(planned, pool);
         let verdicts = facts.gate(inputs.now);
         waits.released.extend(released(planned, &facts, &verdicts));

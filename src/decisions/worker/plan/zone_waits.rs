@@ -34,7 +34,7 @@ pub struct WaitingPool {
     pub pool: String,
     /// Its waiting zones, in the order of the pool.
     pub zones: Vec<WaitingZone>,
-    /// What they wait for.
+    /// Why they wait.
     pub cause: WaitCause,
 }
 
@@ -55,7 +55,7 @@ pub struct WaitingZone {
     pub is_new: bool,
 }
 
-/// What the zones of a pool wait for.
+/// Why the zones of a pool wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WaitCause {
     /// The zones with these numbers roll.
