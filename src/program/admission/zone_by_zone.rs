@@ -52,7 +52,7 @@ mod tests {
         for setting in [None, Some("*"), Some("web"), Some(" db , web ")] {
             assert_eq!(warning(None, setting), None, "{setting:?}");
         }
-        let no_pool = "annotation gardener-extension-worker/zone-by-zone: the Shoot has no pool Web, \\u{1b}[2J";
+        let no_pool = "annotation gardener-extension-worker/zone-by-zone: the Shoot has no pool \\u{1b}[2J, Web";
         assert_eq!(warning(None, Some("web,\u{1b}[2J,Web")).as_deref(), Some(no_pool));
         assert!(warning(None, Some(" ,")).is_some_and(|warning| warning.contains("has no effect")));
         assert_eq!(warning(Some("Web"), Some("Web")), None, "it was the same before");
