@@ -417,7 +417,7 @@ fn pass(number: usize, fails: bool) -> Reconciled {
     };
     let failure = Failure { message: String::new(), codes: BTreeSet::from([ErrorCode::InfraQuotaExceeded]) };
     Reconciled {
-        plan: Some(Plan { pools: Vec::new(), provider_status: Value::Null }),
+        plan: Some(Plan { pools: Vec::new(), provider_status: Value::Null, ..Plan::default() }),
         progress: Some(Progress {
             namespace: format!("shoot--p--{number}"),
             deployments: vec![deployment("a"), deployment("b")],

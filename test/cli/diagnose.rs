@@ -63,6 +63,25 @@ fn a_healthy_worker_is_ready() {
 }
 
 #[test]
+fn waiting_zones_have_a_next_step() {
+    for (reason, kind, severity) in [("ZonesWait", "zonesWait", "waiting"), ("ZoneFails", "zoneFails", "error")] {
+        let held = with(&["Worker"], |items| {
+            let since = "2026-11-21T09:00:00Z";
+            items[0]["status"]["conditions"] = json!([{"type": "RollsHeld", "status": "True", "reason": reason,
+                "message": "pool \"web\": zone 2 waits for zone 1", "lastTransitionTime": since}]);
+        });
+        let findings = diagnose(&held, "json").json()["workers"][0]["findings"].clone();
+        let found = findings.as_array().unwrap().iter().find(|finding| finding["kind"] == kind);
+        let found = found.unwrap_or_else(|| panic!("{findings}"));
+        assert_eq!(
+            (found["severity"].as_str(), found["since"].as_str()),
+            (Some(severity), Some("2026-11-21T09:00:00Z"))
+        );
+        assert!(found["nextStep"].as_str().is_some_and(|step| step.len() > 20), "{found}");
+    }
+}
+
+#[test]
 fn a_request_without_a_controller_is_reported() {
     let unseen = |age: &str| {
         with(&["Worker"], |items| {

@@ -32,13 +32,18 @@ struct Pair {
 impl Pair {
     #[track_caller]
     fn new(replacements: Replacements<'_>) -> Self {
+        Self::of(&[], replacements)
+    }
+
+    #[track_caller]
+    fn of(old: Replacements<'_>, new: Replacements<'_>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str, text: &str| {
             let path = folder.path().join(name);
             std::fs::write(&path, text).unwrap();
             path.to_str().unwrap().to_owned()
         };
-        Self { old: file("old.yaml", &example(&[])), new: file("new.yaml", &example(replacements)), _folder: folder }
+        Self { old: file("old.yaml", &example(old)), new: file("new.yaml", &example(new)), _folder: folder }
     }
 
     fn arguments<'a>(&'a self, options: &[&'a str]) -> Vec<&'a str> {
@@ -80,6 +85,33 @@ fn a_controller_that_pins_images_keeps_those_of_classes_that_stay() {
     let (same_code, same) = findings(&rolls, &[]);
     let of_rolled = |findings: &std::collections::BTreeMap<String, String>| findings.get("roll-pace").cloned();
     assert_eq!((code, same_code, of_rolled(&rolled)), (5, 5, of_rolled(&same)));
+}
+
+#[test]
+fn zones_that_roll_one_after_the_other_add_up() {
+    const NAMED: (&str, &str) = (
+        "metadata: {name: prod, namespace: garden-garden}",
+        "metadata: {name: prod, namespace: garden-garden, annotations: {gardener-extension-worker/zone-by-zone: workers}}",
+    );
+    let between = |old: Replacements<'_>, new: Replacements<'_>| {
+        let printed = Pair::of(old, new).preview(&["-o", "json"]).json();
+        let findings = printed["workers"][0]["findings"].as_array().unwrap().clone();
+        let texts = findings.iter().map(|finding| {
+            (finding["kind"].as_str().unwrap().to_owned(), finding["message"].as_str().unwrap().to_owned())
+        });
+        texts.collect::<std::collections::BTreeMap<_, _>>()
+    };
+    let messages = |replacements: Replacements<'_>| between(&[], replacements);
+    let named = messages(&[NAMED, ROLL[0]]);
+    assert!(named["zone-by-zone"].starts_with("zone by zone: +2 -0 over the pool"), "{named:?}");
+    assert!(!named.contains_key("zones-at-once") && !named.contains_key("surge-and-unavailable-zero"), "{named:?}");
+    assert!(named["roll-pace"].contains("in 4 rounds, about 20 min"), "2 + 1 + 1 rounds: {named:?}");
+    assert!(!named.contains_key("zones-exceed-wait"), "{named:?}");
+    const LARGE: (&str, &str) = ("minimum: 4\n      maximum: 10", "minimum: 400\n      maximum: 1000");
+    let large = between(&[LARGE], &[NAMED, LARGE, ROLL[0]]);
+    assert!(large["zones-exceed-wait"].contains("a zone waits for 6 h at most"), "{large:?}");
+    let other = messages(&[ROLL[0]]);
+    assert!(other.contains_key("zones-at-once") && !other.contains_key("zone-by-zone"), "{other:?}");
 }
 
 #[test]

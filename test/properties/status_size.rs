@@ -108,7 +108,11 @@ impl Outage {
             }
             false => Err(problem().of_pool(&self.pool(number))),
         };
-        Plan { pools: (0..self.pools).map(pool).collect(), provider_status: json!({"kind": "WorkerStatus"}) }
+        Plan {
+            pools: (0..self.pools).map(pool).collect(),
+            provider_status: json!({"kind": "WorkerStatus"}),
+            ..Plan::default()
+        }
     }
 
     fn failed_machines(&self, deployment: usize, name: &str) -> Vec<FailedMachine> {

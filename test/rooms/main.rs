@@ -49,6 +49,7 @@ const PURE: &[&str] = &[
     "program/admission/refusal.rs",
     "program/admission/shoot.rs",
     "program/admission/subject.rs",
+    "program/admission/zone_by_zone.rs",
     "runtime/process/shard.rs",
     "program/sidecar/container.rs",
     "program/sidecar/injection.rs",

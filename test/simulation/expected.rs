@@ -15,10 +15,14 @@ use gardener_extension_worker::worker::plan::desired::{CloudView, DesiredState};
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::Value;
 
+use crate::machines::NODE_AGENT_LABEL;
+
 /// The target state of a machine deployment.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TargetDeployment {
     pub(crate) class: String,
+    /// The node agent Secret in the labels of its nodes.
+    pub(crate) key: Option<String>,
     pub(crate) provider_spec: Value,
     pub(crate) minimum: i64,
     pub(crate) maximum: i64,
@@ -90,7 +94,8 @@ fn plan<'a>(worker: &str, cluster: &Value, secrets: impl Iterator<Item = &'a Val
         let (class, minimum, maximum) =
             (expected.class_name.0.clone(), expected.minimum.into(), expected.maximum.into());
         let provider_spec = machine.class.provider_spec.clone();
-        (expected.name.0.clone(), TargetDeployment { class, provider_spec, minimum, maximum })
+        let key = expected.labels.get(NODE_AGENT_LABEL).cloned();
+        (expected.name.0.clone(), TargetDeployment { class, key, provider_spec, minimum, maximum })
     };
     planned(worker, cluster, secrets, |plan| Expected {
         deployments: plan.machines().map(deployment).collect(),

@@ -9,6 +9,7 @@ mod moves;
 mod recreation;
 mod requests;
 mod troubles;
+mod zones;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -147,6 +148,8 @@ struct Life {
     /// Whether the sharder moves the Worker without need.
     is_rebalanced: Arc<AtomicBool>,
     theme: Theme,
+    /// How a wait of zones ends in the calm.
+    end_of_wait: u64,
     /// Whether the Worker is deleted amid faults.
     is_deleted_in_trouble: bool,
     /// Whether this deletion is forced.
@@ -209,7 +212,8 @@ impl Life {
             | Theme::Recreated
             | Theme::BootScriptsReplaced
             | Theme::MovedLate
-            | Theme::Suspended => false,
+            | Theme::Suspended
+            | Theme::ZoneByZone => false,
             Theme::ServerGroups
             | Theme::ScaleSets
             | Theme::ImagesChanged
@@ -222,6 +226,8 @@ impl Life {
         let gardenlet = if may_move_hibernated { gardenlet.mirroring_hibernation() } else { gardenlet };
         let provider = random.one_of(&CLOUDS).copied().unwrap_or("aws");
         let provider = dependencies.as_ref().map_or(provider, |dependency| dependency.provider());
+        // Its zones need no infrastructure.
+        let provider = if theme == Theme::ZoneByZone { "gcp" } else { provider };
         let most_zones = *random.one_of(&[1, 1, 1, 1, 1, 2, 3]).unwrap_or(&1);
         Self {
             cloud: Cloud::new(random.clone()),
@@ -251,6 +257,7 @@ impl Life {
             is_scaled_late: Arc::default(),
             is_rebalanced: Arc::default(),
             theme,
+            end_of_wait: seed % 6,
             is_deleted_in_trouble,
             is_deletion_forced: is_deleted_in_trouble && seed.is_multiple_of(ONE_FORCED_OF),
             relisted_after: (seed % 2 == 1 || theme == Theme::RelistedKinds).then_some(seed / 2 % MOST_WRITES),
@@ -277,7 +284,11 @@ impl Life {
         }
         self.create();
         self.controllers.iter_mut().for_each(Controller::start);
-        self.some_steps().await;
+        if self.theme == Theme::ZoneByZone {
+            self.change_zones().await;
+        } else {
+            self.some_steps().await;
+        }
         if self.theme == Theme::Recreated && !self.recreated().await {
             return;
         }
@@ -300,6 +311,9 @@ impl Life {
                 self.outrun().await;
             }
             self.calm();
+            if self.theme == Theme::ZoneByZone {
+                self.check_zones().await;
+            }
             self.end().await;
         }
     }
@@ -329,6 +343,9 @@ impl Life {
                 pool["updateStrategy"] = json!(strategy);
                 (pool["maxSurge"], pool["maxUnavailable"]) = (json!(0), json!(1));
             }
+        }
+        if self.theme == Theme::ZoneByZone {
+            pools.iter_mut().take(1).for_each(zones::spread);
         }
         pools
     }
@@ -360,6 +377,7 @@ impl Life {
             Arc::clone(&self.now),
         );
         let manager = if self.relisted.is_some() { manager.holding_used_ones() } else { manager };
+        let manager = if self.theme == Theme::ZoneByZone { manager.omitting_deleted_ones() } else { manager };
         self.surroundings.spawn(manager.run());
         if self.kind == Controllers::Shards {
             let sharder = Sharder {

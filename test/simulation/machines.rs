@@ -14,10 +14,11 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::actor::{Actor, has_finalizer, is_vanishing, name_of};
 use crate::api_server::kinds::{
-    DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, POD, SECRET,
+    DEPLOYMENT, Kind, MACHINE, MACHINE_CLASS, MACHINE_DEPLOYMENT, MACHINE_SET, POD, SECRET, WORKER,
 };
 use crate::api_server::store::Object;
 use crate::cloud::Cloud;
+use crate::documents::WORKER_NAME;
 use crate::random::Random;
 use in_place::is_in_place;
 
@@ -30,6 +31,11 @@ const OF_DRIVER: &str = "machine.sapcloud.io/machine-controller";
 
 /// The label that distinguishes the machines of sets when in-place updates move them between sets.
 const OF_TEMPLATE: &str = "machine-template-hash";
+
+/// Label of a pool's nodes with the name of their node agent Secret.
+pub(crate) const NODE_AGENT_LABEL: &str = "worker.gardener.cloud/gardener-node-agent-secret-name";
+/// End of the names of node agent Secrets whose nodes never join.
+pub(crate) const NO_BOOT: &str = "-no-boot";
 
 /// The running program.
 pub(crate) struct MachineControllerManager {
@@ -48,6 +54,8 @@ pub(crate) struct MachineControllerManager {
     overlooked: BTreeSet<String>,
     /// Whether it also sets finalizers on unused classes, so that deletions never finish immediately.
     holds_unused: bool,
+    /// Whether the status of a deployment leaves out old machines that are being deleted, as the real one does.
+    omits_deleted: bool,
 }
 
 impl MachineControllerManager {
@@ -59,12 +67,29 @@ impl MachineControllerManager {
         now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     ) -> Self {
         let (due, updates, overlooked) = Default::default();
-        Self { actor, cloud, random, delay, now, made: 0, due, updates, overlooked, holds_unused: true }
+        Self {
+            actor,
+            cloud,
+            random,
+            delay,
+            now,
+            made: 0,
+            due,
+            updates,
+            overlooked,
+            holds_unused: true,
+            omits_deleted: false,
+        }
     }
 
     /// Only sets finalizers on classes that machines use.
     pub(crate) fn holding_used_ones(self) -> Self {
         Self { holds_unused: false, ..self }
+    }
+
+    /// Leaves old machines that are being deleted out of the status.
+    pub(crate) fn omitting_deleted_ones(self) -> Self {
+        Self { omits_deleted: true, ..self }
     }
 
     /// Runs until dropped.
@@ -163,9 +188,11 @@ impl MachineControllerManager {
         let present = self.owned(&MACHINE, expected, "MachineSet").len();
         let mut old = 0;
         for set in sets.iter().map(|set| &set.value).filter(|set| name_of(set) != name_of(expected)) {
-            let machines = self.owned(&MACHINE, set, "MachineSet").len();
+            let machines = self.owned(&MACHINE, set, "MachineSet");
+            let counted =
+                machines.iter().filter(|machine| !self.omits_deleted || !is_vanishing(&machine.value)).count();
             let is_deleted = ready as u64 >= replicas && self.end_set(set);
-            old += if is_deleted { 0 } else { machines };
+            old += if is_deleted { 0 } else { counted };
         }
         self.report(deployment, present, ready, old);
     }
@@ -272,7 +299,12 @@ impl MachineControllerManager {
         if due > Instant::now() || !self.has_what_it_needs(class_of_machine(machine)) {
             return;
         }
-        if let Some(error) = self.cloud.error(vanishes) {
+        if !vanishes && !self.joins(machine) || vanishes && self.cloud.drains_endlessly() {
+            self.due.insert((vanishes, name), Instant::now() + Duration::from_secs(10));
+            return;
+        }
+        let lacks_capacity = || self.cloud.lacks_capacity(machine["metadata"]["labels"]["name"].as_str()?);
+        if let Some(error) = self.cloud.error(vanishes).or_else(|| lacks_capacity().filter(|_| !vanishes)) {
             let operation = if vanishes { "Delete" } else { "Create" };
             if machine["status"]["lastOperation"]["state"] != "Failed" {
                 let last = json!({"description": error, "state": "Failed", "type": operation, "errorCode": "ResourceExhausted",
@@ -292,6 +324,18 @@ impl MachineControllerManager {
                 json!({"lastOperation": last, "currentStatus": {"phase": "Running", "lastUpdateTime": self.seconds()}});
             self.actor.change_status(&MACHINE, &name, |machine| machine["status"] = status);
         }
+    }
+
+    /// Whether the node of a machine joins the cluster. It needs its node agent Secret, and gardenlet keeps only those that the
+    /// pools of the Worker name.
+    fn joins(&self, machine: &Value) -> bool {
+        let Some(key) = machine["spec"]["nodeTemplate"]["metadata"]["labels"][NODE_AGENT_LABEL].as_str() else {
+            return true;
+        };
+        let worker = self.actor.get(&WORKER, WORKER_NAME);
+        let pools = worker.as_ref().and_then(|worker| worker.value["spec"]["pools"].as_array());
+        let is_current = pools.into_iter().flatten().any(|pool| pool["nodeAgentSecretName"] == key);
+        is_current && !key.ends_with(NO_BOOT)
     }
 
     fn has_what_it_needs(&self, class: &str) -> bool {
@@ -395,7 +439,7 @@ fn same_template(one: &Value, other: &Value) -> bool {
         && one["spec"]["class"]["name"] == other["spec"]["class"]["name"]
 }
 
-fn is_ready(machine: &Value) -> bool {
+pub(crate) fn is_ready(machine: &Value) -> bool {
     machine["status"]["currentStatus"]["phase"] == "Running"
 }
 

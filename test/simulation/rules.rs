@@ -3,6 +3,7 @@
 
 mod leftovers;
 mod machine_controller;
+mod zones;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::sharder::{DRAIN, SHARD};
 use crate::trace::Trace;
 pub(crate) use leftovers::leftovers;
 use machine_controller::LateStop;
+use zones::Zones;
 
 /// How long after a version of the Worker writes for it may still arrive: a request, its retries, and the reconcile.
 pub(crate) const ON_ITS_WAY: SignedDuration = SignedDuration::from_secs(150);
@@ -91,6 +93,7 @@ struct Rules {
     not_started_again: Vec<LateStop>,
     /// The last controller that wrote each machine deployment.
     writers: BTreeMap<String, &'static str>,
+    zones: Zones,
     found: Vec<String>,
 }
 
@@ -121,6 +124,7 @@ impl Rules {
             stopped_late: None,
             not_started_again: Vec::new(),
             writers: BTreeMap::new(),
+            zones: Zones::default(),
             found: Vec::new(),
         }
     }
@@ -148,6 +152,7 @@ impl Rules {
             self.moved.push((change.kind.kind, change.name.clone()));
         }
         self.keep(change);
+        self.follow_zone(change);
     }
 
     /// Records the new object and the requested version.
@@ -235,7 +240,7 @@ impl Rules {
         self.release = self.release.filter(|at| *at + ON_ITS_WAY >= change.at);
         match change.kind.kind {
             "MachineDeployment" => {
-                self.deployment(&change.name, before, after);
+                self.deployment(change, before, after);
                 self.writers.insert(change.name.clone(), change.author);
             }
             "MachineClass" | "Secret" => self.class_or_secret(change, before, after),
@@ -313,7 +318,8 @@ impl Rules {
         self.requested.iter().any(requires)
     }
 
-    fn deployment(&mut self, name: &str, before: Option<&Value>, after: Option<&Value>) {
+    fn deployment(&mut self, change: &Change, before: Option<&Value>, after: Option<&Value>) {
+        let name = change.name.as_str();
         if let Some(before) = before.filter(|_| begins_to_vanish(before, after))
             && !self
                 .is_requested(|requested| requested.is_deleted || requested.moves || requested.releases(name, before))
@@ -337,6 +343,8 @@ impl Rules {
             None => self.new_deployment(name, after),
             Some(before) => {
                 self.template(name, before, after);
+                self.key(name, before, after);
+                self.order(name, before, after, change.at);
                 self.replicas(name, &before["spec"]["replicas"], &after["spec"]["replicas"]);
             }
         }

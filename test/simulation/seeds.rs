@@ -37,13 +37,15 @@ pub(crate) enum Theme {
     /// The shoot moves while watches are slow, and finalizers of machine objects are removed before the objects are
     /// deleted.
     MovedLate,
+    /// The zones of a pool roll one after the other.
+    ZoneByZone,
 }
 
 /// Distance between the seeds of themes.
 const STRIDE: u64 = 10_000_000_000;
 
 /// Each theme with its number of lives in the deep tier. Its seeds begin at its index times [`STRIDE`].
-const THEMES: [(Theme, u64); 16] = [
+const THEMES: [(Theme, u64); 17] = [
     (Theme::Everything, 600),
     (Theme::DeletedInTrouble, 100),
     (Theme::Shards, 100),
@@ -60,6 +62,7 @@ const THEMES: [(Theme, u64); 16] = [
     (Theme::UpdatedInPlace, 100),
     (Theme::StoppedLate, 100),
     (Theme::MovedLate, 50),
+    (Theme::ZoneByZone, 480),
 ];
 
 /// The default tier runs one of this many deep lives of each theme, from its first seeds.
@@ -68,9 +71,9 @@ const DEEP_LIVES_PER_DEFAULT_LIFE: u64 = 8;
 /// How many lives a run has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tier {
-    /// About 300, for each change.
+    /// About 360, for each change.
     Default,
-    /// About 2,000, every night.
+    /// About 2,500, every night.
     Deep,
 }
 

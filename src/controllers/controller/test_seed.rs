@@ -152,6 +152,7 @@ impl Seed {
 
     /// Creates the machines of the machine deployments, as machine-controller-manager does.
     pub(crate) fn machines_come(&self) {
+        self.remove("machines/");
         for (name, deployment) in self.all("machinedeployments/") {
             let replicas = &deployment["spec"]["replicas"];
             let class = &deployment["spec"]["template"]["spec"]["class"];
@@ -169,11 +170,10 @@ impl Seed {
             let set = json!({"metadata": {"name": format!("{plain}-s"), "ownerReferences": owners}, "spec": spec,
                 "status": {"observedGeneration": 1, "replicas": replicas}});
             self.put(&format!("machinesets/{plain}-s"), set);
-            self.remove("machines/");
             for number in 0..replicas.as_i64().unwrap_or_default() {
                 let owners = owner("MachineSet", format!("{plain}-s"));
                 let machine = json!({"metadata": {"name": format!("{plain}-{number}"), "ownerReferences": owners},
-                    "spec": {"class": class}});
+                    "spec": {"class": class}, "status": {"currentStatus": {"phase": "Running"}}});
                 self.put(&format!("machines/{plain}-{number}"), machine);
             }
             self.merge(&name, json!({ "status": status }));

@@ -3,6 +3,7 @@
 use super::facts::{Facts, MACHINE_CONTROLLER_MANAGER};
 use super::finding::{Finding, FindingKind};
 use super::paste_command::{CommandCluster, PROGRAM, PasteCommand, word};
+use decisions::worker::plan::zone_by_zone::ANNOTATION;
 
 /// Maximum number of machines in a command.
 const MOST_MACHINES: usize = 20;
@@ -49,6 +50,10 @@ impl Paste<'_> {
             FindingKind::MachineControllerManager => {
                 self.seed(&format!("describe deployment {MACHINE_CONTROLLER_MANAGER}"))
             }
+            FindingKind::ZonesWait => {
+                self.seed(&format!("annotate worker {} --overwrite {ANNOTATION}=", word(&worker)))
+            }
+            FindingKind::ZoneFails => self.seed("get machines"),
             FindingKind::Deletion => self.seed("get machinedeployments,machinesets,machines,machineclasses"),
             FindingKind::Frozen
             | FindingKind::Paused

@@ -90,6 +90,8 @@ kinds! {
     Paused = Error "Nothing is rolled out before spec.paused is removed.",
     /// machine-controller-manager has frozen a MachineDeployment.
     Frozen = Error "See the logs of machine-controller-manager: it freezes what has more machines than it may.",
+    /// A zone fails because of its new class, and other zones of the pool wait for it.
+    ZoneFails = Error "See the machines of that zone. Correct or revert the edit of the pool: the other zones keep their old nodes, but get no new ones while the node agent Secret differs.",
     /// The last operation failed for a reason that no other finding shows.
     OperationFailed = Error "Read the text; docs/status.md explains it. The operation is tried again by itself.",
     /// machine-controller-manager has not observed a change.
@@ -98,6 +100,8 @@ kinds! {
     NoMachineSet = Waiting "After two minutes the pods of machine-controller-manager are restarted. If it stays, see its logs.",
     /// Machines have not joined.
     NotJoined = Waiting "After 20 minutes a machine that has not joined is replaced: see its console, gardener-node-agent, and whether it reaches the API server.",
+    /// Zones of a pool wait for another zone.
+    ZonesWait = Waiting "It continues by itself, zone by zone. To roll all zones now, set the annotation gardener-extension-worker/zone-by-zone of the Worker to an empty value.",
     /// Old machines are being deleted.
     Terminating = Waiting "It continues by itself. If it does not end, see which pods are left on the nodes.",
     /// A MachineDeployment is not healthy, and no machine shows the reason.

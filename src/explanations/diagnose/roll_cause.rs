@@ -198,7 +198,8 @@ mod tests {
             found: false,
             inputs: Some(inputs.iter().map(|(name, value)| ((*name).to_owned(), recorded(name, value))).collect()),
         };
-        let history = History { detail: Detail::Fields, generations: vec![generation(to), generation(from)] };
+        let history =
+            History { detail: Detail::Fields, generations: vec![generation(to), generation(from)], wait: None };
         let change = history.changes().next().unwrap();
         roll_causes(&change, &known()).iter().map(ToString::to_string).collect()
     }

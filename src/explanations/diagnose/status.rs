@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::facts::{Facts, ObjectKind};
 use super::finding::{Finding, FindingKind, Severity};
 use super::machine_document::moment;
+use decisions::worker::plan::zone_waits::ZONE_FAILS;
 use decisions::worker::request::{Request, unsupported_migration};
 use decisions::worker::status::conditions::WITHOUT_IMAGE;
 use wire::api::bounded_text::shortened;
@@ -28,6 +29,7 @@ pub(super) fn findings(facts: &Facts<'_>, known: &[Finding]) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(not_taken_up(facts));
     findings.extend(conditions(facts));
+    findings.extend(waiting_zones(facts));
     findings.extend(deletion(facts));
     let is_explained = |severity| known.iter().chain(&findings).any(|finding: &Finding| finding.severity <= severity);
     let status = &facts.worker.status;
@@ -96,6 +98,7 @@ struct Condition {
     #[serde(rename = "type")]
     condition_type: String,
     status: String,
+    reason: String,
     message: String,
     last_transition_time: Option<Timestamp>,
     codes: Vec<String>,
@@ -127,6 +130,15 @@ fn conditions(facts: &Facts<'_>) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Zones that wait, as the condition `RollsHeld` reports them.
+fn waiting_zones(facts: &Facts<'_>) -> Option<Finding> {
+    let conditions = facts.worker.status.conditions.iter();
+    let mut conditions = conditions.filter_map(|condition| serde_json::from_value::<Condition>(condition.clone()).ok());
+    let held = conditions.find(|condition| condition.condition_type == "RollsHeld" && condition.status == "True")?;
+    let kind = if held.reason == ZONE_FAILS { FindingKind::ZoneFails } else { FindingKind::ZonesWait };
+    Some(kind.found("RollsHeld", held.message).since(held.last_transition_time))
 }
 
 fn deletion(facts: &Facts<'_>) -> Option<Finding> {

@@ -8,6 +8,7 @@ use decisions::pool::roll_bounds::{BOTH_ZERO, RollBounds};
 use decisions::provider::WorkerContext;
 use decisions::provider::explanation::PlacementPlan;
 use decisions::worker::machines::machine_objects::MachineObjects;
+use decisions::worker::plan::zone_by_zone::ZoneByZone;
 use wire::api::gardener::{UpdateStrategy, WorkerPool};
 
 /// Numbers and names of a pool in one zone, with the live ones.
@@ -79,9 +80,14 @@ impl fmt::Display for Hazard {
 pub(super) fn explain_placement(
     context: WorkerContext<'_>,
     pool: &WorkerPool,
-    placement: PlacementPlan,
+    mut placement: PlacementPlan,
     live: &MachineObjects,
 ) -> PlacementExplanation {
+    let is_in_place = pool.update_strategy.is_some_and(UpdateStrategy::is_in_place);
+    if !is_in_place && ZoneByZone::of(context.worker, context.shoot).has_pool(&pool.name) {
+        placement.max_surge = Some(pool.max_surge.clone());
+        placement.max_unavailable = Some(pool.max_unavailable.clone());
+    }
     let live = live.deployments.get(&placement.deployment.0).map(|live| &live.object.spec);
     let live_replicas = live.map(|spec| spec.replicas);
     let is_other = |live: &&String| placement.class.as_ref().is_some_and(|(class, _)| class.0 != **live);

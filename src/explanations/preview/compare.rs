@@ -142,7 +142,7 @@ pub fn compare(
     }
     let old_result = planned.unwrap_or_else(|| Ok(RenderedPools::default()));
     change.findings.extend(failures(old, &old_result, &after, live, baseline));
-    change.findings.extend(findings_of_pools(&change.placements));
+    change.findings.extend(findings_of_pools(&change.placements, &rendered.zone_by_zone));
     let pinned = rendered.pinned_pools.iter();
     change.findings.extend(pinned.map(|(pool, text)| Finding::of_pool(FindingKind::ImagePinned, pool, text.clone())));
     if let (Some(old), Some(new), false) = (old, new, is_unchanged) {

@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::difference::{Change, ChangedObject, Step};
-use super::durations::{duration_text, estimate_between};
+use super::durations::{duration_text, estimate_between, estimate_text};
 use super::placement::{Placement, is_paused};
 use super::placement_change::PlacementChange;
 use super::rule::Verdict;
 use super::surge::{Pace, USUAL_ROUND};
 use decisions::pool::roll_bounds::BOTH_ZERO;
+use decisions::worker::plan::gate::WAIT_LIMIT;
 use wire::api::gardener::ErrorCode;
 
 /// The kind of a finding; its names are stable.
@@ -42,6 +43,10 @@ pub enum FindingKind {
     MachinesDeleted,
     /// Several zones of a pool roll at the same time.
     ZonesAtOnce,
+    /// The zones of a pool roll one after the other.
+    ZoneByZone,
+    /// The zones of a pool take longer than a zone waits for its turn.
+    ZonesExceedWait,
     /// The duration of a pool's roll according to its settings.
     RollPace,
     /// The additional machines exceed the remaining capacity of the cloud.
@@ -72,6 +77,7 @@ impl FindingKind {
             Self::CannotBePlanned | Self::StillCannotBePlanned | Self::CannotBeEvaluated => Severity::Error,
             Self::ManualUpdate
             | Self::ZonesAtOnce
+            | Self::ZoneByZone
             | Self::RollPace
             | Self::CapacityUnknown
             | Self::Paused
@@ -219,8 +225,8 @@ fn nodes_above_maximum(change: &PlacementChange, old: &Placement, new: &Placemen
     ))
 }
 
-/// What there is to say about the zones of a pool together.
-pub(super) fn findings_of_pools(placements: &[PlacementChange]) -> Vec<Finding> {
+/// What there is to say about the zones of a pool together. The zones of the pools in `zone_by_zone` roll one after the other.
+pub(super) fn findings_of_pools(placements: &[PlacementChange], zone_by_zone: &BTreeSet<String>) -> Vec<Finding> {
     let pools: BTreeSet<&str> = placements.iter().map(|change| change.pool.as_str()).collect();
     let of_pool = |pool: &str| {
         let [rolling, in_place] = [Verdict::Roll, Verdict::InPlace].map(|verdict| {
@@ -229,7 +235,16 @@ pub(super) fn findings_of_pools(placements: &[PlacementChange]) -> Vec<Finding> 
             };
             placements.iter().filter(is_meant).collect::<Vec<_>>()
         });
-        [zones_at_once(pool, &rolling), pace(pool, &rolling), pace(pool, &in_place)]
+        let updated = pace(pool, &in_place, Pace::or_slower);
+        match zone_by_zone.contains(pool) && rolling.len() > 1 {
+            true => [
+                one_zone_at_a_time(pool, &rolling),
+                pace(pool, &rolling, Pace::then),
+                too_long(pool, &rolling),
+                updated,
+            ],
+            false => [zones_at_once(pool, &rolling), pace(pool, &rolling, Pace::or_slower), None, updated],
+        }
     };
     pools.into_iter().flat_map(of_pool).flatten().collect()
 }
@@ -249,9 +264,34 @@ fn zones_at_once(pool: &str, rolling: &[&PlacementChange]) -> Option<Finding> {
     })
 }
 
-/// The duration of the roll, determined by the slowest zone.
-fn pace(pool: &str, changes: &[&PlacementChange]) -> Option<Finding> {
-    let pace = changes.iter().filter_map(|change| change.surge.as_ref()?.pace).max()?;
+/// The numbers of the zone with the most, because usually only one rolls.
+fn one_zone_at_a_time(pool: &str, rolling: &[&PlacementChange]) -> Option<Finding> {
+    let surges = || rolling.iter().filter_map(|change| change.surge.as_ref());
+    let above = surges().map(|surge| surge.above).max()?;
+    let missing = surges().map(|surge| surge.missing).max()?;
+    let message = format!("zone by zone: +{above} -{missing} over the pool, as long as one zone rolls at a time");
+    Some(Finding::of_pool(FindingKind::ZoneByZone, pool, message))
+}
+
+/// The last zone waits for all others. After the limit, it rolls at the same time.
+fn too_long(pool: &str, rolling: &[&PlacementChange]) -> Option<Finding> {
+    let (_, others) = rolling.split_last()?;
+    let pace = others.iter().filter_map(|change| change.surge.as_ref()?.pace).reduce(Pace::then)?;
+    let usual = SignedDuration::from_secs(pace.usual_seconds);
+    (usual > WAIT_LIMIT).then(|| {
+        let message = format!(
+            "all zones but the last take {}; a zone waits for {} at most, and then rolls at the same time as others. A higher \
+             maxSurge shortens the roll",
+            estimate_text(usual),
+            duration_text(WAIT_LIMIT),
+        );
+        Finding::of_pool(FindingKind::ZonesExceedWait, pool, message)
+    })
+}
+
+/// The duration of the roll, with the durations of the zones combined.
+fn pace(pool: &str, changes: &[&PlacementChange], combine: fn(Pace, Pace) -> Pace) -> Option<Finding> {
+    let pace = changes.iter().filter_map(|change| change.surge.as_ref()?.pace).reduce(combine)?;
     let nodes = changes.iter().map(|change| change.nodes.affected).fold(0, i64::saturating_add);
     let least = if changes.iter().all(|change| change.nodes.seen) { "" } else { "at least " };
     let [nodes, rounds] = [(nodes, "node"), (pace.rounds, "round")]

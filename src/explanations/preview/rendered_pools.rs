@@ -1,6 +1,6 @@
 //! The rendered objects of a plan, by placement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -11,6 +11,7 @@ use decisions::worker::machines::machine_objects::{LiveDeployment, MachineObject
 use decisions::worker::plan::changes::class_document;
 use decisions::worker::plan::class_images::ImagePolicy;
 use decisions::worker::plan::desired::{CloudView, DesiredState};
+use decisions::worker::plan::zone_by_zone::ZoneByZone;
 use profiles::shoot::ShootError;
 use wire::api::gardener::ErrorCode;
 use wire::api::gotext::json::DecodeError;
@@ -60,6 +61,8 @@ pub(super) struct RenderedPools {
     pub(crate) failed_pools: BTreeMap<String, Failure>,
     /// Pools with a class that keeps the image that it was created with, and the text of the finding.
     pub(crate) pinned_pools: BTreeMap<String, String>,
+    /// Pools whose zones roll one after the other.
+    pub(crate) zone_by_zone: BTreeSet<String>,
 }
 
 /// Plans the Worker and renders its objects over the existing ones. `cloud` is the state of the cloud, if known.
@@ -71,6 +74,7 @@ pub(super) fn render_pools(
     let context = worker_context(inputs)?;
     let provider = inputs.providers.for_worker_type(&context.worker.spec.worker_type)?;
     let desired = DesiredState::new(provider, context, cloud.map_or(CloudView::Context, CloudView::Described))?
+        .with_bounds_of_pools()
         .with_images(provider, inputs.image_policy, live);
     let plan = &desired.plan;
     let mut rendered = RenderedPools::default();
@@ -90,6 +94,9 @@ pub(super) fn render_pools(
         rendered.order.push(required.name.0.clone());
         rendered.placements.insert(required.name.0.clone(), placement);
     }
+    let setting = ZoneByZone::of(context.worker, context.shoot);
+    let pools = plan.pools.iter().flatten().map(|planned| &planned.pool);
+    rendered.zone_by_zone = pools.filter(|pool| setting.has_pool(pool)).cloned().collect();
     if inputs.image_policy == ImagePolicy::Pin {
         let pinned = desired.image_drifts().map(|(pool, text)| (pool.to_owned(), text.to_owned()));
         rendered.pinned_pools = pinned.collect();

@@ -48,6 +48,23 @@ pub struct Pace {
     pub in_place_update_timeout_seconds: Option<i64>,
 }
 
+impl Pace {
+    /// The duration of zones that roll at the same time: that of the slowest.
+    pub(super) fn or_slower(self, other: Self) -> Self {
+        self.max(other)
+    }
+
+    /// The duration of zones that roll one after the other.
+    pub(super) fn then(self, next: Self) -> Self {
+        Self {
+            usual_seconds: self.usual_seconds.saturating_add(next.usual_seconds),
+            longest_seconds: self.longest_seconds.saturating_add(next.longest_seconds),
+            rounds: self.rounds.saturating_add(next.rounds),
+            ..self
+        }
+    }
+}
+
 /// An assumed round without waiting, in seconds: until new nodes are ready, and old ones are drained.
 pub(super) const USUAL_ROUND: i64 = 5 * 60;
 /// Defaults of machine-controller-manager for pools without these settings, in seconds.
@@ -122,6 +139,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn zones_one_after_the_other_add_up() {
+        let pace = |replicas| {
+            let bounds = json!({"maxSurge": 1, "maxUnavailable": 0});
+            let strategy = json!({"type": "RollingUpdate", "rollingUpdate": bounds});
+            surge_plan(&json!({"spec": {"strategy": strategy}}), replicas).unwrap().pace.unwrap()
+        };
+        let both = pace(2).then(pace(3));
+        assert_eq!((both.rounds, both.usual_seconds), (5, 5 * USUAL_ROUND));
+        assert_eq!(both.longest_seconds, pace(5).longest_seconds);
+        assert_eq!(pace(2).or_slower(pace(3)), pace(3));
+    }
 
     #[test]
     fn an_update_in_place_takes_as_many_rounds_and_no_new_machines() {

@@ -9,6 +9,7 @@
 //! * `standing_problems`: errors that existed before an edit that only changes versions;
 //! * `expirations`: warnings about expiring versions;
 //! * `node_warnings`: effects of editing a Shoot on its nodes;
+//! * `zone_by_zone`: names in the annotation of a Shoot that are no pools;
 //! * `pool_warnings`: effects of editing a CloudProfile on pools, which `garden_shoots` reads;
 //! * `flavors`: the patch that updates the generic part's flavors;
 //! * `subject`, `refusal`: which objects need a review, and how errors are printed;
@@ -35,6 +36,7 @@ pub(crate) mod shoot;
 mod standing_problems;
 pub(crate) mod subject;
 mod webhooks;
+mod zone_by_zone;
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::Value;
 
 use super::subject::Subject;
+use super::zone_by_zone::setting_warning;
 use decisions::pool::hash::{HashItems, in_place_items, node_agent_items, pool_hash};
 use decisions::provider::{Provider, Providers};
 use profiles::shoot::{Surroundings, member_of_input, worker};
@@ -21,9 +22,11 @@ const MOST: usize = 10;
 const NAME: usize = 63;
 const CAUSES: usize = 200;
 
-/// Adds warnings about nodes if the verdict allows the Shoot.
+/// Adds warnings about nodes, and about a setting without effect, if the verdict allows the Shoot.
 pub(crate) fn warn_of_nodes(mut verdict: Verdict, subject: Subject<'_>, providers: Providers) -> Verdict {
-    if let (Verdict::Allowed { warnings, .. }, Some(old)) = (&mut verdict, subject.old) {
+    let Verdict::Allowed { warnings, .. } = &mut verdict else { return verdict };
+    warnings.extend(setting_warning(subject));
+    if let Some(old) = subject.old {
         warnings.extend(node_warnings(old, subject.object, providers));
     }
     verdict

@@ -176,7 +176,7 @@ fn planned(input: &WorkerInput, providers: Providers, now: Timestamp) -> Result<
     let worker = &input.worker;
     let context = decode::context_of(worker, input.cluster.as_ref(), &input.secrets)?;
     let provider = providers.for_worker_type(&worker.spec.worker_type)?;
-    let desired = DesiredState::new(provider, context, input.cloud_view())?;
+    let desired = DesiredState::new(provider, context, input.cloud_view())?.with_bounds_of_pools();
     let plan = &desired.plan;
     let mut errors = errors(plan, desired.context().dependencies);
     let after = after_changes(&desired.drift(&input.live, now).changes, &input.live, &mut errors);

@@ -30,3 +30,4 @@ mod status_size;
 mod steady;
 mod undecodable;
 mod waiting;
+mod zone_by_zone;

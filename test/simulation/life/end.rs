@@ -64,6 +64,9 @@ impl Life {
         if self.theme == Theme::BootScriptsReplaced {
             self.check_boot_scripts();
         }
+        if self.theme == Theme::ZoneByZone {
+            self.check_no_waits();
+        }
         self.no_op().await;
         if self.theme == Theme::ImagesChanged {
             self.lose_images().await;

@@ -7,8 +7,10 @@ use futures::stream;
 use jiff::Timestamp;
 
 use crate::controller::reconcile::error::ReconcileError;
+use crate::controller::reconcile::planned::planned;
 use crate::controller::reconcile::reconcile_context::ReconcileContext;
 use decisions::worker::machines::machine_objects::{LiveDeployment, MachineObjects};
+use decisions::worker::plan::Plan;
 use decisions::worker::plan::changes::MachineChanges;
 use decisions::worker::plan::desired::{DesiredState, Drift};
 use decisions::worker::plan::orphans::MachineControllerManagerState;
@@ -28,6 +30,8 @@ pub(crate) struct Applied {
     pub(crate) live: MachineObjects,
     pub(crate) errors: Vec<ApplyError>,
     pub(crate) writes: usize,
+    /// The plan of the last writes, if it was made again after a conflict.
+    pub(crate) plan: Option<Plan>,
 }
 
 impl Applied {
@@ -55,7 +59,7 @@ pub(crate) async fn apply(
     changes: Vec<MachineChanges<'_>>,
     live: MachineObjects,
 ) -> Applied {
-    let mut applied = Applied { live, errors: Vec::new(), writes: 0 };
+    let mut applied = Applied { live, errors: Vec::new(), writes: 0, plan: None };
     let writes: Vec<_> = changes.into_iter().map(|change| apply_machine(apis, change)).collect();
     let mut results = stream::iter(writes).buffer_unordered(PARALLEL_REQUESTS);
     while let Some((result, writes)) = results.next().await {
@@ -74,7 +78,8 @@ pub(crate) async fn apply(
 
 /// Writes everything that differs from the live objects. After a conflict, or if a class is being deleted, it rereads
 /// the objects and retries. Also returns the rolls that these writes begin. Without `first`, it computes the drift
-/// itself.
+/// itself. If zones can wait, the retry also plans again, because another program may have written a class in the
+/// meantime.
 ///
 /// # Errors
 /// If machine objects can't be read. [`ReconcileError::WorkerChanged`] if the Worker changed in the meantime, because the
@@ -100,7 +105,11 @@ pub(crate) async fn apply_to_live<'a>(
         let live = MachineObjects { moved_replicas: moved_replicas.clone(), ..shoot.read_machine_objects().await? };
         context.ensure_still_current().await?;
         let writes = applied.writes;
-        let changes = desired.drift(&live, now).changes;
+        let again = match desired.depends_on_live_zones() {
+            true => Some(planned(context, desired.context(), &live, now)?),
+            false => None,
+        };
+        let changes = again.as_ref().unwrap_or(desired).drift(&live, now).changes;
         for roll in rolls(&changes, &live, infrastructure_inputs) {
             if !begun.contains(&roll) {
                 begun.push(roll);
@@ -108,6 +117,7 @@ pub(crate) async fn apply_to_live<'a>(
         }
         applied = apply(&apis, awaiting_classes(shoot, changes).await?, live).await;
         applied.writes += writes;
+        applied.plan = again.map(|desired| desired.plan);
     }
     Ok((applied, begun))
 }
@@ -173,7 +183,7 @@ mod tests {
     use decisions::provider::azure::Azure;
     use decisions::provider::test_support::NAMESPACE;
     use decisions::worker::machines::machine_objects::DigestedObject;
-    use decisions::worker::plan::desired::test_support::{Objects, planned};
+    use decisions::worker::plan::desired::test_support::{Objects, planned as planned_pool};
     use decisions::worker::request::Operation;
 
     #[tokio::test]
@@ -189,7 +199,7 @@ mod tests {
             _ => (201, json!({"metadata": {"name": "x", "namespace": "ns", "uid": "u", "resourceVersion": "8"}})),
         });
         let objects = Objects::new(&json!({}));
-        let desired = objects.desired(planned());
+        let desired = objects.desired(planned_pool());
         let name = desired.plan.machines().next().unwrap().deployment.name.0.clone();
         let live = MachineObjects { moved_replicas: [(name, 4)].into(), ..MachineObjects::default() };
         let context = reconcile_of(&controller, &worker_in(NAMESPACE), &Azure, Operation::Reconcile);
@@ -210,7 +220,8 @@ mod tests {
                 name: "class".to_owned(),
                 source,
             });
-            Applied { live: MachineObjects::default(), errors: errors.collect(), writes: 0 }.is_outdated(was_just_read)
+            Applied { live: MachineObjects::default(), errors: errors.collect(), writes: 0, plan: None }
+                .is_outdated(was_just_read)
         };
         assert!(!is_outdated(vec![], false));
         assert!(!is_outdated(vec![WriteError::NotDeleted], false), "it would fail again");
@@ -228,7 +239,7 @@ mod tests {
     /// machine-controller-manager.
     async fn applied_to_a_going_class(replicas: u32) -> (Vec<String>, Vec<String>) {
         let objects = Objects::new(&json!({}));
-        let desired = objects.desired(planned());
+        let desired = objects.desired(planned_pool());
         let class = going_class(desired.plan.machines().next().unwrap());
         let live_class = DigestedObject::class(class.clone()).unwrap();
         let name = class["metadata"]["name"].as_str().unwrap().to_owned();
@@ -266,7 +277,7 @@ mod tests {
     #[tokio::test]
     async fn a_roll_is_one_however_often_it_is_tried() {
         let objects = Objects::new(&json!({}));
-        let desired = objects.desired(planned());
+        let desired = objects.desired(planned_pool());
         let deployment = desired.plan.machines().next().unwrap().deployment.name.0.clone();
         let old = json!({"metadata": {"name": deployment, "namespace": NAMESPACE, "uid": "u", "resourceVersion": "5"},
             "spec": {"replicas": 2, "template": {"spec": {"class": {"kind": "MachineClass", "name": "old"}}}},

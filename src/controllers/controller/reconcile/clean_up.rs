@@ -171,7 +171,7 @@ mod tests {
         requested.lock().unwrap().clear();
         observed(&mut live);
         let empty = PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None };
-        let plan = Plan { pools: vec![Ok(empty)], provider_status: json!({}) };
+        let plan = Plan { pools: vec![Ok(empty)], provider_status: json!({}), ..Plan::default() };
         let observed = Observed { live, progress: Progress::default() };
         let now = Timestamp::UNIX_EPOCH;
         let (_, pending) = clean_up(&context, &plan, observed, Hibernation::NotRequested, now).await.unwrap();
@@ -243,7 +243,7 @@ mod tests {
         let live = MachineObjects { classes: [("web-z1".to_owned(), class)].into(), ..MachineObjects::default() };
         let waiting = DeploymentProgress { phase: Phase::Pending, ..DeploymentProgress::ready() };
         let progress = Progress { deployments: vec![waiting], ..Progress::default() };
-        let plan = Plan { pools: vec![], provider_status: json!({}) };
+        let plan = Plan { pools: vec![], provider_status: json!({}), ..Plan::default() };
         let now = Timestamp::UNIX_EPOCH;
         let observed = Observed { live, progress };
         let (after, pending) = clean_up(&context, &plan, observed, Hibernation::NotRequested, now).await.unwrap();

@@ -21,6 +21,7 @@ use crate::controller::reconcile::clean_up::{Observed, clean_up};
 use crate::controller::reconcile::dependencies::{clean_up_cloud, record_dependencies};
 use crate::controller::reconcile::error::ReconcileError;
 use crate::controller::reconcile::machine_controller_manager::{self, restart_if_stuck, start_after_restore};
+use crate::controller::reconcile::planned::planned;
 use crate::controller::reconcile::reconcile_context::{Inputs, ReconcileContext};
 use crate::controller::reconcile::restore::restore_machines;
 use crate::controller::reconcile::result::{ReconcileResult, StepTimer};
@@ -28,8 +29,9 @@ use crate::controller::run::memory::Publication;
 use decisions::provider::{WorkerContext, WorkerError};
 use decisions::worker::machines::machine_objects::MachineObjects;
 use decisions::worker::machines::progress::{Hibernation, Progress, Stuck, progress};
+use decisions::worker::plan::Plan;
 use decisions::worker::plan::changes::MachineChanges;
-use decisions::worker::plan::desired::{CloudView, DesiredState, Drift};
+use decisions::worker::plan::desired::{DesiredState, Drift};
 use decisions::worker::plan::orphans::MachineControllerManagerState;
 use decisions::worker::plan::rolls::Roll;
 use decisions::worker::plan::rolls_as_planned::rolls_as_planned;
@@ -37,13 +39,14 @@ use decisions::worker::request::decode;
 use decisions::worker::request::reconcile_state::ReconcileEvent;
 use decisions::worker::request::{Operation, is_moving};
 use decisions::worker::status::conditions::{pool_conditions, pools_ready_since};
-use decisions::worker::status::events::{WorkerEvent, events};
+use decisions::worker::status::events::{WorkerEvent, events, wait_events};
 use decisions::worker::status::every_node_ready::{HealthCheck, every_node_ready};
-use decisions::worker::status::outcome::{Found, PendingDeletion, outcome};
+use decisions::worker::status::outcome::{Found, PendingDeletion, outcome, until};
 use decisions::worker::status::published::{
     Published, deadline, deadline_from, has_failed, is_publication_due, published_at,
 };
 use decisions::worker::status::reconcile_outcome::ReconcileOutcome;
+use decisions::worker::status::rolls_held::rolls_held;
 use runtime::cloud::dependency::{DependencyRequest, DependencyState};
 use runtime::cluster::error::ReadError;
 use runtime::cluster::shoot_namespace::ShootNamespace;
@@ -87,9 +90,9 @@ pub(crate) async fn deploy(
     let dependencies = ensure_dependencies(context, &inputs, &live, has_moved).await?;
     inputs.dependencies = dependencies.dependencies.as_ref();
     steps.done("dependencies");
-    let deploy = Deploy {
+    let mut deploy = Deploy {
         worker,
-        desired: desired(context, inputs, &live)?,
+        desired: planned(context, inputs, &live, now)?,
         inputs,
         dependencies: &dependencies,
         has_moved,
@@ -138,15 +141,6 @@ fn republishes(context: &ReconcileContext<'_>, worker: &Worker) -> bool {
     is_due || context.state.is_beginning() || is_publication_due(worker, &context.request)
 }
 
-fn desired<'a>(
-    context: &ReconcileContext<'_>,
-    inputs: WorkerContext<'a>,
-    live: &MachineObjects,
-) -> Result<DesiredState<'a>, WorkerError> {
-    let desired = DesiredState::new(context.provider, inputs, CloudView::Context)?.beside(context.shoot.others());
-    Ok(desired.with_images(context.provider, context.controller.image_policy, live))
-}
-
 async fn ensure_dependencies(
     context: &ReconcileContext<'_>,
     inputs: &WorkerContext<'_>,
@@ -164,6 +158,8 @@ struct Written {
     errors: Vec<ApplyError>,
     writes: usize,
     rolls: Vec<Roll>,
+    /// The plan of the writes, if it was made again.
+    plan: Option<Plan>,
 }
 
 /// Progress of the machines, and unneeded objects that still exist.
@@ -217,7 +213,7 @@ impl Deploy<'_> {
         if self.is_hibernated {
             mark_machines(context, &live.machines).await?;
         }
-        let (Applied { live, errors, writes }, rolls) =
+        let (Applied { live, errors, writes, plan }, rolls) =
             apply_to_live(context, &self.desired, drift, live, self.now).await?;
         let rolls = rolls.into_iter().filter(|roll| roll.is_written(&live.deployments)).collect();
         // machine-controller-manager would treat machines that are not restored yet as orphans and delete them at the
@@ -225,16 +221,19 @@ impl Deploy<'_> {
         if self.has_moved && self.desired.is_complete() && errors.is_empty() {
             start_after_restore(context, self.inputs.shoot).await?;
         }
-        Ok(Written { live, errors, writes, rolls })
+        Ok(Written { live, errors, writes, rolls, plan })
     }
 
     /// Computes the progress of the machines, deletes unneeded objects, and restarts or stops
     /// machine-controller-manager.
     async fn follow(
-        &self,
+        &mut self,
         context: &ReconcileContext<'_>,
         mut written: Written,
     ) -> Result<(Written, ObservedProgress), ReconcileError> {
+        if let Some(plan) = written.plan.take() {
+            self.desired.plan = plan;
+        }
         let shoot = &context.shoot;
         let hibernation = match self.is_hibernated {
             false => Hibernation::NotRequested,
@@ -300,10 +299,11 @@ impl Deploy<'_> {
 
     /// Computes everything that is reported.
     fn result(&self, written: Written, followed: &ObservedProgress) -> ReconcileResult {
-        let Written { live, errors, writes, rolls } = written;
+        let Written { live, errors, writes, rolls, .. } = written;
         let write_errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         let plan = &self.desired.plan;
         let mut events = events(self.worker, plan, &followed.progress, &rolls);
+        events.extend(wait_events(&plan.waits, &live.deployments));
         events.extend(followed.restarted.clone().map(WorkerEvent::MachineControllerRestarted));
         let mut conditions = pool_conditions(&self.desired.plan, &write_errors, &followed.progress).to_vec();
         let present = &self.worker.status.conditions;
@@ -311,6 +311,7 @@ impl Deploy<'_> {
         if self.health_check.is_written_by_operations(&nodes, present) {
             conditions.push(nodes);
         }
+        conditions.extend(rolls_held(&plan.waits, present));
         conditions.extend(self.desired.image_drift());
         conditions.extend(rolls_as_planned(&self.desired.context(), plan, &rolls, &live));
         let (outcome, requeue_after) = outcome(&self.found(&write_errors, followed), self.now);
@@ -319,7 +320,12 @@ impl Deploy<'_> {
         ReconcileResult {
             published: Some(self.published(&live)),
             // A stuck change is checked again only when its deadline has passed.
-            requeue_after: earliest([requeue_after, followed.requeue_after, self.dependencies.check_again]),
+            requeue_after: earliest([
+                requeue_after,
+                followed.requeue_after,
+                self.dependencies.check_again,
+                plan.waits.next_end().and_then(|end| until(end, self.now)),
+            ]),
             conditions,
             events,
             is_outdated,

@@ -19,7 +19,7 @@ use crate::controller::run::context::ControllerContext;
 use decisions::provider::Provider;
 use decisions::worker::machines::machine_objects::MachineObjects;
 use decisions::worker::plan::desired::{CloudView, DesiredState};
-use decisions::worker::request::{Decision, Request};
+use decisions::worker::request::{Decision, Operation, Request};
 use explanations::preview::dry_run::{Comparison, object_differences};
 use runtime::cluster::machine_reads;
 use wire::api::bounded_text::listed;
@@ -150,6 +150,7 @@ fn compare(
     if !unplanned.is_empty() {
         return Comparison::Unplanned(listed(&unplanned, MAX_LOG_BYTES));
     }
+    let desired = desired.with_gate(provider, Operation::Reconcile, live, now);
     let differences = object_differences(&desired.drift(live, now), live, provider);
     if differences.is_empty() { Comparison::Same } else { Comparison::Differs(differences) }
 }

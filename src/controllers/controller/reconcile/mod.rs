@@ -15,6 +15,7 @@ pub(crate) mod deploy;
 pub(crate) mod dry_run;
 pub(crate) mod error;
 pub(crate) mod machine_controller_manager;
+pub(crate) mod planned;
 pub(crate) mod reconcile_context;
 pub(crate) mod repair;
 pub(crate) mod restore;

@@ -179,7 +179,7 @@ mod tests {
     fn everything_is_planned_when_no_pool_has_a_problem() {
         let planned = |problem: Option<PoolProblem>| {
             let pools = problem.into_iter().map(|problem| Err(problem.of_pool("a"))).collect();
-            let plan = Plan { pools, provider_status: serde_json::Value::Null };
+            let plan = Plan { pools, provider_status: serde_json::Value::Null, ..Plan::default() };
             ReconcileResult { plan: Some(plan), ..ReconcileResult::of(ReconcileOutcome::Succeeded) }
         };
         assert!(planned(None).has_planned_everything());

@@ -21,7 +21,7 @@ use decisions::worker::machines::machine_objects::LiveDeployment;
 use decisions::worker::machines::node_count::{LiveMachines, MachineCount};
 use decisions::worker::plan::desired::{CloudView, DesiredState};
 use decisions::worker::request::steady::{CachedNodes, SteadyFinding, SteadyInputs, evaluate_steady};
-use decisions::worker::request::unsupported_migration;
+use decisions::worker::request::{Operation, unsupported_migration};
 use runtime::cluster::decode_guard::LazyObject;
 use runtime::cluster::error::ReadError;
 use runtime::cluster::identity::Identity;
@@ -223,8 +223,10 @@ async fn has_drifted(
     let (secrets, live) = tokio::try_join!(shoot.secrets(worker, true), shoot.machine_objects())?;
     let desired = DesiredState::of_worker(provider, worker, Some(cluster), &secrets, CloudView::Context);
     let desired = desired.map(|desired| desired.beside(shoot.others()));
+    let now = controller.clock.now();
+    let desired = desired.map(|desired| desired.with_gate(provider, Operation::Reconcile, &live, now));
     let desired = desired.map(|desired| desired.with_images(provider, controller.image_policy, &live));
-    let has_drifted = desired.map_or(true, |desired| !desired.drift(&live, controller.clock.now()).writes_nothing());
+    let has_drifted = desired.map_or(true, |desired| !desired.drift(&live, now).writes_nothing());
     shoot.pack_secrets(&secrets);
     Ok(has_drifted)
 }

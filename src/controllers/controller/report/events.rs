@@ -10,6 +10,8 @@ use wire::api::gardener::Worker;
 
 /// Maximum size of a requested operation within a note.
 const MAX_REQUEST_BYTES: usize = 80;
+/// Maximum size of a pool's name within a note.
+const MAX_POOL_BYTES: usize = 66;
 /// Maximum size of a list within a note.
 const MAX_LIST_BYTES: Bound = Bound::bytes(170);
 
@@ -53,7 +55,25 @@ pub(crate) fn note_of(event: &WorkerEvent) -> EventNote {
             );
             EventNote { is_warning: true, reason: "MachineControllerManagerRestarted", action: "Restart", note }
         }
+        WorkerEvent::RollHeld(waiting) => {
+            EventNote { is_warning: false, reason: "RollHeld", action: "Deploy", note: in_sentence(&waiting.text()) }
+        }
+        WorkerEvent::RollReleased(zone) => {
+            let pool = shortened(&format!("{:?}", zone.pool), MAX_POOL_BYTES);
+            let why = match zone.lacks_machine {
+                true => "it lacks a machine, which its old class can't provide",
+                false => "it has waited for six hours",
+            };
+            let note = format!("Zone {} of pool {pool} rolls while another zone does, because {why}", zone.number);
+            EventNote { is_warning: false, reason: "RollReleased", action: "Deploy", note }
+        }
     }
+}
+
+/// The text of a pool with its first letter in upper case, within the size of a note.
+fn in_sentence(text: &str) -> String {
+    let text = shortened(text, MAX_LIST_BYTES.bytes);
+    text.strip_prefix("pool").map_or(text.clone(), |rest| format!("Pool{rest}"))
 }
 
 /// One sentence per pool.
@@ -106,6 +126,8 @@ mod tests {
     use crate::controller::test_support::{controller, lines};
     use decisions::worker::machines::progress::Stuck;
     use decisions::worker::plan::rolls::RollCause;
+    use decisions::worker::plan::zone_waits::ReleasedZone;
+    use decisions::worker::plan::zone_waits::test_support::waiting_pool;
     use runtime::cluster::events::{MAX_NAME_LENGTH, MAX_NOTE_BYTES, event};
     use runtime::process::endpoints::MetricsText;
 
@@ -122,6 +144,22 @@ mod tests {
             inputs: vec![],
             cause: RollCause::NotRecorded,
             is_in_place,
+        }
+    }
+
+    #[test]
+    fn events_about_waits_fit_into_a_note() {
+        let mut waiting = waiting_pool(Timestamp::UNIX_EPOCH);
+        waiting.pool = "p".repeat(500);
+        let number = 4_000;
+        for lacks_machine in [true, false] {
+            let (pool, class) = (waiting.pool.clone(), String::new());
+            let since = Timestamp::UNIX_EPOCH;
+            let released = ReleasedZone { pool, deployment: String::new(), number, class, since, lacks_machine };
+            for event in [WorkerEvent::RollHeld(waiting.clone()), WorkerEvent::RollReleased(released)] {
+                let note = note_of(&event).note;
+                assert!(note.len() <= MAX_NOTE_BYTES[0] && note.contains("pp"), "{}: {note}", note.len());
+            }
         }
     }
 

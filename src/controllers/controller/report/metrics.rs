@@ -19,6 +19,7 @@ use crate::controller::report::gauges::Gauges;
 use crate::controller::report::version_metrics::VersionMetrics;
 use crate::image_controller::metrics::ImageMetrics;
 use decisions::worker::plan::rolls::RollCause;
+use decisions::worker::plan::zone_waits::ZoneWaits;
 use explanations::preview::dry_run::{MachineObjectKind, WouldBe};
 use runtime::cluster::request_metrics::RequestObserver;
 use runtime::process::endpoints::MetricsText;
@@ -102,6 +103,12 @@ struct PoolsLabels {
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct HeldLabels {
+    namespace: String,
+    reason: &'static str,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
 struct NamespaceLabels {
     namespace: String,
 }
@@ -145,6 +152,7 @@ pub struct Metrics {
     noop_reconciles: Family<OperationLabels, Counter>,
     pools: Gauges<PoolsLabels>,
     failing_since: Gauges<NamespaceLabels>,
+    rolls_held: Gauges<HeldLabels>,
     rolls: Family<RollLabels, Counter>,
     api_requests: Family<RequestLabels, Counter>,
     errors: Family<CodeLabels, Counter>,
@@ -180,6 +188,7 @@ impl Default for Metrics {
                 "failing_since_timestamp",
                 "Since when the operation of a Worker fails; absent while it does not",
             ),
+            rolls_held: registered(it, "rolls_held", "Pools with zones that wait for another zone, by reason"),
             rolls: registered(it, "rolls", "Deployments whose machines are replaced, by cause"),
             api_requests: registered(it, "api_requests", "Requests to the API server"),
             errors: registered(it, "errors", "Failed reconciles by Gardener error code"),
@@ -295,12 +304,21 @@ impl Metrics {
         self.failing_since.set(NamespaceLabels { namespace: namespace.to_owned() }, since);
     }
 
+    /// Sets the number of pools with waiting zones in a namespace, by reason. Without any, the series is absent.
+    pub(crate) fn rolls_held(&self, namespace: &str, numbers: [(&'static str, usize); 2]) {
+        for (reason, number) in numbers {
+            let number = i64::try_from(number).ok().filter(|number| *number > 0);
+            self.rolls_held.set(HeldLabels { namespace: namespace.to_owned(), reason }, number);
+        }
+    }
+
     /// Removes the series of a deleted Worker's namespace.
     pub(crate) fn forget(&self, namespace: &str) {
         for state in ["ready", "waiting", "failed"] {
             self.pools.set(PoolsLabels { namespace: namespace.to_owned(), state }, None);
         }
         self.failing_since(namespace, None);
+        self.rolls_held(namespace, ZoneWaits::default().numbers());
         self.versions.forget(namespace);
     }
 

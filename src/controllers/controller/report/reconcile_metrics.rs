@@ -53,6 +53,9 @@ pub(crate) fn record(metrics: &Metrics, ended: Ended<'_>, reconciled: &Reconcile
     if let Some(numbers) = pool_numbers(reconciled) {
         metrics.pools(namespace, numbers);
     }
+    if let Some(plan) = &reconciled.plan {
+        metrics.rolls_held(namespace, plan.waits.numbers());
+    }
     // A Worker that was deleted or migrated no longer concerns this seed.
     let is_left = matches!(operation, Operation::Delete | Operation::Migrate);
     if is_left && reconciled.outcome == ReconcileOutcome::Succeeded {
@@ -180,7 +183,7 @@ mod tests {
     #[test]
     fn a_worker_that_has_left_this_seed_leaves_no_pools() {
         let with_pools = || Reconciled {
-            plan: Some(Plan { pools: Vec::new(), provider_status: serde_json::Value::Null }),
+            plan: Some(Plan { pools: Vec::new(), provider_status: serde_json::Value::Null, ..Plan::default() }),
             progress: Some(Progress { deployments: vec![of(Phase::Ready, "a")], ..Progress::default() }),
             ..Reconciled::of(ReconcileOutcome::Succeeded)
         };
@@ -212,7 +215,7 @@ mod tests {
             of(Phase::Pending, "broken"),
         ];
         let reconciled = Reconciled {
-            plan: Some(Plan { pools, provider_status: serde_json::Value::Null }),
+            plan: Some(Plan { pools, provider_status: serde_json::Value::Null, ..Plan::default() }),
             progress: Some(Progress { deployments, ..Progress::default() }),
             ..Reconciled::of(ReconcileOutcome::Succeeded)
         };

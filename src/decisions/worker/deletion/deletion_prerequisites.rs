@@ -198,7 +198,11 @@ mod tests {
             status_image: json!({}),
             in_place_hash: None,
         };
-        Plan { pools: vec![Ok(pool), Err(PoolProblem::VolumeMissing.of_pool("a-b"))], provider_status: json!({}) }
+        Plan {
+            pools: vec![Ok(pool), Err(PoolProblem::VolumeMissing.of_pool("a-b"))],
+            provider_status: json!({}),
+            ..Plan::default()
+        }
     }
 
     fn worker() -> Worker {

@@ -3,7 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde::Deserialize;
 
-use wire::api::machine::{DeploymentCondition, Machine, MachineSet};
+use wire::api::machine::{DeploymentCondition, Machine, MachineSet, MachineState};
 
 /// Label on a Machine that machine-controller-manager deletes without draining.
 pub const FORCE_DELETION_LABEL: (&str, &str) = ("force-deletion", "True");
@@ -39,6 +39,8 @@ pub struct LiveMachine {
     /// Whether a user has selected it for an in-place update. The update is complete when the machine has left its old
     /// machine set.
     pub is_selected: bool,
+    /// Whether it has ever run, with its node in the cluster.
+    pub has_run: bool,
     /// Description of machine-controller-manager's last operation on it.
     pub last_description: Box<str>,
 }
@@ -157,10 +159,22 @@ impl From<Machine> for LiveMachine {
             is_being_deleted: metadata.deletion_timestamp.is_some(),
             is_marked_for_force_deletion: is_marked,
             is_selected: status.conditions.iter().any(is_selection),
+            has_run: has_run(&status),
             last_description: status.last_operation.description.into(),
             member: PoolMember::new(metadata, spec.class.name),
         }
     }
+}
+
+/// Whether a machine has run. machine-controller-manager checks the health of no other machine, and only nodes that are
+/// or were ready become `Running`, `Unknown` or updated in place.
+fn has_run(status: &MachineState) -> bool {
+    let phase = status.current_status.phase.as_str();
+    let is_ready = |condition: &DeploymentCondition| condition.condition_type == "Ready" && condition.status == "True";
+    ["Running", "Unknown"].contains(&phase)
+        || phase.starts_with("InPlaceUpdat")
+        || status.last_operation.operation_type == "HealthCheck"
+        || status.conditions.iter().any(is_ready)
 }
 
 fn is_selection(condition: &DeploymentCondition) -> bool {
@@ -206,6 +220,25 @@ mod tests {
         assert_eq!(whose(&member(json!({"name": "m"}))), [None, None, None]);
         let unowned = member(json!({"name": "m", "uid": "u", "labels": {"name": "labelled"}}));
         assert_eq!(unowned.labelled_uid(), Some("u"));
+    }
+
+    #[test]
+    fn knows_whether_a_machine_has_run() {
+        let has_run =
+            |status: Value| serde_json::from_value::<LiveMachine>(json!({ "status": status })).unwrap().has_run;
+        let phase = |phase: &str| json!({"currentStatus": {"phase": phase}});
+        for ran in ["Running", "Unknown", "InPlaceUpdating", "InPlaceUpdateFailed"] {
+            assert!(has_run(phase(ran)), "{ran}");
+        }
+        for other in ["", "Pending", "CrashLoopBackOff", "Failed", "Terminating", "Available"] {
+            assert!(!has_run(phase(other)), "{other}");
+            let failed =
+                |operation: &str| json!({"currentStatus": {"phase": other}, "lastOperation": {"type": operation}});
+            assert!(has_run(failed("HealthCheck")) && !has_run(failed("Create")), "{other}");
+        }
+        let node = |status: &str| json!({"conditions": [{"type": "Ready", "status": status}]});
+        assert!(has_run(node("True")) && !has_run(node("False")));
+        assert!(!has_run(json!({"conditions": [{"type": "InPlaceUpdate", "status": "True"}]})));
     }
 
     #[test]

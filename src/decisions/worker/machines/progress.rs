@@ -17,7 +17,7 @@ use jiff::Timestamp;
 
 use crate::provider::TargetDeployment;
 use crate::worker::machines::live_machine::{LiveMachine, LiveMachineSet};
-use crate::worker::machines::machine_objects::{FailedMachine, MachineObjects};
+use crate::worker::machines::machine_objects::{FailedMachine, LiveDeployment, MachineObjects};
 use crate::worker::plan::Plan;
 
 mod phase;
@@ -38,6 +38,8 @@ pub enum Phase {
     WithoutMachineSet,
     /// Machines are missing, outdated or unhealthy.
     Pending,
+    /// The machines keep their class until another zone of the pool is done.
+    Waiting,
     /// Machines failed.
     Failed(Vec<FailedMachine>),
 }
@@ -142,18 +144,55 @@ pub struct Progress {
 /// Computes the progress of the planned deployments. `live` are the objects after the writes of this reconcile.
 #[must_use]
 pub fn progress(plan: &Plan, namespace: &str, live: &MachineObjects, hibernation: Hibernation) -> Progress {
-    let sets = machine_sets_by_deployment(&live.machine_sets);
-    let machines = machines_by_deployment(&live.machines, &sets);
+    let owned = OwnedObjects::of(live);
     let evaluate = |target: &TargetDeployment| {
-        let sets = sets.get(target.name.0.as_str()).map(Vec::as_slice).unwrap_or_default();
-        let machines = machines.get(target.name.0.as_str()).map(Vec::as_slice).unwrap_or_default();
-        let owned = phase::Owned { sets, machines };
-        phase::evaluate(target, live.deployments.get(&target.name.0), &owned, hibernation)
+        let progress = owned.progress(target, live.deployments.get(&target.name.0), hibernation);
+        if plan.waits.of(&target.name.0).is_some() { progress.waiting() } else { progress }
     };
     Progress {
         namespace: namespace.to_owned(),
         deployments: plan.machines().map(|machine| evaluate(&machine.deployment)).collect(),
         hibernated: hibernation.is_required(),
+    }
+}
+
+/// Machine sets and machines by the deployment that they belong to.
+pub(crate) struct OwnedObjects<'a> {
+    sets: BTreeMap<&'a str, Vec<&'a LiveMachineSet>>,
+    machines: BTreeMap<&'a str, Vec<&'a LiveMachine>>,
+}
+
+impl<'a> OwnedObjects<'a> {
+    pub(crate) fn of(live: &'a MachineObjects) -> Self {
+        let sets = machine_sets_by_deployment(&live.machine_sets);
+        let machines = machines_by_deployment(&live.machines, &sets);
+        Self { sets, machines }
+    }
+
+    /// Machines of a deployment.
+    pub(crate) fn machines(&self, deployment: &str) -> &[&'a LiveMachine] {
+        self.machines.get(deployment).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Progress of a deployment towards its target.
+    pub(crate) fn progress(
+        &self,
+        target: &TargetDeployment,
+        live: Option<&LiveDeployment>,
+        hibernation: Hibernation,
+    ) -> DeploymentProgress {
+        let name = target.name.0.as_str();
+        let sets = self.sets.get(name).map(Vec::as_slice).unwrap_or_default();
+        let owned = phase::Owned { sets, machines: self.machines(name) };
+        phase::evaluate(target, live, &owned, hibernation)
+    }
+}
+
+impl DeploymentProgress {
+    /// The same if the deployment waits for its planned class: none of its machines is done.
+    fn waiting(self) -> Self {
+        let phase = if self.phase == Phase::Ready { Phase::Waiting } else { self.phase };
+        Self { phase, updated: 0, untaken_since: None, ..self }
     }
 }
 
@@ -261,7 +300,6 @@ mod tests {
     use super::*;
     use crate::provider::PoolPlan;
     use crate::provider::test_support::{NAMESPACE, machine_plan};
-    use crate::worker::machines::machine_objects::LiveDeployment;
 
     /// A shoot has moved here and is hibernated before machine-controller-manager has run.
     #[test]
@@ -270,7 +308,7 @@ mod tests {
         let name = machine.deployment.name.0.clone();
         let pool =
             PoolPlan { pool: "a".to_owned(), machines: vec![machine], status_image: json!({}), in_place_hash: None };
-        let plan = Plan { pools: vec![Ok(pool)], provider_status: json!({}) };
+        let plan = Plan { pools: vec![Ok(pool)], provider_status: json!({}), ..Plan::default() };
         let document = json!({"metadata": {"name": name}, "spec": {"replicas": 0}});
         let labelled = json!({"metadata": {"name": "m", "labels": {"name": name}}});
         let is_ready = |machines: Vec<LiveMachine>| {

@@ -11,13 +11,16 @@ use serde_json::{Value, json};
 
 use crate::pool::settings::is_autoscaler_used;
 use crate::provider::{MachinePlan, WorkerContext};
-use crate::worker::machines::machine_objects::{DigestedObject, MachineObjects, PURPOSE_LABEL, document_of};
+use crate::worker::machines::machine_objects::{
+    DigestedObject, LiveDeployment, MachineObjects, PURPOSE_LABEL, document_of,
+};
 use crate::worker::plan::Plan;
 use crate::worker::plan::class_images::{self, ClassImages};
-use crate::worker::plan::class_inputs::{annotate, inputs_of, keep_record};
+use crate::worker::plan::class_inputs::{annotate, inputs_of, keep_record, keep_wait};
 use crate::worker::plan::deployment::{ReplicaRules, target_document, target_replicas};
 use crate::worker::plan::difference::merge_patch;
 use crate::worker::plan::digest;
+use crate::worker::plan::zone_waits::WaitingZone;
 use wire::api::machine::MachineClass;
 
 /// A write that brings an object to its target state.
@@ -120,8 +123,14 @@ pub fn changes<'a>(
         Some(live) => live.is_being_deleted && !used_classes.contains(class),
         None => live.class_secrets.get(class).is_some_and(|secret| secret.is_being_deleted),
     };
-    plan.machines()
-        .map(|machine| MachineChanges {
+    let of_machine = |machine| match waiting(machine, plan, live) {
+        Some((wait, deployment)) => {
+            let mut target = waiting_document(worker_name, namespace, machine, (wait, deployment), rules);
+            keep_wait(&mut target, deployment, &wait.planned_class, wait.since, now);
+            let deployment = deployment_write(target, Some(&deployment.document));
+            MachineChanges { machine, secret: None, class: None, deployment, is_class_being_deleted: false }
+        }
+        None => MachineChanges {
             deployment: {
                 let deployment = &machine.deployment;
                 let moved = live.moved_replicas.get(&deployment.name.0).copied();
@@ -141,8 +150,34 @@ pub fn changes<'a>(
             },
             is_class_being_deleted: is_going(&machine.deployment.class_name.0),
             ..MachineChanges::of_class(machine, namespace, live)
-        })
-        .collect()
+        },
+    };
+    plan.machines().map(of_machine).collect()
+}
+
+/// A wait, and the deployment that waits.
+type Waiting<'a> = (&'a WaitingZone, &'a LiveDeployment);
+
+/// The wait of a planned placement.
+pub(super) fn waiting<'a>(machine: &MachinePlan, plan: &'a Plan, live: &'a MachineObjects) -> Option<Waiting<'a>> {
+    let name = &machine.deployment.name.0;
+    Some((plan.waits.of(name)?, live.deployments.get(name)?))
+}
+
+/// The target MachineDeployment of a zone that waits, without its record. A template is never mixed: while the name of
+/// the node agent Secret changes, running nodes would otherwise get the configuration of the new class.
+pub(super) fn waiting_document(
+    worker_name: &str,
+    namespace: &str,
+    machine: &MachinePlan,
+    (wait, live): Waiting<'_>,
+    rules: ReplicaRules,
+) -> Value {
+    let mut target = target_document(worker_name, namespace, &machine.deployment, Some(live), rules);
+    if wait.keeps_template {
+        target["spec"]["template"] = live.document["spec"]["template"].clone();
+    }
+    target
 }
 
 /// Rules for replicas, from the Shoot, the pools, and all live or restored deployments.
@@ -234,7 +269,6 @@ fn deployment_write(target: Value, live: Option<&Value>) -> Option<Write<Value>>
 mod tests {
     use super::*;
     use crate::provider::test_support::{NAMESPACE, machine_plan};
-    use crate::worker::machines::machine_objects::LiveDeployment;
     use crate::worker::plan::desired::test_support::Objects;
 
     #[test]

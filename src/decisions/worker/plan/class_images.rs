@@ -63,7 +63,9 @@ impl ClassImages {
             return images;
         }
         let mut drifts = BTreeMap::new();
-        for machine in plan.machines_mut() {
+        // A waiting zone has a class that is not the planned one.
+        let waits = plan.waits.clone();
+        for machine in plan.machines_mut().filter(|machine| waits.of(&machine.deployment.name.0).is_none()) {
             let target = image_of(provider, &machine.class.provider_spec);
             let name = &machine.deployment.name.0;
             let class = &machine.deployment.class_name.0;
@@ -182,7 +184,7 @@ mod tests {
         }
         let machines = vec![machine];
         let pool = PoolPlan { pool: "a".to_owned(), machines, status_image: json!({}), in_place_hash: None };
-        Plan { pools: vec![Ok(pool)], provider_status: json!({}) }
+        Plan { pools: vec![Ok(pool)], provider_status: json!({}), ..Plan::default() }
     }
 
     #[test]

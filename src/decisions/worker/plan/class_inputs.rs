@@ -31,7 +31,9 @@ mod history;
 
 pub use annotation::MAXIMUM_SIZE;
 pub use detail::Detail;
-pub use history::{ChangedInputs, ClassChange, Difference, Generation, History, InputChange, changed_inputs};
+pub use history::{
+    ChangedInputs, ClassChange, Difference, Generation, History, InputChange, RecordedWait, changed_inputs,
+};
 
 /// Prefix of all annotations that this program keeps on objects.
 pub const OWN_PREFIX: &str = "gardener-extension-worker/";
@@ -80,6 +82,19 @@ pub fn keep_record(target: &mut Value, live: Option<&LiveDeployment>, class: &st
     annotate(target, ANNOTATION, &text);
 }
 
+/// Records in `target`, the next state of a live deployment, that it waits for a planned class.
+pub fn keep_wait(target: &mut Value, live: &LiveDeployment, planned_class: &str, since: Timestamp, now: Timestamp) {
+    let live_class = &live.object.spec.template.spec.class.name;
+    let wait = RecordedWait { since, target: digest_of_class(planned_class) };
+    let record = history::record_wait(live.history(), live_class, wait, now);
+    let Some(text) = record.and_then(|history| history.write()) else { return };
+    annotate(target, ANNOTATION, &text);
+}
+
+fn digest_of_class(class: &str) -> String {
+    digest("class", &[class])
+}
+
 /// Sets an annotation of an object.
 pub(crate) fn annotate(object: &mut Value, annotation: &str, text: &str) {
     let annotations = &mut object["metadata"]["annotations"];
@@ -103,6 +118,19 @@ impl LiveDeployment {
         let class = &self.object.spec.template.spec.class.name;
         let newest = self.history()?.generations.into_iter().next()?;
         (newest.class == *class).then_some(newest.since)
+    }
+
+    /// The newest class in the record.
+    #[must_use]
+    pub fn recorded_class(&self) -> Option<String> {
+        Some(self.history()?.generations.into_iter().next()?.class)
+    }
+
+    /// Since when the deployment waits for this planned class, according to the record.
+    #[must_use]
+    pub fn waits_since(&self, planned_class: &str) -> Option<Timestamp> {
+        let wait = self.history()?.wait?;
+        (wait.target == digest_of_class(planned_class)).then_some(wait.since)
     }
 
     /// Whether the record contains an earlier class.

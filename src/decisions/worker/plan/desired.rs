@@ -14,12 +14,14 @@ use serde_json::{Value, json};
 
 use crate::provider::{Dependencies, MachinePlan, Provider, WorkerContext, WorkerError};
 use crate::worker::machines::machine_objects::MachineObjects;
-use crate::worker::plan::changes::{MachineChanges, Write, changes, replica_rules};
+use crate::worker::plan::changes::{MachineChanges, Write, changes, replica_rules, waiting, waiting_document};
 use crate::worker::plan::class_images::{self, ClassImages, ImagePolicy};
 use crate::worker::plan::class_inputs::annotate;
 use crate::worker::plan::deployment::target_document;
 use crate::worker::plan::orphans::{MachineControllerManagerState, Orphans, orphans};
+use crate::worker::plan::zone_by_zone::{GateInputs, hold_waiting_zones, set_whole_bounds};
 use crate::worker::plan::{Plan, plan};
+use crate::worker::request::Operation;
 use crate::worker::request::decode;
 use crate::worker::request::other_workers::OtherWorkers;
 use crate::worker::status::conditions::Condition;
@@ -90,6 +92,40 @@ impl<'a> DesiredState<'a> {
         self
     }
 
+    /// In pools whose zones roll one after the other: keeps the live class of zones that wait, and gives every zone the
+    /// surge and unavailability of the whole pool. Nothing differs from a plan without the setting in other pools, and
+    /// while the shoot is being deleted. Has to come before [`with_images`](Self::with_images).
+    #[must_use]
+    pub fn with_gate(
+        self,
+        provider: &dyn Provider,
+        operation: Operation,
+        live: &MachineObjects,
+        now: Timestamp,
+    ) -> Self {
+        let mut desired = self.with_bounds_of_pools();
+        if desired.context.shoot.metadata.deletion_timestamp.is_none() {
+            let inputs = GateInputs { provider, operation, live, now };
+            desired.plan.waits = hold_waiting_zones(&desired.context, &mut desired.plan, &inputs);
+        }
+        desired
+    }
+
+    /// Only gives every zone of these pools the surge and unavailability of the whole pool.
+    #[must_use]
+    pub fn with_bounds_of_pools(mut self) -> Self {
+        if self.context.shoot.metadata.deletion_timestamp.is_none() {
+            set_whole_bounds(&self.context, &mut self.plan);
+        }
+        self
+    }
+
+    /// Whether the setting names a pool, so that the plan depends on the live objects.
+    #[must_use]
+    pub fn depends_on_live_zones(&self) -> bool {
+        self.plan.waits.is_in_use
+    }
+
     /// Applies the policy for classes whose images have changed in the CloudProfile.
     #[must_use]
     pub fn with_images(mut self, provider: &dyn Provider, policy: ImagePolicy, live: &MachineObjects) -> Self {
@@ -140,6 +176,9 @@ impl<'a> DesiredState<'a> {
         let [name, namespace] = [&metadata.name, &metadata.namespace].map(|name| name.as_deref().unwrap_or_default());
         let rules = replica_rules(&self.context, live);
         let deployment = &machine.deployment;
+        if let Some(waiting) = waiting(machine, &self.plan, live) {
+            return waiting_document(name, namespace, machine, waiting, rules);
+        }
         let live = live.deployments.get(&deployment.name.0);
         let mut target = target_document(name, namespace, deployment, live, rules);
         if let Some(image) = self.class_images.to_record(&deployment.name.0) {
@@ -271,7 +310,7 @@ pub mod test_support {
         pub fn desired(&self, pool: Result<PoolPlan, PoolError>) -> DesiredState<'_> {
             let Self(worker, cloud_profile, shoot, secrets) = self;
             let context = WorkerContext { worker, cloud_profile, shoot, secrets, dependencies: None };
-            let plan = Plan { pools: vec![pool], provider_status: json!({"images": ["i"]}) };
+            let plan = Plan { pools: vec![pool], provider_status: json!({"images": ["i"]}), ..Plan::default() };
             let recorded_status = context.recorded_provider_status().unwrap();
             DesiredState { context, dependencies: None, plan, recorded_status, class_images: ClassImages::default() }
         }

@@ -7,10 +7,13 @@ pub mod deployment;
 pub mod desired;
 pub mod difference;
 pub mod digest;
+pub mod gate;
 pub mod orphans;
 pub mod planned_rolls;
 pub mod rolls;
 pub mod rolls_as_planned;
+pub mod zone_by_zone;
+pub mod zone_waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,15 +23,18 @@ use crate::pool::names::{ClassName, DeploymentName};
 use crate::provider::{
     MachinePlan, PoolError, PoolPlan, PoolProblem, Provider, TargetDeployment, WorkerContext, WorkerError,
 };
+use crate::worker::plan::zone_waits::ZoneWaits;
 use wire::api::gardener::{InPlaceUpdates, WorkerPool};
 
 /// Plan of a Worker.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// One result per pool, in the order of the Worker.
     pub pools: Vec<Result<PoolPlan, PoolError>>,
     /// The target `providerStatus`.
     pub provider_status: Value,
+    /// Zones that wait for another zone of their pool. In the plan, they have their live class.
+    pub waits: ZoneWaits,
 }
 
 /// Plans all pools of a Worker.
@@ -45,7 +51,7 @@ pub fn plan(provider: &dyn Provider, context: WorkerContext<'_>) -> Result<Plan,
     let failed: Vec<&WorkerPool> =
         spec.pools.iter().zip(&pools).filter(|(_, result)| result.is_err()).map(|(pool, _)| pool).collect();
     let provider_status = planner.provider_status(&planned, &failed)?;
-    Ok(Plan { pools, provider_status })
+    Ok(Plan { pools, provider_status, waits: ZoneWaits::default() })
 }
 
 /// Rejects pools that write the same object twice: the machines would be rolled back and forth, or be too few. Existing

@@ -239,7 +239,11 @@ mod tests {
     /// A plan in which pool `b` could not be planned and pool `a` has no machines.
     fn plan_with_failed_pool_b() -> Plan {
         let empty = PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None };
-        Plan { pools: vec![Ok(empty), Err(PoolProblem::VolumeMissing.of_pool("b"))], provider_status: json!({}) }
+        Plan {
+            pools: vec![Ok(empty), Err(PoolProblem::VolumeMissing.of_pool("b"))],
+            provider_status: json!({}),
+            ..Plan::default()
+        }
     }
 
     fn deployment(pool: &str, class: &str) -> LiveDeployment {
@@ -426,7 +430,7 @@ mod tests {
             json!({"apiVersion": "v1", "kind": "MachineDeployment", "name": machine.deployment.name, "uid": "u"});
         let pool =
             PoolPlan { pool: "a".to_owned(), machines: vec![machine], status_image: json!({}), in_place_hash: None };
-        (Plan { pools: vec![Ok(pool)], provider_status: json!({}) }, owner)
+        (Plan { pools: vec![Ok(pool)], provider_status: json!({}), ..Plan::default() }, owner)
     }
 
     #[test]

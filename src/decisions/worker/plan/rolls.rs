@@ -218,7 +218,7 @@ mod tests {
             inputs: Some(inputs),
         };
         let generations = vec![generation("new", inputs("1")), generation("old", inputs("0"))];
-        let record = History { detail, generations }.write().unwrap();
+        let record = History { detail, generations, wait: None }.write().unwrap();
         cause_of(&History::read(&record).unwrap(), provider.infrastructure_inputs()).1
     }
 

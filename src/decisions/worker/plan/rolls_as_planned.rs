@@ -209,7 +209,11 @@ mod tests {
             found: false,
             inputs: inputs.map(|inputs| detail.of(&inputs)),
         };
-        History { detail, generations: vec![generation("new", Some(after.clone())), generation("old", before)] }
+        History {
+            detail,
+            generations: vec![generation("new", Some(after.clone())), generation("old", before)],
+            wait: None,
+        }
     }
 
     #[test]
@@ -322,7 +326,7 @@ mod tests {
         pool.machines[0].hash_items.push("machineType", "b");
         let name = pool.machines[0].deployment.name.0.clone();
         let newest = Generation { class: "new".to_owned(), inputs: Some(machine_type("b")), ..before.clone() };
-        let history = History { detail: Detail::Fields, generations: vec![newest, before.clone()] };
+        let history = History { detail: Detail::Fields, generations: vec![newest, before.clone()], wait: None };
         let document = json!({
             "metadata": {"name": name, "annotations": {ANNOTATION: history.write().unwrap()}},
             "status": {"replicas": 2, "updatedReplicas": updated},
@@ -339,7 +343,7 @@ mod tests {
             is_in_place: false,
         };
         let rolls: Vec<Roll> = rolls.iter().map(roll).collect();
-        let plan = Plan { pools: vec![Ok(pool)], provider_status: json!({}) };
+        let plan = Plan { pools: vec![Ok(pool)], provider_status: json!({}), ..Plan::default() };
         rolls_as_planned(&context, &plan, &rolls, &live).map(|condition| condition.reason)
     }
 

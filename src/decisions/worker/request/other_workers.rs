@@ -188,7 +188,7 @@ mod tests {
             let machines = vec![machine];
             Ok(PoolPlan { pool, machines, status_image: json!({}), in_place_hash: None })
         };
-        let mut plan = Plan { pools: vec![planned("a"), planned("b")], provider_status: json!({}) };
+        let mut plan = Plan { pools: vec![planned("a"), planned("b")], provider_status: json!({}), ..Plan::default() };
         OtherWorkers::new(&own, [worker("v", &["b", "c"], false)].iter()).reject_shared_pools(&mut plan);
         let errors: Vec<String> = plan.errors().map(ToString::to_string).collect();
         assert_eq!(errors.len(), 1);
@@ -196,7 +196,7 @@ mod tests {
         let mut other = worker("v", &["c"], false);
         let status = json!([{"name": format!("{NAMESPACE}-a"), "minimum": 1, "maximum": 1}]);
         other.status.machine_deployments = serde_json::from_value(status).unwrap();
-        let mut plan = Plan { pools: vec![planned("a")], provider_status: json!({}) };
+        let mut plan = Plan { pools: vec![planned("a")], provider_status: json!({}), ..Plan::default() };
         OtherWorkers::new(&own, [other].iter()).reject_shared_pools(&mut plan);
         assert_eq!(plan.errors().count(), 1, "another Worker has published it");
     }

@@ -5,6 +5,7 @@
 //!   (`every_node_ready`);
 //! * `ImageDrift`, only with `--image-drift` or `--pin-images`: pools whose image has changed (`class_images`);
 //! * `RollsAsPlanned`, only after rolls were saved: whether the actual rolls match them (`rolls_as_planned`);
+//! * `RollsHeld`, only with zone by zone: zones that wait for another zone of their pool (`rolls_held`);
 //! * `VersionsCurrent`, only with `--version-forecast`: how long the shoot can keep its versions (`versions_current`).
 //!
 //! Conditions of other controllers are preserved, except `ControlPlaneHealthy`, which older extensions left behind. A
@@ -40,6 +41,8 @@ pub enum ConditionType {
     ImageDrift,
     /// The pools that roll match the saved rolls.
     RollsAsPlanned,
+    /// Zones wait for another zone of their pool.
+    RollsHeld,
 }
 
 impl ConditionType {
@@ -52,6 +55,7 @@ impl ConditionType {
             Self::VersionsCurrent => "VersionsCurrent",
             Self::ImageDrift => "ImageDrift",
             Self::RollsAsPlanned => "RollsAsPlanned",
+            Self::RollsHeld => "RollsHeld",
         }
     }
 }
@@ -437,7 +441,7 @@ mod tests {
             in_place_hash: None,
         };
         let detail = |pools| {
-            let condition = image_resolved(&Plan { pools, provider_status: Value::Null });
+            let condition = image_resolved(&Plan { pools, provider_status: Value::Null, ..Plan::default() });
             (condition.status, condition.reason)
         };
         assert_eq!(detail(vec![Ok(pool("a"))]), (ConditionStatus::True, "AllImagesResolved"));
@@ -453,7 +457,7 @@ mod tests {
         let image = PoolProblem::ImageWithoutArchitecture { image: "i".to_owned(), version: "1".to_owned() };
         let [image, volume] = [image.of_pool("a"), PoolProblem::VolumeMissing.of_pool("b")];
         let texts = [image.to_string(), volume.to_string(), "the Secret can't be written".to_owned()];
-        let plan = Plan { pools: vec![Err(image), Err(volume)], provider_status: Value::Null };
+        let plan = Plan { pools: vec![Err(image), Err(volume)], provider_status: Value::Null, ..Plan::default() };
         let failed =
             FailedMachine { name: "m".to_owned(), description: "no quota".to_owned(), ..FailedMachine::default() };
         let deployment = DeploymentProgress { phase: Phase::Failed(vec![failed]), ..DeploymentProgress::ready() };
@@ -469,14 +473,14 @@ mod tests {
 
     #[test]
     fn pools_without_pending_machines_are_ready() {
-        let plan = Plan { pools: vec![], provider_status: Value::Null };
+        let plan = Plan { pools: vec![], provider_status: Value::Null, ..Plan::default() };
         let condition = pools_ready(&plan, &Progress::default());
         assert_eq!((condition.status, condition.reason), (ConditionStatus::True, "AllPoolsReady"));
     }
 
     #[test]
     fn pools_ready_reports_failure_before_waiting() {
-        let plan = Plan { pools: vec![], provider_status: Value::Null };
+        let plan = Plan { pools: vec![], provider_status: Value::Null, ..Plan::default() };
         let reason = |phases: &[Phase]| {
             let of = |phase: &Phase| DeploymentProgress { phase: phase.clone(), ..DeploymentProgress::ready() };
             let progress = Progress { deployments: phases.iter().map(of).collect(), ..Progress::default() };
@@ -497,7 +501,8 @@ mod tests {
         let deployment = DeploymentProgress { phase: Phase::Failed(vec![failed]), ..DeploymentProgress::ready() };
         let progress = Progress { deployments: vec![deployment], ..Progress::default() };
         let pools = vec![Err(PoolProblem::VolumeMissing.of_pool("b"))];
-        let [deployed, image, ready] = pool_conditions(&Plan { pools, provider_status: Value::Null }, &[], &progress);
+        let [deployed, image, ready] =
+            pool_conditions(&Plan { pools, provider_status: Value::Null, ..Plan::default() }, &[], &progress);
         assert_eq!(codes(&deployed), Some(json!(["ERR_CONFIGURATION_PROBLEM"])));
         assert_eq!(codes(&image), None, "another condition is about the volume");
         assert_eq!(codes(&ready), Some(json!(["ERR_CONFIGURATION_PROBLEM", "ERR_INFRA_QUOTA_EXCEEDED"])));
@@ -513,7 +518,8 @@ mod tests {
             ..DeploymentProgress::ready()
         };
         let progress = Progress { deployments: (0..1000).map(failed).collect(), ..Progress::default() };
-        let condition = pools_ready(&Plan { pools: vec![], provider_status: Value::Null }, &progress);
+        let condition =
+            pools_ready(&Plan { pools: vec![], provider_status: Value::Null, ..Plan::default() }, &progress);
         let conditions = [condition];
         for texts in [TextSize::Short, TextSize::Shortest] {
             let report = ConditionsReport::of(&[], &conditions, NOW).unwrap().document(texts);
@@ -534,7 +540,8 @@ mod tests {
         };
         let deployments = vec![of_pool("a", 0), of_pool("b", 2)];
         let progress = Progress { deployments, ..Progress::default() };
-        let condition = pools_ready(&Plan { pools: vec![], provider_status: Value::Null }, &progress);
+        let condition =
+            pools_ready(&Plan { pools: vec![], provider_status: Value::Null, ..Plan::default() }, &progress);
         assert_eq!((condition.status, condition.reason), (ConditionStatus::True, "MachinesToSelect"));
         assert!(condition.message.ends_with("for their update: b"), "{}", condition.message);
         let present = reported(&[], &[condition], NOW).unwrap();

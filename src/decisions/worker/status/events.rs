@@ -1,11 +1,13 @@
 //! Pure: decides which events to publish. The previous state of the pools is read from the recorded conditions, so a
 //! restart neither loses nor repeats events.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::worker::machines::machine_objects::LiveDeployment;
 use crate::worker::machines::progress::{Progress, Stuck, failed_machines_text};
 use crate::worker::plan::Plan;
 use crate::worker::plan::rolls::Roll;
+use crate::worker::plan::zone_waits::{ReleasedZone, WaitingPool, WaitingZone, ZoneWaits};
 use crate::worker::status::pool_readiness::PoolReadiness;
 use wire::api::bounded_text::shortened;
 use wire::api::gardener::{ErrorCode, Worker};
@@ -37,6 +39,10 @@ pub enum WorkerEvent {
     },
     /// machine-controller-manager did not act on a change and was restarted.
     MachineControllerRestarted(Stuck),
+    /// Zones of a pool begin to wait for another zone.
+    RollHeld(WaitingPool),
+    /// A zone no longer waits although another zone still rolls.
+    RollReleased(ReleasedZone),
 }
 
 impl WorkerEvent {
@@ -45,7 +51,9 @@ impl WorkerEvent {
     #[must_use]
     pub fn is_of_action(&self) -> bool {
         match self {
-            Self::RollsStarted(_) | Self::MachineControllerRestarted(_) => true,
+            Self::RollsStarted(_) | Self::MachineControllerRestarted(_) | Self::RollHeld(_) | Self::RollReleased(_) => {
+                true
+            }
             Self::PoolsReady { .. } | Self::PoolFailed { .. } => false,
         }
     }
@@ -92,6 +100,24 @@ pub fn events(worker: &Worker, plan: &Plan, progress: &Progress, rolls: &[Roll])
     events
 }
 
+/// Events about waits that begin or end with this reconcile. `live` are the deployments after its writes.
+#[must_use]
+pub fn wait_events(waits: &ZoneWaits, live: &BTreeMap<String, LiveDeployment>) -> Vec<WorkerEvent> {
+    let begins = |zone: &WaitingZone| {
+        let recorded = live.get(&zone.deployment).and_then(|live| live.waits_since(&zone.planned_class));
+        zone.is_new && recorded.is_some()
+    };
+    let held = waits.pools.iter().filter_map(|pool| {
+        let zones: Vec<WaitingZone> = pool.zones.iter().filter(|zone| begins(zone)).cloned().collect();
+        (!zones.is_empty()).then(|| WorkerEvent::RollHeld(WaitingPool { zones, ..pool.clone() }))
+    });
+    let has_class = |zone: &&ReleasedZone| {
+        live.get(&zone.deployment).is_some_and(|live| live.object.spec.template.spec.class.name == zone.class)
+    };
+    let released = waits.released.iter().filter(has_class).cloned().map(WorkerEvent::RollReleased);
+    held.chain(released).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -109,7 +135,7 @@ mod tests {
             Ok(PoolPlan { pool: name.to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None })
         };
         let pools = vec![pool("a"), pool("b"), Err(PoolProblem::VolumeMissing.of_pool("c"))];
-        Plan { pools, provider_status: json!({}) }
+        Plan { pools, provider_status: json!({}), ..Plan::default() }
     }
 
     fn progress(phases: [Phase; 2]) -> Progress {

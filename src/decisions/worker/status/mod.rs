@@ -9,6 +9,7 @@ pub mod outcome;
 pub mod pool_readiness;
 pub mod published;
 pub mod reconcile_outcome;
+pub mod rolls_held;
 pub mod status_text;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -604,7 +605,7 @@ mod tests {
         let plan = |hash: Option<&str>| {
             let in_place_hash = hash.map(|hash| InPlaceHash(hash.to_owned()));
             let pool = PoolPlan { pool: "a".to_owned(), machines: vec![], status_image: Value::Null, in_place_hash };
-            Plan { pools: vec![Ok(pool)], provider_status: Value::Null }
+            Plan { pools: vec![Ok(pool)], provider_status: Value::Null, ..Plan::default() }
         };
         let written = |known: Value, hash: Option<&str>, unselected: i32| {
             let pool = json!({"name": "a", "updateStrategy": "ManualInPlaceUpdate", "machineType": "t",

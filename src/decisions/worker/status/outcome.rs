@@ -76,12 +76,14 @@ impl Found<'_> {
 /// The result of the operation, and the delay until a requeue without events.
 #[must_use]
 pub fn outcome(found: &Found<'_>, now: Timestamp) -> (ReconcileOutcome, Option<Duration>) {
+    let zones = found.plan.waits.pools.iter().map(|pool| Failure::new(pool.text()));
     if let Some(failure) = failures(found) {
+        let failure = Failure::joined([failure].into_iter().chain(zones).collect()).unwrap_or_default();
         return (ReconcileOutcome::Failed(failure), None);
     }
     let awaited = found.plan.awaited().map(of_pool);
     let machines = (!found.progress.is_ready()).then(|| Failure::new(found.progress.waiting_text()));
-    if let Some(late) = Failure::joined(awaited.chain(machines).collect()) {
+    if let Some(late) = Failure::joined(awaited.chain(zones).chain(machines).collect()) {
         let percentage = 10 + found.progress.percentage() * 8 / 10;
         return waiting(late, percentage, WAITING_FAILED, found.deadline, now);
     }
@@ -192,6 +194,8 @@ mod tests {
     use super::*;
     use crate::provider::PoolProblem;
     use crate::worker::machines::progress::{DeploymentProgress, Phase};
+    use crate::worker::plan::zone_waits::ZoneWaits;
+    use crate::worker::plan::zone_waits::test_support::waiting_pool;
     use wire::api::gardener::ErrorCode;
 
     const NOW: &str = "2026-11-21T10:00:00Z";
@@ -231,7 +235,7 @@ mod tests {
     ) -> ReconcileOutcome {
         let pools = errors.iter().map(|problem| Err(problem.clone().of_pool("b"))).collect();
         let found = Found {
-            plan: &Plan { pools, provider_status: json!({}) },
+            plan: &Plan { pools, provider_status: json!({}), ..Plan::default() },
             write_errors: &[],
             progress: &progress(phases),
             pending_deletion: left,
@@ -268,7 +272,7 @@ mod tests {
             let deployment = DeploymentProgress { phase: Phase::Pending, ..DeploymentProgress::ready() };
             let deployment = DeploymentProgress { desired: 4, present: 4, updated, available: updated, ..deployment };
             let found = Found {
-                plan: &Plan { pools: vec![], provider_status: json!({}) },
+                plan: &Plan { pools: vec![], provider_status: json!({}), ..Plan::default() },
                 write_errors: &[],
                 progress: &Progress { deployments: vec![deployment], ..Progress::default() },
                 pending_deletion: &PendingDeletion::default(),
@@ -281,6 +285,31 @@ mod tests {
             progress
         };
         assert_eq!([0, 2, 4].map(far), [10, 50, 90], "between its beginning and the clean-up");
+    }
+
+    #[test]
+    fn waiting_zones_are_reported_with_failures() {
+        let plan = || {
+            let waits = ZoneWaits { pools: vec![waiting_pool(time(NOW))], ..ZoneWaits::default() };
+            Plan { waits, ..Plan::default() }
+        };
+        let failed =
+            Phase::Failed(vec![FailedMachine { description: "no quota".to_owned(), ..FailedMachine::default() }]);
+        for (phase, failure) in [(Phase::Waiting, None), (failed, Some("no quota"))] {
+            let found = Found {
+                plan: &plan(),
+                write_errors: &[],
+                progress: &progress(&[phase]),
+                pending_deletion: &PendingDeletion::default(),
+                deadline: time(FUTURE),
+                ready_since: time(NOW),
+            };
+            let (outcome, _) = outcome(&found, time(NOW));
+            let text = message(&outcome);
+            assert!(text.contains(r#"pool "web": zones 2, 3 wait for zone 1, until 2026-11-21T16:00:00Z"#), "{text}");
+            assert_eq!(matches!(outcome, ReconcileOutcome::Failed(_)), failure.is_some());
+            assert!(failure.is_none_or(|failure| text.contains(failure)), "{text}");
+        }
     }
 
     #[test]
@@ -345,7 +374,11 @@ mod tests {
                 classes: vec![],
             };
             let found = Found {
-                plan: &Plan { pools: vec![Err(PoolProblem::VolumeMissing.of_pool("b"))], provider_status: json!({}) },
+                plan: &Plan {
+                    pools: vec![Err(PoolProblem::VolumeMissing.of_pool("b"))],
+                    provider_status: json!({}),
+                    ..Plan::default()
+                },
                 write_errors,
                 progress: &progress(&[]),
                 pending_deletion: &left,

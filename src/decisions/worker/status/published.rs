@@ -240,7 +240,11 @@ mod tests {
         };
         let deployments = [labelled("b-by-label", "b"), labelled("shoot--p--s-b-z1", "b")].into();
         let live = MachineObjects { deployments, ..MachineObjects::default() };
-        let plan = Plan { pools: vec![Err(PoolProblem::VolumeMissing.of_pool("b"))], provider_status: json!({}) };
+        let plan = Plan {
+            pools: vec![Err(PoolProblem::VolumeMissing.of_pool("b"))],
+            provider_status: json!({}),
+            ..Plan::default()
+        };
         let published = published_deployments(&plan, &worker, "shoot--p--s", &live);
         let published: Vec<&str> = published.iter().map(|bound| bound.name.as_str()).collect();
         assert_eq!(published, ["shoot--p--s-b", "shoot--p--s-b-z1", "b-by-label"]);
@@ -261,7 +265,7 @@ mod tests {
             in_place_hash: None,
         };
         let pools = vec![Err(PoolProblem::VolumeMissing.of_pool("a")), Ok(planned)];
-        let plan = Plan { pools, provider_status: json!({}) };
+        let plan = Plan { pools, provider_status: json!({}), ..Plan::default() };
         let published = published_deployments(&plan, &worker, "shoot--p--s", &MachineObjects::default());
         assert_eq!(json!(published), json!([bound("shoot--p--s-a-z2", 9), bound("shoot--p--s-a-z1", 5)]));
     }

@@ -87,4 +87,14 @@ pub struct MachineState {
     pub conditions: Vec<DeploymentCondition>,
     /// Last operation of machine-controller-manager.
     pub last_operation: MachineLastOperation,
+    /// Phase of the machine.
+    pub current_status: MachineCurrentStatus,
+}
+
+/// Relevant members of `Machine.status.currentStatus`.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct MachineCurrentStatus {
+    /// `Pending`, `Running`, `Unknown`, `Failed`, …
+    #[serde(default, deserialize_with = "null_as_default")]
+    pub phase: String,
 }

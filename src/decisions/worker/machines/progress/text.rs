@@ -35,8 +35,10 @@ impl Progress {
             Phase::Unobserved => 0,
             _ => deployment.present - deployment.updated - deployment.unselected,
         });
-        let are_all_available =
-            self.sum(|deployment| deployment.unavailable) == 0 && self.sum(|d| d.available) == self.sum(|d| d.desired);
+        let waits = self.deployments.iter().any(|deployment| deployment.phase == Phase::Waiting);
+        let are_all_available = !waits
+            && self.sum(|deployment| deployment.unavailable) == 0
+            && self.sum(|d| d.available) == self.sum(|d| d.desired);
         if old > 0 && are_all_available {
             parts.push(format!(
                 "Waiting until all old machines are drained and terminated. Waiting for {old} machine(s)"

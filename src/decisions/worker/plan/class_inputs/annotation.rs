@@ -5,14 +5,15 @@
 //! * `v`: format version; other versions are ignored and overwritten at the next change;
 //! * `d`: detail: 0 fields, 1 lists, 2 roots, 3 whole;
 //! * `g`: classes, the current one first: `c` name, `t` time of recording, `f` whether another program created it, `i`
-//!   inputs, `p` inputs as a patch to those of the class after it (`null` removes).
+//!   inputs, `p` inputs as a patch to those of the class after it (`null` removes);
+//! * `w`: a wait for the planned class: `t` since when, `c` digest of the name of that class. Older programs ignore it.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::worker::plan::class_inputs::Detail;
 use crate::worker::plan::class_inputs::Inputs;
-use crate::worker::plan::class_inputs::history::{Generation, History};
+use crate::worker::plan::class_inputs::history::{Generation, History, RecordedWait};
 
 /// Maximum size of the annotation's value in bytes.
 pub const MAXIMUM_SIZE: usize = 1024;
@@ -43,7 +44,7 @@ impl History {
             });
             after = inputs.or(after);
         }
-        (!generations.is_empty()).then_some(Self { detail, generations })
+        (!generations.is_empty()).then_some(Self { detail, generations, wait: wait_of(&document["w"]) })
     }
 
     /// Serializes the record within the size limit, with less detail before the oldest class is dropped. `None` if not
@@ -53,7 +54,7 @@ impl History {
         for remembered in (1..=self.generations.len()).rev() {
             let generations = &self.generations[..remembered];
             for detail in Detail::ALL.into_iter().filter(|detail| *detail >= self.detail) {
-                let text = text_of(detail, generations);
+                let text = text_of(detail, generations, self.wait.as_ref());
                 if text.len() <= MAXIMUM_SIZE {
                     return Some(text);
                 }
@@ -63,7 +64,11 @@ impl History {
     }
 }
 
-fn text_of(detail: Detail, generations: &[Generation]) -> String {
+fn wait_of(entry: &Value) -> Option<RecordedWait> {
+    Some(RecordedWait { since: entry["t"].as_str()?.parse().ok()?, target: entry["c"].as_str()?.to_owned() })
+}
+
+fn text_of(detail: Detail, generations: &[Generation], wait: Option<&RecordedWait>) -> String {
     let mut after: Option<Inputs> = None;
     let entries = generations.iter().map(|generation| {
         let mut entry = json!({"c": generation.class, "t": seconds(generation.since)});
@@ -81,7 +86,11 @@ fn text_of(detail: Detail, generations: &[Generation]) -> String {
         entry
     });
     let entries: Vec<Value> = entries.collect();
-    json!({"v": VERSION, "d": detail.number(), "g": entries}).to_string()
+    let mut document = json!({"v": VERSION, "d": detail.number(), "g": entries});
+    if let Some(wait) = wait {
+        document["w"] = json!({"t": seconds(wait.since), "c": wait.target});
+    }
+    document.to_string()
 }
 
 fn seconds(time: Timestamp) -> String {

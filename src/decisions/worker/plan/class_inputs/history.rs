@@ -12,12 +12,23 @@ use crate::worker::plan::class_inputs::Inputs;
 pub(super) const MAX_GENERATIONS: usize = 3;
 
 /// The last classes of a machine deployment, the current one first.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     /// Granularity of the input names.
     pub detail: Detail,
     /// The classes, the current one first.
     pub generations: Vec<Generation>,
+    /// Since when the current class is kept although another one is planned.
+    pub wait: Option<RecordedWait>,
+}
+
+/// A wait of a machine deployment for its planned class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordedWait {
+    /// When it began, in whole seconds.
+    pub since: Timestamp,
+    /// Digest of the planned class.
+    pub target: String,
 }
 
 /// A class that a machine deployment has or had.
@@ -81,7 +92,7 @@ fn is_opaque(input: &str) -> bool {
 /// Changed inputs by name, with their new digest; `None` for removed ones.
 pub type ChangedInputs = BTreeMap<String, Option<String>>;
 
-/// Records `class` as the target; `None` if the history stays unchanged.
+/// Records `class` as the target, which ends a wait; `None` if the history stays unchanged.
 pub(super) fn record(
     known: Option<History>,
     live_class: Option<&str>,
@@ -89,7 +100,8 @@ pub(super) fn record(
     inputs: &Inputs,
     now: Timestamp,
 ) -> Option<History> {
-    let mut history = known.unwrap_or(History { detail: Detail::Fields, generations: Vec::new() });
+    let mut history = known.unwrap_or_default();
+    let has_waited = history.wait.take().is_some();
     let newest = history.generations.first();
     // True if any program has replaced the last recorded class.
     let was_replaced = live_class.is_some_and(|live| newest.is_none_or(|newest| newest.class != live));
@@ -98,7 +110,7 @@ pub(super) fn record(
         // Inputs behind an opaque one can change without it. Update them, so that a later roll is not attributed to
         // them.
         if newest.inputs.as_ref() == Some(&present) {
-            return None;
+            return has_waited.then_some(history);
         }
         newest.inputs = Some(present);
         return Some(history);
@@ -111,6 +123,26 @@ pub(super) fn record(
         history.push(Generation { class: live.to_owned(), since: now, found: true, inputs: None });
     }
     history.push(Generation { class: class.to_owned(), since: now, found, inputs: Some(present) });
+    Some(history)
+}
+
+/// Records a wait of the live class, with the class itself if another program has created it; `None` if the history stays
+/// unchanged.
+pub(super) fn record_wait(
+    known: Option<History>,
+    live_class: &str,
+    wait: RecordedWait,
+    now: Timestamp,
+) -> Option<History> {
+    let mut history = known.unwrap_or_default();
+    let is_recorded = history.generations.first().is_some_and(|newest| newest.class == live_class);
+    if is_recorded && history.wait.as_ref() == Some(&wait) {
+        return None;
+    }
+    if !is_recorded {
+        history.push(Generation { class: live_class.to_owned(), since: now, found: true, inputs: None });
+    }
+    history.wait = Some(wait);
     Some(history)
 }
 
@@ -243,6 +275,36 @@ mod tests {
         fn reading_never_panics(text in "\\{?[\\[\\]{}\",:vdgctip0-9a-z]{0,60}") {
             let _ = History::read(&text);
         }
+    }
+
+    #[test]
+    fn wait_is_recorded_until_the_class_changes() {
+        let time = |second| Timestamp::from_second(second).unwrap();
+        let wait = |target: &str| RecordedWait { since: time(5), target: target.to_owned() };
+        let read = |history: Option<History>| History::read(&history.unwrap().write().unwrap()).unwrap();
+        let inputs = Inputs::from([("a".to_owned(), "1".to_owned())]);
+        let settled = read(record(None, None, "x", &inputs, time(1)));
+        let waiting = read(record_wait(Some(settled.clone()), "x", wait("y"), time(5)));
+        assert_eq!(waiting.wait, Some(wait("y")));
+        assert_eq!(waiting.generations, settled.generations, "the inputs of the class stay");
+        assert_eq!(record_wait(Some(waiting.clone()), "x", wait("y"), time(9)), None);
+        let other = read(record_wait(Some(waiting.clone()), "x", wait("z"), time(9)));
+        assert_eq!(other.wait, Some(wait("z")));
+        let reverted = read(record(Some(waiting.clone()), Some("x"), "x", &inputs, time(9)));
+        assert_eq!(reverted, settled, "nothing else is left of the wait");
+        let switched = read(record(Some(waiting), Some("x"), "y", &inputs, time(9)));
+        assert_eq!((switched.generations.len(), switched.wait), (2, None));
+    }
+
+    #[test]
+    fn wait_records_a_foreign_class_as_found() {
+        let wait = RecordedWait { since: Timestamp::UNIX_EPOCH, target: "0a".to_owned() };
+        let history = record_wait(None, "x", wait.clone(), Timestamp::UNIX_EPOCH).unwrap();
+        assert!(history.generations[0].found && history.generations[0].inputs.is_none());
+        let inputs = Inputs::from([("a".to_owned(), "1".to_owned())]);
+        let switched = record(Some(history), Some("x"), "y", &inputs, Timestamp::UNIX_EPOCH).unwrap();
+        let classes: Vec<_> = switched.generations.iter().map(|generation| generation.class.as_str()).collect();
+        assert_eq!(classes, ["y", "x"]);
     }
 
     #[test]

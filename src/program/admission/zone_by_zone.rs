@@ -1,0 +1,60 @@
+//! Warns users whose Shoot has the annotation for rolls zone by zone with names of no pool (docs/rollouts.md).
+
+use std::collections::BTreeSet;
+
+use super::subject::Subject;
+use decisions::worker::plan::zone_by_zone::{ANNOTATION, ZoneByZone};
+use wire::api::bounded_text::{escaped, shortened};
+use wire::api::gardener::Shoot;
+use wire::api::gotext::json::decode_lenient;
+
+/// Maximum bytes of the names in a warning.
+const NAMES: usize = 200;
+
+/// The warning, unless the Shoot had the same before.
+pub(super) fn setting_warning(subject: Subject<'_>) -> Option<String> {
+    let warning = warning_of(subject.object)?;
+    let before = subject.old.and_then(warning_of);
+    (before.as_ref() != Some(&warning)).then_some(warning)
+}
+
+fn warning_of(shoot: &str) -> Option<String> {
+    let shoot: Shoot = decode_lenient(shoot).ok()?;
+    let ZoneByZone::Pools(names) = ZoneByZone::of_value(shoot.annotations().get(ANNOTATION)?) else { return None };
+    if names.is_empty() {
+        return Some(format!("annotation {ANNOTATION} names no pool, so it has no effect"));
+    }
+    let pools: BTreeSet<&str> = shoot.spec.provider.workers.iter().map(|pool| pool.name.as_str()).collect();
+    let unknown: Vec<&str> = names.iter().map(String::as_str).filter(|name| !pools.contains(name)).collect();
+    let names = shortened(&escaped(&unknown.join(", ")), NAMES);
+    (!unknown.is_empty()).then(|| format!("annotation {ANNOTATION}: the Shoot has no pool {names}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn shoot(setting: Option<&str>) -> Value {
+        let annotations = json!({ ANNOTATION: setting });
+        let workers = json!([{"name": "web"}, {"name": "db"}]);
+        json!({"metadata": {"annotations": annotations}, "spec": {"provider": {"type": "aws", "workers": workers}}})
+    }
+
+    fn warning(old: Option<&str>, new: Option<&str>) -> Option<String> {
+        let [old, new] = [old, new].map(|setting| shoot(setting).to_string());
+        setting_warning(Subject { object: &new, old: Some(&old), stop: None })
+    }
+
+    #[test]
+    fn warns_of_names_without_a_pool() {
+        for setting in [None, Some("*"), Some("web"), Some(" db , web ")] {
+            assert_eq!(warning(None, setting), None, "{setting:?}");
+        }
+        let no_pool = "annotation gardener-extension-worker/zone-by-zone: the Shoot has no pool \\u{1b}[2J, Web";
+        assert_eq!(warning(None, Some("web,\u{1b}[2J,Web")).as_deref(), Some(no_pool));
+        assert!(warning(None, Some(" ,")).is_some_and(|warning| warning.contains("has no effect")));
+        assert_eq!(warning(Some("Web"), Some("Web")), None, "it was the same before");
+    }
+}

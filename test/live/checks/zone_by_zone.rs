@@ -1,0 +1,111 @@
+//! The zones of a pool roll one after the other, with the real machine-controller-manager.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::program;
+use test_support::cluster::{Deletion, MachineControllerManager};
+use test_support::shoot::{Kind, Shoot, pool, set_image};
+
+const ANNOTATION: &str = "gardener-extension-worker/zone-by-zone";
+/// Machines of the pool in all zones.
+const MACHINES: usize = 9;
+/// Time between two lists of the machines.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// Time limit for the whole roll.
+const LISTS: usize = 4_000;
+
+/// Machines of the pool during a roll.
+#[derive(Debug, Default)]
+struct Observed {
+    /// Highest number of machines that stay.
+    most: usize,
+    /// Lowest number of machines that run and stay.
+    fewest: usize,
+    /// Zones with machines of two classes, at each time with another set of zones.
+    rolling: Vec<BTreeSet<String>>,
+}
+
+impl Observed {
+    fn add(&mut self, machines: &[Value]) {
+        let stay = || machines.iter().filter(|machine| machine["metadata"]["deletionTimestamp"].is_null());
+        let run = stay().filter(|machine| machine["status"]["currentStatus"]["phase"] == "Running").count();
+        self.most = self.most.max(stay().count());
+        self.fewest = self.fewest.min(run);
+        let mut classes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for machine in machines {
+            let zone = machine["metadata"]["labels"]["name"].as_str().unwrap_or_default();
+            classes.entry(zone).or_default().insert(machine["spec"]["class"]["name"].as_str().unwrap_or_default());
+        }
+        let rolling = classes.into_iter().filter(|(_, classes)| classes.len() > 1);
+        let rolling: BTreeSet<String> = rolling.map(|(zone, _)| zone.to_owned()).collect();
+        if self.rolling.last() != Some(&rolling) {
+            self.rolling.push(rolling);
+        }
+    }
+}
+
+async fn machines(shoot: &Shoot) -> Result<Vec<Value>> {
+    let mut machines = shoot.list(Kind::Machine).await?;
+    machines
+        .retain(|machine| machine["metadata"]["labels"]["name"].as_str().is_some_and(|name| name.contains("-bow-")));
+    Ok(machines)
+}
+
+fn three_zones(worker: &mut Value) {
+    let pool = pool(worker, "bow");
+    pool["zones"] = json!(["1", "2", "3"]);
+    [pool["minimum"], pool["maximum"]] = [json!(MACHINES), json!(MACHINES)];
+    (pool["maxSurge"], pool["maxUnavailable"]) = (json!(1), json!(0));
+}
+
+#[tokio::test]
+async fn zones_roll_one_at_a_time_without_a_missing_node() -> Result<()> {
+    let cluster = program::shared().await?;
+    let shoot = Shoot::new(cluster, "zones").await?;
+    let _machines = MachineControllerManager::start(cluster, &shoot.namespace, Deletion::Hastened).await?;
+    shoot
+        .create(|documents| {
+            documents.of_kind("Cluster")["spec"]["shoot"]["metadata"]["annotations"][ANNOTATION] = json!("bow");
+            three_zones(documents.of_kind("Worker"));
+        })
+        .await?;
+    shoot.succeeded().await?;
+    let before = machines(&shoot).await?;
+    ensure!(before.len() == MACHINES, "{} machines", before.len());
+
+    shoot.change_worker(|worker| set_image(worker, "bow", "12.2.0")).await?;
+    let mut observed = Observed { fewest: MACHINES, ..Observed::default() };
+    let mut is_done = false;
+    for _ in 0..LISTS {
+        observed.add(&machines(&shoot).await?);
+        let worker = shoot.worker().await?;
+        let is_requested = !worker["metadata"]["annotations"]["gardener.cloud/operation"].is_null();
+        is_done = !is_requested && worker["status"]["lastOperation"]["state"] == "Succeeded";
+        if is_done {
+            break;
+        }
+        sleep(INTERVAL).await;
+    }
+    ensure!(is_done, "the roll does not end: {observed:?}");
+    println!("at most {} machines, at least {} running; {:?}", observed.most, observed.fewest, observed.rolling);
+    ensure!(observed.most == MACHINES + 1, "one machine too many at most: {observed:?}");
+    ensure!(observed.fewest == MACHINES, "no machine is missing: {observed:?}");
+    ensure!(observed.rolling.iter().all(|zones| zones.len() < 2), "one zone at a time: {observed:?}");
+    let rolled: Vec<&String> = observed.rolling.iter().flatten().collect();
+    ensure!(rolled.len() == 3 && rolled.is_sorted(), "each zone once, in order: {observed:?}");
+    let names = |machines: &[Value]| -> BTreeSet<String> {
+        machines.iter().map(|machine| machine["metadata"]["name"].to_string()).collect()
+    };
+    let after = machines(&shoot).await?;
+    ensure!(names(&after).is_disjoint(&names(&before)), "every machine is replaced");
+    let worker = shoot.worker().await?;
+    let conditions = worker["status"]["conditions"].as_array().context("no conditions")?;
+    let held = conditions.iter().find(|condition| condition["type"] == "RollsHeld").context("no RollsHeld")?;
+    ensure!(held["reason"] == "NothingHeld", "{held}");
+    Ok(())
+}
