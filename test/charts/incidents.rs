@@ -23,7 +23,9 @@ use decisions::provider::Provider as _;
 use decisions::provider::azure::Azure;
 use decisions::worker::machines::progress::{DeploymentProgress, Phase, Progress};
 use decisions::worker::plan::Plan;
-use decisions::worker::plan::rolls::RollCause;
+use decisions::worker::plan::rolls::{Roll, RollCause};
+use decisions::worker::plan::zone_waits::test_support::waiting_pool;
+use decisions::worker::plan::zone_waits::{WaitCause, WaitingPool};
 use decisions::worker::request::Operation;
 use decisions::worker::status::reconcile_outcome::{Failure, ReconcileOutcome};
 use profiles::images::objects::numbers::ImageNumbers;
@@ -82,6 +84,8 @@ struct Minute {
     unplanned: bool,
     /// Looks of each Worker that take long, the first so many.
     slow: usize,
+    /// Whether the zone that others of a pool wait for fails because of its class.
+    zone_fails: bool,
     /// Whether the sources of images can't be read.
     lookup_fails: bool,
     /// The versions of a pool of each Worker.
@@ -124,6 +128,7 @@ impl Minute {
             failing: 0,
             unplanned: false,
             slow: 0,
+            zone_fails: false,
             lookup_fails: false,
             versions,
             rolls,
@@ -152,7 +157,7 @@ struct Incident {
     changes: fn(usize, &mut Minute),
 }
 
-const INCIDENTS: [Incident; 24] = [
+const INCIDENTS: [Incident; 25] = [
     Incident {
         what: "The pods are evicted, and their image can't be pulled.",
         fires: "WorkerControllerDown",
@@ -207,6 +212,12 @@ const INCIDENTS: [Incident; 24] = [
         fires: "WorkersRollTogether",
         after: "80m",
         changes: |_, minute| minute.rolls.extend([cause_of_new_subnet(); 5]),
+    },
+    Incident {
+        what: "An image that does not boot reaches the first zone of a pool whose zones roll one after the other.",
+        fires: "WorkerZoneFails",
+        after: "140m",
+        changes: |_, minute| minute.zone_fails = true,
     },
     Incident {
         what: "A CloudProfile lets the newest version of an image expire.",
@@ -343,11 +354,14 @@ impl Processes {
         let lookups = vec![("capi".to_owned(), failing_since)];
         metrics.images.set(&ImageNumbers { lookups, ..ImageNumbers::default() }, |_| Timestamp::constant(3600, 0));
         for cause in &minute.rolls {
-            metrics.rolled(cause.as_str());
+            metrics.rolled(&roll(*cause), Timestamp::UNIX_EPOCH);
         }
         for number in 0..WORKERS {
             let fails = number < minute.failing;
-            let pass = if fails && minute.unplanned { unplanned() } else { pass(number, fails) };
+            let mut pass = if fails && minute.unplanned { unplanned() } else { pass(number, fails) };
+            if number == 0 {
+                pass.plan.iter_mut().for_each(|plan| plan.waits.pools = vec![waiting(minute.zone_fails)]);
+            }
             if pass.plan.is_some() {
                 metrics.versions.set(&format!("shoot--p--{number}"), std::slice::from_ref(&minute.versions));
             }
@@ -394,6 +408,20 @@ fn review(metrics: &WebhookMetrics, (_, path, resource): (&str, &str, &str), rev
     }
     for _ in 0..reviews.failed {
         metrics.reviewed(path, &request, &Verdict::Denied(Denial::internal(String::new())), quick);
+    }
+}
+
+fn roll(cause: RollCause) -> Roll {
+    let [pool, deployment, from, to] = ["a", "a-z1", "old", "new"].map(str::to_owned);
+    Roll { pool, deployment, from, to, inputs: Vec::new(), cause, is_in_place: false, waited_since: None }
+}
+
+/// A pool with zones that wait for another one.
+fn waiting(zone_fails: bool) -> WaitingPool {
+    let pool = waiting_pool(Timestamp::UNIX_EPOCH);
+    match zone_fails {
+        true => WaitingPool { cause: WaitCause::Failing { zones: vec![1], failure: None }, ..pool },
+        false => pool,
     }
 }
 

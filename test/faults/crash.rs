@@ -157,7 +157,7 @@ pub(crate) async fn run(
     }))
     .await;
     let schedule = lock(&schedule);
-    Ok(Flow::ALL.into_iter().map(|flow| row(fleet, flow, &schedule)).collect())
+    Ok(fleet.flows().iter().map(|flow| row(fleet, *flow, &schedule)).collect())
 }
 
 /// The purpose of a life.
@@ -179,7 +179,7 @@ async fn live(
 ) -> Result<()> {
     let mut life = Life::begin_with(world, "crash", ends, Chatter::Usual, fleet).await?;
     let mut last = Flow::Create;
-    for flow in Flow::ALL {
+    for flow in fleet.flows().iter().copied() {
         if purpose != Purpose::Lesson && !lock(schedule).is_open_from(flow) {
             break;
         }

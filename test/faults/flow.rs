@@ -12,6 +12,10 @@ use test_support::migration::{kept_machines, restored_worker, take_away};
 use test_support::openstack::{Project, enable_groups};
 use test_support::shoot::{Documents, Kind, Shoot, pool, set_image};
 
+/// Annotation of a Worker with the pools whose zones roll one after the other.
+pub(crate) const ZONE_BY_ZONE: &str = "gardener-extension-worker/zone-by-zone";
+/// Label of nodes with the name of their node agent Secret.
+pub(crate) const NODE_AGENT_SECRET: &str = "worker.gardener.cloud/gardener-node-agent-secret-name";
 /// The pools, each in three zones.
 pub(crate) const POOLS: [&str; 3] = ["bow", "hull", "stern"];
 const ZONES: [&str; 3] = ["1", "2", "3"];
@@ -29,6 +33,8 @@ const BOUNDS: [i32; 2] = [3, 6];
 pub(crate) enum Fleet {
     /// Azure, with three zones per pool.
     Azure,
+    /// The same, and the zones of each pool roll one after the other.
+    AzureByZone,
     /// An example of another cloud, with one zone per pool. On OpenStack, each pool has a server group.
     Example(&'static str),
 }
@@ -42,12 +48,33 @@ impl Fleet {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Azure => "azure",
+            Self::AzureByZone => "azure, zone by zone",
             Self::Example(cloud) => cloud,
         }
     }
 
+    /// Its flows, in the order of a life. Zones that roll one after the other differ only in a roll.
+    pub(crate) fn flows(self) -> &'static [Flow] {
+        match self {
+            Self::AzureByZone => &[Flow::Create, Flow::Roll],
+            Self::Azure | Self::Example(_) => &Flow::ALL,
+        }
+    }
+
     async fn create(self, shoot: &Shoot, openstack: &Project) -> Result<()> {
-        let Self::Example(cloud) = self else { return shoot.create(three_pools_in_three_zones).await };
+        let cloud = match self {
+            Self::Azure => return shoot.create(three_pools_in_three_zones).await,
+            Self::AzureByZone => {
+                let by_zone = |documents: &mut Documents| {
+                    three_pools_in_three_zones(documents);
+                    let worker = documents.of_kind("Worker");
+                    worker["metadata"]["annotations"][ZONE_BY_ZONE] = json!("*");
+                    POOLS.iter().for_each(|name| set_secret(worker, name, "1111111111111111"));
+                };
+                return shoot.create(by_zone).await;
+            }
+            Self::Example(cloud) => cloud,
+        };
         let documents = |documents: &mut Documents| {
             three_pools(documents.of_kind("Worker"), "web", |pool| pool["zones"] = json!([pool["zones"][0]]));
             if cloud == "openstack" {
@@ -60,8 +87,18 @@ impl Fleet {
 
     fn next_image(self) -> &'static str {
         match self {
-            Self::Azure => "12.2.0",
+            Self::Azure | Self::AzureByZone => "12.2.0",
             Self::Example(_) => "1877.9.0",
+        }
+    }
+
+    /// Gives all pools another image. Where zones roll one after the other, one of the pools gets another node agent Secret, as
+    /// gardenlet does with each image.
+    fn roll(self, worker: &mut Value) {
+        POOLS.iter().for_each(|name| set_image(worker, name, self.next_image()));
+        if self == Self::AzureByZone {
+            let [name, ..] = POOLS;
+            set_secret(worker, name, "2222222222222222");
         }
     }
 
@@ -132,7 +169,7 @@ impl Flow {
                 Ok(0)
             }
             Self::Confirm => confirm(shoot).await,
-            Self::Roll => request(shoot, |worker| roll(worker, fleet.next_image())).await,
+            Self::Roll => request(shoot, |worker| fleet.roll(worker)).await,
             Self::PoolRemoval => request(shoot, remove_pool).await,
             Self::Hibernate | Self::Wake => {
                 let hibernates = self == Self::Hibernate;
@@ -277,8 +314,12 @@ fn three_pools(worker: &mut Value, model: &str, change: impl Fn(&mut Value)) {
     worker["spec"]["pools"] = json!(pools);
 }
 
-fn roll(worker: &mut Value, image: &str) {
-    POOLS.iter().for_each(|name| set_image(worker, name, image));
+/// Names the node agent Secret of a pool, as gardenlet does.
+fn set_secret(worker: &mut Value, name: &str, hash: &str) {
+    let secret = format!("gardener-node-agent-{name}-{hash}");
+    let pool = pool(worker, name);
+    pool["labels"][NODE_AGENT_SECRET] = json!(secret);
+    pool["nodeAgentSecretName"] = json!(secret);
 }
 
 fn remove_pool(worker: &mut Value) {

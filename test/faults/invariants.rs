@@ -1,15 +1,18 @@
 //! Invariants that must always hold, checked for all versions of all objects in a namespace.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::flow::{Flow, REMOVED, is_grown};
+use crate::flow::{Flow, NODE_AGENT_SECRET, REMOVED, ZONE_BY_ZONE, is_grown};
 use crate::observer::{Objects, Version};
 use test_support::leaks;
 use test_support::shoot::Kind;
 
 const FINALIZER: &str = "extensions.gardener.cloud/worker";
+/// Label of a pool's deployments.
+const POOL: &str = "worker.gardener.cloud/pool";
 const PURPOSE: &str = "gardener.cloud/purpose";
 
 /// The revision from which changes belong to a flow.
@@ -74,7 +77,7 @@ impl Check {
     fn deployment(&mut self, version: &Version, before: Option<&Value>, after: Option<&Value>, flow: Flow) {
         let name = &version.name;
         if begins_to_vanish(before, after) {
-            let pool = before.or(after).map(|object| &object["metadata"]["labels"]["worker.gardener.cloud/pool"]);
+            let pool = before.or(after).map(|object| &object["metadata"]["labels"][POOL]);
             let allowed = match flow {
                 // After the control plane has moved away, gardenlet deletes them.
                 Flow::Delete => true,
@@ -125,14 +128,36 @@ impl Check {
             let template = &deployment["spec"]["template"];
             (template["metadata"].clone(), template["spec"]["class"].clone(), template["spec"]["providerID"].clone())
         };
+        if secret_of(before) != secret_of(after) && class_of(before) == class_of(after) {
+            self.found.push(format!("MachineDeployment {name} gets another node agent Secret with the same class"));
+        }
         if facts(before) == facts(after) {
             return;
         }
+        self.one_zone_at_a_time(name, after);
         let times = self.template_changes.entry((flow, name.to_owned())).or_default();
         *times += 1;
         if flow != Flow::Roll || *times > 1 {
             let (before, after) = (facts(before), facts(after));
             self.found.push(format!("MachineDeployment {name} rolls, time {times}: {before:?} becomes {after:?}"));
+        }
+    }
+
+    /// Where zones roll one after the other, all others are complete when one gets another class.
+    fn one_zone_at_a_time(&mut self, name: &str, deployment: &Value) {
+        let worker = self.get(Kind::Worker, "fleet");
+        if worker.is_none_or(|worker| worker["metadata"]["annotations"][ZONE_BY_ZONE].is_null()) {
+            return;
+        }
+        let is_other_zone = |((kind, other), object): &(&(Kind, String), &Arc<Value>)| {
+            let labels = &object["metadata"]["labels"];
+            *kind == Kind::MachineDeployment && other != name && labels[POOL] == deployment["metadata"]["labels"][POOL]
+        };
+        let others = self.now.iter().filter(is_other_zone);
+        let rolling: Vec<&str> =
+            others.filter(|(_, object)| !is_complete(object)).map(|((_, other), _)| other.as_str()).collect();
+        if !rolling.is_empty() {
+            self.found.push(format!("MachineDeployment {name} rolls while {} do", rolling.join(", ")));
         }
     }
 
@@ -237,6 +262,19 @@ fn begins_to_vanish(before: Option<&Value>, after: Option<&Value>) -> bool {
 /// The class in the template of a deployment or set.
 fn class_of(object: &Value) -> &str {
     object["spec"]["template"]["spec"]["class"]["name"].as_str().unwrap_or_default()
+}
+
+/// The node agent Secret of a deployment's nodes.
+fn secret_of(deployment: &Value) -> &Value {
+    &deployment["spec"]["template"]["spec"]["nodeTemplate"]["metadata"]["labels"][NODE_AGENT_SECRET]
+}
+
+/// Whether machine-controller-manager has observed a deployment and made all machines of its class.
+fn is_complete(deployment: &Value) -> bool {
+    let (spec, status) = (&deployment["spec"], &deployment["status"]);
+    let is_observed = status["observedGeneration"] == deployment["metadata"]["generation"];
+    is_observed
+        && ["replicas", "updatedReplicas", "availableReplicas"].iter().all(|number| status[number] == spec["replicas"])
 }
 
 fn is_held(worker: &Value) -> bool {

@@ -1,7 +1,7 @@
 //! Injects all possible faults between the shipped controller and a real API server, at every point.
 //!
 //!     cargo test --test faults                default tier: kills at each write for Azure, and faults that share its control plane
-//!     cargo test --test faults -- --ignored   deep tier: kills at each write for the other clouds
+//!     cargo test --test faults -- --ignored   deep tier: kills at each write for the other clouds, and while zones roll one after the other
 //!     cargo test --test faults -- crash       cases by name, of any tier
 //!
 //! ```text
@@ -111,13 +111,13 @@ fn run() -> Result<Vec<Row>> {
         }
         // They take as long as all other cases together, and run the same code.
         let is_deep = |fleet: &Fleet| is_selected(&named, &format!("clouds: crash {}", fleet.name()), Tier::Deep);
-        let others = Fleet::EXAMPLES.into_iter().filter(is_deep);
+        let others = [Fleet::AzureByZone].into_iter().chain(Fleet::EXAMPLES).filter(is_deep);
         let others = try_join_all(others.map(async |fleet| {
             let ends = Ends::default();
             undisturbed(&world, &ends, fleet).await.with_context(|| format!("{} without faults", fleet.name()))?;
             crash::run(&world, &ends, fleet, SIDE_BY_SIDE / Fleet::EXAMPLES.len(), most_kills).await
         }));
-        rows.extend(timed("crash of other clouds", others).await?.into_iter().flatten());
+        rows.extend(timed("crash of deep tier", others).await?.into_iter().flatten());
         rows.extend(timed("side by side", beside_each_other(&world, &ends, is_required)).await?);
         Ok(rows)
     })
@@ -163,8 +163,8 @@ async fn beside_each_other(world: &World, ends: &Ends, is_required: impl Fn(&str
 /// Determines the expected end state of each flow in a life without faults.
 async fn undisturbed(world: &World, ends: &Ends, fleet: Fleet) -> Result<()> {
     let mut life = Life::begin_with(world, "undisturbed", ends, Chatter::Debug, fleet).await?;
-    for flow in Flow::ALL {
-        life.go(flow).await?;
+    for flow in fleet.flows() {
+        life.go(*flow).await?;
     }
     let violations = life.evaluate().await?;
     ensure!(violations.is_empty(), "{violations:#?}");

@@ -89,9 +89,9 @@ fn end(expires: Option<Timestamp>, now: Timestamp) -> Timestamp {
     expires.map_or(now, |expires| now.max(expires + SignedDuration::from_nanos(1)))
 }
 
-/// A day's moment of asking, one hour after stages begin: a stage that begins in the same instant is not yet reached for lint, and
+/// An hour after stages begin on a day: a stage that begins in the same instant is not yet reached for lint, and
 /// is reached within the second that the forecast looks at.
-fn asked(day: i64) -> Timestamp {
+fn an_hour_later(day: i64) -> Timestamp {
     moment(day) + SignedDuration::from_hours(1)
 }
 
@@ -101,7 +101,7 @@ proptest! {
         once(&mut profile["machineImages"][0]["versions"]);
         // Control planes that move as well would make the API server refuse some of the moves.
         profile["kubernetes"] = json!({"versions": KUBELETS.map(|version| json!({"version": version}))});
-        let now = asked(day);
+        let now = an_hour_later(day);
         let (spec, findings) = (decoded(&profile), findings(&profile, now));
         let catalog = VersionCatalog::new("p", &spec);
         for version in &catalog.images[0].versions {
@@ -123,7 +123,7 @@ proptest! {
     #[test]
     fn lint_moves_kubernetes_as_the_forecast_does(mut profile in profile(), day in 0_i64..40) {
         once(&mut profile["kubernetes"]["versions"]);
-        let now = asked(day);
+        let now = an_hour_later(day);
         let (spec, findings) = (decoded(&profile), findings(&profile, now));
         let catalog = VersionCatalog::new("p", &spec);
         for listed in &catalog.kubernetes {

@@ -1,9 +1,9 @@
 //! Texts of the events on Workers.
 
-use crate::controller::report::metrics::Metrics;
+use crate::controller::run::context::ControllerContext;
 use decisions::worker::plan::rolls::Roll;
 use decisions::worker::status::events::WorkerEvent;
-use runtime::cluster::events::{EventNote, EventRecorder};
+use runtime::cluster::events::EventNote;
 use runtime::cluster::identity::Identity;
 use wire::api::bounded_text::{Bound, joined, named, shortened};
 use wire::api::gardener::Worker;
@@ -107,12 +107,12 @@ fn pools_named(pools: &[String]) -> String {
 }
 
 /// Publishes events of a reconcile, and counts rolls.
-pub(crate) async fn publish(recorder: &EventRecorder, metrics: &Metrics, worker: &Identity, events: &[&WorkerEvent]) {
+pub(crate) async fn publish(controller: &ControllerContext, worker: &Identity, events: &[&WorkerEvent]) {
     for event in events {
         if let WorkerEvent::RollsStarted(rolls) = event {
-            rolls.iter().for_each(|roll| metrics.rolled(roll.cause.as_str()));
+            rolls.iter().for_each(|roll| controller.metrics.rolled(roll, controller.clock.now()));
         }
-        recorder.publish::<Worker>(worker, note_of(event)).await;
+        controller.events.publish::<Worker>(worker, note_of(event)).await;
     }
 }
 
@@ -144,6 +144,7 @@ mod tests {
             inputs: vec![],
             cause: RollCause::NotRecorded,
             is_in_place,
+            waited_since: None,
         }
     }
 
@@ -235,12 +236,14 @@ mod tests {
     async fn what_a_reconcile_has_found_is_published_and_counted() {
         let (controller, requested) = controller(None, |_, _| (201, serde_json::json!({"metadata": {}})));
         let stuck = Stuck { deployment: "a-z1".to_owned(), since: Timestamp::UNIX_EPOCH };
+        let waited = Roll { waited_since: Some(Timestamp::UNIX_EPOCH), ..roll("b", false) };
         let events =
-            [WorkerEvent::RollsStarted(vec![roll("a", false)]), WorkerEvent::MachineControllerRestarted(stuck)];
-        publish(&controller.events, &controller.metrics, &worker("w", 7), &events.each_ref()).await;
+            [WorkerEvent::RollsStarted(vec![roll("a", false), waited]), WorkerEvent::MachineControllerRestarted(stuck)];
+        publish(&controller, &worker("w", 7), &events.each_ref()).await;
         assert_eq!(lines(&requested), ["POST events", "POST events"]);
         let metrics = controller.metrics.text();
-        let counted = format!("rolls_total{{cause=\"{}\"}} 1", RollCause::NotRecorded.as_str());
+        assert!(metrics.contains("roll_wait_seconds_count 1"), "{metrics}");
+        let counted = format!("rolls_total{{cause=\"{}\"}} 2", RollCause::NotRecorded.as_str());
         assert!(metrics.contains(&counted), "{metrics}");
     }
 }

@@ -6,6 +6,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -18,7 +19,7 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 use crate::controller::report::gauges::Gauges;
 use crate::controller::report::version_metrics::VersionMetrics;
 use crate::image_controller::metrics::ImageMetrics;
-use decisions::worker::plan::rolls::RollCause;
+use decisions::worker::plan::rolls::{Roll, RollCause};
 use decisions::worker::plan::zone_waits::ZoneWaits;
 use explanations::preview::dry_run::{MachineObjectKind, WouldBe};
 use runtime::cluster::request_metrics::RequestObserver;
@@ -138,6 +139,9 @@ struct WaitLabels {
 /// Histogram buckets in seconds. A reconcile takes milliseconds, or seconds with a slow API server.
 const SECONDS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
+/// Histogram buckets in seconds, up to the limit of waits for another zone.
+const WAIT_SECONDS: [f64; 8] = [60.0, 300.0, 900.0, 1_800.0, 3_600.0, 7_200.0, 14_400.0, 21_600.0];
+
 type Durations<Labels> = Family<Labels, Histogram, fn() -> Histogram>;
 
 fn seconds() -> Histogram {
@@ -154,6 +158,7 @@ pub struct Metrics {
     failing_since: Gauges<NamespaceLabels>,
     rolls_held: Gauges<HeldLabels>,
     rolls: Family<RollLabels, Counter>,
+    roll_wait: Histogram,
     api_requests: Family<RequestLabels, Counter>,
     errors: Family<CodeLabels, Counter>,
     waits: Family<WaitLabels, Counter>,
@@ -190,6 +195,7 @@ impl Default for Metrics {
             ),
             rolls_held: registered(it, "rolls_held", "Pools with zones that wait for another zone, by reason"),
             rolls: registered(it, "rolls", "Deployments whose machines are replaced, by cause"),
+            roll_wait: Histogram::new(WAIT_SECONDS),
             api_requests: registered(it, "api_requests", "Requests to the API server"),
             errors: registered(it, "errors", "Failed reconciles by Gardener error code"),
             waits: registered(it, "waits", "Reconciles that ended waiting, by what they wait for"),
@@ -232,6 +238,8 @@ impl Metrics {
             // Starts at zero, because Prometheus would otherwise not see the first roll of a cause as an increase.
             drop(self.rolls.get_or_create(&RollLabels { cause: cause.as_str() }));
         }
+        let help = "How long zones had waited for another zone when they rolled";
+        registry.register_with_unit("roll_wait", help, Unit::Seconds, self.roll_wait.clone());
         self.versions.register(registry);
         self.images.register(registry);
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
@@ -322,9 +330,12 @@ impl Metrics {
         self.versions.forget(namespace);
     }
 
-    /// Counts a roll.
-    pub(crate) fn rolled(&self, cause: &'static str) {
-        self.rolls.get_or_create(&RollLabels { cause }).inc();
+    /// Counts a roll that starts now, and records how long it had waited for another zone.
+    pub(crate) fn rolled(&self, roll: &Roll, now: Timestamp) {
+        self.rolls.get_or_create(&RollLabels { cause: roll.cause.as_str() }).inc();
+        if let Some(since) = roll.waited_since {
+            self.roll_wait.observe(now.duration_since(since).as_secs_f64());
+        }
     }
 
     /// Counts a request to the API server; `code` is `None` if there was no answer.
@@ -440,8 +451,6 @@ fn code_class(code: Option<u16>) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-
     use super::*;
     use profiles::versions::notices::PoolVersions;
 

@@ -121,7 +121,7 @@ async fn repeat_after_conflict(context: &ReconcileContext<'_>, worker: &Worker) 
 /// Publishes the events about actions, or the others.
 async fn publish_events(context: &ReconcileContext<'_>, result: &ReconcileResult, of_actions: bool) {
     let events: Vec<_> = result.events.iter().filter(|event| event.is_of_action() == of_actions).collect();
-    publish(&context.controller.events, &context.controller.metrics, &context.identity, &events).await;
+    publish(context.controller, &context.identity, &events).await;
 }
 
 /// Records a reconcile whose result is in the status of the Worker. `worker` is as it was before that.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+
 use crate::worker::machines::machine_objects::{LiveDeployment, MachineObjects};
 use crate::worker::plan::changes::{MachineChanges, Write};
 use crate::worker::plan::class_inputs::{ANNOTATION, Detail, Difference, History, InputChange};
@@ -23,6 +25,8 @@ pub struct Roll {
     pub cause: RollCause,
     /// Whether machines are updated in place.
     pub is_in_place: bool,
+    /// Since when the deployment had waited for another zone, if it had.
+    pub waited_since: Option<Timestamp>,
 }
 
 impl Roll {
@@ -105,6 +109,7 @@ pub fn rolls(changes: &[MachineChanges<'_>], live: &MachineObjects, infrastructu
             inputs,
             cause,
             is_in_place: target.strategy.in_place_update.is_some(),
+            waited_since: before.waits_since(&target.class_name.0),
         })
     });
     rolls.collect()
@@ -132,7 +137,6 @@ fn text_of(change: &InputChange) -> String {
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
     use serde_json::{Value, json};
 
     use super::*;
@@ -195,6 +199,7 @@ mod tests {
             inputs: Vec::new(),
             cause: RollCause::Pool,
             is_in_place: false,
+            waited_since: None,
         };
         let is_written = |name: &str, class: &str| {
             let document = json!({"spec": {"template": {"spec": {"class": {"name": class}}}}});

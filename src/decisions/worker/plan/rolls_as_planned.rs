@@ -341,6 +341,7 @@ mod tests {
             inputs: Vec::new(),
             cause: RollCause::Pool,
             is_in_place: false,
+            waited_since: None,
         };
         let rolls: Vec<Roll> = rolls.iter().map(roll).collect();
         let plan = Plan { pools: vec![Ok(pool)], provider_status: json!({}), ..Plan::default() };

@@ -1,6 +1,6 @@
 //! Machine objects of the faker, without a VM or Node, for flows that label or count them.
 
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::{Resource as _, ResourceExt as _};
 use serde_json::json;
 
@@ -16,11 +16,22 @@ pub(super) async fn keep(machines: &Api<DynamicObject>, set: &DynamicObject, cou
     let expected: Vec<String> = (0..count).map(|number| format!("{}-{number}", set.name_any())).collect();
     for name in expected.iter().filter(|name| !present.iter().any(|machine| machine.name_any() == **name)) {
         exists(machines.create(&PostParams::default(), &machine(set, name)).await)?;
+        if has_node_agent_secret(set) {
+            let patch = Patch::Merge(json!({"status": {"currentStatus": {"phase": "Running"}}}));
+            deleted(machines.patch_status(name, &PatchParams::default(), &patch).await)?;
+        }
     }
     for surplus in present.iter().filter(|machine| !expected.contains(&machine.name_any())) {
         deleted(machines.delete(&surplus.name_any(), &DeleteParams::default()).await)?;
     }
     Ok(())
+}
+
+/// Whether nodes are labelled with their node agent Secret. Only then it matters whether their machines run, and only then the
+/// faker writes this.
+fn has_node_agent_secret(set: &DynamicObject) -> bool {
+    let labels = &set.data["spec"]["template"]["spec"]["nodeTemplate"]["metadata"]["labels"];
+    !labels["worker.gardener.cloud/gardener-node-agent-secret-name"].is_null()
 }
 
 fn machine(set: &DynamicObject, name: &str) -> DynamicObject {
