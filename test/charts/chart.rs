@@ -52,7 +52,7 @@ impl Chart {
                     "types": ["azure", "aws"], "extensionClasses": ["shoot", "seed"], "maxConcurrentReconciles": 5,
                     "ignoreOperationAnnotation": true,
                     "healthCheck": true, "imageDrift": true, "pinImages": true,
-                    "versionForecast": true,
+                    "versionForecast": true, "rollBudget": 0,
                 },
                 "images": {
                     "enabled": true, "sources": [{"configMapName": "amis", "region": "RegionOne"}, {"configMapName": "release"}],

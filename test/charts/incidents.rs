@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::http::{Request, Response};
@@ -23,6 +24,7 @@ use decisions::provider::Provider as _;
 use decisions::provider::azure::Azure;
 use decisions::worker::machines::progress::{DeploymentProgress, Phase, Progress};
 use decisions::worker::plan::Plan;
+use decisions::worker::plan::roll_budget::test_support::held_pool;
 use decisions::worker::plan::rolls::{Roll, RollCause};
 use decisions::worker::plan::zone_waits::test_support::waiting_pool;
 use decisions::worker::plan::zone_waits::{WaitCause, WaitingPool};
@@ -42,6 +44,8 @@ const MINUTES: usize = 181;
 const LAST_HEALTHY: usize = 60;
 /// Workers of the seed.
 const WORKERS: usize = 7;
+/// Slots of the roll budget.
+const SLOTS: usize = 3;
 /// Looks at each of them within a minute.
 const CHECKS: usize = 8;
 
@@ -86,6 +90,10 @@ struct Minute {
     slow: usize,
     /// Whether the zone that others of a pool wait for fails because of its class.
     zone_fails: bool,
+    /// Whether the roll budget holds a pool.
+    is_held: bool,
+    /// Slots of the roll budget in use.
+    slots: usize,
     /// Whether the sources of images can't be read.
     lookup_fails: bool,
     /// The versions of a pool of each Worker.
@@ -129,6 +137,8 @@ impl Minute {
             unplanned: false,
             slow: 0,
             zone_fails: false,
+            is_held: false,
+            slots: 0,
             lookup_fails: false,
             versions,
             rolls,
@@ -157,7 +167,7 @@ struct Incident {
     changes: fn(usize, &mut Minute),
 }
 
-const INCIDENTS: [Incident; 25] = [
+const INCIDENTS: [Incident; 27] = [
     Incident {
         what: "The pods are evicted, and their image can't be pulled.",
         fires: "WorkerControllerDown",
@@ -218,6 +228,18 @@ const INCIDENTS: [Incident; 25] = [
         fires: "WorkerZoneFails",
         after: "140m",
         changes: |_, minute| minute.zone_fails = true,
+    },
+    Incident {
+        what: "A release renders another class name for a pool, and no slot of the roll budget is free for a day.",
+        fires: "WorkerRollsHeld",
+        after: "1520m",
+        changes: |_, minute| minute.is_held = true,
+    },
+    Incident {
+        what: "The machines of all pools with a slot of the roll budget do not start.",
+        fires: "WorkerFails, WorkerRollBudgetStuck",
+        after: "190m",
+        changes: |_, minute| (minute.failing, minute.slots) = (SLOTS, SLOTS),
     },
     Incident {
         what: "A CloudProfile lets the newest version of an image expire.",
@@ -322,6 +344,7 @@ struct Processes {
     metrics: [Arc<Metrics>; 2],
     led: [bool; 2],
     webhooks: [WebhookMetrics; 2],
+    slots: Arc<AtomicUsize>,
 }
 
 impl Default for Processes {
@@ -330,7 +353,7 @@ impl Default for Processes {
             let resources: &'static [&'static str] = if resource == "shoots" { &["shoots"] } else { &["deployments"] };
             WebhookMetrics::new(prefix, vec![path.to_owned()], resources)
         });
-        Self { metrics: Default::default(), led: Default::default(), webhooks }
+        Self { metrics: Default::default(), led: Default::default(), webhooks, slots: Arc::default() }
     }
 }
 
@@ -350,6 +373,9 @@ impl Processes {
         if !minute.leads[0] {
             return;
         }
+        self.slots.store(minute.slots, Ordering::Relaxed);
+        let slots = Arc::clone(&self.slots);
+        metrics.report_slots(move || (SLOTS, slots.load(Ordering::Relaxed)));
         let failing_since = minute.lookup_fails.then(|| Timestamp::constant(3600, 0));
         let lookups = vec![("capi".to_owned(), failing_since)];
         metrics.images.set(&ImageNumbers { lookups, ..ImageNumbers::default() }, |_| Timestamp::constant(3600, 0));
@@ -360,7 +386,10 @@ impl Processes {
             let fails = number < minute.failing;
             let mut pass = if fails && minute.unplanned { unplanned() } else { pass(number, fails) };
             if number == 0 {
-                pass.plan.iter_mut().for_each(|plan| plan.waits.pools = vec![waiting(minute.zone_fails)]);
+                pass.plan.iter_mut().for_each(|plan| {
+                    plan.waits.pools = vec![waiting(minute.zone_fails)];
+                    plan.budget.held = if minute.is_held { vec![held_pool()] } else { Vec::new() };
+                });
             }
             if pass.plan.is_some() {
                 metrics.versions.set(&format!("shoot--p--{number}"), std::slice::from_ref(&minute.versions));
@@ -538,7 +567,7 @@ async fn the_series_of_incidents_are_those_of_this_program() {
     let healthy = notations(&healthy);
     let mut text = "\
 # What Prometheus records of the program's own metrics, a sample each minute, in promtool's notation. An incident changes
-# some of the series of a healthy seed after an hour (null: they are not there) and fires one alert.
+# some of the series of a healthy seed after an hour (null: they are not there) and fires its alerts.
 # Made by test/charts/incidents.rs. To make it again: UPDATE_GOLDEN=1 cargo test -p gardener-extension-worker-controllers incidents
 healthy:
 "

@@ -21,6 +21,8 @@ const RESTART: Duration = Duration::from_secs(2);
 pub(crate) struct Controller {
     pub(crate) author: &'static str,
     arguments: &'static [&'static str],
+    /// Its roll budget.
+    budget: Option<usize>,
     network: Network,
     /// The cloud that pools depend on.
     dependencies: Dependencies,
@@ -39,13 +41,18 @@ impl Controller {
         now: &Arc<dyn Fn() -> Timestamp + Send + Sync>,
     ) -> Self {
         let (network, now) = (network.clone(), Arc::clone(now));
-        Self { author, arguments, network, dependencies: None, now, ahead: Arc::default(), task: None }
+        Self { author, arguments, budget: None, network, dependencies: None, now, ahead: Arc::default(), task: None }
     }
 
     /// Adds a cloud that pools depend on.
     pub(crate) fn depending_on(mut self, dependencies: &Dependencies) -> Self {
         self.dependencies.clone_from(dependencies);
         self
+    }
+
+    /// Sets the roll budget from the next start.
+    pub(crate) fn set_budget(&mut self, budget: Option<usize>) {
+        self.budget = budget;
     }
 
     pub(crate) fn set_ahead(&self, millis: i64) {
@@ -56,7 +63,10 @@ impl Controller {
     pub(crate) fn start(&mut self) {
         self.kill();
         self.network.trace.note(self.author, "starts");
-        let (network, author, arguments) = (self.network.clone(), self.author, self.arguments);
+        let (network, author) = (self.network.clone(), self.author);
+        let budget = self.budget.map(|budget| format!("--roll-budget={budget}"));
+        let arguments: Vec<String> =
+            self.arguments.iter().map(|argument| (*argument).to_owned()).chain(budget).collect();
         let (now, ahead) = (Arc::clone(&self.now), Arc::clone(&self.ahead));
         let dependencies = self.dependencies.clone();
         self.task = Some(tokio::spawn(async move {
@@ -67,7 +77,8 @@ impl Controller {
                 let own = SignedDuration::from_nanos(author.bytes().map(i64::from).sum());
                 let clock = move || now() + own + SignedDuration::from_millis(ahead.load(Ordering::Relaxed));
                 let connect = || network.connection(author);
-                let run = |clouds| simulation::run(arguments, clouds, connect, clock, pending());
+                let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+                let run = |clouds| simulation::run(&arguments, clouds, connect, clock, pending());
                 let ended = match &dependencies {
                     None => network.unless_suspended(author, run(&[])).await,
                     Some(dependency) => {

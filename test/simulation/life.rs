@@ -1,6 +1,7 @@
 //! One life of a Worker: requests of gardenlet amid faults, then a calm in which everything must succeed.
 
 mod boot_scripts;
+mod budget;
 mod deletion;
 mod end;
 mod images;
@@ -148,8 +149,10 @@ struct Life {
     /// Whether the sharder moves the Worker without need.
     is_rebalanced: Arc<AtomicBool>,
     theme: Theme,
-    /// How a wait of zones ends in the calm.
+    /// How a wait of zones, or a hold of pools, ends in the calm.
     end_of_wait: u64,
+    /// Slots of the roll budget.
+    slots: usize,
     /// Whether the Worker is deleted amid faults.
     is_deleted_in_trouble: bool,
     /// Whether this deletion is forced.
@@ -213,7 +216,8 @@ impl Life {
             | Theme::BootScriptsReplaced
             | Theme::MovedLate
             | Theme::Suspended
-            | Theme::ZoneByZone => false,
+            | Theme::ZoneByZone
+            | Theme::Budget => false,
             Theme::ServerGroups
             | Theme::ScaleSets
             | Theme::ImagesChanged
@@ -227,7 +231,12 @@ impl Life {
         let provider = random.one_of(&CLOUDS).copied().unwrap_or("aws");
         let provider = dependencies.as_ref().map_or(provider, |dependency| dependency.provider());
         // Its zones need no infrastructure.
-        let provider = if theme == Theme::ZoneByZone { "gcp" } else { provider };
+        let provider = match theme {
+            Theme::ZoneByZone => "gcp",
+            // An identity is part of its class names, and no input of the key.
+            Theme::Budget => "azure",
+            _ => provider,
+        };
         let most_zones = *random.one_of(&[1, 1, 1, 1, 1, 2, 3]).unwrap_or(&1);
         Self {
             cloud: Cloud::new(random.clone()),
@@ -258,6 +267,7 @@ impl Life {
             is_rebalanced: Arc::default(),
             theme,
             end_of_wait: seed % 6,
+            slots: usize::try_from(1 + seed % 2).unwrap_or(1),
             is_deleted_in_trouble,
             is_deletion_forced: is_deleted_in_trouble && seed.is_multiple_of(ONE_FORCED_OF),
             relisted_after: (seed % 2 == 1 || theme == Theme::RelistedKinds).then_some(seed / 2 % MOST_WRITES),
@@ -284,10 +294,10 @@ impl Life {
         }
         self.create();
         self.controllers.iter_mut().for_each(Controller::start);
-        if self.theme == Theme::ZoneByZone {
-            self.change_zones().await;
-        } else {
-            self.some_steps().await;
+        match self.theme {
+            Theme::ZoneByZone => self.change_zones().await,
+            Theme::Budget => self.change_budget().await,
+            _ => self.some_steps().await,
         }
         if self.theme == Theme::Recreated && !self.recreated().await {
             return;
@@ -314,6 +324,9 @@ impl Life {
             if self.theme == Theme::ZoneByZone {
                 self.check_zones().await;
             }
+            if self.theme == Theme::Budget {
+                self.check_budget().await;
+            }
             self.end().await;
         }
     }
@@ -326,7 +339,11 @@ impl Life {
         let most = *self.random.one_of(&[1, 1, 1, 1, 1, 1, 1, 2, 2, 4]).unwrap_or(&1);
         // With two pools' Secrets and the credentials, there are enough Secrets for the controller to list their
         // versions.
-        pools.truncate(if self.theme == Theme::BootScriptsReplaced { most.max(2) } else { most });
+        pools.truncate(match self.theme {
+            Theme::BootScriptsReplaced => most.max(2),
+            Theme::Budget => 4,
+            _ => most,
+        });
         documents.worker["spec"]["pools"] = Value::Array(pools);
         if let Some(dependency) = &self.dependencies {
             dependency.prepare(&mut documents, &self.random);
@@ -347,6 +364,9 @@ impl Life {
         if self.theme == Theme::ZoneByZone {
             pools.iter_mut().take(1).for_each(zones::spread);
         }
+        if self.theme == Theme::Budget {
+            pools.iter_mut().for_each(budget::label);
+        }
         pools
     }
 
@@ -365,6 +385,13 @@ impl Life {
             || self.is_edited
             || self.is_scaled_late.load(Ordering::Relaxed)
             || self.kind == Controllers::Two
+    }
+
+    fn controllers_at_work(&self) -> usize {
+        match self.kind {
+            Controllers::One | Controllers::Elected => 1,
+            Controllers::Standby | Controllers::Two | Controllers::Shards => 2,
+        }
     }
 
     /// Starts the actors that run all the time.
@@ -403,7 +430,10 @@ impl Life {
 
     fn ended(self, requests_trace: bool) -> Ended {
         let store = self.network.server.store();
-        let mut found = violations(&store.log, self.kind != Controllers::Two, &self.network.trace);
+        // Of two processes, each may use all slots before it observes those of the other.
+        let processes = if self.controllers_at_work() > 1 { 2 } else { 1 };
+        let slots = (self.theme == Theme::Budget).then_some(self.slots.max(1) * processes);
+        let mut found = violations(&store.log, self.kind != Controllers::Two, slots, &self.network.trace);
         found.extend(self.network.violations());
         found.extend(self.found.iter().cloned());
         if self.kind == Controllers::Shards {

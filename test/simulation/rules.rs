@@ -1,6 +1,7 @@
 //! Invariants, checked over all writes of a life in their order. Each write of the controller needs a cause: a version
 //! of the Worker that was current within the last minutes, because a write can be in transit for that long.
 
+mod budget;
 mod leftovers;
 mod machine_controller;
 mod zones;
@@ -22,6 +23,7 @@ use crate::expected::{Expected, expected, machine_images};
 use crate::gardenlet::FORCED;
 use crate::sharder::{DRAIN, SHARD};
 use crate::trace::Trace;
+pub(crate) use budget::has_slot;
 pub(crate) use leftovers::leftovers;
 use machine_controller::LateStop;
 use zones::Zones;
@@ -31,7 +33,7 @@ pub(crate) const ON_ITS_WAY: SignedDuration = SignedDuration::from_secs(150);
 /// The Worker's finalizer until all its objects are deleted.
 pub(crate) const FINALIZER: &str = "extensions.gardener.cloud/worker";
 /// The label of a deployment with its pool.
-const POOL: &str = "worker.gardener.cloud/pool";
+pub(crate) const POOL: &str = "worker.gardener.cloud/pool";
 /// Texts that messages for users must not contain: the client's debug output, and a page mistaken for a 404 of
 /// Kubernetes.
 const RAW: &[&str] = &[
@@ -76,6 +78,8 @@ impl Requested {
 struct Rules {
     /// Whether only one controller acts as leader.
     is_alone: bool,
+    /// Number of pools that may have a slot at the same time, in lives with a roll budget.
+    slots: Option<usize>,
     now: BTreeMap<(&'static str, String), Arc<Object>>,
     requested: Vec<Requested>,
     /// Machines that existed when the shoot moved away.
@@ -97,9 +101,9 @@ struct Rules {
     found: Vec<String>,
 }
 
-/// All violations. `is_alone`: only one controller acts as leader.
-pub(crate) fn violations(log: &[Change], is_alone: bool, trace: &Trace) -> Vec<String> {
-    let mut rules = Rules::new(is_alone);
+/// All violations. `is_alone`: only one controller acts as leader. `slots`: number of pools that may have a slot.
+pub(crate) fn violations(log: &[Change], is_alone: bool, slots: Option<usize>, trace: &Trace) -> Vec<String> {
+    let mut rules = Rules::new(is_alone, slots);
     log.iter().for_each(|change| rules.follow(change));
     let mut found = rules.found;
     found.extend(rules.not_started_again.iter().filter_map(|stop| stop.found(trace)));
@@ -111,9 +115,10 @@ fn is_controller(author: &str) -> bool {
 }
 
 impl Rules {
-    fn new(is_alone: bool) -> Self {
+    fn new(is_alone: bool, slots: Option<usize>) -> Self {
         Self {
             is_alone,
+            slots,
             now: BTreeMap::new(),
             requested: Vec::new(),
             moved: Vec::new(),
@@ -345,6 +350,7 @@ impl Rules {
                 self.template(name, before, after);
                 self.key(name, before, after);
                 self.order(name, before, after, change.at);
+                self.slot(name, before, after);
                 self.replicas(name, &before["spec"]["replicas"], &after["spec"]["replicas"]);
             }
         }
@@ -497,7 +503,9 @@ impl Rules {
             let is_of_another = !self.is_alone && self.writers.get(name).is_some_and(|writer| *writer != author);
             self.is_edited(name)
                 || is_of_another
-                || self.get(&MACHINE_DEPLOYMENT, name).is_some_and(|live| class_of(live) == expected.class)
+                || self.get(&MACHINE_DEPLOYMENT, name).is_some_and(|live| {
+                    class_of(live) == expected.class || self.may_be_held(live, expected.key.as_deref())
+                })
         };
         let is_done = |requested: &Requested| {
             requested.expected.unplanned.is_empty() && requested.expected.deployments.iter().all(is_there)

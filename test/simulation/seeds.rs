@@ -39,13 +39,15 @@ pub(crate) enum Theme {
     MovedLate,
     /// The zones of a pool roll one after the other.
     ZoneByZone,
+    /// A roll budget holds pools.
+    Budget,
 }
 
 /// Distance between the seeds of themes.
 const STRIDE: u64 = 10_000_000_000;
 
 /// Each theme with its number of lives in the deep tier. Its seeds begin at its index times [`STRIDE`].
-const THEMES: [(Theme, u64); 17] = [
+const THEMES: [(Theme, u64); 18] = [
     (Theme::Everything, 600),
     (Theme::DeletedInTrouble, 100),
     (Theme::Shards, 100),
@@ -63,6 +65,7 @@ const THEMES: [(Theme, u64); 17] = [
     (Theme::StoppedLate, 100),
     (Theme::MovedLate, 50),
     (Theme::ZoneByZone, 480),
+    (Theme::Budget, 320),
 ];
 
 /// The default tier runs one of this many deep lives of each theme, from its first seeds.
@@ -71,9 +74,9 @@ const DEEP_LIVES_PER_DEFAULT_LIFE: u64 = 8;
 /// How many lives a run has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tier {
-    /// About 360, for each change.
+    /// About 400, for each change.
     Default,
-    /// About 2,500, every night.
+    /// About 2,800, every night.
     Deep,
 }
 

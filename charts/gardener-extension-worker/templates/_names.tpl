@@ -41,6 +41,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
       "health-port" $values.ports.health
       "leader-election-lease-seconds" $values.leaderElection.leaseSeconds
       "heartbeat-renew-interval-seconds" $values.heartbeat.renewIntervalSeconds -}}
+{{- if not (kindIs "invalid" $values.workers.rollBudget) }}
+{{- $_ := set $arguments "roll-budget" $values.workers.rollBudget }}
+{{- end }}
 {{- if $values.images.enabled }}
 {{- $_ := set $arguments "images" true }}
 {{- $_ := set $arguments "image-interval-seconds" $values.images.intervalSeconds }}

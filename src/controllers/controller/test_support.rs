@@ -117,6 +117,7 @@ pub(crate) fn controller_over(
         ignores_operation_annotation: false,
         health_check: HealthCheck::OfWriter,
         image_policy: ImagePolicy::Follow,
+        roll_slots: None,
         is_dry_run: false,
         shard,
     };

@@ -3,6 +3,7 @@
 use super::facts::{Facts, MACHINE_CONTROLLER_MANAGER};
 use super::finding::{Finding, FindingKind};
 use super::paste_command::{CommandCluster, PROGRAM, PasteCommand, word};
+use decisions::worker::plan::roll_budget::LET_ROLL_ANNOTATION;
 use decisions::worker::plan::zone_by_zone::ANNOTATION;
 
 /// Maximum number of machines in a command.
@@ -52,6 +53,9 @@ impl Paste<'_> {
             }
             FindingKind::ZonesWait => {
                 self.seed(&format!("annotate worker {} --overwrite {ANNOTATION}=", word(&worker)))
+            }
+            FindingKind::RollsOnHold => {
+                self.seed(&format!("annotate worker {} --overwrite {LET_ROLL_ANNOTATION}=*", word(&worker)))
             }
             FindingKind::ZoneFails => self.seed("get machines"),
             FindingKind::Deletion => self.seed("get machinedeployments,machinesets,machines,machineclasses"),

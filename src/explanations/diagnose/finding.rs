@@ -112,6 +112,8 @@ kinds! {
     Deletion = Waiting "It continues by itself. Objects with finalizers wait for machine-controller-manager.",
     /// An operation is in progress.
     Operation = Waiting "It continues by itself; after five minutes it is an error.",
+    /// The roll budget holds pools.
+    RollsOnHold = Note "It continues with a reconcile once a slot is free. To start the rolls with the next reconcile, set the annotation gardener-extension-worker/let-roll of the Worker.",
     /// Old machines wait until a user selects them.
     MachinesToSelect = Note "Select nodes when it suits, with the label node.machine.sapcloud.io/selected-for-update=true. The nodes of the pool:",
     /// gardenlet has not requested a reconcile of the current specification.

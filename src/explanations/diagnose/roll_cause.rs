@@ -197,9 +197,14 @@ mod tests {
             since: jiff::Timestamp::UNIX_EPOCH,
             found: false,
             inputs: Some(inputs.iter().map(|(name, value)| ((*name).to_owned(), recorded(name, value))).collect()),
+            owner: None,
         };
-        let history =
-            History { detail: Detail::Fields, generations: vec![generation(to), generation(from)], wait: None };
+        let history = History {
+            detail: Detail::Fields,
+            generations: vec![generation(to), generation(from)],
+            wait: None,
+            mark: None,
+        };
         let change = history.changes().next().unwrap();
         roll_causes(&change, &known()).iter().map(ToString::to_string).collect()
     }

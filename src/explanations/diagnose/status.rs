@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::facts::{Facts, ObjectKind};
 use super::finding::{Finding, FindingKind, Severity};
 use super::machine_document::moment;
+use decisions::worker::plan::roll_budget::BUDGET_USED_UP;
 use decisions::worker::plan::zone_waits::ZONE_FAILS;
 use decisions::worker::request::{Request, unsupported_migration};
 use decisions::worker::status::conditions::WITHOUT_IMAGE;
@@ -132,12 +133,16 @@ fn conditions(facts: &Facts<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Zones that wait, as the condition `RollsHeld` reports them.
+/// Zones that wait and pools on hold, as the condition `RollsHeld` reports them.
 fn waiting_zones(facts: &Facts<'_>) -> Option<Finding> {
     let conditions = facts.worker.status.conditions.iter();
     let mut conditions = conditions.filter_map(|condition| serde_json::from_value::<Condition>(condition.clone()).ok());
     let held = conditions.find(|condition| condition.condition_type == "RollsHeld" && condition.status == "True")?;
-    let kind = if held.reason == ZONE_FAILS { FindingKind::ZoneFails } else { FindingKind::ZonesWait };
+    let kind = match held.reason.as_str() {
+        ZONE_FAILS => FindingKind::ZoneFails,
+        BUDGET_USED_UP => FindingKind::RollsOnHold,
+        _ => FindingKind::ZonesWait,
+    };
     Some(kind.found("RollsHeld", held.message).since(held.last_transition_time))
 }
 

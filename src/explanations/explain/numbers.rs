@@ -8,7 +8,7 @@ use decisions::pool::roll_bounds::{BOTH_ZERO, RollBounds};
 use decisions::provider::WorkerContext;
 use decisions::provider::explanation::PlacementPlan;
 use decisions::worker::machines::machine_objects::MachineObjects;
-use decisions::worker::plan::zone_by_zone::ZoneByZone;
+use decisions::worker::plan::zone_by_zone::zone_by_zone;
 use wire::api::gardener::{UpdateStrategy, WorkerPool};
 
 /// Numbers and names of a pool in one zone, with the live ones.
@@ -84,7 +84,7 @@ pub(super) fn explain_placement(
     live: &MachineObjects,
 ) -> PlacementExplanation {
     let is_in_place = pool.update_strategy.is_some_and(UpdateStrategy::is_in_place);
-    if !is_in_place && ZoneByZone::of(context.worker, context.shoot).has_pool(&pool.name) {
+    if !is_in_place && zone_by_zone(context.worker, context.shoot).has_pool(&pool.name) {
         placement.max_surge = Some(pool.max_surge.clone());
         placement.max_unavailable = Some(pool.max_unavailable.clone());
     }

@@ -11,7 +11,7 @@ use decisions::worker::machines::machine_objects::{LiveDeployment, MachineObject
 use decisions::worker::plan::changes::class_document;
 use decisions::worker::plan::class_images::ImagePolicy;
 use decisions::worker::plan::desired::{CloudView, DesiredState};
-use decisions::worker::plan::zone_by_zone::ZoneByZone;
+use decisions::worker::plan::zone_by_zone::zone_by_zone;
 use profiles::shoot::ShootError;
 use wire::api::gardener::ErrorCode;
 use wire::api::gotext::json::DecodeError;
@@ -94,7 +94,7 @@ pub(super) fn render_pools(
         rendered.order.push(required.name.0.clone());
         rendered.placements.insert(required.name.0.clone(), placement);
     }
-    let setting = ZoneByZone::of(context.worker, context.shoot);
+    let setting = zone_by_zone(context.worker, context.shoot);
     let pools = plan.pools.iter().flatten().map(|planned| &planned.pool);
     rendered.zone_by_zone = pools.filter(|pool| setting.has_pool(pool)).cloned().collect();
     if inputs.image_policy == ImagePolicy::Pin {

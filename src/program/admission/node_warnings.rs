@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::Value;
 
 use super::subject::Subject;
-use super::zone_by_zone::setting_warning;
+use super::zone_by_zone::setting_warnings;
 use decisions::pool::hash::{HashItems, in_place_items, node_agent_items, pool_hash};
 use decisions::provider::{Provider, Providers};
 use profiles::shoot::{Surroundings, member_of_input, worker};
@@ -25,7 +25,7 @@ const CAUSES: usize = 200;
 /// Adds warnings about nodes, and about a setting without effect, if the verdict allows the Shoot.
 pub(crate) fn warn_of_nodes(mut verdict: Verdict, subject: Subject<'_>, providers: Providers) -> Verdict {
     let Verdict::Allowed { warnings, .. } = &mut verdict else { return verdict };
-    warnings.extend(setting_warning(subject));
+    warnings.extend(setting_warnings(subject));
     if let Some(old) = subject.old {
         warnings.extend(node_warnings(old, subject.object, providers));
     }

@@ -1,9 +1,11 @@
-//! Warns users whose Shoot has the annotation for rolls zone by zone with names of no pool (docs/rollouts.md).
+//! Warns users whose Shoot has an annotation for rolls with names of no pool (docs/rollouts.md).
 
 use std::collections::BTreeSet;
 
 use super::subject::Subject;
-use decisions::worker::plan::zone_by_zone::{ANNOTATION, ZoneByZone};
+use decisions::worker::plan::named_pools::NamedPools;
+use decisions::worker::plan::roll_budget::LET_ROLL_ANNOTATION;
+use decisions::worker::plan::zone_by_zone::ANNOTATION;
 use wire::api::bounded_text::{escaped, shortened};
 use wire::api::gardener::Shoot;
 use wire::api::gotext::json::decode_lenient;
@@ -11,23 +13,26 @@ use wire::api::gotext::json::decode_lenient;
 /// Maximum bytes of the names in a warning.
 const NAMES: usize = 200;
 
-/// The warning, unless the Shoot had the same before.
-pub(super) fn setting_warning(subject: Subject<'_>) -> Option<String> {
-    let warning = warning_of(subject.object)?;
-    let before = subject.old.and_then(warning_of);
-    (before.as_ref() != Some(&warning)).then_some(warning)
+/// The warnings that the Shoot did not cause before.
+pub(super) fn setting_warnings(subject: Subject<'_>) -> impl Iterator<Item = String> {
+    let warnings = [ANNOTATION, LET_ROLL_ANNOTATION].map(|annotation| {
+        let warning = warning_of(subject.object, annotation)?;
+        let before = subject.old.and_then(|old| warning_of(old, annotation));
+        (before.as_ref() != Some(&warning)).then_some(warning)
+    });
+    warnings.into_iter().flatten()
 }
 
-fn warning_of(shoot: &str) -> Option<String> {
+fn warning_of(shoot: &str, annotation: &str) -> Option<String> {
     let shoot: Shoot = decode_lenient(shoot).ok()?;
-    let ZoneByZone::Pools(names) = ZoneByZone::of_value(shoot.annotations().get(ANNOTATION)?) else { return None };
+    let NamedPools::Pools(names) = NamedPools::of_value(shoot.annotations().get(annotation)?) else { return None };
     if names.is_empty() {
-        return Some(format!("annotation {ANNOTATION} names no pool, so it has no effect"));
+        return Some(format!("annotation {annotation} names no pool, so it has no effect"));
     }
     let pools: BTreeSet<&str> = shoot.spec.provider.workers.iter().map(|pool| pool.name.as_str()).collect();
     let unknown: Vec<&str> = names.iter().map(String::as_str).filter(|name| !pools.contains(name)).collect();
     let names = shortened(&escaped(&unknown.join(", ")), NAMES);
-    (!unknown.is_empty()).then(|| format!("annotation {ANNOTATION}: the Shoot has no pool {names}"))
+    (!unknown.is_empty()).then(|| format!("annotation {annotation}: the Shoot has no pool {names}"))
 }
 
 #[cfg(test)]
@@ -44,7 +49,16 @@ mod tests {
 
     fn warning(old: Option<&str>, new: Option<&str>) -> Option<String> {
         let [old, new] = [old, new].map(|setting| shoot(setting).to_string());
-        setting_warning(Subject { object: &new, old: Some(&old), stop: None })
+        setting_warnings(Subject { object: &new, old: Some(&old), stop: None }).next()
+    }
+
+    #[test]
+    fn warns_of_each_annotation() {
+        let mut object = shoot(Some("other"));
+        object["metadata"]["annotations"][LET_ROLL_ANNOTATION] = json!("another");
+        let object = object.to_string();
+        let warnings: Vec<String> = setting_warnings(Subject { object: &object, old: None, stop: None }).collect();
+        assert!(warnings.len() == 2 && warnings[1].contains("let-roll: the Shoot has no pool another"), "{warnings:?}");
     }
 
     #[test]

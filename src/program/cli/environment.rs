@@ -16,11 +16,12 @@ const FOREIGN: [&str; 5] = ["GARDEN_KUBECONFIG", "AWS_", "AZURE_", "OS_", "OTEL_
 
 /// Arguments that limit what the controller writes. A value that doesn't parse ends the program, whatever the variable's name,
 /// because the program would write more without it.
-const LIMITS: [&str; 8] = [
+const LIMITS: [&str; 9] = [
     "config",
     "disable-controllers",
     "extension-classes",
     "provider-type",
+    "roll-budget",
     "shadow",
     "shard-name",
     "shard-ring",

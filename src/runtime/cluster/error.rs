@@ -55,6 +55,16 @@ pub enum WriteError {
 }
 
 impl WriteError {
+    /// Whether the write certainly had no effect.
+    #[must_use]
+    pub fn had_no_effect(&self) -> bool {
+        match self {
+            Self::Api(kube::Error::Api(status)) => status.code < 500,
+            Self::Going | Self::Request(_) => true,
+            Self::Api(_) | Self::Document(_) | Self::Decode(_) | Self::NotDeleted => false,
+        }
+    }
+
     /// Whether the write was based on stale data: the object was changed, created or deleted in the meantime.
     #[must_use]
     pub fn is_outdated(&self) -> bool {

@@ -5,7 +5,7 @@
 //! [`ShootNamespace`](crate::cluster::shoot_namespace::ShootNamespace).
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::NamespaceResourceScope;
@@ -21,6 +21,8 @@ use crate::cluster::store::{Kept, Store};
 use decisions::provider::{Provider, Providers};
 use decisions::worker::machines::live_machine::{LiveMachine, LiveMachineSet};
 use decisions::worker::machines::machine_objects::{DigestedObject, LiveDeployment, MachineObjects};
+use decisions::worker::plan::gate::Mark;
+use decisions::worker::plan::slots::PoolOfSeed;
 use wire::api::gotext::json::{DecodeError, decode_lenient};
 use wire::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet};
 use wire::api::packed_text::PackedText;
@@ -135,6 +137,17 @@ impl MachineObjectCache {
         Ok(objects)
     }
 
+    /// Namespace and name of the pools of all namespaces that have a slot of the roll budget.
+    #[must_use]
+    pub fn pools_with_slots(&self) -> BTreeSet<PoolOfSeed> {
+        let marked = self.deployments.matching(|text| text.as_ref().is_ok_and(|text| text.has_slot));
+        let pools = marked.into_iter().map(|(namespace, name, text)| {
+            let live = text.as_ref().as_ref().ok().and_then(|text| decoded_mark(&text.text.unpack()?));
+            (namespace, live.and_then(|live| live.pool().map(str::to_owned)).unwrap_or(name))
+        });
+        pools.collect()
+    }
+
     /// Only the classes of a namespace and their Secrets.
     ///
     /// # Errors
@@ -163,7 +176,14 @@ fn unreadable<T: Cached>(name: &str, reason: String) -> ReadError {
 
 /// A machine deployment as packed text, a tenth of its decoded size. Each reconcile unpacks it.
 #[derive(Clone, Debug)]
-pub struct DeploymentText(Arc<PackedText>);
+pub struct DeploymentText {
+    text: Arc<PackedText>,
+    /// Whether its pool has a slot of the roll budget.
+    has_slot: bool,
+}
+
+/// The mark of a slot within the annotation, as it is in the text of a deployment.
+const SLOT: &str = r#"\"u\":\"budget\""#;
 
 impl DeploymentText {
     /// Decodes the document and its typed view.
@@ -171,7 +191,7 @@ impl DeploymentText {
     /// # Errors
     /// When a field has the wrong type.
     pub fn live(&self, provider: &dyn Provider) -> Result<LiveDeployment, String> {
-        let text = self.0.unpack().ok_or("its packed text is incomplete")?;
+        let text = self.text.unpack().ok_or("its packed text is incomplete")?;
         let live = decode_lenient(&text).and_then(|document| LiveDeployment::read(document, provider));
         live.map_err(|error| error.to_string())
     }
@@ -192,7 +212,7 @@ impl Cached for DeploymentText {
 
     fn read(text: &str, _: Providers) -> Readable<Self> {
         let text = without_managers(text).map_err(|error| error.to_string())?;
-        Ok(Self(Arc::new(PackedText::of(&text))))
+        Ok(Self { has_slot: has_slot(&text), text: Arc::new(PackedText::of(&text)) })
     }
 
     fn store(cache: &MachineObjectCache) -> &Store<Readable<Self>> {
@@ -258,6 +278,14 @@ impl Cached for LiveMachine {
     }
 }
 
+fn has_slot(text: &str) -> bool {
+    text.contains(SLOT) && decoded_mark(text).is_some_and(|live| live.mark() == Some(Mark::Budget))
+}
+
+fn decoded_mark(text: &str) -> Option<LiveDeployment> {
+    LiveDeployment::read_without_codes(decode_lenient(text).ok()?).ok()
+}
+
 /// The text of an object without `managedFields`, which are unused and half of its size. All other fields stay
 /// undecoded.
 fn without_managers(text: &str) -> Result<String, DecodeError> {
@@ -294,6 +322,30 @@ mod tests {
         }
         let text = document.to_string();
         T::store(cache).event(Identity::read(&text).unwrap(), || cache.kept(&text));
+    }
+
+    #[test]
+    fn counts_pools_with_the_mark_of_a_slot() {
+        let cache = MachineObjectCache::new(Providers::SHIPPED);
+        let put_record = |name: &str, pool: &str, record: Value| {
+            let annotations = json!({"gardener-extension-worker/class-inputs": record.to_string(), "other": SLOT});
+            let labels = json!({"worker.gardener.cloud/pool": pool});
+            put::<DeploymentText>(
+                &cache,
+                json!({"metadata": {"name": name, "labels": labels, "annotations": annotations}}),
+            );
+        };
+        let record = |mark: Value| {
+            let class = json!({"c": "class", "t": "2026-11-29T12:00:00Z"});
+            json!({"v": 1, "d": 0, "g": [class], "u": mark})
+        };
+        put_record("a-z1", "a", record(json!("budget")));
+        put_record("a-z2", "a", record(json!("budget")));
+        put_record("b-z1", "b", record(json!("released")));
+        put_record("c-z1", "c", record(Value::Null));
+        put_record("d-z1", "d", json!("no record"));
+        assert_eq!(cache.pools_with_slots(), [("ns".to_owned(), "a".to_owned())].into());
+        assert_eq!(size_of::<Readable<DeploymentText>>(), 24, "the mark needs no more memory");
     }
 
     #[test]

@@ -224,6 +224,17 @@ impl<T: Kept> Store<T> {
         state.namespaces.values().flat_map(|entries| entries.values()).map(|entry| Arc::clone(&entry.object)).collect()
     }
 
+    /// Namespace, name and object of all objects that match.
+    pub(crate) fn matching(&self, is_match: impl Fn(&T) -> bool) -> Vec<(String, String, Arc<T>)> {
+        let state = self.state();
+        let entries = state
+            .namespaces
+            .iter()
+            .flat_map(|(namespace, entries)| entries.iter().map(move |(name, entry)| (namespace, name, &entry.object)));
+        let matching = entries.filter(|(_, _, object)| is_match(object));
+        matching.map(|(namespace, name, object)| (namespace.clone(), name.clone(), Arc::clone(object))).collect()
+    }
+
     /// The newest known version of an object.
     #[must_use]
     pub(crate) fn get(&self, namespace: &str, name: &str) -> Option<Arc<T>> {

@@ -91,9 +91,9 @@ async fn the_role_allows_what_is_needed_and_nothing_else() -> Result<()> {
     ensure_not_refused(&requests)?;
     operations?;
     ensure_exact(&all, &requests, &RARELY_NEEDED)?;
-    // Neither a dry run nor a forecast of versions is on, nor objects for images, and no zone waits. What all but the first
-    // serve, test/charts/incidents.yaml has.
-    const OFF: [&str; 5] = ["shadow_", "pool_", "image_lookup_", "machine_images", "rolls_held"];
+    // Neither a dry run nor a forecast of versions is on, nor objects for images, nor a roll budget, and no zone waits. What
+    // all but the first serve, test/charts/incidents.yaml has.
+    const OFF: [&str; 6] = ["shadow_", "pool_", "image_lookup_", "machine_images", "rolls_held", "roll_budget"];
     ensure_documented(&served, |name| !OFF.iter().any(|off| name.starts_with(off)))?;
     let everywhere = allowed(slice::from_ref(rendered.one("ClusterRole", "-worker")?))?.len();
     ensure!(

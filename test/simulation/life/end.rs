@@ -67,6 +67,9 @@ impl Life {
         if self.theme == Theme::ZoneByZone {
             self.check_no_waits();
         }
+        if self.theme == Theme::Budget {
+            self.check_no_marks();
+        }
         self.no_op().await;
         if self.theme == Theme::ImagesChanged {
             self.lose_images().await;

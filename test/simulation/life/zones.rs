@@ -84,9 +84,11 @@ impl Life {
         let gardenlet = self.actor("gardenlet");
         gardenlet.note(format!("zone by zone: {setting:?}, of the Worker: {of_worker}"));
         match of_worker {
-            true => gardenlet.change(&WORKER, WORKER_NAME, |worker| annotate(&mut worker["metadata"], setting)),
+            true => {
+                gardenlet.change(&WORKER, WORKER_NAME, |worker| annotate(&mut worker["metadata"], ANNOTATION, setting))
+            }
             false => gardenlet.change(&CLUSTER, NAMESPACE, |cluster| {
-                annotate(&mut cluster["spec"]["shoot"]["metadata"], setting);
+                annotate(&mut cluster["spec"]["shoot"]["metadata"], ANNOTATION, setting);
             }),
         }
     }
@@ -134,7 +136,7 @@ impl Life {
         });
     }
 
-    fn target(&self) -> Option<Arc<Expected>> {
+    pub(super) fn target(&self) -> Option<Arc<Expected>> {
         let [worker, cluster] = self.gardenlet.worker_and_cluster()?;
         let secrets = self.actor("gardenlet").list(&SECRET);
         Some(expected(&worker.value, &cluster.value, secrets.iter().map(|secret| &secret.value)))
@@ -305,10 +307,10 @@ impl Life {
     }
 }
 
-fn annotate(metadata: &mut Value, setting: Option<&str>) {
+pub(super) fn annotate(metadata: &mut Value, annotation: &str, setting: Option<&str>) {
     match (setting, metadata["annotations"].as_object_mut()) {
-        (Some(setting), _) => metadata["annotations"][ANNOTATION] = json!(setting),
-        (None, Some(annotations)) => drop(annotations.remove(ANNOTATION)),
+        (Some(setting), _) => metadata["annotations"][annotation] = json!(setting),
+        (None, Some(annotations)) => drop(annotations.remove(annotation)),
         (None, None) => {}
     }
 }

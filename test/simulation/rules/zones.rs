@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use gardener_extension_worker::worker::plan::zone_by_zone::{ANNOTATION, ZoneByZone};
+use gardener_extension_worker::worker::plan::named_pools::NamedPools;
+use gardener_extension_worker::worker::plan::zone_by_zone::ANNOTATION;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -34,7 +35,7 @@ impl Requested {
         let value = |object: &Value| object["metadata"]["annotations"][ANNOTATION].as_str().map(str::to_owned);
         let setting = value(&self.worker.value).or_else(|| value(&self.cluster.value["spec"]["shoot"]));
         let is_plain = !self.hibernates && !self.moves && !self.is_deleted && !self.shoot_is_deleted;
-        is_plain && setting.is_some_and(|setting| ZoneByZone::of_value(&setting).has_pool(pool))
+        is_plain && setting.is_some_and(|setting| NamedPools::of_value(&setting).has_pool(pool))
     }
 }
 

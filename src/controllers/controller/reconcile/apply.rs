@@ -24,6 +24,9 @@ use runtime::cluster::shoot_namespace::ShootNamespace;
 /// Maximum number of retries within one reconcile after a write conflict.
 const MAX_CONFLICTS: usize = 4;
 
+/// Kind of the objects whose records have marks of slots.
+const DEPLOYMENT: &str = "MachineDeployment";
+
 /// Result of writing the changes. The status is computed from this.
 pub(crate) struct Applied {
     /// The machine objects after the writes. Of the written objects, only deployments are updated.
@@ -98,6 +101,7 @@ pub(crate) async fn apply_to_live<'a>(
     let infrastructure_inputs = context.provider.infrastructure_inputs();
     let mut begun = rolls(&first, &live, infrastructure_inputs);
     let mut applied = apply(&apis, awaiting_classes(shoot, first).await?, live).await;
+    settle_slots(context, &applied.errors);
     for tries in 0..MAX_CONFLICTS {
         if !applied.is_outdated(tries > 0) {
             break;
@@ -116,10 +120,18 @@ pub(crate) async fn apply_to_live<'a>(
             }
         }
         applied = apply(&apis, awaiting_classes(shoot, changes).await?, live).await;
+        settle_slots(context, &applied.errors);
         applied.writes += writes;
         applied.plan = again.map(|desired| desired.plan);
     }
     Ok((applied, begun))
+}
+
+/// Ends reservations of slots after writes. A MachineDeployment whose write had no response may have its mark.
+fn settle_slots(context: &ReconcileContext<'_>, errors: &[ApplyError]) {
+    let Some(slots) = &context.controller.roll_slots else { return };
+    let unanswered = errors.iter().filter(|error| error.kind == DEPLOYMENT && !error.source.had_no_effect());
+    slots.settle(context.slot_owner(), &unanswered.map(|error| error.pool.clone()).collect());
 }
 
 /// Clears `is_class_being_deleted` if machine-controller-manager is stopped: only it removes the class's finalizer, so
@@ -166,7 +178,7 @@ async fn apply_machine(
     let Some(write) = deployment else { return (Ok(None), writes) };
     match apis.write_deployment(&target.name.0, write).await {
         Ok(live) => (Ok(Some((target.name.0.clone(), live))), writes + 1),
-        Err(source) => (Err(failed("MachineDeployment", &target.name.0, source)), writes),
+        Err(source) => (Err(failed(DEPLOYMENT, &target.name.0, source)), writes),
     }
 }
 

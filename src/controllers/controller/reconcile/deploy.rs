@@ -39,7 +39,7 @@ use decisions::worker::request::decode;
 use decisions::worker::request::reconcile_state::ReconcileEvent;
 use decisions::worker::request::{Operation, is_moving};
 use decisions::worker::status::conditions::{pool_conditions, pools_ready_since};
-use decisions::worker::status::events::{WorkerEvent, events, wait_events};
+use decisions::worker::status::events::{WorkerEvent, budget_events, events, wait_events};
 use decisions::worker::status::every_node_ready::{HealthCheck, every_node_ready};
 use decisions::worker::status::outcome::{Found, PendingDeletion, outcome, until};
 use decisions::worker::status::published::{
@@ -304,6 +304,7 @@ impl Deploy<'_> {
         let plan = &self.desired.plan;
         let mut events = events(self.worker, plan, &followed.progress, &rolls);
         events.extend(wait_events(&plan.waits, &live.deployments));
+        events.extend(budget_events(self.worker, &plan.budget));
         events.extend(followed.restarted.clone().map(WorkerEvent::MachineControllerRestarted));
         let mut conditions = pool_conditions(&self.desired.plan, &write_errors, &followed.progress).to_vec();
         let present = &self.worker.status.conditions;
@@ -311,7 +312,7 @@ impl Deploy<'_> {
         if self.health_check.is_written_by_operations(&nodes, present) {
             conditions.push(nodes);
         }
-        conditions.extend(rolls_held(&plan.waits, present));
+        conditions.extend(rolls_held(plan, present));
         conditions.extend(self.desired.image_drift());
         conditions.extend(rolls_as_planned(&self.desired.context(), plan, &rolls, &live));
         let (outcome, requeue_after) = outcome(&self.found(&write_errors, followed), self.now);

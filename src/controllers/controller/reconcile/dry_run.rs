@@ -17,8 +17,8 @@ use crate::controller::reconcile::reconcile_context::RESYNC_PERIOD;
 use crate::controller::report::metrics::ShadowNumbers;
 use crate::controller::run::context::ControllerContext;
 use decisions::provider::Provider;
-use decisions::worker::machines::machine_objects::MachineObjects;
 use decisions::worker::plan::desired::{CloudView, DesiredState};
+use decisions::worker::plan::gated::GateInputs;
 use decisions::worker::request::{Decision, Operation, Request};
 use explanations::preview::dry_run::{Comparison, object_differences};
 use runtime::cluster::machine_reads;
@@ -119,7 +119,9 @@ async fn compare_steady(
     let cluster = shoot.cluster(false).await?;
     let (mut secrets, live) = tokio::try_join!(shoot.secrets(worker, false), shoot.machine_objects())?;
     let now = controller.clock.now();
-    let mut compared = compare(worker, cluster.as_deref(), &secrets, &live, provider, now);
+    let budget = controller.budget_of(worker);
+    let inputs = |live| GateInputs { provider, operation: Operation::Reconcile, live, now, budget: budget.as_ref() };
+    let mut compared = compare(worker, cluster.as_deref(), &secrets, inputs(&live));
     if compared != Comparison::Same {
         // Read in full, because the store keeps only digests of classes and Secrets.
         let cluster = shoot.cluster(true).await?.or(cluster);
@@ -127,20 +129,14 @@ async fn compare_steady(
         let (again, live) = tokio::try_join!(shoot.secrets(worker, true), live)?;
         secrets = again;
         let live = shoot.others().without_theirs(shoot.name(), live);
-        compared = compare(worker, cluster.as_deref(), &secrets, &live, provider, now);
+        compared = compare(worker, cluster.as_deref(), &secrets, inputs(&live));
     }
     shoot.pack_secrets(&secrets);
     Ok(compared)
 }
 
-fn compare(
-    worker: &Worker,
-    cluster: Option<&Cluster>,
-    secrets: &Secrets,
-    live: &MachineObjects,
-    provider: &'static dyn Provider,
-    now: Timestamp,
-) -> Comparison {
+fn compare(worker: &Worker, cluster: Option<&Cluster>, secrets: &Secrets, inputs: GateInputs<'_>) -> Comparison {
+    let GateInputs { provider, live, now, .. } = inputs;
     // `Settled` sends no request to a cloud and assumes that recorded dependencies exist.
     let desired = match DesiredState::of_worker(provider, worker, cluster, secrets, CloudView::Settled) {
         Ok(desired) => desired,
@@ -150,7 +146,7 @@ fn compare(
     if !unplanned.is_empty() {
         return Comparison::Unplanned(listed(&unplanned, MAX_LOG_BYTES));
     }
-    let desired = desired.with_gate(provider, Operation::Reconcile, live, now);
+    let desired = desired.with_gate(&inputs);
     let differences = object_differences(&desired.drift(live, now), live, provider);
     if differences.is_empty() { Comparison::Same } else { Comparison::Differs(differences) }
 }
@@ -163,7 +159,7 @@ mod tests {
     use crate::controller::test_seed::{NAMESPACE, Seed};
     use crate::controller::test_support::watched;
     use decisions::provider::azure::Azure;
-    use decisions::worker::machines::machine_objects::DigestedObject;
+    use decisions::worker::machines::machine_objects::{DigestedObject, MachineObjects};
     use decisions::worker::plan::rolls::RollCause;
     use runtime::cluster::identity::Identity;
     use runtime::process::endpoints::MetricsText;
@@ -215,7 +211,9 @@ mod tests {
     fn compared(cluster: Option<&Cluster>, live: &MachineObjects) -> Comparison {
         let mut secrets = Secrets::default();
         secrets.insert("ns", "cloudprovider", SecretContent::unread([].into()));
-        compare(&without_pools().0, cluster, &secrets, live, &Azure, Timestamp::UNIX_EPOCH)
+        let now = Timestamp::UNIX_EPOCH;
+        let inputs = GateInputs { provider: &Azure, operation: Operation::Reconcile, live, now, budget: None };
+        compare(&without_pools().0, cluster, &secrets, inputs)
     }
 
     fn with_an_orphan() -> MachineObjects {

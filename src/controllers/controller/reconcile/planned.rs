@@ -1,5 +1,5 @@
 //! The desired state of a Worker with everything that this process applies to a plan: pools of other Workers in the
-//! namespace, zones that wait, and the policy for changed images.
+//! namespace, zones that wait, pools on hold, and the policy for changed images.
 
 use jiff::Timestamp;
 
@@ -7,9 +7,10 @@ use crate::controller::reconcile::reconcile_context::ReconcileContext;
 use decisions::provider::{WorkerContext, WorkerError};
 use decisions::worker::machines::machine_objects::MachineObjects;
 use decisions::worker::plan::desired::{CloudView, DesiredState};
+use decisions::worker::plan::gated::GateInputs;
 
-/// Plans the pools of the Worker. Zones that wait depend on `live`, so the plan has to be made again over objects that
-/// are read again.
+/// Plans the pools of the Worker, and reserves the slots of the roll budget that they take. Zones that wait and pools on
+/// hold depend on `live`, so the plan has to be made again over objects that are read again.
 ///
 /// # Errors
 /// If something that all pools share is missing or invalid.
@@ -21,7 +22,13 @@ pub(crate) fn planned<'a>(
 ) -> Result<DesiredState<'a>, WorkerError> {
     let provider = context.provider;
     let desired = DesiredState::new(provider, inputs, CloudView::Context)?.beside(context.shoot.others());
-    let desired = desired.with_gate(provider, context.operation, live, now);
+    let inputs = GateInputs { provider, operation: context.operation, live, now, budget: None };
+    let desired = match &context.controller.roll_slots {
+        None => desired.with_gate(&inputs),
+        Some(slots) => slots.decide(context.slot_owner(), &context.controller.cache, |budget| {
+            desired.clone().with_gate(&GateInputs { budget: Some(budget), ..inputs })
+        }),
+    };
     Ok(desired.with_images(provider, context.controller.image_policy, live))
 }
 
@@ -32,10 +39,18 @@ mod tests {
     use serde_json::{Value, json};
 
     use crate::controller::run::context::ControllerContext;
-    use crate::controller::test_seed::{CLUSTER, DEPLOYMENT, Seed, WORKER};
+    use crate::controller::run::roll_slots::RollSlots;
+    use crate::controller::test_seed::{CLUSTER, DEPLOYMENT, NAMESPACE, Seed, WORKER};
+    use crate::controller::test_support::watched;
+    use decisions::provider::gcp::Gcp;
+    use decisions::worker::plan::class_inputs::ANNOTATION as CLASS_INPUTS;
+    use decisions::worker::plan::roll_budget::LET_ROLL_ANNOTATION;
+    use decisions::worker::plan::slots::SlotOwner;
     use decisions::worker::plan::zone_by_zone::ANNOTATION;
     use runtime::process::endpoints::MetricsText;
 
+    /// Label of nodes with the name of their node agent Secret.
+    const KEY_LABEL: &str = "worker.gardener.cloud/gardener-node-agent-secret-name";
     const SECOND: &str = "machinedeployments/shoot--garden--mail-web-z2";
 
     /// A steady Worker whose pool has three zones, with this setting in the Shoot.
@@ -45,6 +60,7 @@ mod tests {
         seed.change_pool(|pool| {
             pool["zones"] = json!(["europe-west1-b", "europe-west1-c", "europe-west1-d"]);
             (pool["maxSurge"], pool["maxUnavailable"]) = (json!(1), json!(0));
+            pool["labels"][KEY_LABEL] = pool["nodeAgentSecretName"].clone();
         });
         seed.reconcile(&context).await.unwrap();
         seed.machines_come();
@@ -56,7 +72,11 @@ mod tests {
 
     /// gardenlet changes the node agent Secret of the pool, and with it the classes.
     fn roll(seed: &Seed) {
-        seed.change_pool(|pool| pool["nodeAgentSecretName"] = json!("gardener-node-agent-web-other"));
+        seed.change_pool(|pool| {
+            let key = json!("gardener-node-agent-web-other");
+            pool["labels"][KEY_LABEL] = key.clone();
+            pool["nodeAgentSecretName"] = key;
+        });
         seed.request("reconcile");
     }
 
@@ -143,6 +163,121 @@ mod tests {
         let written = seed.requested().into_iter().filter(|(line, _)| *line == format!("PATCH {SECOND}"));
         for (_, patch) in written {
             assert_ne!(patch["spec"]["template"]["spec"]["class"]["name"], json!(old));
+        }
+    }
+
+    /// A release that renders other class names with the same node agent Secret.
+    fn rename_classes(seed: &Seed) {
+        for (name, deployment) in seed.all("machinedeployments/") {
+            let class = deployment["spec"]["template"]["spec"]["class"]["name"].as_str().unwrap();
+            let earlier = format!("{class}-earlier");
+            for kind in ["machineclasses", "secrets"] {
+                let mut object = seed.get(&format!("{kind}/{class}")).unwrap();
+                object["metadata"]["name"] = json!(earlier);
+                seed.remove(&format!("{kind}/{class}"));
+                seed.put(&format!("{kind}/{earlier}"), object);
+            }
+            let annotations = json!({"metadata": {"annotations": {CLASS_INPUTS: null}}});
+            seed.merge(&name, annotations);
+            seed.merge(&name, json!({"spec": {"template": {"spec": {"class": {"name": earlier}}}}}));
+        }
+        seed.machines_come();
+        seed.request("reconcile");
+    }
+
+    /// A Worker whose classes have other names than this program renders, and a controller with this budget.
+    async fn renamed(limit: usize) -> (Seed, ControllerContext) {
+        let (seed, context) = settled(None).await;
+        rename_classes(&seed);
+        drop(context);
+        let context = another_controller(&seed, limit).await;
+        seed.requested();
+        (seed, context)
+    }
+
+    /// Another process with this budget, whose watches have reported all objects.
+    async fn another_controller(seed: &Seed, limit: usize) -> ControllerContext {
+        let mut context = Arc::into_inner(seed.controller()).unwrap();
+        context.roll_slots = Some(Arc::new(RollSlots::new(limit, false)));
+        context.shoot_namespace(NAMESPACE, &Gcp).read_machine_objects().await.unwrap();
+        watched(&context);
+        context
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pool_on_hold_succeeds_with_its_class() {
+        let (seed, context) = renamed(0).await;
+        let earlier = class(&seed, SECOND);
+        seed.reconcile(&context).await.unwrap();
+        assert_eq!(seed.state(), "Succeeded", "{}", seed.get(WORKER).unwrap()["status"]);
+        assert_eq!(class(&seed, SECOND), earlier);
+        let (events, classes) = happened(&seed);
+        assert!(events.contains(&"RollHeld".to_owned()) && classes == 0, "{events:?}");
+        let condition = condition(&seed).unwrap();
+        assert_eq!((condition["status"].as_str(), condition["reason"].as_str()), (Some("True"), Some("BudgetUsedUp")));
+        assert!(condition["message"].as_str().unwrap().contains("on hold"), "{condition}");
+        let held = r#"rolls_held{namespace="shoot--garden--mail",reason="BudgetUsedUp"} 1"#;
+        assert!(context.metrics.text().contains(held), "{}", context.metrics.text());
+        assert!(seed.get(&format!("machineclasses/{earlier}")).is_some(), "it is no orphan");
+
+        seed.request("reconcile");
+        seed.reconcile(&context).await.unwrap();
+        let writes = seed.requested().into_iter().map(|(line, _)| line).filter(|line| !line.starts_with("GET"));
+        assert_eq!(writes.filter(|line| !line.starts_with("PATCH workers/")).collect::<Vec<_>>(), [""; 0]);
+
+        seed.merge(WORKER, json!({"metadata": {"annotations": {LET_ROLL_ANNOTATION: "web"}}}));
+        seed.request("reconcile");
+        seed.reconcile(&context).await.unwrap();
+        assert_ne!(class(&seed, SECOND), earlier);
+        let (events, classes) = happened(&seed);
+        assert!(events.contains(&"RollReleased".to_owned()) && classes == 3, "{events:?}");
+        assert_eq!(context.roll_slots.as_ref().unwrap().numbers(&context.cache), (0, 0), "it has no slot");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slot_lasts_until_the_pool_is_done() {
+        let (seed, context) = renamed(1).await;
+        let earlier = class(&seed, SECOND);
+        seed.reconcile(&context).await.unwrap();
+        assert!(class(&seed, SECOND) != earlier && seed.state() == "Processing");
+        let slots = Arc::clone(context.roll_slots.as_ref().unwrap());
+        assert_eq!(slots.numbers(&context.cache), (1, 1));
+        seed.machines_fail();
+        seed.reconcile(&context).await.unwrap();
+        assert_eq!(slots.numbers(&context.cache), (1, 1), "a failure keeps the slot");
+        let annotations = seed.get(SECOND).unwrap()["metadata"]["annotations"].to_string();
+        assert!(annotations.contains("budget"), "{annotations}");
+        seed.machines_come();
+        let next = another_controller(&seed, 1).await;
+        seed.reconcile(&next).await.unwrap();
+        assert_eq!(seed.state(), "Succeeded", "{}", seed.get(WORKER).unwrap()["status"]);
+        assert_eq!(next.roll_slots.as_ref().unwrap().numbers(&next.cache), (1, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn used_slots_hold_other_pools() {
+        let (seed, context) = renamed(1).await;
+        let slots = context.roll_slots.as_ref().unwrap();
+        let other = SlotOwner { namespace: "other", uid: "other" };
+        let view = slots.view(other, &context.cache);
+        assert_eq!((view.limit, view.free), (1, 1));
+        slots.reserve_for_test(other, "a");
+        let earlier = class(&seed, SECOND);
+        seed.reconcile(&context).await.unwrap();
+        assert!(class(&seed, SECOND) == earlier && seed.state() == "Succeeded");
+        slots.forget("other");
+        seed.request("reconcile");
+        seed.reconcile(&context).await.unwrap();
+        assert_ne!(class(&seed, SECOND), earlier, "a slot is free");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn unanswered_write_keeps_its_reservation() {
+        for (code, used) in [(504, 1), (422, 0)] {
+            let (seed, context) = renamed(1).await;
+            seed.refuse(move |line, _| line.starts_with("PATCH machinedeployments/").then_some((code, "Refused")));
+            let _ = seed.reconcile(&context).await;
+            assert_eq!(context.roll_slots.as_ref().unwrap().numbers(&context.cache), (1, used), "{code}");
         }
     }
 }

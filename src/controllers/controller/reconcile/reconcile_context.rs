@@ -12,6 +12,7 @@ use crate::controller::report::status_writes::{WorkerWriter, Write};
 use crate::controller::run::context::ControllerContext;
 use crate::controller::run::memory::{Publication, WorkerMemory};
 use decisions::provider::Provider;
+use decisions::worker::plan::slots::SlotOwner;
 use decisions::worker::request::reconcile_state::{ReconcileEvent, ReconcileState};
 use decisions::worker::request::{Operation, Request, start_patch};
 use decisions::worker::status::StatusReport;
@@ -61,6 +62,11 @@ impl<'a> ReconcileContext<'a> {
     /// Reads or changes the state kept for the Worker.
     pub(crate) fn memory<T>(&self, change: impl FnOnce(&mut WorkerMemory) -> T) -> T {
         self.controller.memory.of(&self.identity.uid, change)
+    }
+
+    /// The Worker as the owner of slots.
+    pub(crate) fn slot_owner(&self) -> SlotOwner<'_> {
+        SlotOwner { namespace: &self.identity.namespace, uid: &self.identity.uid }
     }
 
     pub(crate) fn writer(&self) -> WorkerWriter<'_> {

@@ -20,6 +20,7 @@ use decisions::provider::Provider;
 use decisions::worker::machines::machine_objects::LiveDeployment;
 use decisions::worker::machines::node_count::{LiveMachines, MachineCount};
 use decisions::worker::plan::desired::{CloudView, DesiredState};
+use decisions::worker::plan::gated::GateInputs;
 use decisions::worker::request::steady::{CachedNodes, SteadyFinding, SteadyInputs, evaluate_steady};
 use decisions::worker::request::{Operation, unsupported_migration};
 use runtime::cluster::decode_guard::LazyObject;
@@ -224,7 +225,9 @@ async fn has_drifted(
     let desired = DesiredState::of_worker(provider, worker, Some(cluster), &secrets, CloudView::Context);
     let desired = desired.map(|desired| desired.beside(shoot.others()));
     let now = controller.clock.now();
-    let desired = desired.map(|desired| desired.with_gate(provider, Operation::Reconcile, &live, now));
+    let budget = controller.budget_of(worker);
+    let inputs = GateInputs { provider, operation: Operation::Reconcile, live: &live, now, budget: budget.as_ref() };
+    let desired = desired.map(|desired| desired.with_gate(&inputs));
     let desired = desired.map(|desired| desired.with_images(provider, controller.image_policy, &live));
     let has_drifted = desired.map_or(true, |desired| !desired.drift(&live, now).writes_nothing());
     shoot.pack_secrets(&secrets);

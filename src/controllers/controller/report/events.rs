@@ -1,6 +1,7 @@
 //! Texts of the events on Workers.
 
 use crate::controller::run::context::ControllerContext;
+use decisions::worker::plan::roll_budget::{ReleaseReason, ReleasedPool};
 use decisions::worker::plan::rolls::Roll;
 use decisions::worker::status::events::WorkerEvent;
 use runtime::cluster::events::EventNote;
@@ -57,6 +58,20 @@ pub(crate) fn note_of(event: &WorkerEvent) -> EventNote {
         }
         WorkerEvent::RollHeld(waiting) => {
             EventNote { is_warning: false, reason: "RollHeld", action: "Deploy", note: in_sentence(&waiting.text()) }
+        }
+        WorkerEvent::PoolHeld(held) => {
+            EventNote { is_warning: false, reason: "RollHeld", action: "Deploy", note: in_sentence(&held.text()) }
+        }
+        WorkerEvent::PoolReleased(ReleasedPool { pool, reason }) => {
+            let pool = shortened(&format!("{pool:?}"), MAX_POOL_BYTES);
+            let why = match reason {
+                ReleaseReason::Slot => "it has a slot of the roll budget",
+                ReleaseReason::LetRoll => "the annotation let-roll names it",
+                ReleaseReason::KeyChanges => "its node agent Secret changes",
+                ReleaseReason::Requested => "its owner has edited it",
+            };
+            let note = format!("Pool {pool} is no longer on hold, because {why}");
+            EventNote { is_warning: false, reason: "RollReleased", action: "Deploy", note }
         }
         WorkerEvent::RollReleased(zone) => {
             let pool = shortened(&format!("{:?}", zone.pool), MAX_POOL_BYTES);
@@ -125,6 +140,7 @@ mod tests {
     use super::*;
     use crate::controller::test_support::{controller, lines};
     use decisions::worker::machines::progress::Stuck;
+    use decisions::worker::plan::roll_budget::test_support::held_pool;
     use decisions::worker::plan::rolls::RollCause;
     use decisions::worker::plan::zone_waits::ReleasedZone;
     use decisions::worker::plan::zone_waits::test_support::waiting_pool;
@@ -161,6 +177,21 @@ mod tests {
                 let note = note_of(&event).note;
                 assert!(note.len() <= MAX_NOTE_BYTES[0] && note.contains("pp"), "{}: {note}", note.len());
             }
+        }
+    }
+
+    #[test]
+    fn events_about_holds_fit_into_a_note() {
+        let mut held = held_pool();
+        assert_eq!(note_of(&WorkerEvent::PoolHeld(held.clone())).reason, "RollHeld");
+        held.pool = "p".repeat(500);
+        let reasons =
+            [ReleaseReason::Slot, ReleaseReason::LetRoll, ReleaseReason::KeyChanges, ReleaseReason::Requested];
+        let released =
+            reasons.map(|reason| WorkerEvent::PoolReleased(ReleasedPool { pool: held.pool.clone(), reason }));
+        for event in released.into_iter().chain([WorkerEvent::PoolHeld(held.clone())]) {
+            let note = note_of(&event).note;
+            assert!(note.len() <= MAX_NOTE_BYTES[0] && note.contains("pp"), "{}: {note}", note.len());
         }
     }
 

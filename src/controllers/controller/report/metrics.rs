@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -19,8 +19,8 @@ use prometheus_client::registry::{Metric, Registry, Unit};
 use crate::controller::report::gauges::Gauges;
 use crate::controller::report::version_metrics::VersionMetrics;
 use crate::image_controller::metrics::ImageMetrics;
+use decisions::worker::plan::Plan;
 use decisions::worker::plan::rolls::{Roll, RollCause};
-use decisions::worker::plan::zone_waits::ZoneWaits;
 use explanations::preview::dry_run::{MachineObjectKind, WouldBe};
 use runtime::cluster::request_metrics::RequestObserver;
 use runtime::process::endpoints::MetricsText;
@@ -139,6 +139,13 @@ struct WaitLabels {
 /// Histogram buckets in seconds. A reconcile takes milliseconds, or seconds with a slow API server.
 const SECONDS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
+/// Labels of a metric with one series.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
+struct NoLabels {}
+
+/// Counts the slots of the roll budget: the limit, and those in use.
+type SlotNumbers = Box<dyn Fn() -> (usize, usize) + Send + Sync>;
+
 /// Histogram buckets in seconds, up to the limit of waits for another zone.
 const WAIT_SECONDS: [f64; 8] = [60.0, 300.0, 900.0, 1_800.0, 3_600.0, 7_200.0, 14_400.0, 21_600.0];
 
@@ -157,6 +164,10 @@ pub struct Metrics {
     pools: Gauges<PoolsLabels>,
     failing_since: Gauges<NamespaceLabels>,
     rolls_held: Gauges<HeldLabels>,
+    roll_budget: Gauges<NoLabels>,
+    roll_budget_used: Gauges<NoLabels>,
+    /// With `--roll-budget`: counts its slots when metrics are read.
+    roll_slots: OnceLock<SlotNumbers>,
     rolls: Family<RollLabels, Counter>,
     roll_wait: Histogram,
     api_requests: Family<RequestLabels, Counter>,
@@ -193,7 +204,14 @@ impl Default for Metrics {
                 "failing_since_timestamp",
                 "Since when the operation of a Worker fails; absent while it does not",
             ),
-            rolls_held: registered(it, "rolls_held", "Pools with zones that wait for another zone, by reason"),
+            rolls_held: registered(
+                it,
+                "rolls_held",
+                "Pools with zones that wait for another zone or are on hold, by reason",
+            ),
+            roll_budget: registered(it, "roll_budget", "Slots of the roll budget; absent without one"),
+            roll_budget_used: registered(it, "roll_budget_used", "Slots of the roll budget in use; absent without one"),
+            roll_slots: OnceLock::new(),
             rolls: registered(it, "rolls", "Deployments whose machines are replaced, by cause"),
             roll_wait: Histogram::new(WAIT_SECONDS),
             api_requests: registered(it, "api_requests", "Requests to the API server"),
@@ -268,6 +286,11 @@ where
 impl MetricsText for Metrics {
     fn text(&self) -> String {
         let mut text = String::new();
+        if let Some(numbers) = self.roll_slots.get() {
+            let (limit, used) = numbers();
+            self.roll_budget.set(NoLabels {}, i64::try_from(limit).ok());
+            self.roll_budget_used.set(NoLabels {}, i64::try_from(used).ok());
+        }
         // Writing to a string can't fail.
         let _ = encode(&mut text, &self.registry);
         text
@@ -312,12 +335,18 @@ impl Metrics {
         self.failing_since.set(NamespaceLabels { namespace: namespace.to_owned() }, since);
     }
 
-    /// Sets the number of pools with waiting zones in a namespace, by reason. Without any, the series is absent.
-    pub(crate) fn rolls_held(&self, namespace: &str, numbers: [(&'static str, usize); 2]) {
+    /// Sets the number of pools with zones that wait or are on hold in a namespace, by reason. Without any, the series is absent.
+    pub(crate) fn rolls_held(&self, namespace: &str, numbers: [(&'static str, usize); 3]) {
         for (reason, number) in numbers {
             let number = i64::try_from(number).ok().filter(|number| *number > 0);
             self.rolls_held.set(HeldLabels { namespace: namespace.to_owned(), reason }, number);
         }
+    }
+
+    /// Reports the limit of the roll budget and the number of its slots in use, counted whenever metrics are read.
+    pub(crate) fn report_slots(&self, numbers: impl Fn() -> (usize, usize) + Send + Sync + 'static) {
+        // A process has one budget.
+        let _ = self.roll_slots.set(Box::new(numbers));
     }
 
     /// Removes the series of a deleted Worker's namespace.
@@ -326,7 +355,7 @@ impl Metrics {
             self.pools.set(PoolsLabels { namespace: namespace.to_owned(), state }, None);
         }
         self.failing_since(namespace, None);
-        self.rolls_held(namespace, ZoneWaits::default().numbers());
+        self.rolls_held(namespace, Plan::default().held_pools());
         self.versions.forget(namespace);
     }
 

@@ -54,7 +54,7 @@ pub(crate) fn record(metrics: &Metrics, ended: Ended<'_>, reconciled: &Reconcile
         metrics.pools(namespace, numbers);
     }
     if let Some(plan) = &reconciled.plan {
-        metrics.rolls_held(namespace, plan.waits.numbers());
+        metrics.rolls_held(namespace, plan.held_pools());
     }
     // A Worker that was deleted or migrated no longer concerns this seed.
     let is_left = matches!(operation, Operation::Delete | Operation::Migrate);

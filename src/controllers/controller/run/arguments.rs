@@ -64,6 +64,12 @@ pub struct ControllerArguments {
     /// Includes --image-drift.
     #[arg(long, env = "PIN_IMAGES")]
     pub(crate) pin_images: bool,
+    /// Let at most this many pools of the seed roll at the same time for causes that no owner requested, such as another
+    /// identity or a new release. Other pools keep their machine class until a slot is free and gardenlet requests a
+    /// reconcile. Rolls that change the node agent Secret are never delayed. With 0, such pools roll only if the
+    /// annotation gardener-extension-worker/let-roll names them.
+    #[arg(long, env = "ROLL_BUDGET", value_name = "POOLS")]
+    pub(crate) roll_budget: Option<u32>,
     /// Forecast each Shoot's versions from its Cluster on every reconcile. The condition VersionsCurrent and metrics
     /// per pool report expiring versions, their successors, and stuck versions.
     #[arg(long, env = "VERSION_FORECAST")]

@@ -8,9 +8,12 @@ use kube::Client;
 use crate::controller::report::metrics::Metrics;
 use crate::controller::report::node_counts::NodeCounts;
 use crate::controller::run::memory::Memory;
+use crate::controller::run::roll_slots::RollSlots;
 use crate::controller::run::served::Served;
 use decisions::provider::Provider;
 use decisions::worker::plan::class_images::ImagePolicy;
+use decisions::worker::plan::roll_budget::RollBudget;
+use decisions::worker::plan::slots::SlotOwner;
 use decisions::worker::request::other_workers::OtherWorkers;
 use decisions::worker::status::every_node_ready::HealthCheck;
 use runtime::cloud::Clouds;
@@ -44,6 +47,8 @@ pub(crate) struct ControllerContext {
     pub(crate) node_counts: Option<Arc<NodeCounts>>,
     /// Policy for classes whose image has changed in the CloudProfile.
     pub(crate) image_policy: ImagePolicy,
+    /// `--roll-budget`: slots of rolls that no owner requested.
+    pub(crate) roll_slots: Option<Arc<RollSlots>>,
     /// `--shadow`: compares only, and writes nothing.
     pub(crate) is_dry_run: bool,
     /// `--shard-ring`: which shard this process is.
@@ -71,6 +76,14 @@ impl ControllerContext {
         }
     }
 
+    /// The roll budget for a comparison that writes nothing, if one is set.
+    pub(crate) fn budget_of(&self, worker: &Worker) -> Option<RollBudget> {
+        let slots = self.roll_slots.as_ref()?;
+        let namespace = worker.metadata.namespace.as_deref().unwrap_or_default();
+        let uid = worker.metadata.uid.as_deref().unwrap_or_default();
+        Some(slots.view(SlotOwner { namespace, uid }, &self.cache))
+    }
+
     /// Whether a Worker with these labels belongs to this shard. Always true without sharding.
     pub(crate) fn owns(&self, labels: Option<&BTreeMap<String, String>>) -> bool {
         self.shard.as_ref().is_none_or(|shard| shard.standing(labels) != Standing::NotOurs)
@@ -88,6 +101,9 @@ impl ControllerContext {
             && let Some(cloud) = self.clouds.for_worker_type(&worker.spec.worker_type)
         {
             cloud.forget(uid);
+        }
+        if let Some(slots) = &self.roll_slots {
+            slots.forget(uid);
         }
         self.cache.secrets.forget_worker(uid);
         self.cache.clusters.forget(namespace);

@@ -5,6 +5,7 @@ pub(crate) mod arguments;
 pub(crate) mod context;
 pub(crate) mod handover;
 pub(crate) mod memory;
+pub(crate) mod roll_slots;
 pub mod served;
 pub(crate) mod sharding;
 pub mod start;

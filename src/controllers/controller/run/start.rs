@@ -28,6 +28,7 @@ use crate::controller::run::arguments::{ControllerArguments, Part, Scope};
 use crate::controller::run::context::ControllerContext;
 use crate::controller::run::handover::until_unreachable;
 use crate::controller::run::memory::Memory;
+use crate::controller::run::roll_slots::RollSlots;
 use crate::image_controller;
 use decisions::provider::Providers;
 use decisions::worker::status::every_node_ready::HealthCheck;
@@ -292,6 +293,12 @@ async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>)
     let Access { client, fence, responses } = access;
     let (requests, queued) = mpsc::unbounded_channel();
     let counts_nodes = arguments.health_check && !arguments.shadow;
+    let cache = Arc::new(SeedCache::new(*providers, arguments.version_forecast));
+    let roll_slots = roll_slots(arguments, shard.is_some());
+    if let Some(slots) = roll_slots.clone() {
+        let cache = Arc::clone(&cache);
+        metrics.report_slots(move || slots.numbers(&cache));
+    }
     let context = Arc::new(ControllerContext {
         events: EventRecorder::new(client.clone(), clock.clone()),
         garden: arguments.garden(),
@@ -303,15 +310,21 @@ async fn work(parts: &Parts<'_>, access: Access, stopped: watch::Receiver<bool>)
         served: served.clone(),
         metrics: Arc::clone(metrics),
         memory: Memory::default(),
-        cache: Arc::new(SeedCache::new(*providers, arguments.version_forecast)),
+        cache,
         ignores_operation_annotation: arguments.ignore_operation_annotation,
         health_check: if arguments.health_check { HealthCheck::Ours } else { HealthCheck::OfWriter },
         image_policy: arguments.image_policy(),
+        roll_slots,
         is_dry_run: arguments.shadow,
         shard: shard.clone(),
     });
     let slots = arguments.worker_max_concurrent_reconciles.into();
     controller::run::run(context, (requests, queued), slots, readiness, stopped).await
+}
+
+fn roll_slots(arguments: &ControllerArguments, is_shard: bool) -> Option<Arc<RollSlots>> {
+    let limit = usize::try_from(arguments.roll_budget?).unwrap_or(usize::MAX);
+    Some(Arc::new(RollSlots::new(limit, is_shard)))
 }
 
 /// Requeues the Worker whose background task has ended.

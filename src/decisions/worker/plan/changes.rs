@@ -16,7 +16,9 @@ use crate::worker::machines::machine_objects::{
 };
 use crate::worker::plan::Plan;
 use crate::worker::plan::class_images::{self, ClassImages};
-use crate::worker::plan::class_inputs::{annotate, inputs_of, keep_record, keep_wait};
+use crate::worker::plan::class_inputs::{
+    BudgetMembers, annotate, inputs_of, keep_hold, keep_record, keep_wait, owner_digest,
+};
 use crate::worker::plan::deployment::{ReplicaRules, target_document, target_replicas};
 use crate::worker::plan::difference::merge_patch;
 use crate::worker::plan::digest;
@@ -115,44 +117,90 @@ pub fn changes<'a>(
     now: Timestamp,
 ) -> Vec<MachineChanges<'a>> {
     let namespace = context.worker.metadata.namespace.as_deref().unwrap_or_default();
-    let worker_name = context.worker.metadata.name.as_deref().unwrap_or_default();
-    let rules = replica_rules(context, live);
     // Rarely needed, but then once per placement.
     let used_classes = LazyCell::new(|| live.used_classes());
     let is_going = |class: &str| match live.classes.get(class) {
         Some(live) => live.is_being_deleted && !used_classes.contains(class),
         None => live.class_secrets.get(class).is_some_and(|secret| secret.is_being_deleted),
     };
-    let of_machine = |machine| match waiting(machine, plan, live) {
-        Some((wait, deployment)) => {
-            let mut target = waiting_document(worker_name, namespace, machine, (wait, deployment), rules);
-            keep_wait(&mut target, deployment, &wait.planned_class, wait.since, now);
-            let deployment = deployment_write(target, Some(&deployment.document));
-            MachineChanges { machine, secret: None, class: None, deployment, is_class_being_deleted: false }
+    let inputs = ChangeInputs {
+        context,
+        plan,
+        images,
+        live,
+        rules: replica_rules(context, live),
+        worker_name: context.worker.metadata.name.as_deref().unwrap_or_default(),
+        namespace,
+        now,
+    };
+    let of_machine = |machine: &'a MachinePlan| {
+        let name = &machine.deployment.name.0;
+        let class = &machine.deployment.class_name.0;
+        if let Some((wait, deployment)) = waiting(machine, plan, live) {
+            let deployment = inputs.of_waiting(machine, (wait, deployment));
+            return MachineChanges { machine, secret: None, class: None, deployment, is_class_being_deleted: false };
         }
-        None => MachineChanges {
-            deployment: {
-                let deployment = &machine.deployment;
-                let moved = live.moved_replicas.get(&deployment.name.0).copied();
-                let live = live.deployments.get(&deployment.name.0);
-                let mut target = target_document(worker_name, namespace, deployment, live, rules);
-                if let (None, Some(kept)) = (live, moved) {
-                    target["spec"]["replicas"] = json!(target_replicas(deployment, Some(kept), rules));
-                }
-                if let Some(pool) = context.pool(&machine.deployment.pool_name) {
-                    let inputs = inputs_of(&machine.hash_items, pool, context.shoot);
-                    keep_record(&mut target, live, &machine.deployment.class_name.0, &inputs, now);
-                }
-                if let Some(image) = images.to_record(&deployment.name.0) {
-                    annotate(&mut target, class_images::ANNOTATION, image);
-                }
-                deployment_write(target, live.map(|live| &live.document))
-            },
-            is_class_being_deleted: is_going(&machine.deployment.class_name.0),
+        let changes = MachineChanges {
+            deployment: inputs.of_deployment(machine),
+            is_class_being_deleted: is_going(class),
             ..MachineChanges::of_class(machine, namespace, live)
-        },
+        };
+        // The content of an existing class on hold is that of another name.
+        let keeps_class = plan.budget.hold_of(name).is_some() && live.classes.contains_key(class);
+        if keeps_class { MachineChanges { class: None, ..changes } } else { changes }
     };
     plan.machines().map(of_machine).collect()
+}
+
+/// What the changes are computed from.
+struct ChangeInputs<'a, 'b> {
+    context: &'b WorkerContext<'b>,
+    plan: &'a Plan,
+    images: &'b ClassImages,
+    live: &'b MachineObjects,
+    rules: ReplicaRules,
+    worker_name: &'b str,
+    namespace: &'b str,
+    now: Timestamp,
+}
+
+impl ChangeInputs<'_, '_> {
+    fn of_waiting(&self, machine: &MachinePlan, (wait, live): Waiting<'_>) -> Option<Write<Value>> {
+        let mut target = waiting_document(self.worker_name, self.namespace, machine, (wait, live), self.rules);
+        let budget = self.budget_members(machine);
+        keep_wait(&mut target, live, &wait.planned_class, wait.since, &budget, self.now);
+        deployment_write(target, Some(&live.document))
+    }
+
+    /// The write of a deployment that does not wait.
+    fn of_deployment(&self, machine: &MachinePlan) -> Option<Write<Value>> {
+        let deployment = &machine.deployment;
+        let name = &deployment.name.0;
+        let live = self.live.deployments.get(name);
+        let mut target = target_document(self.worker_name, self.namespace, deployment, live, self.rules);
+        if let (None, Some(kept)) = (live, self.live.moved_replicas.get(name)) {
+            target["spec"]["replicas"] = json!(target_replicas(deployment, Some(*kept), self.rules));
+        }
+        if let Some(pool) = self.context.pool(&deployment.pool_name) {
+            match live.filter(|_| self.plan.budget.hold_of(name).is_some()) {
+                Some(live) => keep_hold(&mut target, live, &owner_digest(pool), self.now),
+                None => {
+                    let inputs = inputs_of(&machine.hash_items, pool, self.context.shoot);
+                    let budget = self.plan.budget.members(machine, pool);
+                    keep_record(&mut target, live, &deployment.class_name.0, &inputs, &budget, self.now);
+                }
+            }
+        }
+        if let Some(image) = self.images.to_record(name) {
+            annotate(&mut target, class_images::ANNOTATION, image);
+        }
+        deployment_write(target, live.map(|live| &live.document))
+    }
+
+    fn budget_members(&self, machine: &MachinePlan) -> BudgetMembers {
+        let pool = self.context.pool(&machine.deployment.pool_name);
+        pool.map_or(BudgetMembers::Off, |pool| self.plan.budget.members(machine, pool))
+    }
 }
 
 /// A wait, and the deployment that waits.

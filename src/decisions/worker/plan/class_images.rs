@@ -63,9 +63,11 @@ impl ClassImages {
             return images;
         }
         let mut drifts = BTreeMap::new();
-        // A waiting zone has a class that is not the planned one.
+        // A zone that waits or is on hold has a class that is not the planned one.
         let waits = plan.waits.clone();
-        for machine in plan.machines_mut().filter(|machine| waits.of(&machine.deployment.name.0).is_none()) {
+        let budget = plan.budget.clone();
+        let keeps_class = |name: &str| waits.of(name).is_some() || budget.hold_of(name).is_some();
+        for machine in plan.machines_mut().filter(|machine| !keeps_class(&machine.deployment.name.0)) {
             let target = image_of(provider, &machine.class.provider_spec);
             let name = &machine.deployment.name.0;
             let class = &machine.deployment.class_name.0;

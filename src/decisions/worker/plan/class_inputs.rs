@@ -32,7 +32,8 @@ mod history;
 pub use annotation::MAXIMUM_SIZE;
 pub use detail::Detail;
 pub use history::{
-    ChangedInputs, ClassChange, Difference, Generation, History, InputChange, RecordedWait, changed_inputs,
+    BudgetMembers, ChangedInputs, ClassChange, Difference, Generation, History, InputChange, MarkChange, RecordedWait,
+    changed_inputs,
 };
 
 /// Prefix of all annotations that this program keeps on objects.
@@ -71,24 +72,73 @@ pub fn inputs_of(items: &HashItems, pool: &WorkerPool, shoot: &Shoot) -> Inputs 
         .collect()
 }
 
-/// Updates the record of a live deployment in `wanted`, its next state.
-pub fn keep_record(target: &mut Value, live: Option<&LiveDeployment>, class: &str, inputs: &Inputs, now: Timestamp) {
+/// Digest of the fields of a pool that its owner can edit while the name of its node agent Secret stays.
+#[must_use]
+pub fn owner_digest(pool: &WorkerPool) -> String {
+    let encrypted =
+        |encrypted: Option<bool>| encrypted.map_or("", |encrypted| if encrypted { "true" } else { "false" });
+    // Empty and absent types differ.
+    let of_type = |name: &Option<String>| name.as_ref().map_or("-".to_owned(), |name| format!("={name}"));
+    let mut values = vec![pool.provider_config.as_ref().map_or("", |config| config.get()).to_owned()];
+    if let Some(volume) = &pool.volume {
+        values.extend([of_type(&volume.volume_type), volume.size.clone(), encrypted(volume.encrypted).to_owned()]);
+    }
+    for volume in &pool.data_volumes {
+        let settings = [of_type(&volume.volume_type), volume.size.clone(), encrypted(volume.encrypted).to_owned()];
+        values.push(volume.name.clone());
+        values.extend(settings);
+    }
+    let values: Vec<&str> = values.iter().map(String::as_str).collect();
+    digest("owner", &values)
+}
+
+/// Updates the record of a live deployment in `target`, its next state.
+pub fn keep_record(
+    target: &mut Value,
+    live: Option<&LiveDeployment>,
+    class: &str,
+    inputs: &Inputs,
+    budget: &BudgetMembers,
+    now: Timestamp,
+) {
     let recorded = live.and_then(LiveDeployment::class_inputs);
     let live_class = live.map(|live| live.object.spec.template.spec.class.name.as_str());
     let live_class = live_class.filter(|class| !class.is_empty());
     let known = recorded.and_then(History::read);
-    let record = history::record(known, live_class, class, inputs, now);
+    let record = history::record(known, live_class, class, inputs, budget, now);
     let Some(text) = record.and_then(|history| history.write()) else { return };
     annotate(target, ANNOTATION, &text);
 }
 
 /// Records in `target`, the next state of a live deployment, that it waits for a planned class.
-pub fn keep_wait(target: &mut Value, live: &LiveDeployment, planned_class: &str, since: Timestamp, now: Timestamp) {
+pub fn keep_wait(
+    target: &mut Value,
+    live: &LiveDeployment,
+    planned_class: &str,
+    since: Timestamp,
+    budget: &BudgetMembers,
+    now: Timestamp,
+) {
     let live_class = &live.object.spec.template.spec.class.name;
     let wait = RecordedWait { since, target: digest_of_class(planned_class) };
-    let record = history::record_wait(live.history(), live_class, wait, now);
+    let record = history::record_wait(live.history(), live_class, wait, budget, now);
     let Some(text) = record.and_then(|history| history.write()) else { return };
     annotate(target, ANNOTATION, &text);
+}
+
+/// Records in `target`, the next state of a live deployment, that it is on hold.
+pub fn keep_hold(target: &mut Value, live: &LiveDeployment, owner: &str, now: Timestamp) {
+    let live_class = &live.object.spec.template.spec.class.name;
+    let record = history::record_hold(live.history(), live_class, owner, now);
+    let Some(text) = record.and_then(|history| history.write()) else { return };
+    annotate(target, ANNOTATION, &text);
+}
+
+/// The record of a live deployment as if it got this class now.
+#[must_use]
+pub fn record_with(live: &LiveDeployment, class: &str, inputs: &Inputs, now: Timestamp) -> Option<History> {
+    let live_class = Some(live.object.spec.template.spec.class.name.as_str());
+    history::record(live.history(), live_class, class, inputs, &BudgetMembers::Off, now)
 }
 
 fn digest_of_class(class: &str) -> String {
@@ -196,7 +246,7 @@ mod tests {
 
     fn recorded(live: Option<&LiveDeployment>, class: &str, of: &Inputs) -> Option<String> {
         let mut target = json!({});
-        keep_record(&mut target, live, class, of, Timestamp::UNIX_EPOCH);
+        keep_record(&mut target, live, class, of, &BudgetMembers::Off, Timestamp::UNIX_EPOCH);
         target["metadata"]["annotations"][ANNOTATION].as_str().map(str::to_owned)
     }
 
@@ -246,9 +296,33 @@ mod tests {
     }
 
     #[test]
+    fn owner_digest_covers_fields_beside_the_key() {
+        let digest = |members: Value| {
+            let mut pool = json!({"name": "a", "machineType": "t", "machineImage": {"name": "i", "version": "1"}});
+            pool.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+            owner_digest(&serde_json::from_str(&pool.to_string()).unwrap())
+        };
+        let others = json!({"maximum": 9, "labels": {"a": "b"}, "nodeAgentSecretName": "k", "zones": ["1"]});
+        assert_eq!(digest(json!({})), digest(others), "nothing of the owner's nodes");
+        let edits = [
+            json!({}),
+            json!({"providerConfig": {"a": 1}}),
+            json!({"volume": {"size": "50Gi"}}),
+            json!({"volume": {"size": "50Gi", "type": ""}}),
+            json!({"volume": {"size": "50Gi", "encrypted": false}}),
+            json!({"dataVolumes": [{"name": "d", "size": "50Gi"}]}),
+            json!({"dataVolumes": [{"name": "d", "size": "50Gi", "encrypted": true}]}),
+            json!({"dataVolumes": [{"name": "d", "size": "50Gi"}, {"name": "e", "size": "50Gi"}]}),
+        ];
+        let digests: std::collections::BTreeSet<String> = edits.iter().cloned().map(digest).collect();
+        assert_eq!(digests.len(), edits.len());
+        assert!(digests.iter().all(|digest| digest.len() == 8), "{digests:?}");
+    }
+
+    #[test]
     fn preserves_foreign_annotations() {
         let mut target = json!({"metadata": {"annotations": {"foreign": "stays"}}});
-        keep_record(&mut target, None, "one", &inputs("a"), Timestamp::UNIX_EPOCH);
+        keep_record(&mut target, None, "one", &inputs("a"), &BudgetMembers::Off, Timestamp::UNIX_EPOCH);
         assert_eq!(target["metadata"]["annotations"]["foreign"], "stays");
         assert!(target["metadata"]["annotations"][ANNOTATION].is_string());
     }

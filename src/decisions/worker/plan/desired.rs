@@ -18,10 +18,10 @@ use crate::worker::plan::changes::{MachineChanges, Write, changes, replica_rules
 use crate::worker::plan::class_images::{self, ClassImages, ImagePolicy};
 use crate::worker::plan::class_inputs::annotate;
 use crate::worker::plan::deployment::target_document;
+use crate::worker::plan::gated::{GateInputs, apply_gate};
 use crate::worker::plan::orphans::{MachineControllerManagerState, Orphans, orphans};
-use crate::worker::plan::zone_by_zone::{GateInputs, hold_waiting_zones, set_whole_bounds};
+use crate::worker::plan::zone_by_zone::set_whole_bounds;
 use crate::worker::plan::{Plan, plan};
-use crate::worker::request::Operation;
 use crate::worker::request::decode;
 use crate::worker::request::other_workers::OtherWorkers;
 use crate::worker::status::conditions::Condition;
@@ -92,21 +92,14 @@ impl<'a> DesiredState<'a> {
         self
     }
 
-    /// In pools whose zones roll one after the other: keeps the live class of zones that wait, and gives every zone the
-    /// surge and unavailability of the whole pool. Nothing differs from a plan without the setting in other pools, and
-    /// while the shoot is being deleted. Has to come before [`with_images`](Self::with_images).
+    /// Keeps the live class of zones that wait or are on hold. In pools whose zones roll one after the other, it also
+    /// gives every zone the surge and unavailability of the whole pool. Nothing differs without settings, and while the
+    /// shoot is being deleted. Has to come before [`with_images`](Self::with_images).
     #[must_use]
-    pub fn with_gate(
-        self,
-        provider: &dyn Provider,
-        operation: Operation,
-        live: &MachineObjects,
-        now: Timestamp,
-    ) -> Self {
+    pub fn with_gate(self, inputs: &GateInputs<'_>) -> Self {
         let mut desired = self.with_bounds_of_pools();
         if desired.context.shoot.metadata.deletion_timestamp.is_none() {
-            let inputs = GateInputs { provider, operation, live, now };
-            desired.plan.waits = hold_waiting_zones(&desired.context, &mut desired.plan, &inputs);
+            apply_gate(&desired.context, &mut desired.plan, inputs);
         }
         desired
     }
@@ -120,10 +113,10 @@ impl<'a> DesiredState<'a> {
         self
     }
 
-    /// Whether the setting names a pool, so that the plan depends on the live objects.
+    /// Whether zone by zone names a pool or a budget is set, so that the plan depends on the live objects.
     #[must_use]
     pub fn depends_on_live_zones(&self) -> bool {
-        self.plan.waits.is_in_use
+        self.plan.waits.is_in_use || self.plan.budget.limit.is_some()
     }
 
     /// Applies the policy for classes whose images have changed in the CloudProfile.

@@ -1,10 +1,11 @@
-//! Pure: which zones of a pool get their new class now, and which wait for another zone
+//! Pure: which zones of a pool get their new class now, which wait for another zone, and which are on hold
 //! (docs/rollouts-specification.md, section 3).
 //!
 //! ```text
 //!  0, 1  nothing to decide: the zone is being deleted, is new, or has its target class     AsToday
 //!  2     no machine to protect                                                             Switch
-//!  5     the setting names the pool, and none of (a) to (d) is true                        Wait
+//!  4     a budget is set, the roll is unrequested, keeps the key, and has no slot          Hold
+//!  5     zone by zone names the pool, and none of (a) to (d) is true                       Wait
 //!  6     otherwise                                                                         Switch
 //!
 //!  (a)  the zone rolls already
@@ -14,7 +15,7 @@
 //! ```
 //!
 //! While a rolling zone fails because of its class, (c) and (d) don't apply: no class provides machines then, and the
-//! old machines keep running. The numbers are those of the specification; rules 3 and 4 are not built.
+//! old machines keep running. The numbers are those of the specification; rule 3 is not built.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -28,8 +29,10 @@ const CREATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(20);
 /// A pool with its zones in order.
 #[derive(Clone, Debug, Default)]
 pub struct Pool<'a> {
-    /// Whether the setting names the pool.
+    /// Whether zone by zone names the pool.
     pub is_named: bool,
+    /// What the budget allows the pool; `None` if no budget is set.
+    pub budget: Option<PoolBudget>,
     /// Whether its machines are replaced, not updated in place.
     pub replaces_machines: bool,
     /// Whether the shoot is to be hibernated or is restored after a migration.
@@ -38,6 +41,43 @@ pub struct Pool<'a> {
     pub creation_timeout: Option<SignedDuration>,
     /// Its zones, each with one MachineDeployment.
     pub zones: Vec<Zone<'a>>,
+}
+
+/// What the budget allows a pool without marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolBudget {
+    /// It has no slot, and none is free.
+    NoSlot,
+    /// A slot is free or reserved for it.
+    FreeSlot,
+    /// `let-roll` names the pool, so it needs no slot.
+    LetRoll,
+}
+
+/// Mark of a roll that concerns the budget, in the records of its MachineDeployments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    /// The roll has a slot.
+    Budget,
+    /// `let-roll` released the roll, which has no slot.
+    Released,
+}
+
+impl Mark {
+    /// Its name in records.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Budget => "budget",
+            Self::Released => "released",
+        }
+    }
+
+    /// The mark with this name.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        [Self::Budget, Self::Released].into_iter().find(|mark| mark.name() == name)
+    }
 }
 
 /// Facts about a zone.
@@ -57,6 +97,10 @@ pub struct Zone<'a> {
     pub is_being_deleted: bool,
     /// Whether the name of the node agent Secret stays, so that new machines of the live class can join.
     pub key_stays: bool,
+    /// Whether the owner has edited what the key does not cover since the live class was recorded.
+    pub is_requested: bool,
+    /// Mark in the record of the MachineDeployment.
+    pub mark: Option<Mark>,
     /// Whether all machines run with the live class, as in the progress of an operation.
     pub is_ready: bool,
     /// Its machines.
@@ -83,10 +127,12 @@ pub struct Machines {
 /// Decision about the class of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GateVerdict {
-    /// As without the setting.
+    /// As without settings.
     AsToday,
     /// The zone gets its target class.
     Switch(SwitchReason),
+    /// The zone keeps its live class until its roll has a slot.
+    Hold,
     /// The zone keeps its live class. It waits since this time.
     Wait(Timestamp),
 }
@@ -96,7 +142,7 @@ pub enum GateVerdict {
 pub enum SwitchReason {
     /// It has no machine to protect.
     NoMachines,
-    /// The setting does not name its pool.
+    /// Zone by zone does not name its pool.
     NotNamed,
     /// It rolls already (a).
     RollsAlready,
@@ -129,17 +175,57 @@ impl Pool<'_> {
         verdicts.collect()
     }
 
-    /// Rules 0 to 2, and pools without the setting.
+    /// Rules 0 to 4, and pools that zone by zone does not name.
     fn without_order(&self, zone: &Zone<'_>) -> Option<GateVerdict> {
         if zone.is_being_deleted || !self.replaces_machines || !zone.has_class_to_replace() {
             Some(GateVerdict::AsToday)
         } else if self.has_no_machines_to_protect || zone.is_empty() {
             Some(GateVerdict::Switch(SwitchReason::NoMachines))
+        } else if self.budget.is_some() && zone.concerns_budget() && self.mark().is_none() {
+            Some(GateVerdict::Hold)
         } else if !self.is_named {
             Some(GateVerdict::Switch(SwitchReason::NotNamed))
         } else {
             None
         }
+    }
+
+    /// The mark that the pool has or can get. All its zones have the same.
+    fn mark(&self) -> Option<Mark> {
+        let possible = match self.budget? {
+            PoolBudget::NoSlot => None,
+            PoolBudget::FreeSlot => Some(Mark::Budget),
+            PoolBudget::LetRoll => Some(Mark::Released),
+        };
+        self.recorded_mark().or(possible)
+    }
+
+    fn recorded_mark(&self) -> Option<Mark> {
+        self.zones.iter().filter(|zone| zone.live_class.is_some()).filter_map(|zone| zone.mark).min()
+    }
+
+    /// The mark to write together with the class of a zone with this verdict.
+    #[must_use]
+    pub fn mark_to_write(&self, zone: &Zone<'_>, verdict: GateVerdict) -> Option<Mark> {
+        match verdict {
+            GateVerdict::Switch(SwitchReason::NoMachines) => None,
+            GateVerdict::Switch(_) if zone.concerns_budget() => self.mark(),
+            GateVerdict::AsToday | GateVerdict::Switch(_) | GateVerdict::Hold | GateVerdict::Wait(_) => None,
+        }
+    }
+
+    /// Whether the pool takes a slot with these verdicts. It takes none as long as its zones only wait.
+    #[must_use]
+    pub fn takes_slot(&self, verdicts: &[GateVerdict]) -> bool {
+        let mut zones = self.zones.iter().zip(verdicts);
+        let writes_mark = zones.any(|(zone, verdict)| self.mark_to_write(zone, *verdict) == Some(Mark::Budget));
+        writes_mark && self.recorded_mark().is_none()
+    }
+
+    /// Whether every zone has its target class and no machine of another one, so that marks end.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.zones.iter().all(Zone::is_done)
     }
 
     /// Indexes of the zones that fail because of their class.
@@ -181,6 +267,16 @@ impl Zone<'_> {
         }
     }
 
+    /// Whether the budget can hold a roll of the zone: its old class still provides machines, and no owner waits for it.
+    fn concerns_budget(&self) -> bool {
+        self.key_stays && !self.is_requested
+    }
+
+    fn is_done(&self) -> bool {
+        let is_complete = self.live_class == Some(self.target_class) && self.is_ready;
+        self.live_class.is_none() || is_complete && !self.machines.are_mixed
+    }
+
     /// Whether machines of several classes exist, or the target class is not complete.
     #[must_use]
     pub fn is_rolling(&self) -> bool {
@@ -204,7 +300,7 @@ mod tests {
 
     use super::*;
 
-    /// The rows of the specification that need only this setting.
+    /// The rows of the specification that need no stop.
     const CASES: &str = include_str!("gate/cases.json");
 
     fn minute(minute: i64) -> Timestamp {
@@ -212,7 +308,7 @@ mod tests {
     }
 
     /// A zone of a row, whose members are those that differ from the defaults.
-    fn zone<'a>(defaults: &'a Value, row: &'a Value) -> Zone<'a> {
+    fn zone<'a>(defaults: &'a Value, row: &'a Value, owner: &str) -> Zone<'a> {
         let member = |name: &str| row.get(name).unwrap_or(&defaults[name]);
         let count = |name: &str| usize::try_from(member(name).as_u64().unwrap()).unwrap();
         let is = |name: &str| member(name).as_bool().unwrap();
@@ -227,6 +323,8 @@ mod tests {
             waits_since: waits_for_target.then(|| minute(waits["since"].as_i64().unwrap())),
             is_being_deleted: is("deleting"),
             key_stays: text("live_key").is_some() && text("live_key") == text("target_key"),
+            is_requested: text("o").is_some_and(|recorded| recorded != owner),
+            mark: mark_of(member("mark")),
             is_ready: is("ready"),
             machines: Machines {
                 target: count("want"),
@@ -239,14 +337,32 @@ mod tests {
         }
     }
 
-    fn pool<'a>(defaults: &'a Value, inputs: &'a Value, row: &'a Value) -> Pool<'a> {
-        let setting = inputs["policy"]["zone_by_zone"].as_str().unwrap_or_default();
+    fn mark_of(value: &Value) -> Option<Mark> {
+        match value.as_str() {
+            None => None,
+            Some("budget") => Some(Mark::Budget),
+            Some("released") => Some(Mark::Released),
+            Some(other) => panic!("{other:?}"),
+        }
+    }
+
+    /// A pool of a row, with this number of free slots.
+    fn pool<'a>(defaults: &'a Value, inputs: &'a Value, row: &'a Value, free: u64) -> Pool<'a> {
+        let policy = &inputs["policy"];
+        let owner = row["now_o"].as_str().unwrap_or("o1");
+        let budget = match (policy["budget"].is_u64(), policy["let_roll"] == row["name"], free > 0) {
+            (false, _, _) => None,
+            (true, true, _) => Some(PoolBudget::LetRoll),
+            (true, false, true) => Some(PoolBudget::FreeSlot),
+            (true, false, false) => Some(PoolBudget::NoSlot),
+        };
         Pool {
-            is_named: row["name"] == setting,
+            is_named: row["name"] == policy["zone_by_zone"],
+            budget,
             replaces_machines: row["in_place"] != true,
-            has_no_machines_to_protect: inputs["operation"] == "Restore",
+            has_no_machines_to_protect: inputs["operation"] == "Restore" || inputs["hibernate"] == true,
             creation_timeout: None,
-            zones: row["zones"].as_array().unwrap().iter().map(|row| zone(defaults, row)).collect(),
+            zones: row["zones"].as_array().unwrap().iter().map(|row| zone(defaults, row, owner)).collect(),
         }
     }
 
@@ -254,6 +370,7 @@ mod tests {
     fn words(verdict: GateVerdict) -> (&'static str, Option<&'static str>, Option<Timestamp>) {
         match verdict {
             GateVerdict::AsToday => ("AsToday", None, None),
+            GateVerdict::Hold => ("Hold", None, None),
             GateVerdict::Wait(since) => ("Wait", None, Some(since)),
             GateVerdict::Switch(reason) => {
                 let condition = match reason {
@@ -275,22 +392,36 @@ mod tests {
         let cases = document["cases"].as_array().unwrap();
         for case in cases {
             let inputs = &case["inputs"];
+            let mut free = inputs["free"].as_u64().unwrap_or_default();
             for row in inputs["pools"].as_array().unwrap() {
-                let verdicts = pool(&document["defaults"], inputs, row).gate(now);
+                let pool = pool(&document["defaults"], inputs, row, free);
+                let verdicts = pool.gate(now);
+                free -= u64::from(pool.takes_slot(&verdicts));
                 let expected = case["expect"][row["name"].as_str().unwrap()].as_array().unwrap();
                 assert_eq!(verdicts.len(), expected.len(), "{case}");
-                for (verdict, expected) in verdicts.into_iter().zip(expected) {
-                    let (name, condition, since) = words(verdict);
-                    let is_not_called = expected == "None" && name == "AsToday";
-                    let is_name = expected == name || expected["verdict"] == name;
-                    assert!(is_not_called || is_name, "{verdict:?}: {case}");
-                    assert!(expected["why"].is_null() || expected["why"].as_str() == condition, "{verdict:?}: {case}");
-                    let since_minute = expected["waits_since"].as_i64().map(minute);
-                    assert!(since_minute.is_none() || since_minute == since, "{verdict:?}: {case}");
+                for ((zone, verdict), expected) in pool.zones.iter().zip(verdicts).zip(expected) {
+                    compare(&pool, zone, verdict, expected);
                 }
             }
+            assert!(case["expect"]["free"].as_u64().is_none_or(|expected| expected == free), "{case}");
         }
-        assert_eq!(cases.len(), 35);
+        assert_eq!(cases.len(), 67);
+    }
+
+    fn compare(pool: &Pool<'_>, zone: &Zone<'_>, verdict: GateVerdict, expected: &Value) {
+        let (name, condition, since) = words(verdict);
+        let is_not_called = expected == "None" && name == "AsToday";
+        let is_name = expected == name || expected["verdict"] == name;
+        assert!(is_not_called || is_name, "{verdict:?}: {expected} {pool:?}");
+        assert!(expected["why"].is_null() || expected["why"].as_str() == condition, "{verdict:?}: {expected}");
+        let since_minute = expected["waits_since"].as_i64().map(minute);
+        assert!(since_minute.is_none() || since_minute == since, "{verdict:?}: {expected}");
+        if let Some(mark) = expected.get("mark") {
+            assert_eq!(pool.mark_to_write(zone, verdict), mark_of(mark), "{expected} {pool:?}");
+        }
+        if expected["clear_mark"] == true {
+            assert!(pool.budget.is_none() || pool.is_done(), "{expected} {pool:?}");
+        }
     }
 
     fn any_class() -> impl Strategy<Value = Option<&'static str>> {
@@ -310,27 +441,36 @@ mod tests {
         prop::option::of(prop_oneof![(0..2000_i64).prop_map(minute), Just(Timestamp::MIN), Just(Timestamp::MAX),])
     }
 
+    fn any_mark() -> impl Strategy<Value = Option<Mark>> {
+        prop::sample::select(vec![None, None, None, Some(Mark::Budget), Some(Mark::Released)])
+    }
+
+    fn any_budget() -> impl Strategy<Value = Option<PoolBudget>> {
+        let budgets = [PoolBudget::NoSlot, PoolBudget::FreeSlot, PoolBudget::LetRoll];
+        prop::option::of(prop::sample::select(budgets.to_vec()))
+    }
+
     prop_compose! {
         fn any_zone()(
             live_class in any_class(), recorded_class in any_class(), class_since in any_time(), waits_since in any_time(),
-            is_being_deleted in prop::bool::weighted(0.05), key_stays: bool, is_ready: bool, machines in any_machines(),
+            is_being_deleted in prop::bool::weighted(0.05), key_stays: bool, is_requested: bool, mark in any_mark(),
+            is_ready: bool, machines in any_machines(),
         ) -> Zone<'static> {
             Zone {
                 target_class: "B", live_class, recorded_class: recorded_class.map(str::to_owned), class_since, waits_since,
-                is_being_deleted, key_stays, is_ready,
-                machines,
+                is_being_deleted, key_stays, is_requested, mark, is_ready, machines,
             }
         }
     }
 
     prop_compose! {
         fn any_pool()(
-            is_named: bool, replaces_machines in prop::bool::weighted(0.9),
+            is_named: bool, budget in any_budget(), replaces_machines in prop::bool::weighted(0.9),
             has_no_machines_to_protect in prop::bool::weighted(0.1),
             creation_timeout in prop::option::of((0..5000_i64).prop_map(SignedDuration::from_mins)),
             zones in prop::collection::vec(any_zone(), 0..5),
         ) -> Pool<'static> {
-            Pool { is_named, replaces_machines, has_no_machines_to_protect, creation_timeout, zones }
+            Pool { is_named, budget, replaces_machines, has_no_machines_to_protect, creation_timeout, zones }
         }
     }
 
@@ -375,6 +515,46 @@ mod tests {
             let proceeds = |verdict: &GateVerdict| matches!(verdict, GateVerdict::Switch(_));
             let has_rolling = pool.zones.iter().any(Zone::is_rolling);
             prop_assert!(!is_first_waiting || has_rolling || verdicts.iter().any(proceeds), "{pool:?}");
+        }
+
+        /// Properties 4, 6 and 13: only a roll that keeps the key and that no owner requested is on hold.
+        #[test]
+        fn only_unrequested_rolls_that_keep_the_key_are_held(pool in any_pool()) {
+            for (zone, verdict) in pool.zones.iter().zip(pool.gate(minute(1000))) {
+                if verdict == GateVerdict::Hold {
+                    prop_assert!(pool.budget == Some(PoolBudget::NoSlot) && zone.key_stays && !zone.is_requested);
+                    prop_assert!(zone.live_class.is_some_and(|live| live != zone.target_class), "{zone:?}");
+                    prop_assert!(pool.zones.iter().all(|zone| zone.live_class.is_none() || zone.mark.is_none()));
+                }
+            }
+        }
+
+        #[test]
+        fn marks_belong_to_zones_that_switch(pool in any_pool()) {
+            let verdicts = pool.gate(minute(1000));
+            for (zone, verdict) in pool.zones.iter().zip(&verdicts) {
+                let mark = pool.mark_to_write(zone, *verdict);
+                let is_counted = zone.key_stays && !zone.is_requested && pool.budget.is_some();
+                prop_assert!(mark.is_none() || is_counted && matches!(verdict, GateVerdict::Switch(_)), "{zone:?}");
+            }
+            prop_assert!(!pool.takes_slot(&verdicts) || pool.budget == Some(PoolBudget::FreeSlot), "{pool:?}");
+        }
+
+        #[test]
+        fn removing_the_budget_delays_no_zone(pool in any_pool()) {
+            let without = Pool { is_named: false, budget: None, ..pool };
+            let is_delayed = |verdict: &GateVerdict| waits(*verdict) || *verdict == GateVerdict::Hold;
+            prop_assert!(!without.gate(minute(1000)).iter().any(is_delayed));
+        }
+
+        /// A zone on hold is not in the order of zones, so this applies to pools without that order.
+        #[test]
+        fn free_slot_never_holds_more(pool in any_pool()) {
+            let pool = Pool { is_named: false, ..pool };
+            let with_slot = Pool { budget: pool.budget.map(|_| PoolBudget::FreeSlot), ..pool.clone() };
+            for (before, after) in pool.gate(minute(1000)).iter().zip(with_slot.gate(minute(1000))) {
+                prop_assert!(after != GateVerdict::Hold || *before == GateVerdict::Hold);
+            }
         }
     }
 }

@@ -8,11 +8,16 @@ pub mod desired;
 pub mod difference;
 pub mod digest;
 pub mod gate;
+pub mod gated;
+pub mod named_pools;
 pub mod orphans;
 pub mod planned_rolls;
+pub mod roll_budget;
 pub mod rolls;
 pub mod rolls_as_planned;
+pub mod slots;
 pub mod zone_by_zone;
+mod zone_facts;
 pub mod zone_waits;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +28,7 @@ use crate::pool::names::{ClassName, DeploymentName};
 use crate::provider::{
     MachinePlan, PoolError, PoolPlan, PoolProblem, Provider, TargetDeployment, WorkerContext, WorkerError,
 };
+use crate::worker::plan::roll_budget::{BUDGET_USED_UP, BudgetDecisions};
 use crate::worker::plan::zone_waits::ZoneWaits;
 use wire::api::gardener::{InPlaceUpdates, WorkerPool};
 
@@ -35,6 +41,9 @@ pub struct Plan {
     pub provider_status: Value,
     /// Zones that wait for another zone of their pool. In the plan, they have their live class.
     pub waits: ZoneWaits,
+    /// Pools that the budget holds, and the marks of those that it does not. In the plan, pools on hold have their live
+    /// classes.
+    pub budget: BudgetDecisions,
 }
 
 /// Plans all pools of a Worker.
@@ -51,7 +60,7 @@ pub fn plan(provider: &dyn Provider, context: WorkerContext<'_>) -> Result<Plan,
     let failed: Vec<&WorkerPool> =
         spec.pools.iter().zip(&pools).filter(|(_, result)| result.is_err()).map(|(pool, _)| pool).collect();
     let provider_status = planner.provider_status(&planned, &failed)?;
-    Ok(Plan { pools, provider_status, waits: ZoneWaits::default() })
+    Ok(Plan { pools, provider_status, ..Plan::default() })
 }
 
 /// Rejects pools that write the same object twice: the machines would be rolled back and forth, or be too few. Existing
@@ -147,6 +156,13 @@ impl Plan {
     /// Dependencies that pools wait for.
     pub fn awaited(&self) -> impl Iterator<Item = &PoolError> {
         self.unplanned().filter(|error| error.problem.is_awaited())
+    }
+
+    /// Number of pools with zones that wait or are on hold, by reason.
+    #[must_use]
+    pub fn held_pools(&self) -> [(&'static str, usize); 3] {
+        let [waiting, failing] = self.waits.numbers();
+        [waiting, failing, (BUDGET_USED_UP, self.budget.held.len())]
     }
 
     /// Names of the target deployments.

@@ -115,7 +115,7 @@ pub fn rolls(changes: &[MachineChanges<'_>], live: &MachineObjects, infrastructu
     rolls.collect()
 }
 
-fn cause_of(history: &History, infrastructure_inputs: &[&str]) -> (Vec<String>, RollCause) {
+pub(super) fn cause_of(history: &History, infrastructure_inputs: &[&str]) -> (Vec<String>, RollCause) {
     let Some(change) = history.changes().next() else { return (Vec::new(), RollCause::NotRecorded) };
     match change.difference {
         Difference::Unknown => (Vec::new(), RollCause::NotRecorded),
@@ -221,9 +221,10 @@ mod tests {
             since: Timestamp::UNIX_EPOCH,
             found: false,
             inputs: Some(inputs),
+            owner: None,
         };
         let generations = vec![generation("new", inputs("1")), generation("old", inputs("0"))];
-        let record = History { detail, generations, wait: None }.write().unwrap();
+        let record = History { detail, generations, wait: None, mark: None }.write().unwrap();
         cause_of(&History::read(&record).unwrap(), provider.infrastructure_inputs()).1
     }
 

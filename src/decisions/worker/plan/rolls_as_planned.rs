@@ -208,11 +208,13 @@ mod tests {
             since: "2026-11-22T11:00:00Z".parse().unwrap(),
             found: false,
             inputs: inputs.map(|inputs| detail.of(&inputs)),
+            owner: None,
         };
         History {
             detail,
             generations: vec![generation("new", Some(after.clone())), generation("old", before)],
             wait: None,
+            mark: None,
         }
     }
 
@@ -326,7 +328,8 @@ mod tests {
         pool.machines[0].hash_items.push("machineType", "b");
         let name = pool.machines[0].deployment.name.0.clone();
         let newest = Generation { class: "new".to_owned(), inputs: Some(machine_type("b")), ..before.clone() };
-        let history = History { detail: Detail::Fields, generations: vec![newest, before.clone()], wait: None };
+        let history =
+            History { detail: Detail::Fields, generations: vec![newest, before.clone()], wait: None, mark: None };
         let document = json!({
             "metadata": {"name": name, "annotations": {ANNOTATION: history.write().unwrap()}},
             "status": {"replicas": 2, "updatedReplicas": updated},
@@ -355,7 +358,7 @@ mod tests {
     /// A class with machine type `a`.
     fn before(since: &str, found: bool) -> Generation {
         let inputs = Some(machine_type("a"));
-        Generation { class: "old".to_owned(), since: since.parse().unwrap(), found, inputs }
+        Generation { class: "old".to_owned(), since: since.parse().unwrap(), found, inputs, owner: None }
     }
 
     #[test]

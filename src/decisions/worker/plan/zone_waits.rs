@@ -149,7 +149,7 @@ impl WaitingPool {
     }
 }
 
-fn zones_named(numbers: &[usize]) -> String {
+pub(super) fn zones_named(numbers: &[usize]) -> String {
     let word = if numbers.len() == 1 { "zone" } else { "zones" };
     let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     format!("{word} {}", named(&numbers, MOST_OF_ZONES))

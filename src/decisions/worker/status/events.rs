@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::worker::machines::machine_objects::LiveDeployment;
 use crate::worker::machines::progress::{Progress, Stuck, failed_machines_text};
 use crate::worker::plan::Plan;
+use crate::worker::plan::roll_budget::{BudgetDecisions, HeldPool, ReleasedPool};
 use crate::worker::plan::rolls::Roll;
 use crate::worker::plan::zone_waits::{ReleasedZone, WaitingPool, WaitingZone, ZoneWaits};
+use crate::worker::status::conditions::{ConditionStatus, ConditionType};
 use crate::worker::status::pool_readiness::PoolReadiness;
 use wire::api::bounded_text::shortened;
 use wire::api::gardener::{ErrorCode, Worker};
@@ -43,6 +45,10 @@ pub enum WorkerEvent {
     RollHeld(WaitingPool),
     /// A zone no longer waits although another zone still rolls.
     RollReleased(ReleasedZone),
+    /// The budget begins to hold a pool.
+    PoolHeld(HeldPool),
+    /// The budget no longer holds a pool.
+    PoolReleased(ReleasedPool),
 }
 
 impl WorkerEvent {
@@ -54,7 +60,7 @@ impl WorkerEvent {
             Self::RollsStarted(_) | Self::MachineControllerRestarted(_) | Self::RollHeld(_) | Self::RollReleased(_) => {
                 true
             }
-            Self::PoolsReady { .. } | Self::PoolFailed { .. } => false,
+            Self::PoolsReady { .. } | Self::PoolFailed { .. } | Self::PoolHeld(_) | Self::PoolReleased(_) => false,
         }
     }
 }
@@ -118,6 +124,20 @@ pub fn wait_events(waits: &ZoneWaits, live: &BTreeMap<String, LiveDeployment>) -
     held.chain(released).collect()
 }
 
+/// Events about pools that the budget begins or ceases to hold, compared with the recorded condition. A condition that
+/// omits pools shows neither.
+#[must_use]
+pub fn budget_events(worker: &Worker, budget: &BudgetDecisions) -> Vec<WorkerEvent> {
+    let of_type = ConditionType::RollsHeld;
+    let recorded = worker.status.conditions.iter().find(|recorded| of_type.is_recorded_in(recorded));
+    let recorded = recorded.filter(|recorded| recorded["status"] == ConditionStatus::True.as_str());
+    let message = recorded.and_then(|recorded| recorded["message"].as_str()).unwrap_or_default();
+    let is_incomplete = message.ends_with(" more");
+    let held = budget.held.iter().filter(|pool| !is_incomplete && !message.contains(&pool.identity()));
+    let released = budget.released.iter().filter(|released| HeldPool::is_in_message(&released.pool, message));
+    held.cloned().map(WorkerEvent::PoolHeld).chain(released.cloned().map(WorkerEvent::PoolReleased)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -126,6 +146,8 @@ mod tests {
     use crate::provider::{PoolPlan, PoolProblem};
     use crate::worker::machines::machine_objects::FailedMachine;
     use crate::worker::machines::progress::{DeploymentProgress, Phase};
+    use crate::worker::plan::roll_budget::ReleaseReason;
+    use crate::worker::plan::roll_budget::test_support::held_pool;
     use crate::worker::status::conditions::{ConditionsReport, pool_conditions};
     use crate::worker::status::status_text::TextSize;
 
@@ -188,6 +210,27 @@ mod tests {
             }
         }
         published
+    }
+
+    #[test]
+    fn publishes_begin_and_end_of_holds_once() {
+        let published = |condition: Value, budget: &BudgetDecisions| {
+            let status = json!({"conditions": [condition]});
+            let document = json!({"metadata": {}, "spec": {}, "status": status});
+            let events = budget_events(&serde_json::from_str(&document.to_string()).unwrap(), budget);
+            events.into_iter().map(|event| matches!(event, WorkerEvent::PoolHeld(_))).collect::<Vec<bool>>()
+        };
+        let condition =
+            |status: &str, message: &str| json!({"type": "RollsHeld", "status": status, "message": message});
+        let held = BudgetDecisions { held: vec![held_pool()], ..BudgetDecisions::default() };
+        let released = ReleasedPool { pool: "web".to_owned(), reason: ReleaseReason::Slot };
+        let released = BudgetDecisions { released: vec![released], ..BudgetDecisions::default() };
+        assert_eq!(published(condition("False", ""), &held), [true]);
+        assert_eq!(published(condition("True", "pool \"db\": zone 1 is on hold; and 3 more"), &held), [false; 0]);
+        let recorded = condition("True", &held_pool().text());
+        assert_eq!(published(recorded.clone(), &held), [false; 0], "once");
+        assert_eq!(published(recorded, &released), [false]);
+        assert_eq!(published(condition("False", ""), &released), [false; 0], "it was not on hold");
     }
 
     #[test]

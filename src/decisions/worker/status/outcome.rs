@@ -78,7 +78,8 @@ impl Found<'_> {
 pub fn outcome(found: &Found<'_>, now: Timestamp) -> (ReconcileOutcome, Option<Duration>) {
     let zones = found.plan.waits.pools.iter().map(|pool| Failure::new(pool.text()));
     if let Some(failure) = failures(found) {
-        let failure = Failure::joined([failure].into_iter().chain(zones).collect()).unwrap_or_default();
+        let on_hold = found.plan.budget.held.iter().map(|pool| Failure::new(pool.text()));
+        let failure = Failure::joined([failure].into_iter().chain(zones).chain(on_hold).collect()).unwrap_or_default();
         return (ReconcileOutcome::Failed(failure), None);
     }
     let awaited = found.plan.awaited().map(of_pool);

@@ -1,26 +1,43 @@
-//! Pure: the condition `RollsHeld`. It is written only where the setting is or was in use.
+//! Pure: the condition `RollsHeld`. It is written only where zone by zone is or was in use, or the budget holds or held a
+//! pool.
 
 use serde_json::Value;
 
-use crate::worker::plan::zone_waits::{WaitingPool, ZONE_FAILS, ZONES_WAIT, ZoneWaits};
+use crate::worker::plan::Plan;
+use crate::worker::plan::roll_budget::{BUDGET_USED_UP, HeldPool};
+use crate::worker::plan::zone_waits::{WaitingPool, ZONE_FAILS, ZONES_WAIT};
 use crate::worker::status::conditions::{Condition, ConditionType};
 use crate::worker::status::status_text::MAX_FAILURE_BYTES;
 use wire::api::bounded_text::listed;
 
-/// The condition; `None` if the setting is not in use and was not before. `present` are the recorded conditions.
+/// The condition, with the most severe reason; `None` if no setting is in use and none was before. `present` are the
+/// recorded conditions.
 #[must_use]
-pub fn rolls_held(waits: &ZoneWaits, present: &[Value]) -> Option<Condition> {
+pub fn rolls_held(plan: &Plan, present: &[Value]) -> Option<Condition> {
     let of_type = ConditionType::RollsHeld;
     let was_in_use = present.iter().any(|recorded| of_type.is_recorded_in(recorded));
-    if !waits.is_in_use && !was_in_use {
+    let on_hold = &plan.budget.held;
+    if !plan.waits.is_in_use && on_hold.is_empty() && !was_in_use {
         return None;
     }
-    if waits.pools.is_empty() {
-        return Some(Condition::unmet(of_type, "NothingHeld", "No zone waits for another zone of its pool."));
+    if plan.waits.pools.is_empty() && on_hold.is_empty() {
+        let text = match plan.budget.limit {
+            None => "No zone waits for another zone of its pool.",
+            Some(_) => "No zone waits for another zone of its pool, and no pool is on hold.",
+        };
+        return Some(Condition::unmet(of_type, "NothingHeld", text));
     }
-    let (failing, rolling): (Vec<_>, Vec<_>) = waits.pools.iter().partition(|pool| pool.reason() == ZONE_FAILS);
-    let reason = if failing.is_empty() { ZONES_WAIT } else { ZONE_FAILS };
-    let texts: Vec<String> = failing.into_iter().chain(rolling).map(WaitingPool::text).collect();
+    let (failing, rolling): (Vec<_>, Vec<_>) = plan.waits.pools.iter().partition(|pool| pool.reason() == ZONE_FAILS);
+    let reason = if !failing.is_empty() {
+        ZONE_FAILS
+    } else if !on_hold.is_empty() {
+        BUDGET_USED_UP
+    } else {
+        ZONES_WAIT
+    };
+    let failing = failing.into_iter().map(WaitingPool::text);
+    let rolling = rolling.into_iter().map(WaitingPool::text);
+    let texts: Vec<String> = failing.chain(on_hold.iter().map(HeldPool::text)).chain(rolling).collect();
     Some(Condition::met(of_type, reason, listed(&texts, MAX_FAILURE_BYTES)))
 }
 
@@ -30,18 +47,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::worker::plan::zone_waits::WaitCause;
+    use crate::worker::plan::roll_budget::BudgetDecisions;
+    use crate::worker::plan::roll_budget::test_support::held_pool;
     use crate::worker::plan::zone_waits::test_support::waiting_pool;
+    use crate::worker::plan::zone_waits::{WaitCause, ZoneWaits};
     use crate::worker::status::conditions::ConditionStatus;
 
     #[test]
     fn condition_exists_only_with_the_setting() {
         let recorded = [json!({"type": "RollsHeld", "status": "True"})];
-        let unused = ZoneWaits::default();
+        let unused = Plan::default();
         assert_eq!(rolls_held(&unused, &[]), None);
-        let in_use = ZoneWaits { is_in_use: true, ..ZoneWaits::default() };
-        for (waits, present) in [(&unused, &recorded[..]), (&in_use, &[])] {
-            let condition = rolls_held(waits, present).unwrap();
+        let waits = ZoneWaits { is_in_use: true, ..ZoneWaits::default() };
+        let in_use = Plan { waits, ..Plan::default() };
+        for (plan, present) in [(&unused, &recorded[..]), (&in_use, &[])] {
+            let condition = rolls_held(plan, present).unwrap();
             assert_eq!((condition.status, condition.reason), (ConditionStatus::False, "NothingHeld"));
         }
     }
@@ -51,15 +71,37 @@ mod tests {
         let rolling = waiting_pool(Timestamp::UNIX_EPOCH);
         let cause = WaitCause::Failing { zones: vec![1], failure: None };
         let failing = WaitingPool { pool: "db".to_owned(), cause, ..rolling.clone() };
-        let waits = |pools: &[&WaitingPool]| ZoneWaits {
-            is_in_use: true,
-            pools: pools.iter().map(|pool| (*pool).clone()).collect(),
-            ..ZoneWaits::default()
+        let waits = |pools: &[&WaitingPool]| {
+            let pools = pools.iter().map(|pool| (*pool).clone()).collect();
+            Plan { waits: ZoneWaits { is_in_use: true, pools, ..ZoneWaits::default() }, ..Plan::default() }
         };
         assert_eq!(rolls_held(&waits(&[&rolling]), &[]).unwrap().reason, ZONES_WAIT);
         let condition = rolls_held(&waits(&[&rolling, &failing]), &[]).unwrap();
         assert_eq!((condition.status, condition.reason), (ConditionStatus::True, ZONE_FAILS));
         assert!(condition.message.starts_with(r#"pool "db": zone 1 fails"#), "{}", condition.message);
         assert!(condition.message.contains(r#"pool "web": zones 2, 3 wait for zone 1"#), "{}", condition.message);
+    }
+
+    #[test]
+    fn pools_on_hold_come_after_failing_zones() {
+        let budget = BudgetDecisions { limit: Some(3), held: vec![held_pool()], ..BudgetDecisions::default() };
+        let mut plan = Plan { budget, ..Plan::default() };
+        let condition = rolls_held(&plan, &[]).unwrap();
+        assert_eq!((condition.status, condition.reason), (ConditionStatus::True, BUDGET_USED_UP));
+        assert_eq!(condition.message, held_pool().text());
+        assert!(
+            HeldPool::is_in_message("web", &condition.message) && !HeldPool::is_in_message("db", &condition.message)
+        );
+        plan.waits.pools = vec![waiting_pool(Timestamp::UNIX_EPOCH)];
+        let condition = rolls_held(&plan, &[]).unwrap();
+        assert_eq!(condition.reason, BUDGET_USED_UP, "more severe than zones that wait");
+        assert!(condition.message.contains("zones 2, 3 wait for zone 1"), "{}", condition.message);
+        assert!(HeldPool::is_in_message("web", &condition.message));
+        plan.budget.held.clear();
+        let recorded = [json!({"type": "RollsHeld", "status": "True"})];
+        let waiting = rolls_held(&plan, &recorded).unwrap();
+        assert!(waiting.reason == ZONES_WAIT && !HeldPool::is_in_message("web", &waiting.message));
+        plan.waits.pools.clear();
+        assert_eq!(rolls_held(&plan, &recorded).unwrap().status, ConditionStatus::False);
     }
 }

@@ -5,8 +5,12 @@
 //! * `v`: format version; other versions are ignored and overwritten at the next change;
 //! * `d`: detail: 0 fields, 1 lists, 2 roots, 3 whole;
 //! * `g`: classes, the current one first: `c` name, `t` time of recording, `f` whether another program created it, `i`
-//!   inputs, `p` inputs as a patch to those of the class after it (`null` removes);
-//! * `w`: a wait for the planned class: `t` since when, `c` digest of the name of that class. Older programs ignore it.
+//!   inputs, `p` inputs as a patch to those of the class after it (`null` removes), `o` digest of the owner's fields with
+//!   `--roll-budget`;
+//! * `w`: a wait for the planned class: `t` since when, `c` digest of the name of that class;
+//! * `u`: mark of a roll that concerns the budget: `budget` or `released`.
+//!
+//! Older programs ignore `o`, `w` and `u`.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
@@ -14,6 +18,7 @@ use serde_json::{Map, Value, json};
 use crate::worker::plan::class_inputs::Detail;
 use crate::worker::plan::class_inputs::Inputs;
 use crate::worker::plan::class_inputs::history::{Generation, History, RecordedWait};
+use crate::worker::plan::gate::Mark;
 
 /// Maximum size of the annotation's value in bytes.
 pub const MAXIMUM_SIZE: usize = 1024;
@@ -41,10 +46,13 @@ impl History {
                 since: entry["t"].as_str()?.parse().ok()?,
                 found: entry["f"].as_bool().unwrap_or_default(),
                 inputs: inputs.clone(),
+                owner: entry["o"].as_str().map(str::to_owned),
             });
             after = inputs.or(after);
         }
-        (!generations.is_empty()).then_some(Self { detail, generations, wait: wait_of(&document["w"]) })
+        let wait = wait_of(&document["w"]);
+        let mark = Mark::of_name(document["u"].as_str().unwrap_or_default());
+        (!generations.is_empty()).then_some(Self { detail, generations, wait, mark })
     }
 
     /// Serializes the record within the size limit, with less detail before the oldest class is dropped. `None` if not
@@ -54,7 +62,7 @@ impl History {
         for remembered in (1..=self.generations.len()).rev() {
             let generations = &self.generations[..remembered];
             for detail in Detail::ALL.into_iter().filter(|detail| *detail >= self.detail) {
-                let text = text_of(detail, generations, self.wait.as_ref());
+                let text = text_of(detail, generations, self);
                 if text.len() <= MAXIMUM_SIZE {
                     return Some(text);
                 }
@@ -68,12 +76,15 @@ fn wait_of(entry: &Value) -> Option<RecordedWait> {
     Some(RecordedWait { since: entry["t"].as_str()?.parse().ok()?, target: entry["c"].as_str()?.to_owned() })
 }
 
-fn text_of(detail: Detail, generations: &[Generation], wait: Option<&RecordedWait>) -> String {
+fn text_of(detail: Detail, generations: &[Generation], history: &History) -> String {
     let mut after: Option<Inputs> = None;
     let entries = generations.iter().map(|generation| {
         let mut entry = json!({"c": generation.class, "t": seconds(generation.since)});
         if generation.found {
             entry["f"] = true.into();
+        }
+        if let Some(owner) = &generation.owner {
+            entry["o"] = json!(owner);
         }
         if let Some(inputs) = &generation.inputs {
             let inputs = detail.of(inputs);
@@ -87,8 +98,11 @@ fn text_of(detail: Detail, generations: &[Generation], wait: Option<&RecordedWai
     });
     let entries: Vec<Value> = entries.collect();
     let mut document = json!({"v": VERSION, "d": detail.number(), "g": entries});
-    if let Some(wait) = wait {
+    if let Some(wait) = &history.wait {
         document["w"] = json!({"t": seconds(wait.since), "c": wait.target});
+    }
+    if let Some(mark) = history.mark {
+        document["u"] = json!(mark.name());
     }
     document.to_string()
 }
