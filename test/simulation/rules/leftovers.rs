@@ -12,7 +12,7 @@ use crate::machines::in_place;
 
 /// Missing and leftover objects after an operation has succeeded.
 pub(crate) fn leftovers(log: &[Change]) -> Vec<String> {
-    let mut rules = Rules::new(true);
+    let mut rules = Rules::new(true, None);
     log.iter().for_each(|change| rules.keep(change));
     if rules.of(&WORKER).next().is_none() {
         return rules
