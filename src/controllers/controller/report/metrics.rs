@@ -146,6 +146,31 @@ struct NoLabels {}
 /// Counts the slots of the roll budget: the limit, and those in use.
 type SlotNumbers = Box<dyn Fn() -> (usize, usize) + Send + Sync>;
 
+/// The roll budget; absent without `--roll-budget`.
+struct BudgetMetrics {
+    slots: Gauges<NoLabels>,
+    used: Gauges<NoLabels>,
+    /// Counts the slots when metrics are read.
+    numbers: OnceLock<SlotNumbers>,
+}
+
+impl BudgetMetrics {
+    fn registered(registry: &mut Registry) -> Self {
+        Self {
+            slots: registered(registry, "roll_budget", "Slots of the roll budget; absent without one"),
+            used: registered(registry, "roll_budget_used", "Slots of the roll budget in use; absent without one"),
+            numbers: OnceLock::new(),
+        }
+    }
+
+    fn count(&self) {
+        let Some(numbers) = self.numbers.get() else { return };
+        let (limit, used) = numbers();
+        self.slots.set(NoLabels {}, i64::try_from(limit).ok());
+        self.used.set(NoLabels {}, i64::try_from(used).ok());
+    }
+}
+
 /// Histogram buckets in seconds, up to the limit of waits for another zone.
 const WAIT_SECONDS: [f64; 8] = [60.0, 300.0, 900.0, 1_800.0, 3_600.0, 7_200.0, 14_400.0, 21_600.0];
 
@@ -164,10 +189,7 @@ pub struct Metrics {
     pools: Gauges<PoolsLabels>,
     failing_since: Gauges<NamespaceLabels>,
     rolls_held: Gauges<HeldLabels>,
-    roll_budget: Gauges<NoLabels>,
-    roll_budget_used: Gauges<NoLabels>,
-    /// With `--roll-budget`: counts its slots when metrics are read.
-    roll_slots: OnceLock<SlotNumbers>,
+    roll_budget: BudgetMetrics,
     rolls: Family<RollLabels, Counter>,
     roll_wait: Histogram,
     api_requests: Family<RequestLabels, Counter>,
@@ -209,9 +231,7 @@ impl Default for Metrics {
                 "rolls_held",
                 "Pools with zones that wait for another zone or are on hold, by reason",
             ),
-            roll_budget: registered(it, "roll_budget", "Slots of the roll budget; absent without one"),
-            roll_budget_used: registered(it, "roll_budget_used", "Slots of the roll budget in use; absent without one"),
-            roll_slots: OnceLock::new(),
+            roll_budget: BudgetMetrics::registered(it),
             rolls: registered(it, "rolls", "Deployments whose machines are replaced, by cause"),
             roll_wait: Histogram::new(WAIT_SECONDS),
             api_requests: registered(it, "api_requests", "Requests to the API server"),
@@ -286,11 +306,7 @@ where
 impl MetricsText for Metrics {
     fn text(&self) -> String {
         let mut text = String::new();
-        if let Some(numbers) = self.roll_slots.get() {
-            let (limit, used) = numbers();
-            self.roll_budget.set(NoLabels {}, i64::try_from(limit).ok());
-            self.roll_budget_used.set(NoLabels {}, i64::try_from(used).ok());
-        }
+        self.roll_budget.count();
         // Writing to a string can't fail.
         let _ = encode(&mut text, &self.registry);
         text
@@ -346,7 +362,7 @@ impl Metrics {
     /// Reports the limit of the roll budget and the number of its slots in use, counted whenever metrics are read.
     pub(crate) fn report_slots(&self, numbers: impl Fn() -> (usize, usize) + Send + Sync + 'static) {
         // A process has one budget.
-        let _ = self.roll_slots.set(Box::new(numbers));
+        let _ = self.roll_budget.numbers.set(Box::new(numbers));
     }
 
     /// Removes the series of a deleted Worker's namespace.
