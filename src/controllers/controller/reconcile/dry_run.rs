@@ -18,7 +18,7 @@ use crate::controller::report::metrics::ShadowNumbers;
 use crate::controller::run::context::ControllerContext;
 use decisions::provider::Provider;
 use decisions::worker::plan::desired::{CloudView, DesiredState};
-use decisions::worker::plan::gated::GateInputs;
+use decisions::worker::plan::zone_facts::GateInputs;
 use decisions::worker::request::{Decision, Operation, Request};
 use explanations::preview::dry_run::{Comparison, object_differences};
 use runtime::cluster::machine_reads;

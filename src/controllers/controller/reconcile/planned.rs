@@ -7,7 +7,7 @@ use crate::controller::reconcile::reconcile_context::ReconcileContext;
 use decisions::provider::{WorkerContext, WorkerError};
 use decisions::worker::machines::machine_objects::MachineObjects;
 use decisions::worker::plan::desired::{CloudView, DesiredState};
-use decisions::worker::plan::gated::GateInputs;
+use decisions::worker::plan::zone_facts::GateInputs;
 
 /// Plans the pools of the Worker, and reserves the slots of the roll budget that they take. Zones that wait and pools on
 /// hold depend on `live`, so the plan has to be made again over objects that are read again.

@@ -20,7 +20,7 @@ use decisions::provider::Provider;
 use decisions::worker::machines::machine_objects::LiveDeployment;
 use decisions::worker::machines::node_count::{LiveMachines, MachineCount};
 use decisions::worker::plan::desired::{CloudView, DesiredState};
-use decisions::worker::plan::gated::GateInputs;
+use decisions::worker::plan::zone_facts::GateInputs;
 use decisions::worker::request::steady::{CachedNodes, SteadyFinding, SteadyInputs, evaluate_steady};
 use decisions::worker::request::{Operation, unsupported_migration};
 use runtime::cluster::decode_guard::LazyObject;

@@ -18,9 +18,10 @@ use crate::worker::plan::changes::{MachineChanges, Write, changes, replica_rules
 use crate::worker::plan::class_images::{self, ClassImages, ImagePolicy};
 use crate::worker::plan::class_inputs::annotate;
 use crate::worker::plan::deployment::target_document;
-use crate::worker::plan::gated::{GateInputs, apply_gate};
+use crate::worker::plan::gated::apply_gate;
 use crate::worker::plan::orphans::{MachineControllerManagerState, Orphans, orphans};
 use crate::worker::plan::zone_by_zone::set_whole_bounds;
+use crate::worker::plan::zone_facts::GateInputs;
 use crate::worker::plan::{Plan, plan};
 use crate::worker::request::decode;
 use crate::worker::request::other_workers::OtherWorkers;

@@ -8,7 +8,7 @@ pub mod desired;
 pub mod difference;
 pub mod digest;
 pub mod gate;
-pub mod gated;
+mod gated;
 pub mod named_pools;
 pub mod orphans;
 pub mod planned_rolls;
@@ -16,8 +16,10 @@ pub mod roll_budget;
 pub mod rolls;
 pub mod rolls_as_planned;
 pub mod slots;
+#[cfg(test)]
+mod three_zones;
 pub mod zone_by_zone;
-mod zone_facts;
+pub mod zone_facts;
 pub mod zone_waits;
 
 use std::collections::{BTreeMap, BTreeSet};

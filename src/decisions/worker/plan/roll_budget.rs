@@ -4,13 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::pool::names::ClassName;
-use crate::provider::{MachinePlan, PoolPlan, WorkerContext};
+use crate::provider::{MachinePlan, PoolPlan};
 use crate::worker::machines::machine_objects::LiveDeployment;
-use crate::worker::plan::class_inputs::{BudgetMembers, MarkChange, inputs_of, owner_digest, record_with};
+use crate::worker::plan::class_inputs::{BudgetMembers, MarkChange, owner_digest};
 use crate::worker::plan::gate::{GateVerdict, Mark, Pool, SwitchReason, Zone};
 use crate::worker::plan::named_pools::NamedPools;
-use crate::worker::plan::rolls::cause_of;
-use crate::worker::plan::zone_facts::ZoneFacts;
 use crate::worker::plan::zone_waits::zones_named;
 use wire::api::bounded_text::{escaped, in_one_line, shortened};
 use wire::api::gardener::{Shoot, Worker, WorkerPool};
@@ -153,42 +151,6 @@ impl BudgetDecisions {
             self.released.push(ReleasedPool { pool: planned.pool.clone(), reason });
         }
     }
-
-    /// The zones of a pool that are on hold, unless there are none.
-    pub(super) fn held_pool(
-        &self,
-        planned: &PoolPlan,
-        pool: &Pool<'_>,
-        verdicts: &[GateVerdict],
-        facts: &ZoneFacts<'_>,
-        context: &WorkerContext<'_>,
-    ) -> Option<HeldPool> {
-        let zones = planned.machines.iter().zip(&pool.zones).zip(verdicts).enumerate();
-        let held = zones.filter(|(_, (_, verdict))| **verdict == GateVerdict::Hold);
-        let held: Vec<(&MachinePlan, HeldZone)> = held
-            .filter_map(|(index, ((machine, zone), _))| Some((machine, held_zone(index + 1, machine, zone)?)))
-            .collect();
-        let (first, zone) = held.first()?;
-        let live = facts.live.deployments.get(&zone.deployment)?;
-        let inputs = context.pool(&planned.pool).map(|pool| inputs_of(&first.hash_items, pool, context.shoot))?;
-        let history = record_with(live, &zone.planned_class, &inputs, facts.now);
-        let inputs = history.map(|history| cause_of(&history, facts.provider.infrastructure_inputs()).0);
-        Some(HeldPool {
-            pool: planned.pool.clone(),
-            zones: held.into_iter().map(|(_, zone)| zone).collect(),
-            inputs: inputs.unwrap_or_default(),
-            limit: self.limit.unwrap_or_default(),
-        })
-    }
-}
-
-fn held_zone(number: usize, machine: &MachinePlan, zone: &Zone<'_>) -> Option<HeldZone> {
-    Some(HeldZone {
-        deployment: machine.deployment.name.0.clone(),
-        number,
-        live_class: zone.live_class?.to_owned(),
-        planned_class: machine.deployment.class_name.0.clone(),
-    })
 }
 
 fn release_reason(pool: &Pool<'_>, zone: &Zone<'_>, verdict: GateVerdict) -> Option<ReleaseReason> {
@@ -304,10 +266,10 @@ mod tests {
     use crate::worker::plan::class_images::ImagePolicy;
     use crate::worker::plan::desired::DesiredState;
     use crate::worker::plan::desired::test_support::Objects;
-    use crate::worker::plan::gated::GateInputs;
-    use crate::worker::plan::gated::test_support::{classes, inputs, now, objects, patch, plan, steady, written};
     use crate::worker::plan::orphans::{MachineControllerManagerState, orphans};
     use crate::worker::plan::rolls::rolls;
+    use crate::worker::plan::three_zones::{classes, inputs, now, objects, patch, plan, steady, written};
+    use crate::worker::plan::zone_facts::GateInputs;
     use crate::worker::request::Operation;
 
     fn budget(limit: usize, free: usize) -> RollBudget {

@@ -115,9 +115,9 @@ mod tests {
     use crate::worker::machines::progress::{Hibernation, Phase, progress};
     use crate::worker::plan::desired::DesiredState;
     use crate::worker::plan::desired::test_support::Objects;
-    use crate::worker::plan::gated::GateInputs;
-    use crate::worker::plan::gated::test_support::{NOW, classes, inputs, now, objects, patch, plan, steady, written};
     use crate::worker::plan::rolls::rolls;
+    use crate::worker::plan::three_zones::{NOW, classes, inputs, now, objects, patch, plan, steady, written};
+    use crate::worker::plan::zone_facts::GateInputs;
     use crate::worker::request::Operation;
 
     fn gated<'a>(objects: &'a Objects, key: &str, live: &MachineObjects) -> DesiredState<'a> {

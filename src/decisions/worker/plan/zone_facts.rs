@@ -11,8 +11,8 @@ use crate::worker::plan::changes::replica_rules;
 use crate::worker::plan::class_inputs::owner_digest;
 use crate::worker::plan::deployment::{ReplicaRules, target_replicas};
 use crate::worker::plan::gate::{Machines, Pool, PoolBudget, Zone};
-use crate::worker::plan::gated::GateInputs;
 use crate::worker::plan::orphans::is_being_deleted;
+use crate::worker::plan::roll_budget::RollBudget;
 use crate::worker::request::Operation;
 use wire::api::gardener::{ErrorCode, WorkerPool};
 
@@ -21,6 +21,21 @@ pub(super) const NODE_AGENT_LABEL: &str = "worker.gardener.cloud/gardener-node-a
 /// Error codes that don't result from the class.
 const CAPACITY: [ErrorCode; 3] =
     [ErrorCode::InfraResourcesDepleted, ErrorCode::InfraQuotaExceeded, ErrorCode::InfraRateLimitsExceeded];
+
+/// Inputs of the gate in addition to the plan.
+#[derive(Clone, Copy)]
+pub struct GateInputs<'a> {
+    /// Provider of the Worker.
+    pub provider: &'a dyn Provider,
+    /// The operation.
+    pub operation: Operation,
+    /// The live objects.
+    pub live: &'a MachineObjects,
+    /// The time.
+    pub now: Timestamp,
+    /// The budget with its free slots; `None` without `--roll-budget`.
+    pub budget: Option<&'a RollBudget>,
+}
 
 /// The live objects, and what applies to all pools.
 pub(super) struct ZoneFacts<'a> {
