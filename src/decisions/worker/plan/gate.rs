@@ -57,7 +57,7 @@ pub struct Zone<'a> {
     pub is_being_deleted: bool,
     /// Whether the name of the node agent Secret stays, so that new machines of the live class can join.
     pub key_stays: bool,
-    /// Whether all machines run with the live class, as in the progress of an operation.
+    /// Whether all machines run with the target class, as in the progress of an operation.
     pub is_ready: bool,
     /// Its machines.
     pub machines: Machines,

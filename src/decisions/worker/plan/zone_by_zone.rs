@@ -176,17 +176,20 @@ impl Observed<'_> {
         let Some(live) = live.filter(|live| !class_of(live).is_empty()) else {
             return Zone { target_class, ..Zone::default() };
         };
-        let of_live_class = TargetDeployment { class_name: ClassName(class_of(live).to_owned()), ..target.clone() };
-        let progress = self.owned.progress(&of_live_class, Some(live), Hibernation::NotRequested);
+        let history = live.history().unwrap_or_default();
+        let is_ready = class_of(live) == target_class && {
+            let progress = self.owned.progress(target, Some(live), Hibernation::NotRequested);
+            progress.phase == Phase::Ready
+        };
         Zone {
             target_class,
             live_class: Some(class_of(live)),
-            recorded_class: live.recorded_class(),
-            class_since: live.class_changed(),
-            waits_since: live.waits_since(target_class),
+            recorded_class: history.newest_class().map(str::to_owned),
+            class_since: history.class_since(class_of(live)),
+            waits_since: history.waits_since(target_class),
             is_being_deleted: is_being_deleted(&live.document),
             key_stays: key_stays(pool, target, live),
-            is_ready: progress.phase == Phase::Ready,
+            is_ready,
             machines: self.machines(target, live),
         }
     }

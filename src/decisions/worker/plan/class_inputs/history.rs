@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::worker::plan::class_inputs::Detail;
 use crate::worker::plan::class_inputs::INDIRECT_PREFIX;
 use crate::worker::plan::class_inputs::Inputs;
+use crate::worker::plan::class_inputs::digest_of_class;
 
 /// Number of classes to keep.
 pub(super) const MAX_GENERATIONS: usize = 3;
@@ -147,6 +148,22 @@ pub(super) fn record_wait(
 }
 
 impl History {
+    /// The newest class.
+    pub(crate) fn newest_class(&self) -> Option<&str> {
+        self.generations.first().map(|newest| newest.class.as_str())
+    }
+
+    /// Since when the deployment has this class, if it is the newest.
+    pub(crate) fn class_since(&self, class: &str) -> Option<Timestamp> {
+        self.generations.first().filter(|newest| newest.class == class).map(|newest| newest.since)
+    }
+
+    /// Since when the deployment waits for this planned class.
+    pub(crate) fn waits_since(&self, planned_class: &str) -> Option<Timestamp> {
+        let wait = self.wait.as_ref()?;
+        (wait.target == digest_of_class(planned_class)).then_some(wait.since)
+    }
+
     fn push(&mut self, generation: Generation) {
         self.generations.insert(0, generation);
         self.generations.truncate(MAX_GENERATIONS);
