@@ -2,7 +2,7 @@
 //!
 //! 100 pools in 3 zones each, with a CloudProfile of 400 machine types and 200 image versions with 4 flavors. An
 //! element is one pool in one zone, so `thrpt` is pool-zones per second. `docs/performance-evidence.md` lists the results.
-//! `clouds.rs` defines the differences between clouds; `profiles.rs` measures commands for CloudProfiles.
+//! `clouds.rs` defines the differences between clouds; `gate.rs` measures rolls zone by zone; `profiles.rs` measures commands for CloudProfiles.
 
 #![allow(missing_docs, clippy::expect_used, reason = "a benchmark of inputs that are written here")]
 
@@ -24,6 +24,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
 mod clouds;
+mod gate;
 mod profiles;
 
 use clouds::{AWS, AZURE, Cloud};
@@ -220,6 +221,7 @@ fn live_after(input: &Input, plan: &Plan) -> MachineObjects {
 fn pure_core(criterion: &mut Criterion) {
     for cloud in [AZURE, AWS] {
         measure(criterion, &cloud);
+        gate::measure(criterion, &cloud);
         profiles::measure(criterion, &cloud);
     }
 }

@@ -55,7 +55,7 @@ use futures::FutureExt as _;
 use futures::future::{LocalBoxFuture, try_join_all};
 
 use controller::Chatter;
-use flow::{Fleet, Flow};
+use flow::Fleet;
 use life::{Ends, Life};
 use network::NetworkFault;
 use recovery::WatchFault;

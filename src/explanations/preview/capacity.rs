@@ -66,15 +66,7 @@ pub fn evaluate_capacity(limits: &[Limit], workers: &mut [WorkerChange]) {
         });
         let mut left = limit.total.saturating_sub(used);
         for worker in workers.iter_mut() {
-            let mut needed: Vec<(String, i64)> = Vec::new();
-            for placement in &worker.placements {
-                let more = covered.needed(placement);
-                match needed.iter_mut().find(|(pool, _)| *pool == placement.pool) {
-                    Some((_, of_pool)) => *of_pool = of_pool.saturating_add(more),
-                    None => needed.push((placement.pool.clone(), more)),
-                }
-            }
-            for (pool, more) in needed.into_iter().filter(|(_, more)| *more > 0) {
+            for (pool, more) in needed_by_pool(&mut covered, worker).into_iter().filter(|(_, more)| *more > 0) {
                 if more > left {
                     let message = exceeded(limit, more, left.max(0));
                     worker.findings.push(Finding::of_pool(FindingKind::CapacityExceeded, &pool, message));
@@ -87,6 +79,29 @@ pub fn evaluate_capacity(limits: &[Limit], workers: &mut [WorkerChange]) {
         worker.findings.extend(unlimited(limits, &worker.placements));
         worker.findings.sort_by_key(|finding| finding.severity);
     }
+}
+
+/// The units that each pool needs in addition to what it has before, in the order of the pools. Where zones roll one after the
+/// other, only the zone with the largest surge counts for what is needed temporarily.
+fn needed_by_pool(covered: &mut Covered<'_>, worker: &WorkerChange) -> Vec<(String, i64)> {
+    let mut needed: Vec<(String, Need)> = Vec::new();
+    for placement in &worker.placements {
+        let need = covered.needed(placement);
+        let is_paced = |finding: &Finding| {
+            finding.kind == FindingKind::ZoneByZone && finding.pool.as_deref() == Some(&placement.pool)
+        };
+        match needed.iter_mut().find(|(pool, _)| *pool == placement.pool) {
+            None => needed.push((placement.pool.clone(), need)),
+            Some((_, of_pool)) => {
+                of_pool.lasting = of_pool.lasting.saturating_add(need.lasting);
+                of_pool.temporary = match worker.findings.iter().any(is_paced) {
+                    true => of_pool.temporary.max(need.temporary),
+                    false => of_pool.temporary.saturating_add(need.temporary),
+                };
+            }
+        }
+    }
+    needed.into_iter().map(|(pool, need)| (pool, need.lasting.saturating_add(need.temporary))).collect()
 }
 
 fn exceeded(limit: &Limit, more: i64, left: i64) -> String {
@@ -126,6 +141,15 @@ fn unlimited(limits: &[Limit], placements: &[PlacementChange]) -> Vec<Finding> {
     findings
 }
 
+/// The units that a change needs in addition to what was there before.
+#[derive(Clone, Copy, Default)]
+struct Need {
+    /// Those that it has at the end.
+    lasting: i64,
+    /// The maximum of further ones on the way.
+    temporary: i64,
+}
+
 /// A limit, with the machine types that were matched so far.
 struct Covered<'a> {
     limit: &'a Limit,
@@ -155,12 +179,11 @@ impl Covered<'_> {
         machines.saturating_mul(of_each)
     }
 
-    /// The maximum that a placement needs temporarily in addition to what it has before.
-    fn needed(&mut self, placement: &PlacementChange) -> i64 {
+    fn needed(&mut self, placement: &PlacementChange) -> Need {
         let PlacementChange { old_machine, new_machine, nodes, verdict, .. } = placement;
         let grown = self.units(new_machine.as_ref(), nodes.after.saturating_sub(nodes.before).max(0));
         match verdict {
-            Verdict::Create | Verdict::Scale => grown,
+            Verdict::Create | Verdict::Scale => Need { lasting: grown, temporary: 0 },
             Verdict::Roll | Verdict::InPlace => {
                 let above = placement.surge.as_ref().map(|surge| surge.above).unwrap_or_default();
                 // First the surge is created. Finally all machines are new, and the old machines of the surge are not
@@ -170,9 +193,11 @@ impl Covered<'_> {
                     [(new_machine, nodes.before), (old_machine, nodes.before), (old_machine, above.min(nodes.before))]
                         .map(|(machine, number)| self.units(machine.as_ref(), number));
                 let last = all_new.saturating_sub(all_old).saturating_add(surge);
-                first.max(last).max(0).saturating_add(grown)
+                let lasting = all_new.saturating_sub(all_old).max(0);
+                let temporary = first.max(last).max(0).saturating_sub(lasting).max(0);
+                Need { lasting: lasting.saturating_add(grown), temporary }
             }
-            Verdict::Delete | Verdict::Metadata | Verdict::None => 0,
+            Verdict::Delete | Verdict::Metadata | Verdict::None => Need::default(),
         }
     }
 }
@@ -252,11 +277,22 @@ mod tests {
 
     /// The messages about two pools with these numbers.
     fn messages(total: i64, used: Option<i64>, old_cpus: i64, new_cpus: i64, above: i64) -> Vec<String> {
+        messages_about(&["a", "b"], vec![], (total, used), [old_cpus, new_cpus], above)
+    }
+
+    /// The messages about placements of these pools, next to these findings.
+    fn messages_about(
+        pools: &[&str],
+        findings: Vec<Finding>,
+        (total, used): (i64, Option<i64>),
+        [old_cpus, new_cpus]: [i64; 2],
+        above: i64,
+    ) -> Vec<String> {
         let machine =
             |cpus: i64| Some(MachineSize { machine_type: format!("m{cpus}"), cpus, region: "here".to_owned() });
         let surge = SurgePlan { above, ..SurgePlan::default() };
-        let placement = |pool: &str| PlacementChange {
-            pool: pool.to_owned(),
+        let placement = |pool: &&str| PlacementChange {
+            pool: (*pool).to_owned(),
             verdict: Verdict::Roll,
             nodes: Nodes { before: 4, after: 4, affected: 4, seen: true },
             old_machine: machine(old_cpus),
@@ -264,16 +300,30 @@ mod tests {
             surge: Some(surge.clone()),
             ..PlacementChange::default()
         };
-        let mut workers =
-            [WorkerChange { placements: vec![placement("a"), placement("b")], ..WorkerChange::default() }];
+        let placements = pools.iter().map(placement).collect();
+        let mut workers = [WorkerChange { placements, findings, ..WorkerChange::default() }];
         let types = LimitedTypes::All;
         let limit = Limit { name: "cores".to_owned(), region: None, types, unit: LimitUnit::Cpus, total, used };
         evaluate_capacity(&[limit], &mut workers);
         workers[0]
             .findings
             .iter()
+            .filter(|finding| finding.kind != FindingKind::ZoneByZone)
             .map(|finding| format!("{} {}", finding.pool.clone().unwrap_or_default(), finding.message))
             .collect()
+    }
+
+    #[test]
+    fn one_zone_at_a_time_needs_one_surge() {
+        let zones = ["a", "a", "a"];
+        let paced = || vec![Finding::of_pool(FindingKind::ZoneByZone, "a", String::new())];
+        let together = messages_about(&zones, vec![], (50, Some(48)), [4, 4], 1);
+        assert!(together[0].starts_with("a 12 more vCPUs"), "{together:?}");
+        let one_by_one = messages_about(&zones, paced(), (50, Some(48)), [4, 4], 1);
+        assert!(one_by_one[0].starts_with("a 4 more vCPUs"), "{one_by_one:?}");
+        // Larger machines stay: 3 zones · 4 machines · 4 vCPUs, and the surge of one zone.
+        let larger = messages_about(&zones, paced(), (50, Some(48)), [4, 8], 1);
+        assert!(larger[0].starts_with("a 52 more vCPUs"), "{larger:?}");
     }
 
     #[test]

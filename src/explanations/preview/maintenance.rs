@@ -12,7 +12,7 @@ use profiles::versions::catalog::VersionCatalog;
 use profiles::versions::forecast::{Forecast, ForecastStep, Move, Stuck, next_window};
 use profiles::versions::garden::{Garden, Validation};
 use profiles::versions::maintenance::{MaintainedShoot, operations};
-use wire::api::gardener::{Shoot, VersionedPool, WorkerPool};
+use wire::api::gardener::{NODE_AGENT_SECRET_LABEL, Shoot, VersionedPool, WorkerPool};
 use wire::api::gotext::json::{DecodeError, decode_lenient, to_go_json};
 
 /// Suffix of the node agent Secret's name if gardenlet will choose another name that can't be computed.
@@ -21,8 +21,6 @@ const NEXT: &str = "-next";
 const ROTATIONS: [&str; 3] = ["rotate-credentials-start", "rotate-ca-start", "rotate-serviceaccount-key-start"];
 /// Operations for which gardenlet replaces the nodes of the pools that they name.
 const ROLLOUTS: [&str; 2] = ["rotate-rollout-workers=", "rollout-workers="];
-/// Label of nodes that has the name of the node agent Secret.
-const SECRET_LABEL: &str = "worker.gardener.cloud/gardener-node-agent-secret-name";
 
 /// The inputs after a window, and what the user should know about it.
 #[derive(Clone, Debug)]
@@ -130,7 +128,7 @@ fn rename_secrets(
         // A computed name that stays the same is wrong: it lacks what the operation adds.
         let next = next.filter(|next| next != name);
         let next = Value::from(next.unwrap_or_else(|| format!("{name}{NEXT}")));
-        if let Some(label) = pool.get_mut("labels").and_then(|labels| labels.get_mut(SECRET_LABEL)) {
+        if let Some(label) = pool.get_mut("labels").and_then(|labels| labels.get_mut(NODE_AGENT_SECRET_LABEL)) {
             label.clone_from(&next);
         }
         pool["nodeAgentSecretName"] = next;

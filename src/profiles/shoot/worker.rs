@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::members::{name, pools, text};
 use super::{ShootError, Surroundings};
 use decisions::pool::hash::node_agent_secret_name;
-use wire::api::gardener::{ProfileMachineType, ProfileSpec, Shoot, WorkerPool};
+use wire::api::gardener::{NODE_AGENT_SECRET_LABEL, ProfileMachineType, ProfileSpec, Shoot, WorkerPool};
 use wire::api::gotext::json::{decode_lenient, decode_value, to_go_json};
 use wire::api::gotext::quantity::Quantity;
 use wire::capabilities::DEFAULT_ARCHITECTURE;
@@ -190,7 +190,7 @@ fn labels(pool: &Value, shoot: &Shoot, key: &str) -> Value {
     }
     set("worker.gardener.cloud/pool", name(pool));
     set("worker.garden.sapcloud.io/group", name(pool));
-    set("worker.gardener.cloud/gardener-node-agent-secret-name", key);
+    set(NODE_AGENT_SECRET_LABEL, key);
     if let Some(cri) = pool["cri"].as_object() {
         set("worker.gardener.cloud/cri-name", cri.get("name").map(text).unwrap_or_default());
         for runtime in cri.get("containerRuntimes").and_then(Value::as_array).into_iter().flatten() {

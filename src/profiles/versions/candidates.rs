@@ -77,10 +77,20 @@ impl<'c> FittingVersions<'c> {
         in_place_from: Option<&str>,
     ) -> impl Iterator<Item = &'c ListedImageVersion<'c>> {
         let current = in_place_from.map(InPlaceFrom::new);
-        self.versions.iter().copied().filter(move |version| {
-            runs_kubelet(version, kubelet)
-                && current.as_ref().is_none_or(|current| unfit_from(version, current).is_none())
-        })
+        self.versions.iter().copied().filter(move |version| is_at(version, kubelet, current.as_ref()))
+    }
+
+    /// The first of [`Self::at`] with this text. It compares texts first, because that is cheaper than the conditions.
+    #[must_use]
+    pub fn named_at(
+        &self,
+        text: &str,
+        kubelet: &Version,
+        in_place_from: Option<&str>,
+    ) -> Option<&'c ListedImageVersion<'c>> {
+        let current = in_place_from.map(InPlaceFrom::new);
+        let mut named = self.versions.iter().copied().filter(|version| version.listed.text == text);
+        named.find(|version| is_at(version, kubelet, current.as_ref()))
     }
 
     /// The versions, regardless of the kubelet versions that they support.
@@ -156,6 +166,10 @@ fn unfit_machine(
         return Some(Unfit::Capabilities(machine_type.name.clone()));
     }
     (!has_runtimes(&version.entry.cri, pool.cri.as_ref())).then_some(Unfit::ContainerRuntime)
+}
+
+fn is_at(version: &ListedImageVersion<'_>, kubelet: &Version, current: Option<&InPlaceFrom<'_>>) -> bool {
+    runs_kubelet(version, kubelet) && current.is_none_or(|current| unfit_from(version, current).is_none())
 }
 
 fn runs_kubelet(version: &ListedImageVersion<'_>, kubelet: &Version) -> bool {

@@ -164,8 +164,7 @@ pub fn forecast(
     let spec = &state.shoot.spec;
     let maintenance = spec.maintenance.as_ref();
     let window = EffectiveWindow::of(maintenance.and_then(|maintenance| maintenance.time_window.as_ref()));
-    let early_from = behind_begin(from, &window);
-    let early = history(EARLIEST, early_from, until);
+    let mut early = history(EARLIEST, behind_begin(from, &window), until);
     let mut forecast = Forecast::of(from, &early, spec, catalog);
     // The minute of the wake-up matters only if a stage begins within the window: then a late run is a day ahead of an
     // early one.
@@ -175,10 +174,11 @@ pub fn forecast(
         let late_from = if window.contains(from) { from.max(window.latest_start(from) + late) } else { from };
         // A late run on the last day may have the result of an early run on the first day after it, so both get one
         // more day.
-        let until_next = until + DAY;
-        let [early, late] = [(EARLIEST, early_from), (late, late_from)].map(|(offset, from)| {
-            let history = history(offset, from, until_next);
-            history.steps.iter().filter_map(|step| step_of(step, &window, spec)).collect()
+        early.advance(until + DAY);
+        let late = history(late, late_from, until + DAY);
+        let [early, late] = [early, late].map(|history| {
+            let steps = history.steps.iter().filter_map(|step| step_of(step, &window, spec));
+            steps.collect()
         });
         let (mut steps, by_chance_from) = of_either(early, late);
         steps.retain(|step| step.time < until);

@@ -245,11 +245,11 @@ fn evaluated_image<'a, 's>(
 ) -> Option<(Evaluated<'a, 's>, impl Iterator<Item = &'a ListedVersion<'a>> + use<'a, 's>)> {
     let current = pool.machine.image.as_ref()?;
     let in_place_from = pool.is_updated_in_place().then_some(current.version.as_str());
-    let list = move || fitting.at(kubelet, in_place_from).map(|version| &version.listed);
     let name = current.name.as_str();
     let strategy = fitting.image.strategy();
-    let mut listed = list().filter(|listed| fitting.image.image.name == name && listed.text == current.version);
-    let listed = listed.next();
+    let is_listed = fitting.image.image.name == name;
+    let listed = is_listed.then(|| fitting.named_at(&current.version, kubelet, in_place_from)).flatten();
+    let listed = listed.map(|version| &version.listed);
     let cause = cause(listed.map(|listed| listed.at(now)), auto.machine_image_version == Some(true));
     let evaluated = Evaluated {
         subject: Subject::Image { name, strategy },
@@ -258,7 +258,7 @@ fn evaluated_image<'a, 's>(
         listed,
         cause,
     };
-    Some((evaluated, list()))
+    Some((evaluated, fitting.at(kubelet, in_place_from).map(|version| &version.listed)))
 }
 
 /// The effect of maintenance on the image of a pool without automatic updates.

@@ -48,9 +48,8 @@ mod tests {
     use decisions::worker::plan::slots::SlotOwner;
     use decisions::worker::plan::zone_by_zone::ANNOTATION;
     use runtime::process::endpoints::MetricsText;
+    use wire::api::gardener::NODE_AGENT_SECRET_LABEL;
 
-    /// Label of nodes with the name of their node agent Secret.
-    const KEY_LABEL: &str = "worker.gardener.cloud/gardener-node-agent-secret-name";
     const SECOND: &str = "machinedeployments/shoot--garden--mail-web-z2";
 
     /// A steady Worker whose pool has three zones, with this setting in the Shoot.
@@ -60,7 +59,7 @@ mod tests {
         seed.change_pool(|pool| {
             pool["zones"] = json!(["europe-west1-b", "europe-west1-c", "europe-west1-d"]);
             (pool["maxSurge"], pool["maxUnavailable"]) = (json!(1), json!(0));
-            pool["labels"][KEY_LABEL] = pool["nodeAgentSecretName"].clone();
+            pool["labels"][NODE_AGENT_SECRET_LABEL] = pool["nodeAgentSecretName"].clone();
         });
         seed.reconcile(&context).await.unwrap();
         seed.machines_come();
@@ -74,7 +73,7 @@ mod tests {
     fn roll(seed: &Seed) {
         seed.change_pool(|pool| {
             let key = json!("gardener-node-agent-web-other");
-            pool["labels"][KEY_LABEL] = key.clone();
+            pool["labels"][NODE_AGENT_SECRET_LABEL] = key.clone();
             pool["nodeAgentSecretName"] = key;
         });
         seed.request("reconcile");

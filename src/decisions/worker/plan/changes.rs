@@ -136,8 +136,8 @@ pub fn changes<'a>(
     let of_machine = |machine: &'a MachinePlan| {
         let name = &machine.deployment.name.0;
         let class = &machine.deployment.class_name.0;
-        if let Some((wait, deployment)) = waiting(machine, plan, live) {
-            let deployment = inputs.of_waiting(machine, (wait, deployment));
+        if let Some(waiting) = waiting(machine, plan, live) {
+            let deployment = inputs.of_waiting(machine, &waiting);
             return MachineChanges { machine, secret: None, class: None, deployment, is_class_being_deleted: false };
         }
         let changes = MachineChanges {
@@ -165,10 +165,11 @@ struct ChangeInputs<'a, 'b> {
 }
 
 impl ChangeInputs<'_, '_> {
-    fn of_waiting(&self, machine: &MachinePlan, (wait, live): Waiting<'_>) -> Option<Write<Value>> {
-        let mut target = waiting_document(self.worker_name, self.namespace, machine, (wait, live), self.rules);
+    fn of_waiting(&self, machine: &MachinePlan, waiting: &Waiting<'_>) -> Option<Write<Value>> {
+        let Waiting { zone, live } = waiting;
+        let mut target = waiting_document(self.worker_name, self.namespace, machine, waiting, self.rules);
         let budget = self.budget_members(machine);
-        keep_wait(&mut target, live, &wait.planned_class, wait.since, &budget, self.now);
+        keep_wait(&mut target, live, &zone.planned_class, zone.since, &budget, self.now);
         deployment_write(target, Some(&live.document))
     }
 
@@ -203,13 +204,16 @@ impl ChangeInputs<'_, '_> {
     }
 }
 
-/// A wait, and the deployment that waits.
-type Waiting<'a> = (&'a WaitingZone, &'a LiveDeployment);
+/// A zone that waits, and its live deployment.
+pub(super) struct Waiting<'a> {
+    zone: &'a WaitingZone,
+    live: &'a LiveDeployment,
+}
 
 /// The wait of a planned placement.
 pub(super) fn waiting<'a>(machine: &MachinePlan, plan: &'a Plan, live: &'a MachineObjects) -> Option<Waiting<'a>> {
     let name = &machine.deployment.name.0;
-    Some((plan.waits.of(name)?, live.deployments.get(name)?))
+    Some(Waiting { zone: plan.waits.of(name)?, live: live.deployments.get(name)? })
 }
 
 /// The target MachineDeployment of a zone that waits, without its record. A template is never mixed: while the name of
@@ -218,11 +222,12 @@ pub(super) fn waiting_document(
     worker_name: &str,
     namespace: &str,
     machine: &MachinePlan,
-    (wait, live): Waiting<'_>,
+    waiting: &Waiting<'_>,
     rules: ReplicaRules,
 ) -> Value {
+    let Waiting { zone, live } = waiting;
     let mut target = target_document(worker_name, namespace, &machine.deployment, Some(live), rules);
-    if wait.keeps_template {
+    if zone.keeps_template {
         target["spec"]["template"] = live.document["spec"]["template"].clone();
     }
     target

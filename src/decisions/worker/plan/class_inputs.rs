@@ -165,22 +165,13 @@ impl LiveDeployment {
     /// it was found. The age of the deployment is no substitute.
     #[must_use]
     pub fn class_changed(&self) -> Option<Timestamp> {
-        let class = &self.object.spec.template.spec.class.name;
-        let newest = self.history()?.generations.into_iter().next()?;
-        (newest.class == *class).then_some(newest.since)
-    }
-
-    /// The newest class in the record.
-    #[must_use]
-    pub fn recorded_class(&self) -> Option<String> {
-        Some(self.history()?.generations.into_iter().next()?.class)
+        self.history()?.class_since(&self.object.spec.template.spec.class.name)
     }
 
     /// Since when the deployment waits for this planned class, according to the record.
     #[must_use]
     pub fn waits_since(&self, planned_class: &str) -> Option<Timestamp> {
-        let wait = self.history()?.wait?;
-        (wait.target == digest_of_class(planned_class)).then_some(wait.since)
+        self.history()?.waits_since(planned_class)
     }
 
     /// Whether the record contains an earlier class.

@@ -171,7 +171,7 @@ impl<'a> DesiredState<'a> {
         let rules = replica_rules(&self.context, live);
         let deployment = &machine.deployment;
         if let Some(waiting) = waiting(machine, &self.plan, live) {
-            return waiting_document(name, namespace, machine, waiting, rules);
+            return waiting_document(name, namespace, machine, &waiting, rules);
         }
         let live = live.deployments.get(&deployment.name.0);
         let mut target = target_document(name, namespace, deployment, live, rules);

@@ -101,7 +101,7 @@ pub struct Zone<'a> {
     pub is_requested: bool,
     /// Mark in the record of the MachineDeployment.
     pub mark: Option<Mark>,
-    /// Whether all machines run with the live class, as in the progress of an operation.
+    /// Whether all machines run with the target class, as in the progress of an operation.
     pub is_ready: bool,
     /// Its machines.
     pub machines: Machines,

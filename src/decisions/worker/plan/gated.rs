@@ -46,7 +46,7 @@ pub(super) fn apply_gate(context: &WorkerContext<'_>, plan: &mut Plan, inputs: &
         let facts = ZoneFacts::of(context, inputs);
         let pools = plan.pools.iter_mut().zip(concerned).filter(|(_, is_concerned)| *is_concerned);
         for planned in pools.filter_map(|(pool, _)| pool.as_mut().ok()) {
-            settings.apply_to_pool(context, planned, &facts, (&mut waits, &mut budget));
+            settings.apply_to_pool(planned, &facts, &mut waits, &mut budget);
         }
     }
     plan.waits = waits;
@@ -65,12 +65,12 @@ fn concerns_budget(planned: &PoolPlan, live: &MachineObjects) -> bool {
 impl Settings<'_> {
     fn apply_to_pool(
         &mut self,
-        context: &WorkerContext<'_>,
         planned: &mut PoolPlan,
         facts: &ZoneFacts<'_>,
-        (waits, budget): (&mut ZoneWaits, &mut BudgetDecisions),
+        waits: &mut ZoneWaits,
+        budget: &mut BudgetDecisions,
     ) {
-        let Some(pool) = context.pool(&planned.pool) else { return };
+        let Some(pool) = facts.context.pool(&planned.pool) else { return };
         let is_zone_by_zone = self.zone_by_zone.has_pool(&planned.pool);
         let settings = PoolSettings { pool, is_zone_by_zone, budget: self.budget_of(&planned.pool) };
         let (waiting, held) = {
@@ -80,7 +80,7 @@ impl Settings<'_> {
             if budget.limit.is_some() {
                 budget.record(planned, &pool, &verdicts);
             }
-            let held = held_pool(budget.limit, planned, &pool, &verdicts, (facts, context));
+            let held = held_pool(budget.limit, planned, &pool, &verdicts, facts);
             (waiting_pool(planned, &pool, &verdicts, facts), held)
         };
         if budget.taken.contains(&planned.pool) && !self.has_reserved(&planned.pool) {
@@ -118,7 +118,7 @@ fn held_pool(
     planned: &PoolPlan,
     pool: &Pool<'_>,
     verdicts: &[GateVerdict],
-    (facts, context): (&ZoneFacts<'_>, &WorkerContext<'_>),
+    facts: &ZoneFacts<'_>,
 ) -> Option<HeldPool> {
     let zones = planned.machines.iter().zip(&pool.zones).zip(verdicts).enumerate();
     let held = zones.filter(|(_, (_, verdict))| **verdict == GateVerdict::Hold);
@@ -127,7 +127,7 @@ fn held_pool(
         .collect();
     let (first, zone) = held.first()?;
     let live = facts.live.deployments.get(&zone.deployment)?;
-    let inputs = context.pool(&planned.pool).map(|pool| inputs_of(&first.hash_items, pool, context.shoot))?;
+    let inputs = inputs_of(&first.hash_items, facts.context.pool(&planned.pool)?, facts.context.shoot);
     let history = record_with(live, &zone.planned_class, &inputs, facts.now);
     let inputs = history.map(|history| cause_of(&history, facts.provider.infrastructure_inputs()).0);
     Some(HeldPool {

@@ -13,8 +13,9 @@ use crate::worker::plan::changes::{MachineChanges, Write};
 use crate::worker::plan::desired::DesiredState;
 use crate::worker::plan::desired::test_support::Objects;
 use crate::worker::plan::zone_by_zone::ANNOTATION;
-use crate::worker::plan::zone_facts::{GateInputs, NODE_AGENT_LABEL};
+use crate::worker::plan::zone_facts::GateInputs;
 use crate::worker::request::Operation;
+use wire::api::gardener::NODE_AGENT_SECRET_LABEL;
 
 /// Inputs of a reconcile without a budget.
 pub(super) fn inputs(live: &MachineObjects, now: Timestamp) -> GateInputs<'_> {
@@ -45,7 +46,7 @@ pub(super) fn plan(class: &str, key: &str) -> PoolPlan {
         machine.deployment.class_name.0 = format!("a-{class}-z{number}");
         machine.deployment.secret_name.0 = format!("a-{class}-z{number}");
         machine.class.metadata.name = Some(format!("a-{class}-z{number}"));
-        machine.deployment.labels = [(NODE_AGENT_LABEL.to_owned(), key.to_owned())].into();
+        machine.deployment.labels = [(NODE_AGENT_SECRET_LABEL.to_owned(), key.to_owned())].into();
         machine
     };
     PoolPlan {

@@ -2,7 +2,6 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::pool::names::ClassName;
 use crate::provider::{MachinePlan, PoolPlan, Provider, TargetDeployment, WorkerContext};
 use crate::worker::machines::live_machine::LiveMachine;
 use crate::worker::machines::machine_objects::{LiveDeployment, MachineObjects};
@@ -14,10 +13,8 @@ use crate::worker::plan::gate::{Machines, Pool, PoolBudget, Zone};
 use crate::worker::plan::orphans::is_being_deleted;
 use crate::worker::plan::roll_budget::RollBudget;
 use crate::worker::request::Operation;
-use wire::api::gardener::{ErrorCode, WorkerPool};
+use wire::api::gardener::{ErrorCode, NODE_AGENT_SECRET_LABEL, WorkerPool};
 
-/// Label of nodes with the name of their node agent Secret.
-pub(super) const NODE_AGENT_LABEL: &str = "worker.gardener.cloud/gardener-node-agent-secret-name";
 /// Error codes that don't result from the class.
 const CAPACITY: [ErrorCode; 3] =
     [ErrorCode::InfraResourcesDepleted, ErrorCode::InfraQuotaExceeded, ErrorCode::InfraRateLimitsExceeded];
@@ -39,6 +36,7 @@ pub struct GateInputs<'a> {
 
 /// The live objects, and what applies to all pools.
 pub(super) struct ZoneFacts<'a> {
+    pub(super) context: &'a WorkerContext<'a>,
     pub(super) provider: &'a dyn Provider,
     pub(super) live: &'a MachineObjects,
     pub(super) now: Timestamp,
@@ -55,8 +53,9 @@ pub(super) struct PoolSettings<'a> {
 }
 
 impl<'a> ZoneFacts<'a> {
-    pub(super) fn of(context: &WorkerContext<'_>, inputs: &GateInputs<'a>) -> Self {
+    pub(super) fn of(context: &'a WorkerContext<'a>, inputs: &GateInputs<'a>) -> Self {
         Self {
+            context,
             provider: inputs.provider,
             live: inputs.live,
             now: inputs.now,
@@ -88,21 +87,23 @@ impl<'a> ZoneFacts<'a> {
         let Some(live) = live.filter(|live| !class_of(live).is_empty()) else {
             return Zone { target_class, ..Zone::default() };
         };
-        let of_live_class = TargetDeployment { class_name: ClassName(class_of(live).to_owned()), ..target.clone() };
-        let progress = self.owned.progress(&of_live_class, Some(live), Hibernation::NotRequested);
-        let history = live.history();
-        let recorded_owner = history.as_ref().and_then(|history| history.owner_of(class_of(live)));
+        let history = live.history().unwrap_or_default();
+        let recorded_owner = history.owner_of(class_of(live));
+        let is_ready = class_of(live) == target_class && {
+            let progress = self.owned.progress(target, Some(live), Hibernation::NotRequested);
+            progress.phase == Phase::Ready
+        };
         Zone {
             target_class,
             live_class: Some(class_of(live)),
-            recorded_class: live.recorded_class(),
-            class_since: live.class_changed(),
-            waits_since: live.waits_since(target_class),
+            recorded_class: history.newest_class().map(str::to_owned),
+            class_since: history.class_since(class_of(live)),
+            waits_since: history.waits_since(target_class),
             is_being_deleted: is_being_deleted(&live.document),
             key_stays: key_stays(pool, target, live),
             is_requested: owner.is_some() && recorded_owner.is_some() && recorded_owner != owner,
-            mark: history.as_ref().and_then(|history| history.mark),
-            is_ready: progress.phase == Phase::Ready,
+            mark: history.mark,
+            is_ready,
             machines: self.machines(target, live),
         }
     }
@@ -146,10 +147,10 @@ impl<'a> ZoneFacts<'a> {
 /// Whether new machines of the live class can join: gardenlet keeps only the node agent Secret of the current name.
 fn key_stays(pool: &WorkerPool, target: &TargetDeployment, live: &LiveDeployment) -> bool {
     let live_labels = &live.object.spec.template.spec.node_template.metadata.labels;
-    let live_key = live_labels.get(NODE_AGENT_LABEL);
+    let live_key = live_labels.get(NODE_AGENT_SECRET_LABEL);
     live_key.is_some()
         && live_key == pool.node_agent_secret_name.as_ref()
-        && live_key == target.labels.get(NODE_AGENT_LABEL)
+        && live_key == target.labels.get(NODE_AGENT_SECRET_LABEL)
 }
 
 pub(super) fn class_of(live: &LiveDeployment) -> &str {

@@ -58,6 +58,9 @@ pub struct WorkerSpec {
     pub pools: Vec<WorkerPool>,
 }
 
+/// Label of nodes with the name of their node agent Secret.
+pub const NODE_AGENT_SECRET_LABEL: &str = "worker.gardener.cloud/gardener-node-agent-secret-name";
+
 /// One worker pool.
 #[apply(_ => #[serde(default, deserialize_with = "null_as_default")])]
 #[derive(Clone, Debug, Deserialize)]

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::worker::plan::class_inputs::Detail;
 use crate::worker::plan::class_inputs::INDIRECT_PREFIX;
 use crate::worker::plan::class_inputs::Inputs;
+use crate::worker::plan::class_inputs::digest_of_class;
 use crate::worker::plan::gate::Mark;
 
 /// Number of classes to keep.
@@ -237,6 +238,22 @@ impl History {
     #[must_use]
     pub fn owner_of(&self, class: &str) -> Option<&str> {
         self.generations.iter().find(|generation| generation.class == class)?.owner.as_deref()
+    }
+
+    /// The newest class.
+    pub(crate) fn newest_class(&self) -> Option<&str> {
+        self.generations.first().map(|newest| newest.class.as_str())
+    }
+
+    /// Since when the deployment has this class, if it is the newest.
+    pub(crate) fn class_since(&self, class: &str) -> Option<Timestamp> {
+        self.generations.first().filter(|newest| newest.class == class).map(|newest| newest.since)
+    }
+
+    /// Since when the deployment waits for this planned class.
+    pub(crate) fn waits_since(&self, planned_class: &str) -> Option<Timestamp> {
+        let wait = self.wait.as_ref()?;
+        (wait.target == digest_of_class(planned_class)).then_some(wait.since)
     }
 
     fn push(&mut self, generation: Generation) {
