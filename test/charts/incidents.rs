@@ -6,19 +6,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::http::{Request, Response};
 use jiff::Timestamp;
 use kube::client::Body;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tower::{BoxError, Layer, Service, ServiceExt};
 
 use crate::controller::reconcile::result::ReconcileResult as Reconciled;
-use crate::controller::report::metrics::Metrics;
+use crate::controller::report::metrics::{Metrics, SlotNumbers};
 use crate::controller::report::reconcile_metrics::{Ended, record};
 use decisions::provider::Provider as _;
 use decisions::provider::azure::Azure;
@@ -92,8 +93,8 @@ struct Minute {
     zone_fails: bool,
     /// Whether the roll budget holds a pool.
     is_held: bool,
-    /// Slots of the roll budget in use.
-    slots: usize,
+    /// Numbers of the Workers that use a slot of the roll budget each.
+    slots: Range<usize>,
     /// Whether the sources of images can't be read.
     lookup_fails: bool,
     /// The versions of a pool of each Worker.
@@ -138,7 +139,7 @@ impl Minute {
             slow: 0,
             zone_fails: false,
             is_held: false,
-            slots: 0,
+            slots: 0..0,
             lookup_fails: false,
             versions,
             rolls,
@@ -190,7 +191,8 @@ const INCIDENTS: [Incident; 27] = [
         what: "The quota of one shoot's subscription is used up.",
         fires: "WorkerFails",
         after: "100m",
-        changes: |_, minute| minute.failing = 1,
+        // Others use all slots of the roll budget, and don't fail.
+        changes: |_, minute| (minute.failing, minute.slots) = (1, 1..1 + SLOTS),
     },
     Incident {
         what: "Somebody took an image out of a CloudProfile that all shoots use.",
@@ -239,7 +241,7 @@ const INCIDENTS: [Incident; 27] = [
         what: "The machines of all pools with a slot of the roll budget do not start.",
         fires: "WorkerFails, WorkerRollBudgetStuck",
         after: "190m",
-        changes: |_, minute| (minute.failing, minute.slots) = (SLOTS, SLOTS),
+        changes: |_, minute| (minute.failing, minute.slots) = (SLOTS, 0..SLOTS),
     },
     Incident {
         what: "A CloudProfile lets the newest version of an image expire.",
@@ -344,7 +346,7 @@ struct Processes {
     metrics: [Arc<Metrics>; 2],
     led: [bool; 2],
     webhooks: [WebhookMetrics; 2],
-    slots: Arc<AtomicUsize>,
+    slots: Arc<Mutex<Range<usize>>>,
 }
 
 impl Default for Processes {
@@ -373,9 +375,12 @@ impl Processes {
         if !minute.leads[0] {
             return;
         }
-        self.slots.store(minute.slots, Ordering::Relaxed);
+        self.slots.lock().clone_from(&minute.slots);
         let slots = Arc::clone(&self.slots);
-        metrics.report_slots(move || (SLOTS, slots.load(Ordering::Relaxed)));
+        metrics.report_slots(move || {
+            let used = slots.lock().clone().map(|number| (format!("shoot--p--{number}"), 1));
+            SlotNumbers { limit: SLOTS, used: used.collect() }
+        });
         let failing_since = minute.lookup_fails.then(|| Timestamp::constant(3600, 0));
         let lookups = vec![("capi".to_owned(), failing_since)];
         metrics.images.set(&ImageNumbers { lookups, ..ImageNumbers::default() }, |_| Timestamp::constant(3600, 0));

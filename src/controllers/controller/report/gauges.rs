@@ -21,6 +21,11 @@ impl<Labels: Ord> Gauges<Labels> {
             None => drop(self.numbers().remove(&labels)),
         }
     }
+
+    /// Replaces all series.
+    pub(crate) fn replace(&self, series: impl Iterator<Item = (Labels, i64)>) {
+        *self.numbers() = series.collect();
+    }
 }
 
 impl<Labels> Gauges<Labels> {

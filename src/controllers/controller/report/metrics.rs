@@ -143,31 +143,42 @@ const SECONDS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, EncodeLabelSet)]
 struct NoLabels {}
 
-/// Counts the slots of the roll budget: the limit, and those in use.
-type SlotNumbers = Box<dyn Fn() -> (usize, usize) + Send + Sync>;
+/// Slots of the roll budget.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SlotNumbers {
+    /// At most this many pools of the seed have an unrequested roll in progress.
+    pub(crate) limit: usize,
+    /// Number of slots in use by namespace, without those that use none.
+    pub(crate) used: BTreeMap<String, usize>,
+}
 
 /// The roll budget; absent without `--roll-budget`.
 struct BudgetMetrics {
     slots: Gauges<NoLabels>,
-    used: Gauges<NoLabels>,
+    used: Gauges<NamespaceLabels>,
     /// Counts the slots when metrics are read.
-    numbers: OnceLock<SlotNumbers>,
+    numbers: OnceLock<Box<dyn Fn() -> SlotNumbers + Send + Sync>>,
 }
 
 impl BudgetMetrics {
     fn registered(registry: &mut Registry) -> Self {
         Self {
             slots: registered(registry, "roll_budget", "Slots of the roll budget; absent without one"),
-            used: registered(registry, "roll_budget_used", "Slots of the roll budget in use; absent without one"),
+            used: registered(
+                registry,
+                "roll_budget_used",
+                "Slots of the roll budget in use; absent while a namespace uses none",
+            ),
             numbers: OnceLock::new(),
         }
     }
 
     fn count(&self) {
         let Some(numbers) = self.numbers.get() else { return };
-        let (limit, used) = numbers();
+        let SlotNumbers { limit, used } = numbers();
         self.slots.set(NoLabels {}, i64::try_from(limit).ok());
-        self.used.set(NoLabels {}, i64::try_from(used).ok());
+        let used = used.into_iter().filter_map(|(namespace, used)| Some((namespace, i64::try_from(used).ok()?)));
+        self.used.replace(used.map(|(namespace, used)| (NamespaceLabels { namespace }, used)));
     }
 }
 
@@ -359,8 +370,8 @@ impl Metrics {
         }
     }
 
-    /// Reports the limit of the roll budget and the number of its slots in use, counted whenever metrics are read.
-    pub(crate) fn report_slots(&self, numbers: impl Fn() -> (usize, usize) + Send + Sync + 'static) {
+    /// Reports the slots of the roll budget, counted whenever metrics are read.
+    pub(crate) fn report_slots(&self, numbers: impl Fn() -> SlotNumbers + Send + Sync + 'static) {
         // A process has one budget.
         let _ = self.roll_budget.numbers.set(Box::new(numbers));
     }

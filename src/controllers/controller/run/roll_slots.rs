@@ -1,11 +1,12 @@
 //! The slots of the roll budget: one process decides about them under one lock, from the MachineDeployments of the whole
 //! seed and its own reservations.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::controller::report::metrics::SlotNumbers;
 use decisions::worker::plan::desired::DesiredState;
 use decisions::worker::plan::roll_budget::RollBudget;
 use decisions::worker::plan::slots::{SlotOwner, Slots};
@@ -64,10 +65,15 @@ impl RollSlots {
         self.0.lock().reserve(owner, &[pool.to_owned()].into(), Instant::now().into_std());
     }
 
-    /// The limit, and the number of slots in use.
-    pub(crate) fn numbers(&self, cache: &SeedCache) -> (usize, usize) {
+    /// The limit, and the slots in use.
+    pub(crate) fn numbers(&self, cache: &SeedCache) -> SlotNumbers {
         let slots = self.0.lock();
-        (slots.limit(), slots.used(&cache.machine_objects.pools_with_slots(), Instant::now().into_std()))
+        let marked = cache.machine_objects.pools_with_slots();
+        let mut used = BTreeMap::new();
+        for (namespace, _) in slots.used(&marked, Instant::now().into_std()) {
+            *used.entry(namespace.clone()).or_default() += 1;
+        }
+        SlotNumbers { limit: slots.limit(), used }
     }
 }
 

@@ -67,17 +67,17 @@ impl Slots {
         self.limit
     }
 
-    /// Number of slots in use, if the stored MachineDeployments of these pools have the mark.
+    /// The pools that use a slot, if the stored MachineDeployments of `marked` have the mark.
     #[must_use]
-    pub fn used(&self, marked: &BTreeSet<PoolOfSeed>, now: Instant) -> usize {
+    pub fn used<'a>(&'a self, marked: &'a BTreeSet<PoolOfSeed>, now: Instant) -> BTreeSet<&'a PoolOfSeed> {
         let reserved = self.reserved.iter().filter(|(_, reservation)| !reservation.has_expired(now));
-        marked.len() + reserved.filter(|(pool, _)| !marked.contains(*pool)).count()
+        marked.iter().chain(reserved.map(|(pool, _)| pool)).collect()
     }
 
     /// Number of slots that the process may take now.
     #[must_use]
     pub fn free(&self, marked: &BTreeSet<PoolOfSeed>, now: Instant) -> usize {
-        let free = self.limit.saturating_sub(self.used(marked, now));
+        let free = self.limit.saturating_sub(self.used(marked, now).len());
         if !self.is_shard {
             return free;
         }
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!((slots.free(&BTreeSet::new(), now), slots.reserved_by(worker, now).len()), (1, 1));
         slots.reserve(owner("other"), &BTreeSet::new(), now);
         assert_eq!(slots.reserved_by(worker, now).len(), 1, "another Worker of the namespace");
-        assert_eq!(slots.used(&[pool("b")].into(), now), 1, "a mark and its reservation are one");
+        assert_eq!(slots.used(&[pool("b")].into(), now).len(), 1, "a mark and its reservation are one");
         assert_eq!(Slots::new(0, false).free(&[pool("p")].into(), now), 0, "a lower limit affects only new pools");
     }
 
