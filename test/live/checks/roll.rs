@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use crate::history::History;
 use crate::program;
-use test_support::cluster::{Deletion, MachineControllerManager};
-use test_support::shoot::{Kind, Shoot, ensure_reports, set_image};
+use test_support::cluster::{Deletion, MachineControllerManager, eventually};
+use test_support::shoot::{Kind, SOON, Shoot, ensure_reports, set_image};
 
 #[tokio::test]
 async fn an_image_change_replaces_the_machines_of_that_pool() -> Result<()> {
@@ -23,10 +23,16 @@ async fn an_image_change_replaces_the_machines_of_that_pool() -> Result<()> {
     shoot.change_worker(|worker| set_image(worker, "bow", "12.2.0")).await?;
     let worker = shoot.succeeded().await?;
 
-    let new_classes = shoot.names_of_pool(Kind::MachineClass, "bow").await?;
-    ensure!(new_classes.len() == 2 && new_classes.is_disjoint(&old_classes), "{old_classes:?} became {new_classes:?}");
-    let secrets = shoot.names_of_pool(Kind::ClassSecret, "bow").await?;
-    ensure!(secrets == new_classes, "secrets {secrets:?} for classes {new_classes:?}");
+    // The old ones exist until machine-controller-manager removes its finalizers.
+    eventually(SOON, "the old classes and Secrets are deleted", async || {
+        let new_classes = shoot.names_of_pool(Kind::MachineClass, "bow").await?;
+        let is_replaced = new_classes.len() == 2 && new_classes.is_disjoint(&old_classes);
+        ensure!(is_replaced, "{old_classes:?} became {new_classes:?}");
+        let secrets = shoot.names_of_pool(Kind::ClassSecret, "bow").await?;
+        ensure!(secrets == new_classes, "secrets {secrets:?} for classes {new_classes:?}");
+        Ok(())
+    })
+    .await?;
     ensure!(versions_of_pool(&shoot, "stern").await? == stern_before, "class or secret of the other pool was written");
 
     let nodes = shoot.ready_nodes().await?;
