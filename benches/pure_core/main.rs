@@ -224,6 +224,7 @@ fn pure_core(criterion: &mut Criterion) {
         gate::measure(criterion, &cloud);
         profiles::measure(criterion, &cloud);
     }
+    gate::measure_slots(criterion);
 }
 
 fn measure(criterion: &mut Criterion, cloud: &Cloud) {
