@@ -115,6 +115,43 @@ fn zones_that_roll_one_after_the_other_add_up() {
 }
 
 #[test]
+fn roll_budget_holds_unrequested_rolls() {
+    const SECRET: &str = "gardener-node-agent-workers-77ac3aaaf0a1b2c3";
+    let line = format!("      nodeAgentSecretName: {SECRET}\n");
+    let labelled = format!("{line}      labels: {{worker.gardener.cloud/gardener-node-agent-secret-name: {SECRET}}}\n");
+    let label = (line.as_str(), labelled.as_str());
+    const IDENTITY: (&str, &str) = ("identities/nodes", "identities/other");
+    const RELEASED: (&str, &str) = (
+        "metadata: {name: prod, namespace: garden-garden}",
+        "metadata: {name: prod, namespace: garden-garden, annotations: {gardener-extension-worker/let-roll: workers}}",
+    );
+    let held = |old: Replacements<'_>, new: Replacements<'_>, options: &[&str]| {
+        let printed = Pair::of(old, new).preview(&[&["-o", "json"], options].concat()).json();
+        let worker = &printed["workers"][0];
+        assert_eq!(worker["placements"][0]["verdict"], "ROLL", "{worker}");
+        let findings = worker["findings"].as_array().unwrap();
+        let held = findings.iter().find(|finding| finding["kind"] == "roll-held");
+        held.map(|finding| (finding["pool"].to_string(), finding["message"].as_str().unwrap().to_owned()))
+    };
+    let budget = &["--roll-budget", "2"];
+    let (pool, message) = held(&[label], &[label, IDENTITY], budget).unwrap();
+    assert!(pool == "\"workers\"" && message.contains("while 2 other pools of the seed use the slots"), "{message}");
+    let (_, message) = held(&[label], &[label, IDENTITY], &["--roll-budget", "0"]).unwrap();
+    assert!(message.contains("until the annotation gardener-extension-worker/let-roll names it"), "{message}");
+
+    assert_eq!(held(&[label], &[label, IDENTITY], &[]), None, "no budget");
+    assert_eq!(held(&[], &[IDENTITY], budget), None, "without its label, the Secret is not known to stay");
+    assert_eq!(held(&[label], &[label, IDENTITY, ("size: 20Gi", "size: 30Gi")], budget), None, "the owner's edit");
+    assert_eq!(held(&[label], &[label, IDENTITY, ROLL[0]], budget), None, "another Secret");
+    assert_eq!(
+        held(&[label], &[label, IDENTITY, ("1877.3.0}", "1592.9.0}")], budget),
+        None,
+        "gardenlet's other Secret"
+    );
+    assert_eq!(held(&[label], &[label, IDENTITY, RELEASED], budget), None, "released");
+}
+
+#[test]
 fn source_of_estimate_is_printed_on_request() {
     let source = "the shortest time assumes 5 min for each round; by the pool's settings, in each round new nodes take \
                   up to 20 min to join and old ones up to 2 h to drain";

@@ -17,6 +17,7 @@ use super::placement_change::{Nodes, PlacementChange};
 use super::presumption::presumptions_that_decide;
 use super::refusals::refusal;
 use super::rendered_pools::{Failure, RenderedPools, as_live, cloud_before, render_pools, worker_context};
+use super::roll_budget::{BudgetEffect, budget_effect};
 use super::rule::{Effect, Verdict, effect};
 use super::shoot_source::both_made;
 use super::surge::surge_plan;
@@ -133,7 +134,9 @@ pub fn compare(
         let seen = live.deployments.contains_key(&name);
         let mut of_placement = placement_change(&name, old, new, seen, baseline);
         if of_placement.verdict.is_roll() {
-            of_placement.changed_inputs = changed_between(sides.0.zip(old), sides.1.zip(new));
+            let (old, new) = (sides.0.zip(old), sides.1.zip(new));
+            of_placement.changed_inputs = changed_between(old, new);
+            of_placement.budget = old.zip(new).map(|(old, new)| budget_effect(old, new)).unwrap_or_default();
         }
         change.placements.push(of_placement);
         if let Some(change_of_zone) = change.placements.last() {
@@ -259,6 +262,7 @@ fn placement_change(
         causes: Vec::new(),
         hash_inputs: if verdict.is_roll() { hash_inputs(old, new) } else { Vec::new() },
         changed_inputs: None,
+        budget: BudgetEffect::default(),
     }
 }
 
@@ -378,6 +382,12 @@ fn blame(change: &mut WorkerChange, trials: &Trials<'_>) {
         placement.causes = causes.remove(&placement.deployment).unwrap_or_default();
         // Causes of the verdict come first.
         placement.causes.sort_by_key(|cause| (cause.effect.verdict != placement.verdict, cause.effect.verdict));
+    }
+    for placement in &mut change.placements {
+        // gardenlet would choose another Secret, and then the roll can't wait.
+        if unchanged_node_agent_secret(&placement.pool, trials.changes()).is_some() {
+            placement.budget = BudgetEffect::Starts;
+        }
     }
     let pools: BTreeSet<&str> = change
         .placements

@@ -55,6 +55,8 @@ pub enum FindingKind {
     CapacityUnknown,
     /// A user must select the machines to update.
     ManualUpdate,
+    /// A controller with a roll budget keeps the class of a pool while no slot is free.
+    RollHeld,
     /// The deployment is paused: nothing rolls until it is resumed.
     Paused,
     /// A new machine that fails is preserved, and nothing replaces it until it is released.
@@ -80,6 +82,7 @@ impl FindingKind {
             | Self::ZoneByZone
             | Self::RollPace
             | Self::CapacityUnknown
+            | Self::RollHeld
             | Self::Paused
             | Self::ImagePinned
             | Self::CouldNotBePlanned

@@ -18,7 +18,7 @@
 //! * `difference`: the difference of two documents, as named changes that can be applied one by one;
 //! * `trials`, `cause`: which of these changes cause an effect;
 //! * `surge`, `finding`: the pace of a roll and its hazards; `capacity`, `machine_size`: whether its machines fit the
-//!   cloud's limits;
+//!   cloud's limits; `roll_budget`: which rolls a budget of the controller holds;
 //! * [`compare()`], `placement_change`: the whole comparison of one Worker;
 //! * `dry_run`: the writes of a reconcile, for a controller that only watches.
 
@@ -39,6 +39,7 @@ mod placement_change;
 mod presumption;
 mod refusals;
 mod rendered_pools;
+mod roll_budget;
 mod rule;
 mod shoot_source;
 mod surge;
@@ -59,6 +60,7 @@ pub use named_profiles::NamedProfiles;
 pub use placement_change::{Nodes, PlacementChange};
 pub use presumption::Assumption;
 pub use rendered_pools::{Failure, worker_context};
+pub use roll_budget::{BudgetEffect, hold_rolls};
 pub use rule::{Effect, Verdict};
 pub use shoot_source::technical_id;
 pub use surge::{Pace, SurgePlan};

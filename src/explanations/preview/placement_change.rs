@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cause::Cause;
 use super::machine_size::MachineSize;
+use super::roll_budget::BudgetEffect;
 use super::rule::Verdict;
 use super::surge::SurgePlan;
 use decisions::worker::plan::class_inputs::ChangedInputs;
@@ -55,6 +56,9 @@ pub struct PlacementChange {
     pub hash_inputs: Vec<String>,
     /// The changed inputs of a roll, in the form in which they are recorded; `None` if unknown.
     pub changed_inputs: Option<ChangedInputs>,
+    /// What a roll budget does with a roll.
+    #[serde(default)]
+    pub budget: BudgetEffect,
 }
 
 impl PlacementChange {

@@ -25,7 +25,7 @@ use super::target::{Given, Reading, given};
 use super::terminal::{OutputFormat, complain, document_text, one_of, width, width_of};
 use decisions::provider::Providers;
 use decisions::worker::plan::class_images::ImagePolicy;
-use explanations::preview::{CloudProfiles, FindingKind, Severity, WorkerChange, evaluate_capacity};
+use explanations::preview::{CloudProfiles, FindingKind, Severity, WorkerChange, evaluate_capacity, hold_rolls};
 use runtime::reader::files::files;
 
 mod cache;
@@ -110,6 +110,9 @@ pub(super) struct PreviewArguments {
     /// Preview a controller with --pin-images, where a class keeps its image until the class is replaced.
     #[arg(long)]
     pin_images: bool,
+    /// Preview a controller with --roll-budget, which holds rolls that no owner requested.
+    #[arg(long, value_name = "POOLS")]
+    roll_budget: Option<u32>,
     /// Write the planned rolls to this file. Add its annotation to a Shoot or Worker, and the controller compares
     /// actual rolls with the plan in the condition RollsAsPlanned.
     #[arg(long, value_name = "FILE")]
@@ -275,6 +278,9 @@ fn page(
     comparison.count_evidence();
     if let Some(limits) = limits {
         evaluate_capacity(&limits, &mut comparison.workers);
+    }
+    if let Some(limit) = arguments.roll_budget {
+        hold_rolls(limit, &mut comparison.workers);
     }
     for warning in &comparison.warnings {
         complain(&format!("warning: {warning}"));
