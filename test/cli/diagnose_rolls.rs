@@ -70,7 +70,7 @@ pub(crate) fn rolling() -> Vec<Value> {
 }
 
 /// Two minutes after the last machine was created.
-const AT: &str = "1970-01-12T14:00:40Z";
+pub(crate) const AT: &str = "1970-01-12T14:00:40Z";
 
 pub(crate) fn diagnosed(objects: &[Value], options: &[&str]) -> Outcome {
     let list = json!({"kind": "List", "apiVersion": "v1", "items": objects});

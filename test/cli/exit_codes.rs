@@ -3,7 +3,7 @@
 use crate::binary::{command, outcome, run};
 
 /// What each command is called with to read a file.
-const READERS: [&[&str]; 14] = [
+const READERS: [&[&str]; 15] = [
     &["preview", "test/cli/azure.yaml"],
     &["takeover", "check"],
     &["render"],
@@ -11,6 +11,7 @@ const READERS: [&[&str]; 14] = [
     &["explain", "--shoot"],
     &["why"],
     &["diagnose", "shoot"],
+    &["rollouts", "shoot"],
     &["forecast"],
     &["cloudprofile", "lint"],
     &["cloudprofile", "matrix"],

@@ -25,12 +25,13 @@ const VERSIONS: &str = "example/versions/cloudprofile.yaml";
 const AT: &str = "--at=2026-02-01";
 
 /// Each command with the objects that it reads.
-const READERS: [Reader; 24] = [
+const READERS: [Reader; 25] = [
     Reader { arguments: &["render", "OBJECTS"], objects: &["test/cli/azure.yaml"] },
     Reader { arguments: &["explain", "OBJECTS"], objects: &["test/cli/azure.yaml"] },
     Reader { arguments: &["explain", "--shoot", "OBJECTS"], objects: &["example/versions/shoots.yaml", VERSIONS] },
     Reader { arguments: &["preview", "OBJECTS", "OBJECTS", "--all"], objects: &["test/cli/azure.yaml"] },
     Reader { arguments: &["diagnose", "shoot--garden--prod", "OBJECTS", AT], objects: &["test/cli/azure.yaml"] },
+    Reader { arguments: &["rollouts", "shoot--garden--prod", "OBJECTS", AT], objects: &["test/cli/azure.yaml"] },
     Reader { arguments: &["why", "OBJECTS"], objects: &["test/cli/azure.yaml"] },
     Reader { arguments: &["takeover", "check", "OBJECTS"], objects: &["test/cli/azure.yaml"] },
     Reader {

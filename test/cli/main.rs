@@ -35,6 +35,7 @@ mod preview_refusals;
 mod preview_shoots;
 mod reference;
 mod refused;
+mod rollouts;
 mod still_on;
 mod takeover;
 mod terminal;

@@ -4,7 +4,8 @@
 //! ```text
 //!  objects ─► facts ─► machine: what each machine waits for ─┐
 //!                 ├──► status, prerequisites, pools ─────────┴─► findings, the most severe first ─► Diagnosis
-//!                 └──► progress: why and how far pools roll ────────────────────────────────────────────┘
+//!                 ├──► progress: why and how far pools roll ────────────────────────────────────────────┘
+//!                 └──► rollouts: pools that roll, wait or are on hold, for the command `rollouts`
 //! ```
 
 use std::collections::BTreeSet;
@@ -27,6 +28,7 @@ mod prerequisites;
 mod preserved;
 mod progress;
 mod roll_cause;
+mod rollouts;
 mod rolls;
 mod status;
 
@@ -37,6 +39,7 @@ pub use paste_command::{CommandCluster, PROGRAM, PasteCommand};
 pub use pools::{PoolRow, PoolState};
 pub use progress::{Activity, PoolProgress};
 pub use roll_cause::{KnownValues, RollCause, roll_causes};
+pub use rollouts::{PoolRollout, RolloutState, WorkerRollouts, rollouts};
 pub use rolls::{Roll, RollTrigger, rolls, unrecorded};
 
 /// The objects around a Worker, as far as they are known.

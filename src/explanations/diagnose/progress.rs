@@ -51,8 +51,31 @@ pub enum Activity {
     ScalingDown,
 }
 
+/// States of a machine deployment that changes without a problem.
+const CHANGING: &[PoolState] = &[PoolState::WaitingForMachines, PoolState::NoMachineSet, PoolState::NotObserved];
+/// States of a machine deployment that changes, with those of problems.
+const CHANGING_OR_STUCK: &[PoolState] = &[
+    PoolState::WaitingForMachines,
+    PoolState::NoMachineSet,
+    PoolState::NotObserved,
+    PoolState::MachinesFailed,
+    PoolState::Paused,
+    PoolState::Frozen,
+];
+
 /// The pools whose machines change without a problem, in the order of their rows.
 pub(super) fn progress(facts: &Facts<'_>, rows: &[PoolRow]) -> Vec<PoolProgress> {
+    of_states(facts, rows, CHANGING)
+}
+
+/// The pools that roll, also those with a problem.
+pub(super) fn rolling(facts: &Facts<'_>, rows: &[PoolRow]) -> Vec<PoolProgress> {
+    let mut rolling = of_states(facts, rows, CHANGING_OR_STUCK);
+    rolling.retain(|progress| progress.activity == Activity::Rolling);
+    rolling
+}
+
+fn of_states(facts: &Facts<'_>, rows: &[PoolRow], states: &[PoolState]) -> Vec<PoolProgress> {
     let known = KnownValues::of(facts.documents());
     let mut pools: Vec<PoolProgress> = Vec::new();
     let mut of_pool: BTreeMap<&str, Vec<&PoolRow>> = BTreeMap::new();
@@ -61,16 +84,13 @@ pub(super) fn progress(facts: &Facts<'_>, rows: &[PoolRow]) -> Vec<PoolProgress>
     }
     for row in rows {
         let Some(all) = of_pool.remove(row.pool.as_str()) else { continue };
-        pools.extend(of_rows(facts, &all, &known));
+        pools.extend(of_rows(facts, &all, &known, states));
     }
     pools
 }
 
-fn of_rows(facts: &Facts<'_>, rows: &[&PoolRow], known: &KnownValues) -> Option<PoolProgress> {
-    let is_changing = |row: &&&PoolRow| {
-        let states = [PoolState::WaitingForMachines, PoolState::NoMachineSet, PoolState::NotObserved];
-        states.contains(&row.state)
-    };
+fn of_rows(facts: &Facts<'_>, rows: &[&PoolRow], known: &KnownValues, states: &[PoolState]) -> Option<PoolProgress> {
+    let is_changing = |row: &&&PoolRow| states.contains(&row.state);
     let changing: Vec<Change> =
         rows.iter().filter(is_changing).filter_map(|row| Change::of(facts, row, known)).collect();
     let activity = changing.iter().map(|change| change.activity).min()?;

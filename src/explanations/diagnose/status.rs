@@ -12,7 +12,7 @@ use super::machine_document::moment;
 use decisions::worker::plan::roll_budget::BUDGET_USED_UP;
 use decisions::worker::plan::zone_waits::ZONE_FAILS;
 use decisions::worker::request::{Request, unsupported_migration};
-use decisions::worker::status::conditions::WITHOUT_IMAGE;
+use decisions::worker::status::conditions::{ConditionType, WITHOUT_IMAGE};
 use wire::api::bounded_text::shortened;
 use wire::api::gardener::ErrorCode;
 
@@ -95,14 +95,21 @@ fn not_taken_up(facts: &Facts<'_>) -> Option<Finding> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[derive(Default)]
-struct Condition {
+pub(super) struct Condition {
     #[serde(rename = "type")]
     condition_type: String,
-    status: String,
+    pub(super) status: String,
     reason: String,
-    message: String,
-    last_transition_time: Option<Timestamp>,
+    pub(super) message: String,
+    pub(super) last_transition_time: Option<Timestamp>,
     codes: Vec<String>,
+}
+
+/// The recorded condition of this type.
+pub(super) fn condition_of_type(facts: &Facts<'_>, of_type: ConditionType) -> Option<Condition> {
+    let conditions = facts.worker.status.conditions.iter();
+    let mut conditions = conditions.filter_map(|condition| serde_json::from_value::<Condition>(condition.clone()).ok());
+    conditions.find(|condition| condition.condition_type == of_type.as_str())
 }
 
 /// The conditions about pools that can't be planned. Problems in other conditions are visible in the machines
@@ -135,15 +142,13 @@ fn conditions(facts: &Facts<'_>) -> Vec<Finding> {
 
 /// Zones that wait and pools on hold, as the condition `RollsHeld` reports them.
 fn waiting_zones(facts: &Facts<'_>) -> Option<Finding> {
-    let conditions = facts.worker.status.conditions.iter();
-    let mut conditions = conditions.filter_map(|condition| serde_json::from_value::<Condition>(condition.clone()).ok());
-    let held = conditions.find(|condition| condition.condition_type == "RollsHeld" && condition.status == "True")?;
+    let held = condition_of_type(facts, ConditionType::RollsHeld).filter(|held| held.status == "True")?;
     let kind = match held.reason.as_str() {
         ZONE_FAILS => FindingKind::ZoneFails,
         BUDGET_USED_UP => FindingKind::RollsOnHold,
         _ => FindingKind::ZonesWait,
     };
-    Some(kind.found("RollsHeld", held.message).since(held.last_transition_time))
+    Some(kind.found(ConditionType::RollsHeld.as_str(), held.message).since(held.last_transition_time))
 }
 
 fn deletion(facts: &Facts<'_>) -> Option<Finding> {

@@ -20,7 +20,7 @@ use runtime::process::threads::block_on;
 use wire::api::gardener::Worker;
 
 /// Commands whose arguments are names of objects.
-const OF_OBJECTS: [&str; 5] = ["diagnose", "why", "explain", "preview", "check"];
+const OF_OBJECTS: [&str; 6] = ["diagnose", "rollouts", "why", "explain", "preview", "check"];
 /// Time in which the cluster has to answer.
 const CLUSTER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum number of completions.

@@ -34,6 +34,7 @@ mod program;
 mod progress;
 mod reference;
 pub mod render;
+mod rollouts;
 mod sarif;
 mod schema;
 mod screen;
@@ -74,6 +75,8 @@ enum Command {
     Render(render::RenderArguments),
     /// Show why a Worker is not ready, and the next step, from a cluster or from files.
     Diagnose(diagnose::DiagnoseArguments),
+    /// List pools that roll, wait or are on hold, what ends that, and the command that changes it.
+    Rollouts(rollouts::RolloutsArguments),
     /// Explain the inputs, image, replicas and hash that determine the machines of each pool.
     Explain(explain::ExplainArguments),
     /// Show which input rolled the machines of a machine deployment, and when.
@@ -126,6 +129,7 @@ impl Call {
             Command::Takeover(arguments) => takeover::run(&arguments, providers),
             Command::Render(arguments) => render::run(&arguments, providers),
             Command::Diagnose(arguments) => diagnose::run(&arguments, providers),
+            Command::Rollouts(arguments) => rollouts::run(&arguments, providers),
             Command::Explain(arguments) => explain::run(&arguments, providers),
             Command::Why(arguments) => why::run(&arguments),
             Command::Forecast(arguments) => forecast::run(&arguments),

@@ -9,7 +9,7 @@ use crate::worker::machines::machine_objects::LiveDeployment;
 use crate::worker::plan::class_inputs::{BudgetMembers, MarkChange, owner_digest};
 use crate::worker::plan::gate::{GateVerdict, Mark, Pool, SwitchReason, Zone};
 use crate::worker::plan::named_pools::NamedPools;
-use crate::worker::plan::zone_waits::zones_named;
+use crate::worker::plan::zone_waits::{MOST_OF_NAME, zones_named};
 use wire::api::bounded_text::{escaped, in_one_line, shortened};
 use wire::api::gardener::{Shoot, Worker, WorkerPool};
 
@@ -17,8 +17,6 @@ use wire::api::gardener::{Shoot, Worker, WorkerPool};
 pub const LET_ROLL_ANNOTATION: &str = "gardener-extension-worker/let-roll";
 /// Reason while pools are on hold.
 pub const BUDGET_USED_UP: &str = "BudgetUsedUp";
-/// Maximum length of a pool's name in bytes.
-const MOST_OF_NAME: usize = 80;
 /// Maximum length of the name of a class in bytes.
 const MOST_OF_CLASS: usize = 120;
 /// Maximum length of a cause in bytes.
@@ -196,13 +194,6 @@ impl HeldPool {
             format!(" ({} instead of {})", class(&zone.live_class), class(&zone.planned_class))
         });
         format!("pool {pool}: {} {verb} on hold{classes}", zones_named(&numbers))
-    }
-
-    /// Whether the message of a condition contains a hold of this pool.
-    #[must_use]
-    pub fn is_in_message(pool: &str, message: &str) -> bool {
-        let start = format!("pool {}: ", shortened(&format!("{pool:?}"), MOST_OF_NAME));
-        message.split(&start).skip(1).any(|rest| rest.split(';').next().is_some_and(|text| text.contains(" on hold")))
     }
 
     /// Which zones keep which class, why, and when they roll.

@@ -12,7 +12,7 @@ pub const ZONE_FAILS: &str = "ZoneFails";
 /// Maximum length of a list of zones in bytes.
 const MOST_OF_ZONES: Bound = Bound::bytes(200);
 /// Maximum length of a pool's name in bytes.
-const MOST_OF_NAME: usize = 80;
+pub(crate) const MOST_OF_NAME: usize = 80;
 /// Maximum length of a failure in bytes.
 const MOST_OF_FAILURE: usize = 300;
 

@@ -47,7 +47,9 @@ pub enum ConditionType {
 }
 
 impl ConditionType {
-    fn as_str(self) -> &'static str {
+    /// The value of `type`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::PoolsDeployed => "PoolsDeployed",
             Self::ImageResolved => "ImageResolved",

@@ -11,6 +11,7 @@ use crate::worker::plan::rolls::Roll;
 use crate::worker::plan::zone_waits::{ReleasedZone, WaitingPool, WaitingZone, ZoneWaits};
 use crate::worker::status::conditions::{ConditionStatus, ConditionType};
 use crate::worker::status::pool_readiness::PoolReadiness;
+use crate::worker::status::rolls_held::is_on_hold;
 use wire::api::bounded_text::shortened;
 use wire::api::gardener::{ErrorCode, Worker};
 
@@ -134,7 +135,7 @@ pub fn budget_events(worker: &Worker, budget: &BudgetDecisions) -> Vec<WorkerEve
     let message = recorded.and_then(|recorded| recorded["message"].as_str()).unwrap_or_default();
     let is_incomplete = message.ends_with(" more");
     let held = budget.held.iter().filter(|pool| !is_incomplete && !message.contains(&pool.identity()));
-    let released = budget.released.iter().filter(|released| HeldPool::is_in_message(&released.pool, message));
+    let released = budget.released.iter().filter(|released| is_on_hold(&released.pool, message));
     held.cloned().map(WorkerEvent::PoolHeld).chain(released.cloned().map(WorkerEvent::PoolReleased)).collect()
 }
 

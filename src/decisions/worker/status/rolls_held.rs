@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use crate::worker::plan::Plan;
 use crate::worker::plan::roll_budget::{BUDGET_USED_UP, HeldPool};
-use crate::worker::plan::zone_waits::{WaitingPool, ZONE_FAILS, ZONES_WAIT};
+use crate::worker::plan::zone_waits::{MOST_OF_NAME, WaitingPool, ZONE_FAILS, ZONES_WAIT};
 use crate::worker::status::conditions::{Condition, ConditionType};
 use crate::worker::status::status_text::MAX_FAILURE_BYTES;
-use wire::api::bounded_text::listed;
+use wire::api::bounded_text::{listed, shortened};
 
 /// The condition, with the most severe reason; `None` if no setting is in use and none was before. `present` are the
 /// recorded conditions.
@@ -39,6 +39,46 @@ pub fn rolls_held(plan: &Plan, present: &[Value]) -> Option<Condition> {
     let rolling = rolling.into_iter().map(WaitingPool::text);
     let texts: Vec<String> = failing.chain(on_hold.iter().map(HeldPool::text)).chain(rolling).collect();
     Some(Condition::met(of_type, reason, listed(&texts, MAX_FAILURE_BYTES)))
+}
+
+/// What a text of the condition is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeldText {
+    /// Zones wait for another zone.
+    ZonesWait,
+    /// Zones wait for a zone that fails because of its class.
+    ZoneFails,
+    /// The roll budget holds zones.
+    OnHold,
+}
+
+/// The texts about a pool in the message of the condition. A message with many pools is shortened, so a pool may have
+/// none.
+#[must_use]
+pub fn texts_of_pool<'a>(message: &'a str, pool: &str) -> Vec<(HeldText, &'a str)> {
+    let start = format!("pool {}: ", shortened(&format!("{pool:?}"), MOST_OF_NAME));
+    let starts = message.match_indices(&start).map(|(index, _)| index);
+    let starts = starts.filter(|index| *index == 0 || message[..*index].ends_with("; "));
+    let texts = starts.filter_map(|index| {
+        let text = &message[index..];
+        let text = text.find("; pool \"").map_or(text, |end| &text[..end]);
+        let identity = text.strip_prefix(&start)?.split(';').next()?;
+        let kind = if identity.contains(" because of the new class") {
+            HeldText::ZoneFails
+        } else if identity.contains(" on hold") {
+            HeldText::OnHold
+        } else {
+            HeldText::ZonesWait
+        };
+        Some((kind, text))
+    });
+    texts.collect()
+}
+
+/// Whether the message of the condition contains a hold of the pool.
+#[must_use]
+pub fn is_on_hold(pool: &str, message: &str) -> bool {
+    texts_of_pool(message, pool).iter().any(|(kind, _)| *kind == HeldText::OnHold)
 }
 
 #[cfg(test)]
@@ -89,18 +129,23 @@ mod tests {
         let condition = rolls_held(&plan, &[]).unwrap();
         assert_eq!((condition.status, condition.reason), (ConditionStatus::True, BUDGET_USED_UP));
         assert_eq!(condition.message, held_pool().text());
-        assert!(
-            HeldPool::is_in_message("web", &condition.message) && !HeldPool::is_in_message("db", &condition.message)
-        );
+        assert!(is_on_hold("web", &condition.message) && !is_on_hold("db", &condition.message));
         plan.waits.pools = vec![waiting_pool(Timestamp::UNIX_EPOCH)];
         let condition = rolls_held(&plan, &[]).unwrap();
         assert_eq!(condition.reason, BUDGET_USED_UP, "more severe than zones that wait");
         assert!(condition.message.contains("zones 2, 3 wait for zone 1"), "{}", condition.message);
-        assert!(HeldPool::is_in_message("web", &condition.message));
+        assert!(is_on_hold("web", &condition.message));
+        let texts = texts_of_pool(&condition.message, "web");
+        let (on_hold, waiting) = (held_pool().text(), waiting_pool(Timestamp::UNIX_EPOCH).text());
+        assert_eq!(texts, [(HeldText::OnHold, on_hold.as_str()), (HeldText::ZonesWait, waiting.as_str())]);
+        assert_eq!(texts_of_pool(&condition.message, "eb"), []);
+        let cause = WaitCause::Failing { zones: vec![1], failure: Some("the queue is on hold".to_owned()) };
+        let failing = WaitingPool { cause, ..waiting_pool(Timestamp::UNIX_EPOCH) }.text();
+        assert_eq!(texts_of_pool(&failing, "web"), [(HeldText::ZoneFails, failing.as_str())]);
         plan.budget.held.clear();
         let recorded = [json!({"type": "RollsHeld", "status": "True"})];
         let waiting = rolls_held(&plan, &recorded).unwrap();
-        assert!(waiting.reason == ZONES_WAIT && !HeldPool::is_in_message("web", &waiting.message));
+        assert!(waiting.reason == ZONES_WAIT && !is_on_hold("web", &waiting.message));
         plan.waits.pools.clear();
         assert_eq!(rolls_held(&plan, &recorded).unwrap().status, ConditionStatus::False);
     }

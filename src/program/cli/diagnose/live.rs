@@ -8,7 +8,7 @@ use kube::{Client, Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::requests::{document, list, list_params, resource};
-use super::{Found, Namespace};
+use super::{DiagnosedKinds, Found, Namespace};
 use crate::cli::evidence::no_match;
 use crate::cli::target::{Fallback, Given, Reading, Scope, client_for, live_scope, not_listed};
 use explanations::diagnose::ObjectKind;
@@ -19,11 +19,11 @@ use wire::api::gardener::{Cluster, Worker};
 use wire::api::machine::{Machine, MachineClass, MachineDeployment, MachineSet};
 
 /// Reads what the names and flags select.
-pub(super) async fn read(reading: &Reading, given: &Given) -> anyhow::Result<Found> {
+pub(super) async fn read(reading: &Reading, given: &Given, kinds: DiagnosedKinds) -> anyhow::Result<Found> {
     let client = client_for(reading, given).await?;
     let scope = live_scope(&client, reading, &given.names, Fallback::ContextNamespace).await?;
     let namespaces = match &scope {
-        Scope::All => super::seed::all_namespaces(&client, reading, given).await?,
+        Scope::All => super::seed::all_namespaces(&client, reading, given, kinds).await?,
         Scope::Targets(targets) => {
             let names: BTreeSet<&str> = targets.iter().map(|target| target.namespace.as_str()).collect();
             let mut namespaces = Vec::new();

@@ -23,7 +23,7 @@ pub(super) mod live;
 mod overview;
 mod requests;
 mod seed;
-mod table;
+pub(super) mod table;
 
 #[derive(Debug, Args)]
 #[command(after_help = exit::help("\
@@ -67,7 +67,7 @@ pub(super) struct DiagnoseArguments {
 pub(super) struct Namespace {
     pub(super) name: String,
     pub(super) objects: Vec<Value>,
-    known: BTreeSet<ObjectKind>,
+    pub(super) known: BTreeSet<ObjectKind>,
     /// Inputs that could not be read, with the reason.
     pub(super) unread: Vec<String>,
 }
@@ -82,10 +82,19 @@ impl Namespace {
     }
 }
 
+/// The kinds of objects that a command needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DiagnosedKinds {
+    /// All that explain why a Worker is not ready.
+    All,
+    /// Those that show rolls.
+    OfRolls,
+}
+
 /// The selected objects.
-struct Found {
+pub(super) struct Found {
     namespaces: Vec<Namespace>,
-    scope: Scope,
+    pub(super) scope: Scope,
     /// Inputs that could not be read, with the reason.
     unread: Vec<String>,
 }
@@ -99,17 +108,36 @@ pub(super) fn run(arguments: &DiagnoseArguments, providers: Providers) -> anyhow
     arguments.screen.show(given.files.is_empty(), || page(arguments, &given, providers))
 }
 
+impl Found {
+    /// The selected Workers, each with its namespace.
+    pub(super) fn workers(&self) -> impl Iterator<Item = (&Namespace, &Value)> {
+        let workers = self.namespaces.iter().flat_map(|namespace| {
+            let workers = namespace.objects.iter().filter(|object| object["kind"] == "Worker");
+            workers.map(move |worker| (namespace, worker))
+        });
+        workers.filter(|(namespace, worker)| {
+            self.scope.includes(&namespace.name, worker["metadata"]["name"].as_str().unwrap_or_default())
+        })
+    }
+
+    /// Inputs that could not be read, with the reason.
+    pub(super) fn into_unread(self) -> Vec<String> {
+        self.namespaces.into_iter().flat_map(|namespace| namespace.unread).chain(self.unread).collect()
+    }
+}
+
+/// Reads what names and flags select.
+pub(super) fn found(reading: &Reading, given: &Given, kinds: DiagnosedKinds) -> anyhow::Result<Found> {
+    if given.files.is_empty() { block_on(live::read(reading, given, kinds)) } else { files::read(reading, given) }
+}
+
 fn page(arguments: &DiagnoseArguments, given: &Given, providers: Providers) -> anyhow::Result<Page> {
-    let found = match given.files.is_empty() {
-        true => block_on(live::read(&arguments.reading, given))?,
-        false => files::read(&arguments.reading, given)?,
-    };
+    let found = found(&arguments.reading, given, DiagnosedKinds::All)?;
     let now = arguments.at.unwrap_or_else(Timestamp::now);
     let diagnoses = diagnoses(&found, providers, now);
     let mut evidence = Evidence::of("Worker");
     evidence.evaluated(diagnoses.len());
-    let unread: Vec<String> =
-        found.namespaces.into_iter().flat_map(|namespace| namespace.unread).chain(found.unread).collect();
+    let unread = found.into_unread();
     unread.iter().for_each(|unread| evidence.unread_text(unread.clone()));
     let width = width_of(arguments.output);
     let text = match arguments.output {
@@ -135,19 +163,14 @@ fn page(arguments: &DiagnoseArguments, given: &Given, providers: Providers) -> a
 
 fn diagnoses(found: &Found, providers: Providers, now: Timestamp) -> Vec<Diagnosis> {
     let mut diagnoses = Vec::new();
-    for namespace in &found.namespaces {
+    for (namespace, worker) in found.workers() {
         let surroundings = Surroundings { objects: &namespace.objects, known: &namespace.known, providers, now };
-        for worker in namespace.objects.iter().filter(|object| object["kind"] == "Worker") {
-            let name = worker["metadata"]["name"].as_str().unwrap_or_default();
-            if !found.scope.includes(&namespace.name, name) {
-                continue;
-            }
-            let mut diagnosis = diagnose(worker, surroundings);
-            if let Some(pools) = found.scope.pools(&namespace.name, name) {
-                diagnosis.keep_pools(&pools);
-            }
-            diagnoses.push(diagnosis);
+        let name = worker["metadata"]["name"].as_str().unwrap_or_default();
+        let mut diagnosis = diagnose(worker, surroundings);
+        if let Some(pools) = found.scope.pools(&namespace.name, name) {
+            diagnosis.keep_pools(&pools);
         }
+        diagnoses.push(diagnosis);
     }
     diagnoses
 }

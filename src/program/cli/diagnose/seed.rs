@@ -9,8 +9,8 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use serde_json::{Value, json};
 
-use super::Namespace;
 use super::requests::{list, list_params};
+use super::{DiagnosedKinds, Namespace};
 use crate::cli::target::{Given, Reading, not_listed};
 use explanations::diagnose::ObjectKind;
 use runtime::cluster::machine_reads::MACHINE_CONTROLLER_MANAGER;
@@ -24,6 +24,7 @@ pub(super) async fn all_namespaces(
     client: &Client,
     reading: &Reading,
     given: &Given,
+    kinds: DiagnosedKinds,
 ) -> anyhow::Result<Vec<Namespace>> {
     let workers = match list::<Worker>(client, None, &list_params(reading)).await {
         Ok(workers) => workers,
@@ -37,21 +38,19 @@ pub(super) async fn all_namespaces(
     }
     let all = ListParams::default();
     let managers = ListParams::default().fields(&format!("metadata.name={MACHINE_CONTROLLER_MANAGER}"));
-    let (deployments, sets, machines, classes, managers) = tokio::join!(
-        list::<MachineDeployment>(client, None, &all),
-        list::<MachineSet>(client, None, &all),
-        list::<Machine>(client, None, &all),
-        class_names(client),
-        list::<Deployment>(client, None, &managers),
-    );
-    for (kind, read) in [
-        (ObjectKind::MachineDeployment, deployments),
-        (ObjectKind::MachineSet, sets),
-        (ObjectKind::Machine, machines),
-        (ObjectKind::MachineClass, classes),
-        (ObjectKind::Deployment, managers),
-    ] {
-        add(&mut namespaces, kind, read);
+    let (deployments, machines) =
+        tokio::join!(list::<MachineDeployment>(client, None, &all), list::<Machine>(client, None, &all));
+    add(&mut namespaces, ObjectKind::MachineDeployment, deployments);
+    add(&mut namespaces, ObjectKind::Machine, machines);
+    if kinds == DiagnosedKinds::All {
+        let (sets, classes, managers) = tokio::join!(
+            list::<MachineSet>(client, None, &all),
+            class_names(client),
+            list::<Deployment>(client, None, &managers),
+        );
+        add(&mut namespaces, ObjectKind::MachineSet, sets);
+        add(&mut namespaces, ObjectKind::MachineClass, classes);
+        add(&mut namespaces, ObjectKind::Deployment, managers);
     }
     Ok(namespaces.into_values().collect())
 }

@@ -99,7 +99,7 @@ fn changes(diagnosis: &Diagnosis, now: Timestamp, width: usize, detail: Detail) 
 }
 
 /// `pool web: rolling because machineImage 1992.3.0 → 1992.6.0, 5 of 6 updated, began 12 min ago, about 3 min left`.
-pub(super) fn progress_text(progress: &PoolProgress, now: Timestamp) -> String {
+pub(in crate::cli) fn progress_text(progress: &PoolProgress, now: Timestamp) -> String {
     let pool = &progress.pool;
     let mut parts = match progress.activity {
         Activity::ScalingUp => vec![
@@ -198,7 +198,7 @@ fn finding_text(number: &str, finding: &Finding, now: Timestamp, width: usize, d
 }
 
 /// The command in a line of its own, which is never wrapped, so that it can be copied.
-fn command_line(command: &PasteCommand) -> String {
+pub(in crate::cli) fn command_line(command: &PasteCommand) -> String {
     let text = printable(&command.text);
     let text = match text.strip_prefix(PROGRAM) {
         Some(arguments) => format!("{}{arguments}", typed_name()),

@@ -1,0 +1,246 @@
+//! The rolls of a Worker: which pools roll, wait or are on hold, what ends that, and the command that changes it.
+//!
+//! Nothing is planned: rolls follow from records and machines, everything else from the condition `RollsHeld` and from
+//! records.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Surroundings;
+use super::facts::{Facts, ObjectKind, read};
+use super::paste_command::{CommandCluster, PasteCommand, word};
+use super::pools::rows;
+use super::progress::{PoolProgress, rolling};
+use super::status::{Condition, condition_of_type};
+use decisions::worker::plan::class_inputs::History;
+use decisions::worker::plan::gate::WAIT_LIMIT;
+use decisions::worker::plan::named_pools::NamedPools;
+use decisions::worker::plan::roll_budget::LET_ROLL_ANNOTATION;
+use decisions::worker::plan::zone_by_zone::ANNOTATION;
+use decisions::worker::status::conditions::ConditionType;
+use decisions::worker::status::rolls_held::{HeldText, texts_of_pool};
+use wire::api::gardener::Worker;
+use wire::api::gotext::json::DecodeError;
+
+/// The rolls of a Worker.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerRollouts {
+    /// Namespace and name of the Worker, as `namespace/name`.
+    pub worker: String,
+    /// What there is to say about its pools, in their order.
+    pub pools: Vec<PoolRollout>,
+    /// What is missing in `pools`, each with the reason.
+    #[serde(skip)]
+    pub unread: Vec<String>,
+}
+
+/// One state of a pool. A pool that rolls zone by zone has two: zones that roll, and zones that wait.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PoolRollout {
+    /// Name of the pool.
+    pub pool: String,
+    /// The state.
+    pub state: RolloutState,
+    /// Why zones do not roll yet; empty for a roll.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// How far a roll is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<PoolProgress>,
+    /// Since when the state exists, if that is recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// When it ends at the latest, if there is a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// What ends it, and what a user can do.
+    pub next_step: &'static str,
+    /// The command that changes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<PasteCommand>,
+}
+
+/// The state of a roll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum RolloutState {
+    /// Machines are replaced or updated in place.
+    Rolling,
+    /// Zones wait for another zone.
+    ZonesWait,
+    /// Zones wait without a limit, because another zone fails because of its new class.
+    ZoneFails,
+    /// The roll budget has no slot for the roll.
+    OnHold,
+}
+
+impl RolloutState {
+    /// All states, in the order of printing.
+    pub const ALL: [Self; 4] = [Self::Rolling, Self::ZonesWait, Self::ZoneFails, Self::OnHold];
+
+    /// The state in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Rolling => "rolling",
+            Self::ZonesWait => "waiting",
+            Self::ZoneFails => "failing",
+            Self::OnHold => "on hold",
+        }
+    }
+
+    fn next_step(self) -> &'static str {
+        match self {
+            Self::Rolling => "It continues by itself.",
+            Self::ZonesWait => "It continues by itself, zone by zone. To roll all zones of the pool now:",
+            Self::ZoneFails => {
+                "Correct or revert the edit of the pool: its other zones keep their old nodes meanwhile. See the machines:"
+            }
+            Self::OnHold => {
+                "The roll starts with a reconcile once a slot is free. To start it with the next reconcile, without a slot:"
+            }
+        }
+    }
+}
+
+/// The rolls of the Worker in this document.
+///
+/// # Errors
+/// When the Worker can't be decoded.
+pub fn rollouts(worker: &Value, surroundings: Surroundings<'_>) -> Result<WorkerRollouts, DecodeError> {
+    let (facts, malformed) = Facts::of(read::<Worker>(worker)?, surroundings);
+    let metadata = &facts.worker.metadata;
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    let mut found = WorkerRollouts {
+        worker: format!("{}/{}", part(&metadata.namespace), part(&metadata.name)),
+        pools: Vec::new(),
+        unread: malformed.into_iter().map(|finding| format!("{}: {}", finding.subject, finding.message)).collect(),
+    };
+    if !surroundings.known.contains(&ObjectKind::MachineDeployment) {
+        found.unread.push(format!("{}: its MachineDeployments are unknown", found.worker));
+    }
+    found.unread.extend(omitted(&facts).map(|more| {
+        format!(
+            "{}: the condition RollsHeld has no room for {more} more pools; see the events of the Worker",
+            found.worker
+        )
+    }));
+    let (rows, _) = rows(&facts);
+    let mut progress = rolling(&facts, &rows);
+    let pools: BTreeSet<&str> = rows.iter().map(|row| row.pool.as_str()).collect();
+    let mut pools: Vec<&str> = pools.into_iter().collect();
+    pools.sort_by_key(|pool| rows.iter().position(|row| row.pool == *pool));
+    for pool in pools {
+        let rolling = progress.iter().position(|progress| progress.pool == pool).map(|index| progress.remove(index));
+        found.pools.extend(rolling.map(of_roll));
+        found.pools.extend(held(&facts, pool));
+    }
+    Ok(found)
+}
+
+fn of_roll(progress: PoolProgress) -> PoolRollout {
+    PoolRollout {
+        pool: progress.pool.clone(),
+        state: RolloutState::Rolling,
+        message: String::new(),
+        since: progress.since,
+        until: None,
+        next_step: RolloutState::Rolling.next_step(),
+        command: None,
+        progress: Some(progress),
+    }
+}
+
+/// Number of pools that the message of the condition `RollsHeld` leaves out, because there are many.
+fn omitted(facts: &Facts<'_>) -> Option<u32> {
+    let condition = held_condition(facts)?;
+    condition.message.rsplit_once("; and ")?.1.strip_suffix(" more")?.parse().ok()
+}
+
+fn held_condition(facts: &Facts<'_>) -> Option<Condition> {
+    condition_of_type(facts, ConditionType::RollsHeld).filter(|condition| condition.status == "True")
+}
+
+/// What the condition `RollsHeld` has about a pool.
+fn held(facts: &Facts<'_>, pool: &str) -> Vec<PoolRollout> {
+    let Some(condition) = held_condition(facts) else { return Vec::new() };
+    let texts = texts_of_pool(&condition.message, pool);
+    let states = texts.into_iter().map(|(kind, text)| {
+        let state = match kind {
+            HeldText::ZonesWait => RolloutState::ZonesWait,
+            HeldText::ZoneFails => RolloutState::ZoneFails,
+            HeldText::OnHold => RolloutState::OnHold,
+        };
+        let wait = waits_since(facts, pool);
+        let (since, until) = match state {
+            RolloutState::ZonesWait => (wait, wait.and_then(|since| since.checked_add(WAIT_LIMIT).ok())),
+            RolloutState::ZoneFails => (wait, None),
+            RolloutState::Rolling | RolloutState::OnHold => (condition.last_transition_time, None),
+        };
+        PoolRollout {
+            pool: pool.to_owned(),
+            state,
+            message: text.to_owned(),
+            progress: None,
+            since,
+            until,
+            next_step: state.next_step(),
+            command: command(facts, pool, state),
+        }
+    });
+    states.collect()
+}
+
+/// Since when the last zone of a pool waits, according to the records.
+fn waits_since(facts: &Facts<'_>, pool: &str) -> Option<Timestamp> {
+    let own = facts.deployments.values().filter(|live| live.pool() == Some(pool));
+    let waits = own.filter_map(|live| live.class_inputs().and_then(History::read)?.wait);
+    waits.map(|wait| wait.since).max()
+}
+
+fn command(facts: &Facts<'_>, pool: &str, state: RolloutState) -> Option<PasteCommand> {
+    let annotation = match state {
+        RolloutState::Rolling => return None,
+        RolloutState::ZoneFails => return Some(seed(facts, "get machines")),
+        RolloutState::ZonesWait => (ANNOTATION, without(facts, ANNOTATION, pool)),
+        RolloutState::OnHold => (LET_ROLL_ANNOTATION, with(facts, LET_ROLL_ANNOTATION, pool)),
+    };
+    let (name, value) = annotation;
+    let worker = facts.worker.metadata.name.as_deref().unwrap_or_default();
+    Some(seed(facts, &format!("annotate worker {} --overwrite {}", word(worker), word(&format!("{name}={value}")))))
+}
+
+fn seed(facts: &Facts<'_>, arguments: &str) -> PasteCommand {
+    let text = format!("kubectl -n {} {arguments}", word(facts.namespace()));
+    PasteCommand { cluster: CommandCluster::Seed, text }
+}
+
+/// The pools that an annotation of the Worker or the Shoot names.
+fn named(facts: &Facts<'_>, annotation: &str) -> Vec<String> {
+    let of_worker = facts.worker.metadata.annotations.as_ref().and_then(|annotations| annotations.get(annotation));
+    let of_shoot = || facts.cluster.as_ref()?.spec.shoot.as_ref()?.annotations().get(annotation);
+    let setting = NamedPools::of_value(of_worker.or_else(of_shoot).map_or("", String::as_str));
+    let pools = facts.worker.spec.pools.iter().map(|pool| &pool.name).filter(|pool| setting.has_pool(pool));
+    pools.cloned().collect()
+}
+
+/// The value of the annotation that names the same pools and this one.
+fn with(facts: &Facts<'_>, annotation: &str, pool: &str) -> String {
+    let mut named = named(facts, annotation);
+    if !named.iter().any(|known| known == pool) {
+        named.push(pool.to_owned());
+    }
+    named.join(",")
+}
+
+/// The value of the annotation that names the same pools without this one.
+fn without(facts: &Facts<'_>, annotation: &str, pool: &str) -> String {
+    let mut named = named(facts, annotation);
+    named.retain(|known| known != pool);
+    named.join(",")
+}
