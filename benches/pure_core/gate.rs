@@ -7,6 +7,7 @@ use gardener_extension_worker::provider::Provider;
 use gardener_extension_worker::worker::machines::machine_objects::MachineObjects;
 use gardener_extension_worker::worker::plan::desired::{CloudView, DesiredState};
 use gardener_extension_worker::worker::plan::zone_by_zone::ANNOTATION;
+use gardener_extension_worker::worker::plan::zone_facts::GateInputs;
 use gardener_extension_worker::worker::request::Operation;
 
 use crate::clouds::Cloud;
@@ -22,7 +23,7 @@ fn with_secret_labels(mut input: Input) -> Input {
 }
 
 fn gate<'a>(desired: DesiredState<'a>, provider: &dyn Provider, live: &MachineObjects) -> DesiredState<'a> {
-    desired.with_gate(provider, Operation::Reconcile, live, NOW)
+    desired.with_gate(&GateInputs { provider, operation: Operation::Reconcile, live, now: NOW, budget: None })
 }
 
 /// The facts about all zones and the verdicts, with deployments that have another class and no machines.

@@ -157,6 +157,7 @@ fn release_reason(pool: &Pool<'_>, zone: &Zone<'_>, verdict: GateVerdict) -> Opt
     match verdict {
         GateVerdict::Switch(SwitchReason::NoMachines)
         | GateVerdict::AsToday
+        | GateVerdict::Stop(_)
         | GateVerdict::Hold
         | GateVerdict::Wait(_) => None,
         GateVerdict::Switch(_) if !zone.key_stays => Some(ReleaseReason::KeyChanges),

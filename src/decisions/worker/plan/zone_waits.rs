@@ -155,7 +155,7 @@ pub(super) fn zones_named(numbers: &[usize]) -> String {
     format!("{word} {}", named(&numbers, MOST_OF_ZONES))
 }
 
-fn seconds(time: Timestamp) -> String {
+pub(super) fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
