@@ -114,7 +114,7 @@ impl Rules {
     }
 
     /// Whether a machine has another class than its deployment.
-    fn is_mixed(&self, name: &str, deployment: &Value) -> bool {
+    pub(super) fn is_mixed(&self, name: &str, deployment: &Value) -> bool {
         let mut machines = self.of(&MACHINE).filter(|machine| of_deployment(&machine.value) == name);
         machines.any(|machine| machine.value["spec"]["class"]["name"] != class_of(deployment))
     }
