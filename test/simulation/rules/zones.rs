@@ -109,7 +109,10 @@ impl Rules {
             u64::try_from(minimum).unwrap_or_default() > running(self, name)
         };
         let has_lacked = self.zones.lacked.get(name).is_some_and(|lacked| *lacked + ON_ITS_WAY >= at);
-        let lacks_machine = key_of(before) != key_of(after) && (has_lacked || self.is_requested(raised));
+        // Under a stop, a zone can lack a machine for any length of time.
+        let lacks_now = running(self, name) < before["spec"]["replicas"].as_u64().unwrap_or_default();
+        let lacks_any = lacks_now || has_lacked || self.is_requested(raised);
+        let lacks_machine = key_of(before) != key_of(after) && lacks_any;
         is_empty || lacks_machine || self.is_mixed(name, before) || waited(before, at)
     }
 
