@@ -27,6 +27,7 @@ use decisions::worker::machines::progress::{DeploymentProgress, Phase, Progress}
 use decisions::worker::plan::Plan;
 use decisions::worker::plan::roll_budget::test_support::held_pool;
 use decisions::worker::plan::rolls::{Roll, RollCause};
+use decisions::worker::plan::stops::test_support::stopped_pool;
 use decisions::worker::plan::zone_waits::test_support::waiting_pool;
 use decisions::worker::plan::zone_waits::{WaitCause, WaitingPool};
 use decisions::worker::request::Operation;
@@ -93,6 +94,8 @@ struct Minute {
     zone_fails: bool,
     /// Whether the roll budget holds a pool.
     is_held: bool,
+    /// Whether a person has stopped the roll of a pool.
+    is_stopped: bool,
     /// Numbers of the Workers that use a slot of the roll budget each.
     slots: Range<usize>,
     /// Whether the sources of images can't be read.
@@ -139,6 +142,7 @@ impl Minute {
             slow: 0,
             zone_fails: false,
             is_held: false,
+            is_stopped: false,
             slots: 0..0,
             lookup_fails: false,
             versions,
@@ -168,7 +172,7 @@ struct Incident {
     changes: fn(usize, &mut Minute),
 }
 
-const INCIDENTS: [Incident; 27] = [
+const INCIDENTS: [Incident; 28] = [
     Incident {
         what: "The pods are evicted, and their image can't be pulled.",
         fires: "WorkerControllerDown",
@@ -236,6 +240,12 @@ const INCIDENTS: [Incident; 27] = [
         fires: "WorkerRollsHeld",
         after: "1520m",
         changes: |_, minute| minute.is_held = true,
+    },
+    Incident {
+        what: "An owner stops the roll of a pool and forgets it.",
+        fires: "WorkerRollsStopped",
+        after: "1520m",
+        changes: |_, minute| minute.is_stopped = true,
     },
     Incident {
         what: "The machines of all pools with a slot of the roll budget do not start.",
@@ -394,6 +404,8 @@ impl Processes {
                 pass.plan.iter_mut().for_each(|plan| {
                     plan.waits.pools = vec![waiting(minute.zone_fails)];
                     plan.budget.held = if minute.is_held { vec![held_pool()] } else { Vec::new() };
+                    plan.stops.pools =
+                        if minute.is_stopped { vec![stopped_pool(Timestamp::UNIX_EPOCH)] } else { Vec::new() };
                 });
             }
             if pass.plan.is_some() {

@@ -64,7 +64,12 @@ fn a_healthy_worker_is_ready() {
 
 #[test]
 fn waiting_zones_have_a_next_step() {
-    for (reason, kind, severity) in [("ZonesWait", "zonesWait", "waiting"), ("ZoneFails", "zoneFails", "error")] {
+    let reasons = [
+        ("ZonesWait", "zonesWait", "waiting"),
+        ("ZoneFails", "zoneFails", "error"),
+        ("Stopped", "rollsStopped", "error"),
+    ];
+    for (reason, kind, severity) in reasons {
         let held = with(&["Worker"], |items| {
             let since = "2026-11-21T09:00:00Z";
             items[0]["status"]["conditions"] = json!([{"type": "RollsHeld", "status": "True", "reason": reason,
@@ -79,6 +84,22 @@ fn waiting_zones_have_a_next_step() {
         );
         assert!(found["nextStep"].as_str().is_some_and(|step| step.len() > 20), "{found}");
     }
+}
+
+#[test]
+fn pause_of_a_stop_names_the_annotation() {
+    let paused = with(&["Worker", "MachineDeployment"], |items| {
+        for item in items.iter_mut().filter(|item| item["spec"]["paused"] == true) {
+            item["metadata"]["annotations"] = json!({"gardener-extension-worker/paused": "true"});
+        }
+    });
+    let findings = diagnose(&paused, "json").json()["workers"][0]["findings"].clone();
+    let found = findings.as_array().unwrap().iter().find(|finding| finding["kind"] == "paused").unwrap();
+    assert!(
+        found["message"].as_str().unwrap().ends_with("because of the annotation gardener-extension-worker/stop-rolls")
+    );
+    let command = found["command"].to_string();
+    assert!(command.contains("gardener-extension-worker/paused") && command.contains("paused"), "{command}");
 }
 
 #[test]

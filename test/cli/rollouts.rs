@@ -64,6 +64,7 @@ fn each_state_has_its_reason_and_command() {
     for part in [
         "Worker shoot--garden--prod/prod",
         "pool workers: rolling because of machineImage 1877.3.0 → 1877.5.0, 3 of 6 updated",
+        "annotate worker prod --overwrite gardener-extension-worker/stop-rolls=workers",
         "zones 2, 3 wait for zone 1, until 1970-01-12T19:46:40Z at the latest, for 14 min",
         "kubectl -n shoot--garden--prod annotate worker prod --overwrite gardener-extension-worker/zone-by-zone=database",
         "zone 1 is on hold (a instead of b); cause: identity.id changed",
@@ -84,6 +85,21 @@ fn each_state_has_its_reason_and_command() {
 }
 
 #[test]
+fn stopped_pool_has_a_command_to_continue() {
+    let mut objects = held();
+    let stop = "pool \"workers\": rolls are stopped by the annotation stop-rolls; zone 1 is paused; zones 2, 3 keep their class; \
+                no node can join zones 2, 3 of pool \"workers\" until the roll continues";
+    for object in objects.iter_mut().filter(|object| object["kind"] == "Worker") {
+        object["status"]["conditions"][0]["message"] = json!(format!("{stop}; {HOLD}"));
+        object["metadata"]["annotations"] = json!({"gardener-extension-worker/stop-rolls": "*"});
+    }
+    let page = words(&rollouts(&objects, &[]).succeeded().stdout);
+    assert!(page.contains("no node can join zones 2, 3 of pool \"workers\" until the roll continues"), "{page}");
+    assert!(page.contains("--overwrite gardener-extension-worker/stop-rolls=database"), "{page}");
+    assert!(!page.contains("stop-rolls=workers") && page.contains("stopped: 1"), "{page}");
+}
+
+#[test]
 fn steady_pools_are_not_listed() {
     let mut objects = held();
     objects.retain(|object| object["kind"] != "Machine" && object["kind"] != "MachineSet");
@@ -96,7 +112,7 @@ fn steady_pools_are_not_listed() {
         }
     }
     let output = rollouts(&objects, &[]).succeeded();
-    assert_eq!(output.stdout, "1 Worker: no pool rolls, waits or is on hold.\n");
+    assert_eq!(output.stdout, "1 Worker: no pool rolls, waits, is stopped or on hold.\n");
     assert_eq!(rollouts(&objects, &["-o", "json"]).json()["workers"], json!([]));
 }
 

@@ -9,6 +9,7 @@ mod late_stop;
 mod moves;
 mod recreation;
 mod requests;
+mod stops;
 mod troubles;
 mod zones;
 
@@ -217,7 +218,8 @@ impl Life {
             | Theme::MovedLate
             | Theme::Suspended
             | Theme::ZoneByZone
-            | Theme::Budget => false,
+            | Theme::Budget
+            | Theme::Stopped => false,
             Theme::ServerGroups
             | Theme::ScaleSets
             | Theme::ImagesChanged
@@ -232,7 +234,7 @@ impl Life {
         let provider = dependencies.as_ref().map_or(provider, |dependency| dependency.provider());
         // Its zones need no infrastructure.
         let provider = match theme {
-            Theme::ZoneByZone => "gcp",
+            Theme::ZoneByZone | Theme::Stopped => "gcp",
             // An identity is part of its class names, and no input of the key.
             Theme::Budget => "azure",
             _ => provider,
@@ -297,6 +299,7 @@ impl Life {
         match self.theme {
             Theme::ZoneByZone => self.change_zones().await,
             Theme::Budget => self.change_budget().await,
+            Theme::Stopped => self.change_stops().await,
             _ => self.some_steps().await,
         }
         if self.theme == Theme::Recreated && !self.recreated().await {
@@ -326,6 +329,9 @@ impl Life {
             }
             if self.theme == Theme::Budget {
                 self.check_budget().await;
+            }
+            if self.theme == Theme::Stopped {
+                self.check_stops().await;
             }
             self.end().await;
         }
@@ -361,7 +367,7 @@ impl Life {
                 (pool["maxSurge"], pool["maxUnavailable"]) = (json!(0), json!(1));
             }
         }
-        if self.theme == Theme::ZoneByZone {
+        if matches!(self.theme, Theme::ZoneByZone | Theme::Stopped) {
             pools.iter_mut().take(1).for_each(zones::spread);
         }
         if self.theme == Theme::Budget {
@@ -404,7 +410,8 @@ impl Life {
             Arc::clone(&self.now),
         );
         let manager = if self.relisted.is_some() { manager.holding_used_ones() } else { manager };
-        let manager = if self.theme == Theme::ZoneByZone { manager.omitting_deleted_ones() } else { manager };
+        let has_zones = matches!(self.theme, Theme::ZoneByZone | Theme::Stopped);
+        let manager = if has_zones { manager.omitting_deleted_ones() } else { manager };
         self.surroundings.spawn(manager.run());
         if self.kind == Controllers::Shards {
             let sharder = Sharder {

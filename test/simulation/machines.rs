@@ -176,8 +176,11 @@ impl MachineControllerManager {
         for set in sets.iter().filter(|set| is_vanishing(&set.value)) {
             self.end_set(&set.value);
         }
-        let Some(expected) = self.target_set(deployment, &sets) else { return };
         let replicas = deployment["spec"]["replicas"].as_u64().unwrap_or_default();
+        if deployment["spec"]["paused"] == true && !is_in_place(deployment) {
+            return self.scale_paused(deployment, &sets, replicas);
+        }
+        let Some(expected) = self.target_set(deployment, &sets) else { return };
         let expected = &expected.value;
         if is_in_place(deployment) {
             return self.update_in_place(deployment, expected, &sets, replicas);
@@ -195,6 +198,29 @@ impl MachineControllerManager {
             old += if is_deleted { 0 } else { counted };
         }
         self.report(deployment, present, ready, old);
+    }
+
+    /// Scales a paused deployment as the real one does: without a set for its template it scales the set that has machines,
+    /// otherwise the new set, which surges by all machines here. Old machines stay, unless none are required.
+    fn scale_paused(&mut self, deployment: &Value, sets: &[Arc<Object>], replicas: u64) {
+        let template = &deployment["spec"]["template"];
+        let is_new = |set: &Value| same_template(&set["spec"]["template"], template);
+        let sets: Vec<&Value> = sets.iter().map(|set| &set.value).filter(|set| !is_vanishing(set)).collect();
+        let scaled = sets.iter().find(|set| is_new(set)).or(sets.last()).map(|set| name_of(set).to_owned());
+        let (mut updated, mut ready, mut old) = (0, 0, 0);
+        for set in sets {
+            let is_scaled = scaled.as_deref() == Some(name_of(set));
+            let kept = set["spec"]["replicas"].as_u64().unwrap_or_default();
+            let target = if is_scaled || replicas == 0 { replicas } else { kept };
+            let machines = self.scale_set(set, target);
+            if is_new(set) {
+                ready = machines.iter().filter(|machine| is_ready(&machine.value)).count();
+                updated = self.owned(&MACHINE, set, "MachineSet").len();
+            } else {
+                old += machines.len();
+            }
+        }
+        self.report(deployment, updated, ready, old);
     }
 
     /// The machine set for a deployment's template, created if missing.
@@ -360,8 +386,7 @@ impl MachineControllerManager {
             .map(|machine| json!({"name": name_of(machine), "ownerRef": name_of(deployment), "lastOperation": machine["status"]["lastOperation"]}))
             .collect();
         let is_available = available >= expected;
-        let condition = |kind: &str, reason: &str, status: bool| {
-            let status = if status { "True" } else { "False" };
+        let condition = |kind: &str, reason: &str, status: &str| {
             let before = deployment["status"]["conditions"].as_array().into_iter().flatten();
             let same = before
                 .into_iter()
@@ -373,11 +398,16 @@ impl MachineControllerManager {
         };
         let available_reason = if is_available { "MinimumReplicasAvailable" } else { "MinimumReplicasUnavailable" };
         let is_complete = updated == expected && ready >= expected && old == 0;
-        let progress = if is_complete { "NewMachineSetAvailable" } else { "MachineSetUpdated" };
+        let progress = match deployment["spec"]["paused"] == true {
+            true => condition("Progressing", "DeploymentPaused", "Unknown"),
+            false if is_complete => condition("Progressing", "NewMachineSetAvailable", "True"),
+            false => condition("Progressing", "MachineSetUpdated", "True"),
+        };
+        let available_status = if is_available { "True" } else { "False" };
         let mut status = json!({
             "observedGeneration": deployment["metadata"]["generation"], "replicas": replicas, "updatedReplicas": updated,
             "readyReplicas": available, "availableReplicas": available, "unavailableReplicas": expected.saturating_sub(available),
-            "conditions": [condition("Available", available_reason, is_available), condition("Progressing", progress, true)],
+            "conditions": [condition("Available", available_reason, available_status), progress],
         });
         if !failed.is_empty() {
             status["failedMachines"] = json!(failed);

@@ -9,7 +9,7 @@
 //! ```
 //!
 //!     cargo test --test simulation                       about 400 lives
-//!     cargo test --test simulation deep -- --ignored     about 2,800 lives
+//!     cargo test --test simulation deep -- --ignored     about 3,000 lives
 //!     SEEDS=100000 cargo test --test simulation lives    this many lives; SEEDS=5000..9000 for a range
 //!     SEEDS=10000000000..10000002000 …                   lives of one theme (seeds.rs)
 //!     SEED=4711 cargo test --test simulation lives       one life, with its trace
@@ -116,7 +116,7 @@ fn lives_keep_the_rules() {
 }
 
 #[test]
-#[ignore = "2,800 lives take minutes: the deep tier"]
+#[ignore = "3,000 lives take minutes: the deep tier"]
 fn deep_lives_keep_the_rules() {
     run_lives(Tier::Deep);
 }

@@ -4,6 +4,7 @@
 mod budget;
 mod leftovers;
 mod machine_controller;
+mod stops;
 mod zones;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +27,8 @@ use crate::trace::Trace;
 pub(crate) use budget::has_slot;
 pub(crate) use leftovers::leftovers;
 use machine_controller::LateStop;
+use stops::Mixed;
+pub(crate) use stops::{has_pause_mark, is_paused};
 use zones::Zones;
 
 /// How long after a version of the Worker writes for it may still arrive: a request, its retries, and the reconcile.
@@ -98,6 +101,7 @@ struct Rules {
     /// The last controller that wrote each machine deployment.
     writers: BTreeMap<String, &'static str>,
     zones: Zones,
+    mixed: Mixed,
     found: Vec<String>,
 }
 
@@ -130,6 +134,7 @@ impl Rules {
             not_started_again: Vec::new(),
             writers: BTreeMap::new(),
             zones: Zones::default(),
+            mixed: Mixed::default(),
             found: Vec::new(),
         }
     }
@@ -158,6 +163,7 @@ impl Rules {
         }
         self.keep(change);
         self.follow_zone(change);
+        self.follow_mixed(change);
     }
 
     /// Records the new object and the requested version.
@@ -344,6 +350,7 @@ impl Rules {
                 }
             }
         }
+        self.pause(name, before, after, change.at);
         match before {
             None => self.new_deployment(name, after),
             Some(before) => {
@@ -351,6 +358,7 @@ impl Rules {
                 self.key(name, before, after);
                 self.order(name, before, after, change.at);
                 self.slot(name, before, after);
+                self.stop(name, before, after);
                 self.replicas(name, &before["spec"]["replicas"], &after["spec"]["replicas"]);
             }
         }
@@ -495,6 +503,7 @@ impl Rules {
         if worker["status"]["lastOperation"]["type"] == "Migrate" {
             return;
         }
+        self.success_while_paused();
         // The controller has read this version of the Worker, so it must have noticed the missing finalizer.
         if !has_finalizer(worker, FINALIZER) {
             self.found.push("the Worker is told to have succeeded, and no finalizer holds it".to_owned());

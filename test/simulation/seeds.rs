@@ -41,13 +41,15 @@ pub(crate) enum Theme {
     ZoneByZone,
     /// A roll budget holds pools.
     Budget,
+    /// A person stops rolls.
+    Stopped,
 }
 
 /// Distance between the seeds of themes.
 const STRIDE: u64 = 10_000_000_000;
 
 /// Each theme with its number of lives in the deep tier. Its seeds begin at its index times [`STRIDE`].
-const THEMES: [(Theme, u64); 18] = [
+const THEMES: [(Theme, u64); 19] = [
     (Theme::Everything, 600),
     (Theme::DeletedInTrouble, 100),
     (Theme::Shards, 100),
@@ -66,6 +68,7 @@ const THEMES: [(Theme, u64); 18] = [
     (Theme::MovedLate, 50),
     (Theme::ZoneByZone, 480),
     (Theme::Budget, 320),
+    (Theme::Stopped, 160),
 ];
 
 /// The default tier runs one of this many deep lives of each theme, from its first seeds.
@@ -76,7 +79,7 @@ const DEEP_LIVES_PER_DEFAULT_LIFE: u64 = 8;
 pub(crate) enum Tier {
     /// About 400, for each change.
     Default,
-    /// About 2,800, every night.
+    /// About 3,000, every night.
     Deep,
 }
 

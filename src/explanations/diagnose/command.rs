@@ -4,6 +4,7 @@ use super::facts::{Facts, MACHINE_CONTROLLER_MANAGER};
 use super::finding::{Finding, FindingKind};
 use super::paste_command::{CommandCluster, PROGRAM, PasteCommand, word};
 use decisions::worker::plan::roll_budget::LET_ROLL_ANNOTATION;
+use decisions::worker::plan::stops::STOP_ANNOTATION;
 use decisions::worker::plan::zone_by_zone::ANNOTATION;
 
 /// Maximum number of machines in a command.
@@ -53,6 +54,9 @@ impl Paste<'_> {
             }
             FindingKind::ZonesWait => {
                 self.seed(&format!("annotate worker {} --overwrite {ANNOTATION}=", word(&worker)))
+            }
+            FindingKind::RollsStopped => {
+                self.seed(&format!("annotate worker {} --overwrite {STOP_ANNOTATION}=", word(&worker)))
             }
             FindingKind::RollsOnHold => {
                 self.seed(&format!("annotate worker {} --overwrite {LET_ROLL_ANNOTATION}=*", word(&worker)))

@@ -92,6 +92,8 @@ kinds! {
     Frozen = Error "See the logs of machine-controller-manager: it freezes what has more machines than it may.",
     /// A zone fails because of its new class, and other zones of the pool wait for it.
     ZoneFails = Error "See the machines of that zone. Correct or revert the edit of the pool: the other zones keep their old nodes, but get no new ones while the node agent Secret differs.",
+    /// A person has stopped rolls with an annotation.
+    RollsStopped = Error "It continues when the annotation gardener-extension-worker/stop-rolls no longer names the pool. An empty value on the Worker ends the stop, also one of the Shoot.",
     /// The last operation failed for a reason that no other finding shows.
     OperationFailed = Error "Read the text; docs/status.md explains it. The operation is tried again by itself.",
     /// machine-controller-manager has not observed a change.

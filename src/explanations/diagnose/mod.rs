@@ -5,7 +5,7 @@
 //!  objects ─► facts ─► machine: what each machine waits for ─┐
 //!                 ├──► status, prerequisites, pools ─────────┴─► findings, the most severe first ─► Diagnosis
 //!                 ├──► progress: why and how far pools roll ────────────────────────────────────────────┘
-//!                 └──► rollouts: pools that roll, wait or are on hold, for the command `rollouts`
+//!                 └──► rollouts: pools that roll, wait, are stopped or on hold, for the command `rollouts`
 //! ```
 
 use std::collections::BTreeSet;

@@ -7,6 +7,7 @@ use super::finding::{Finding, FindingKind};
 use super::paste_command::{CommandCluster, PasteCommand, word};
 use decisions::worker::machines::machine_objects::LiveDeployment;
 use decisions::worker::machines::progress::fault;
+use decisions::worker::plan::stops::{PAUSED_ANNOTATION, STOP_ANNOTATION};
 use wire::api::machine::MachineDeployment;
 
 /// A MachineDeployment, or a pool without one. The numbers count machines.
@@ -172,6 +173,18 @@ fn finding(facts: &Facts<'_>, row: &PoolRow, live: &LiveDeployment) -> Option<Fi
     let namespace = facts.namespace();
     let found = |kind: FindingKind, message: String| kind.found(subject.clone(), message).of_deployment(name);
     Some(match row.state {
+        PoolState::Paused if live.has_pause_mark() => {
+            let text = format!(
+                "kubectl -n {} patch machinedeployment {} --type merge -p '{{\"metadata\":{{\"annotations\":{{\"{PAUSED_ANNOTATION}\":null}}}},\"spec\":{{\"paused\":null}}}}'",
+                word(namespace),
+                word(name)
+            );
+            let command = PasteCommand { cluster: CommandCluster::Seed, text };
+            let message = format!("machine deployment {name} is paused because of the annotation {STOP_ANNOTATION}");
+            let step =
+                "The controller ends the pause together with the stop. If it no longer runs, end the pause yourself:";
+            Finding { command: Some(command), ..found(FindingKind::Paused, message).next(step) }
+        }
         PoolState::Paused => {
             let text = format!(
                 "kubectl -n {} patch machinedeployment {} --type merge -p '{{\"spec\":{{\"paused\":null}}}}'",

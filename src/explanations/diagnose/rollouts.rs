@@ -1,4 +1,4 @@
-//! The rolls of a Worker: which pools roll, wait or are on hold, what ends that, and the command that changes it.
+//! The rolls of a Worker: which pools roll, wait, are stopped or on hold, what ends that, and the command that changes it.
 //!
 //! Nothing is planned: rolls follow from records and machines, everything else from the condition `RollsHeld` and from
 //! records.
@@ -19,6 +19,7 @@ use decisions::worker::plan::class_inputs::History;
 use decisions::worker::plan::gate::WAIT_LIMIT;
 use decisions::worker::plan::named_pools::NamedPools;
 use decisions::worker::plan::roll_budget::LET_ROLL_ANNOTATION;
+use decisions::worker::plan::stops::STOP_ANNOTATION;
 use decisions::worker::plan::zone_by_zone::ANNOTATION;
 use decisions::worker::status::conditions::ConditionType;
 use decisions::worker::status::rolls_held::{HeldText, texts_of_pool};
@@ -75,13 +76,15 @@ pub enum RolloutState {
     ZonesWait,
     /// Zones wait without a limit, because another zone fails because of its new class.
     ZoneFails,
+    /// The annotation `stop-rolls` stops the roll.
+    Stopped,
     /// The roll budget has no slot for the roll.
     OnHold,
 }
 
 impl RolloutState {
     /// All states, in the order of printing.
-    pub const ALL: [Self; 4] = [Self::Rolling, Self::ZonesWait, Self::ZoneFails, Self::OnHold];
+    pub const ALL: [Self; 5] = [Self::Rolling, Self::ZonesWait, Self::ZoneFails, Self::Stopped, Self::OnHold];
 
     /// The state in words.
     #[must_use]
@@ -90,16 +93,20 @@ impl RolloutState {
             Self::Rolling => "rolling",
             Self::ZonesWait => "waiting",
             Self::ZoneFails => "failing",
+            Self::Stopped => "stopped",
             Self::OnHold => "on hold",
         }
     }
 
     fn next_step(self) -> &'static str {
         match self {
-            Self::Rolling => "It continues by itself.",
+            Self::Rolling => "It continues by itself. To stop it:",
             Self::ZonesWait => "It continues by itself, zone by zone. To roll all zones of the pool now:",
             Self::ZoneFails => {
                 "Correct or revert the edit of the pool: its other zones keep their old nodes meanwhile. See the machines:"
+            }
+            Self::Stopped => {
+                "It continues when no annotation of the Worker or the Shoot stops the pool. To end the stop:"
             }
             Self::OnHold => {
                 "The roll starts with a reconcile once a slot is free. To start it with the next reconcile, without a slot:"
@@ -137,21 +144,25 @@ pub fn rollouts(worker: &Value, surroundings: Surroundings<'_>) -> Result<Worker
     pools.sort_by_key(|pool| rows.iter().position(|row| row.pool == *pool));
     for pool in pools {
         let rolling = progress.iter().position(|progress| progress.pool == pool).map(|index| progress.remove(index));
-        found.pools.extend(rolling.map(of_roll));
-        found.pools.extend(held(&facts, pool));
+        let held = held(&facts, pool);
+        let is_stopped = held.iter().any(|held| held.state == RolloutState::Stopped);
+        found.pools.extend(rolling.map(|progress| of_roll(&facts, progress, is_stopped)));
+        found.pools.extend(held);
     }
     Ok(found)
 }
 
-fn of_roll(progress: PoolProgress) -> PoolRollout {
+/// A roll. If the pool is stopped, the entry about the stop has the command.
+fn of_roll(facts: &Facts<'_>, progress: PoolProgress, is_stopped: bool) -> PoolRollout {
+    let state = RolloutState::Rolling;
     PoolRollout {
         pool: progress.pool.clone(),
-        state: RolloutState::Rolling,
+        state,
         message: String::new(),
         since: progress.since,
         until: None,
-        next_step: RolloutState::Rolling.next_step(),
-        command: None,
+        next_step: if is_stopped { "It continues when the stop ends." } else { state.next_step() },
+        command: if is_stopped { None } else { command(facts, &progress.pool, state) },
         progress: Some(progress),
     }
 }
@@ -174,13 +185,16 @@ fn held(facts: &Facts<'_>, pool: &str) -> Vec<PoolRollout> {
         let state = match kind {
             HeldText::ZonesWait => RolloutState::ZonesWait,
             HeldText::ZoneFails => RolloutState::ZoneFails,
+            HeldText::Stopped => RolloutState::Stopped,
             HeldText::OnHold => RolloutState::OnHold,
         };
         let wait = waits_since(facts, pool);
         let (since, until) = match state {
             RolloutState::ZonesWait => (wait, wait.and_then(|since| since.checked_add(WAIT_LIMIT).ok())),
             RolloutState::ZoneFails => (wait, None),
-            RolloutState::Rolling | RolloutState::OnHold => (condition.last_transition_time, None),
+            RolloutState::Rolling | RolloutState::Stopped | RolloutState::OnHold => {
+                (condition.last_transition_time, None)
+            }
         };
         PoolRollout {
             pool: pool.to_owned(),
@@ -205,7 +219,8 @@ fn waits_since(facts: &Facts<'_>, pool: &str) -> Option<Timestamp> {
 
 fn command(facts: &Facts<'_>, pool: &str, state: RolloutState) -> Option<PasteCommand> {
     let annotation = match state {
-        RolloutState::Rolling => return None,
+        RolloutState::Rolling => (STOP_ANNOTATION, with(facts, STOP_ANNOTATION, pool)),
+        RolloutState::Stopped => (STOP_ANNOTATION, without(facts, STOP_ANNOTATION, pool)),
         RolloutState::ZoneFails => return Some(seed(facts, "get machines")),
         RolloutState::ZonesWait => (ANNOTATION, without(facts, ANNOTATION, pool)),
         RolloutState::OnHold => (LET_ROLL_ANNOTATION, with(facts, LET_ROLL_ANNOTATION, pool)),

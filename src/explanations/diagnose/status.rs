@@ -10,6 +10,7 @@ use super::facts::{Facts, ObjectKind};
 use super::finding::{Finding, FindingKind, Severity};
 use super::machine_document::moment;
 use decisions::worker::plan::roll_budget::BUDGET_USED_UP;
+use decisions::worker::plan::stops::STOPPED;
 use decisions::worker::plan::zone_waits::ZONE_FAILS;
 use decisions::worker::request::{Request, unsupported_migration};
 use decisions::worker::status::conditions::{ConditionType, WITHOUT_IMAGE};
@@ -140,11 +141,12 @@ fn conditions(facts: &Facts<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Zones that wait and pools on hold, as the condition `RollsHeld` reports them.
+/// Zones that wait, stopped pools and pools on hold, as the condition `RollsHeld` reports them.
 fn waiting_zones(facts: &Facts<'_>) -> Option<Finding> {
     let held = condition_of_type(facts, ConditionType::RollsHeld).filter(|held| held.status == "True")?;
     let kind = match held.reason.as_str() {
         ZONE_FAILS => FindingKind::ZoneFails,
+        STOPPED => FindingKind::RollsStopped,
         BUDGET_USED_UP => FindingKind::RollsOnHold,
         _ => FindingKind::ZonesWait,
     };

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::subject::Subject;
 use decisions::worker::plan::named_pools::NamedPools;
 use decisions::worker::plan::roll_budget::LET_ROLL_ANNOTATION;
+use decisions::worker::plan::stops::STOP_ANNOTATION;
 use decisions::worker::plan::zone_by_zone::ANNOTATION;
 use wire::api::bounded_text::{escaped, shortened};
 use wire::api::gardener::Shoot;
@@ -15,7 +16,7 @@ const NAMES: usize = 200;
 
 /// The warnings that the Shoot did not cause before.
 pub(super) fn setting_warnings(subject: Subject<'_>) -> impl Iterator<Item = String> {
-    let warnings = [ANNOTATION, LET_ROLL_ANNOTATION].map(|annotation| {
+    let warnings = [ANNOTATION, LET_ROLL_ANNOTATION, STOP_ANNOTATION].map(|annotation| {
         let warning = warning_of(subject.object, annotation)?;
         let before = subject.old.and_then(|old| warning_of(old, annotation));
         (before.as_ref() != Some(&warning)).then_some(warning)
@@ -56,9 +57,11 @@ mod tests {
     fn warns_of_each_annotation() {
         let mut object = shoot(Some("other"));
         object["metadata"]["annotations"][LET_ROLL_ANNOTATION] = json!("another");
+        object["metadata"]["annotations"][STOP_ANNOTATION] = json!("");
         let object = object.to_string();
         let warnings: Vec<String> = setting_warnings(Subject { object: &object, old: None, stop: None }).collect();
-        assert!(warnings.len() == 2 && warnings[1].contains("let-roll: the Shoot has no pool another"), "{warnings:?}");
+        assert!(warnings.len() == 3 && warnings[1].contains("let-roll: the Shoot has no pool another"), "{warnings:?}");
+        assert!(warnings[2].contains("stop-rolls names no pool, so it has no effect"), "{warnings:?}");
     }
 
     #[test]

@@ -75,7 +75,7 @@ enum Command {
     Render(render::RenderArguments),
     /// Show why a Worker is not ready, and the next step, from a cluster or from files.
     Diagnose(diagnose::DiagnoseArguments),
-    /// List pools that roll, wait or are on hold, what ends that, and the command that changes it.
+    /// List pools that roll, wait, are stopped or on hold, what ends that, and the command that changes it.
     Rollouts(rollouts::RolloutsArguments),
     /// Explain the inputs, image, replicas and hash that determine the machines of each pool.
     Explain(explain::ExplainArguments),

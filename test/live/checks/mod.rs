@@ -28,6 +28,7 @@ mod secrecy;
 mod server_groups;
 mod status_size;
 mod steady;
+mod stop;
 mod undecodable;
 mod waiting;
 mod zone_by_zone;

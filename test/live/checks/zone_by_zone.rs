@@ -11,13 +11,13 @@ use crate::program;
 use test_support::cluster::{Deletion, MachineControllerManager};
 use test_support::shoot::{Kind, Shoot, pool, set_image};
 
-const ANNOTATION: &str = "gardener-extension-worker/zone-by-zone";
+pub(super) const ANNOTATION: &str = "gardener-extension-worker/zone-by-zone";
 /// Machines of the pool in all zones.
-const MACHINES: usize = 9;
+pub(super) const MACHINES: usize = 9;
 /// Time between two lists of the machines.
-const INTERVAL: Duration = Duration::from_millis(50);
+pub(super) const INTERVAL: Duration = Duration::from_millis(50);
 /// Time limit for the whole roll.
-const LISTS: usize = 4_000;
+pub(super) const LISTS: usize = 4_000;
 
 /// Machines of the pool during a roll.
 #[derive(Debug, Default)]
@@ -49,14 +49,14 @@ impl Observed {
     }
 }
 
-async fn machines(shoot: &Shoot) -> Result<Vec<Value>> {
+pub(super) async fn machines(shoot: &Shoot) -> Result<Vec<Value>> {
     let mut machines = shoot.list(Kind::Machine).await?;
     machines
         .retain(|machine| machine["metadata"]["labels"]["name"].as_str().is_some_and(|name| name.contains("-bow-")));
     Ok(machines)
 }
 
-fn three_zones(worker: &mut Value) {
+pub(super) fn three_zones(worker: &mut Value) {
     let pool = pool(worker, "bow");
     pool["zones"] = json!(["1", "2", "3"]);
     [pool["minimum"], pool["maximum"]] = [json!(MACHINES), json!(MACHINES)];

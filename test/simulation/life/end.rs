@@ -70,6 +70,10 @@ impl Life {
         if self.theme == Theme::Budget {
             self.check_no_marks();
         }
+        if self.theme == Theme::Stopped {
+            self.check_no_waits();
+            self.check_no_pauses();
+        }
         self.no_op().await;
         if self.theme == Theme::ImagesChanged {
             self.lose_images().await;

@@ -25,9 +25,9 @@ const PAUSES: [u64; 5] = [2, 20, 60, 300, 900];
 /// How many of a thousand pauses are longer than a zone waits.
 const LONG_PAUSES: u64 = 20;
 /// Time for the controller to act in the calm.
-const REACTION: Duration = Duration::from_secs(45);
+pub(super) const REACTION: Duration = Duration::from_secs(45);
 /// Time in which a zone begins to wait, longer than a write may be on its way.
-const BEGINS: Duration = Duration::from_secs(200);
+pub(super) const BEGINS: Duration = Duration::from_secs(200);
 
 /// Gives a pool three zones, a surge of one, and the label of its node agent Secret.
 pub(super) fn spread(pool: &mut Value) {
@@ -80,7 +80,7 @@ impl Life {
     }
 
     /// Sets or removes the annotation of the Worker or the Shoot.
-    fn name_pools(&self, of_worker: bool, setting: Option<&str>) {
+    pub(super) fn name_pools(&self, of_worker: bool, setting: Option<&str>) {
         let gardenlet = self.actor("gardenlet");
         gardenlet.note(format!("zone by zone: {setting:?}, of the Worker: {of_worker}"));
         match of_worker {
@@ -94,7 +94,7 @@ impl Life {
     }
 
     /// Another image or version: gardenlet deletes the node agent Secret of the earlier key.
-    fn roll_to_another_key(&mut self, suffix: &str) {
+    pub(super) fn roll_to_another_key(&mut self, suffix: &str) {
         self.steps.push(if suffix.is_empty() { "roll" } else { "bad roll" });
         let key = format!("gardener-node-agent-web-{}{suffix}", self.random.below(5));
         self.gardenlet.request("another key", |worker| {
@@ -105,7 +105,7 @@ impl Life {
     }
 
     /// Another data volume.
-    fn roll_with_same_key(&mut self, size: u64) {
+    pub(super) fn roll_with_same_key(&mut self, size: u64) {
         self.steps.push("roll with the same key");
         let size = format!("{size}Gi");
         self.gardenlet.request("another data volume", |worker| {
@@ -114,7 +114,7 @@ impl Life {
     }
 
     /// A VM disappears, and machine-controller-manager replaces it.
-    fn lose_machine(&self) {
+    pub(super) fn lose_machine(&self) {
         let machines = self.actor(machines::NAME);
         let all = machines.list(&MACHINE);
         if let Some(machine) = self.random.one_of(&all).filter(|machine| !is_vanishing(&machine.value)) {
@@ -152,7 +152,7 @@ impl Life {
         })
     }
 
-    fn expect_zones(&mut self, what: &str, expected: [bool; 3]) {
+    pub(super) fn expect_zones(&mut self, what: &str, expected: [bool; 3]) {
         let found = self.have_target();
         if found != expected {
             self.found.push(format!("{what}: the zones with their target class are {found:?}, not {expected:?}"));
@@ -161,13 +161,18 @@ impl Life {
 
     /// Checks the reason of the condition, and that the operation reports the wait.
     fn expect_reason(&mut self, reason: &str) {
+        self.expect_held(reason, "zones 2, 3 wait");
+    }
+
+    /// Checks the reason of the condition, and that the operation has this text.
+    pub(super) fn expect_held(&mut self, reason: &str, reported: &str) {
         let Some([worker, _]) = self.gardenlet.worker_and_cluster() else { return };
         let status = &worker.value["status"];
         let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
         let condition = conditions.iter().find(|condition| condition["type"] == "RollsHeld");
         let found = condition.map(|condition| condition["reason"].clone()).unwrap_or_default();
         let texts = [&status["lastOperation"]["description"], &status["lastError"]["description"]];
-        let is_reported = texts.iter().any(|text| text.as_str().is_some_and(|text| text.contains("zones 2, 3 wait")));
+        let is_reported = texts.iter().any(|text| text.as_str().is_some_and(|text| text.contains(reported)));
         if found != reason || !is_reported {
             self.found.push(format!("RollsHeld has the reason {found}, not {reason}; the operation says {texts:?}"));
         }
@@ -206,7 +211,7 @@ impl Life {
     }
 
     /// gardenlet requests a roll to a key that no zone has.
-    fn roll_in_calm(&self) {
+    pub(super) fn roll_in_calm(&self) {
         let key = self.random.below(1_000_000);
         self.gardenlet.request("another key", |worker| {
             let pool = &mut worker["spec"]["pools"][0];
@@ -315,6 +320,6 @@ pub(super) fn annotate(metadata: &mut Value, annotation: &str, setting: Option<&
     }
 }
 
-fn deployment(zone: usize) -> String {
+pub(super) fn deployment(zone: usize) -> String {
     format!("{NAMESPACE}-web-z{zone}")
 }

@@ -109,12 +109,15 @@ impl Rules {
             u64::try_from(minimum).unwrap_or_default() > running(self, name)
         };
         let has_lacked = self.zones.lacked.get(name).is_some_and(|lacked| *lacked + ON_ITS_WAY >= at);
-        let lacks_machine = key_of(before) != key_of(after) && (has_lacked || self.is_requested(raised));
+        // Under a stop, a zone can lack a machine for any length of time.
+        let lacks_now = running(self, name) < before["spec"]["replicas"].as_u64().unwrap_or_default();
+        let lacks_any = lacks_now || has_lacked || self.is_requested(raised);
+        let lacks_machine = key_of(before) != key_of(after) && lacks_any;
         is_empty || lacks_machine || self.is_mixed(name, before) || waited(before, at)
     }
 
     /// Whether a machine has another class than its deployment.
-    fn is_mixed(&self, name: &str, deployment: &Value) -> bool {
+    pub(super) fn is_mixed(&self, name: &str, deployment: &Value) -> bool {
         let mut machines = self.of(&MACHINE).filter(|machine| of_deployment(&machine.value) == name);
         machines.any(|machine| machine.value["spec"]["class"]["name"] != class_of(deployment))
     }

@@ -39,7 +39,7 @@ use decisions::worker::request::decode;
 use decisions::worker::request::reconcile_state::ReconcileEvent;
 use decisions::worker::request::{Operation, is_moving};
 use decisions::worker::status::conditions::{pool_conditions, pools_ready_since};
-use decisions::worker::status::events::{WorkerEvent, budget_events, events, wait_events};
+use decisions::worker::status::events::{WorkerEvent, budget_events, events, stop_events, wait_events};
 use decisions::worker::status::every_node_ready::{HealthCheck, every_node_ready};
 use decisions::worker::status::outcome::{Found, PendingDeletion, outcome, until};
 use decisions::worker::status::published::{
@@ -305,6 +305,7 @@ impl Deploy<'_> {
         let mut events = events(self.worker, plan, &followed.progress, &rolls);
         events.extend(wait_events(&plan.waits, &live.deployments));
         events.extend(budget_events(self.worker, &plan.budget));
+        events.extend(stop_events(self.worker, plan));
         events.extend(followed.restarted.clone().map(WorkerEvent::MachineControllerRestarted));
         let mut conditions = pool_conditions(&self.desired.plan, &write_errors, &followed.progress).to_vec();
         let present = &self.worker.status.conditions;
@@ -326,6 +327,7 @@ impl Deploy<'_> {
                 followed.requeue_after,
                 self.dependencies.check_again,
                 plan.waits.next_end().and_then(|end| until(end, self.now)),
+                plan.stops.next_end().and_then(|end| until(end, self.now)),
             ]),
             conditions,
             events,

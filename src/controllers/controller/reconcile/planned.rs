@@ -1,5 +1,5 @@
 //! The desired state of a Worker with everything that this process applies to a plan: pools of other Workers in the
-//! namespace, zones that wait, pools on hold, and the policy for changed images.
+//! namespace, zones that wait or are stopped, pools on hold, and the policy for changed images.
 
 use jiff::Timestamp;
 
@@ -9,8 +9,8 @@ use decisions::worker::machines::machine_objects::MachineObjects;
 use decisions::worker::plan::desired::{CloudView, DesiredState};
 use decisions::worker::plan::zone_facts::GateInputs;
 
-/// Plans the pools of the Worker, and reserves the slots of the roll budget that they take. Zones that wait and pools on
-/// hold depend on `live`, so the plan has to be made again over objects that are read again.
+/// Plans the pools of the Worker, and reserves the slots of the roll budget that they take. Zones that wait or
+/// are stopped and pools on hold depend on `live`, so the plan has to be made again over objects that are read again.
 ///
 /// # Errors
 /// If something that all pools share is missing or invalid.
@@ -46,6 +46,7 @@ mod tests {
     use decisions::worker::plan::class_inputs::ANNOTATION as CLASS_INPUTS;
     use decisions::worker::plan::roll_budget::LET_ROLL_ANNOTATION;
     use decisions::worker::plan::slots::SlotOwner;
+    use decisions::worker::plan::stops::{PAUSED_ANNOTATION, STOP_ANNOTATION};
     use decisions::worker::plan::zone_by_zone::ANNOTATION;
     use runtime::process::endpoints::MetricsText;
     use wire::api::gardener::NODE_AGENT_SECRET_LABEL;
@@ -132,6 +133,87 @@ mod tests {
         assert_eq!(seed.state(), "Succeeded");
         assert!(!context.metrics.text().contains("rolls_held{"));
         assert!(!seed.get(SECOND).unwrap()["metadata"]["annotations"].to_string().contains("\\\"w\\\""));
+    }
+
+    /// Sets or removes the annotation of the Worker, which has an operation in progress.
+    fn stop(seed: &Seed, pools: Option<&str>) {
+        seed.merge(WORKER, json!({"metadata": {"annotations": {STOP_ANNOTATION: pools}}}));
+    }
+
+    /// Names and bodies of the patches of machine deployments since the last call.
+    fn patches(seed: &Seed) -> Vec<(String, Value)> {
+        let requested = seed.requested().into_iter();
+        requested.filter(|(line, _)| line.starts_with("PATCH machinedeployments/")).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stop_pauses_and_resumes_a_roll() {
+        let (seed, context) = settled(Some("web")).await;
+        roll(&seed);
+        seed.reconcile(&context).await.unwrap();
+        happened(&seed);
+        stop(&seed, Some("web"));
+        seed.reconcile(&context).await.unwrap();
+        let requested = seed.requested();
+        let written: Vec<_> =
+            requested.iter().filter(|(line, _)| line.starts_with("PATCH machinedeployments/")).collect();
+        assert_eq!(written.len(), 1, "{written:?}");
+        assert_eq!(
+            (written[0].0.as_str(), &written[0].1["spec"]),
+            (&*format!("PATCH {DEPLOYMENT}"), &json!({"paused": true}))
+        );
+        assert_eq!(written[0].1["metadata"]["annotations"], json!({PAUSED_ANNOTATION: "true"}));
+        assert!(requested.iter().any(|(_, event)| event["reason"] == "RollStopped"), "{requested:?}");
+        let held = condition(&seed).unwrap();
+        assert_eq!((held["status"].as_str(), held["reason"].as_str()), (Some("True"), Some("Stopped")));
+        let description = seed.last("/status/lastOperation/description");
+        assert!(description.contains("no node can join zones 2, 3 of pool \"web\""), "{description}");
+        let metric = r#"rolls_held{namespace="shoot--garden--mail",reason="Stopped"} 1"#;
+        assert!(context.metrics.text().contains(metric), "{}", context.metrics.text());
+        seed.reconcile(&context).await.unwrap();
+        assert_eq!((patches(&seed), seed.state().as_str()), (vec![], "Processing"), "nothing more while it lasts");
+
+        stop(&seed, None);
+        seed.reconcile(&context).await.unwrap();
+        let (events, classes) = happened(&seed);
+        assert!(events.contains(&"RollResumed".to_owned()) && classes == 0, "{events:?}");
+        let resumed = seed.get(DEPLOYMENT).unwrap();
+        assert!(resumed["spec"]["paused"].is_null() && resumed["metadata"]["annotations"][PAUSED_ANNOTATION].is_null());
+        assert_eq!(condition(&seed).unwrap()["reason"], "ZonesWait");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pause_by_a_person_survives_a_conflict() {
+        let (seed, context) = settled(None).await;
+        roll(&seed);
+        seed.reconcile(&context).await.unwrap();
+        stop(&seed, Some("*"));
+        seed.when(&format!("PATCH {DEPLOYMENT}"), |objects| {
+            let deployment = objects.get_mut(DEPLOYMENT).unwrap();
+            deployment["spec"]["paused"] = json!(true);
+            deployment["metadata"]["resourceVersion"] = json!("2000");
+        });
+        seed.reconcile(&context).await.unwrap();
+        let paused = seed.get(DEPLOYMENT).unwrap();
+        assert!(paused["metadata"]["annotations"][PAUSED_ANNOTATION].is_null(), "it is theirs: {paused}");
+        assert_eq!(paused["spec"]["paused"], true);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stop_keeps_a_roll_from_starting() {
+        let (seed, context) = settled(None).await;
+        let old = class(&seed, SECOND);
+        stop(&seed, Some("*"));
+        roll(&seed);
+        seed.reconcile(&context).await.unwrap();
+        assert_eq!((class(&seed, SECOND), seed.state().as_str()), (old.clone(), "Processing"));
+        assert_eq!(happened(&seed).1, 0, "no class is created");
+        stop(&seed, Some(""));
+        seed.reconcile(&context).await.unwrap();
+        assert_ne!(class(&seed, SECOND), old);
+        seed.machines_come();
+        seed.reconcile(&context).await.unwrap();
+        assert_eq!(seed.state(), "Succeeded");
     }
 
     #[tokio::test(start_paused = true)]

@@ -59,6 +59,14 @@ pub(crate) fn note_of(event: &WorkerEvent) -> EventNote {
         WorkerEvent::RollHeld(waiting) => {
             EventNote { is_warning: false, reason: "RollHeld", action: "Deploy", note: in_sentence(&waiting.text()) }
         }
+        WorkerEvent::RollStopped(stopped) => {
+            EventNote { is_warning: false, reason: "RollStopped", action: "Deploy", note: in_sentence(&stopped.text()) }
+        }
+        WorkerEvent::RollResumed(pool) => {
+            let pool = shortened(&format!("{pool:?}"), MAX_POOL_BYTES);
+            let note = format!("Rolls of pool {pool} are no longer stopped");
+            EventNote { is_warning: false, reason: "RollResumed", action: "Deploy", note }
+        }
         WorkerEvent::PoolHeld(held) => {
             EventNote { is_warning: false, reason: "RollHeld", action: "Deploy", note: in_sentence(&held.text()) }
         }
@@ -142,6 +150,7 @@ mod tests {
     use decisions::worker::machines::progress::Stuck;
     use decisions::worker::plan::roll_budget::test_support::held_pool;
     use decisions::worker::plan::rolls::RollCause;
+    use decisions::worker::plan::stops::test_support::stopped_pool;
     use decisions::worker::plan::zone_waits::ReleasedZone;
     use decisions::worker::plan::zone_waits::test_support::waiting_pool;
     use runtime::cluster::events::{MAX_NAME_LENGTH, MAX_NOTE_BYTES, event};
@@ -195,6 +204,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn events_about_stops_fit_into_a_note() {
+        let mut stopped = stopped_pool(Timestamp::UNIX_EPOCH);
+        stopped.pool = "p".repeat(500);
+        stopped.paused = (1..1000).collect();
+        for event in [WorkerEvent::RollResumed(stopped.pool.clone()), WorkerEvent::RollStopped(stopped)] {
+            let note = note_of(&event).note;
+            assert!(note.len() <= MAX_NOTE_BYTES[0] && note.contains("pp"), "{}: {note}", note.len());
+        }
+    }
+
     proptest! {
         #[test]
         fn any_event_has_its_size_and_counts_what_it_does_not_name(
@@ -242,6 +262,8 @@ mod tests {
             WorkerEvent::PoolsReady { pools: vec![], hibernated: false },
             WorkerEvent::PoolFailed { pool: "a".to_owned(), message: String::new(), codes: Default::default() },
             WorkerEvent::MachineControllerRestarted(stuck),
+            WorkerEvent::RollStopped(stopped_pool(Timestamp::UNIX_EPOCH)),
+            WorkerEvent::RollResumed(String::new()),
         ];
         let all = events.iter().map(note_of).chain([undecodable(""), status_too_large("")]);
         let documented = include_str!("../../../../docs/status.md");

@@ -240,7 +240,7 @@ impl Default for Metrics {
             rolls_held: registered(
                 it,
                 "rolls_held",
-                "Pools with zones that wait for another zone or are on hold, by reason",
+                "Pools with zones that wait for another zone, are stopped or are on hold, by reason",
             ),
             roll_budget: BudgetMetrics::registered(it),
             rolls: registered(it, "rolls", "Deployments whose machines are replaced, by cause"),
@@ -362,8 +362,8 @@ impl Metrics {
         self.failing_since.set(NamespaceLabels { namespace: namespace.to_owned() }, since);
     }
 
-    /// Sets the number of pools with zones that wait or are on hold in a namespace, by reason. Without any, the series is absent.
-    pub(crate) fn rolls_held(&self, namespace: &str, numbers: [(&'static str, usize); 3]) {
+    /// Sets the number of pools with zones that wait, are stopped or are on hold in a namespace, by reason. Without any, the series is absent.
+    pub(crate) fn rolls_held(&self, namespace: &str, numbers: [(&'static str, usize); 4]) {
         for (reason, number) in numbers {
             let number = i64::try_from(number).ok().filter(|number| *number > 0);
             self.rolls_held.set(HeldLabels { namespace: namespace.to_owned(), reason }, number);

@@ -38,7 +38,7 @@ pub enum Phase {
     WithoutMachineSet,
     /// Machines are missing, outdated or unhealthy.
     Pending,
-    /// The machines keep their class until another zone of the pool is done.
+    /// The machines keep their class until another zone of the pool is done or a stop ends, or a stop has paused their roll.
     Waiting,
     /// Machines failed.
     Failed(Vec<FailedMachine>),
@@ -147,7 +147,13 @@ pub fn progress(plan: &Plan, namespace: &str, live: &MachineObjects, hibernation
     let owned = OwnedObjects::of(live);
     let evaluate = |target: &TargetDeployment| {
         let progress = owned.progress(target, live.deployments.get(&target.name.0), hibernation);
-        if plan.waits.of(&target.name.0).is_some() { progress.waiting() } else { progress }
+        if plan.waiting_zone(&target.name.0).is_some() {
+            progress.waiting()
+        } else if plan.stops.is_paused(&target.name.0) {
+            progress.paused()
+        } else {
+            progress
+        }
     };
     Progress {
         namespace: namespace.to_owned(),
@@ -191,8 +197,13 @@ impl<'a> OwnedObjects<'a> {
 impl DeploymentProgress {
     /// The same if the deployment waits for its planned class: none of its machines is done.
     fn waiting(self) -> Self {
+        Self { updated: 0, ..self.paused() }
+    }
+
+    /// The same if the roll of the deployment is paused, so that machine-controller-manager does not have to act.
+    fn paused(self) -> Self {
         let phase = if self.phase == Phase::Ready { Phase::Waiting } else { self.phase };
-        Self { phase, updated: 0, untaken_since: None, ..self }
+        Self { phase, untaken_since: None, ..self }
     }
 }
 

@@ -168,6 +168,7 @@ impl ChangeInputs<'_, '_> {
     fn of_waiting(&self, machine: &MachinePlan, waiting: &Waiting<'_>) -> Option<Write<Value>> {
         let Waiting { zone, live } = waiting;
         let mut target = waiting_document(self.worker_name, self.namespace, machine, waiting, self.rules);
+        self.plan.stops.set_pause(&machine.deployment.name.0, &mut target);
         let budget = self.budget_members(machine);
         keep_wait(&mut target, live, &zone.planned_class, zone.since, &budget, self.now);
         deployment_write(target, Some(&live.document))
@@ -179,6 +180,7 @@ impl ChangeInputs<'_, '_> {
         let name = &deployment.name.0;
         let live = self.live.deployments.get(name);
         let mut target = target_document(self.worker_name, self.namespace, deployment, live, self.rules);
+        self.plan.stops.set_pause(name, &mut target);
         if let (None, Some(kept)) = (live, self.live.moved_replicas.get(name)) {
             target["spec"]["replicas"] = json!(target_replicas(deployment, Some(*kept), self.rules));
         }
@@ -204,7 +206,7 @@ impl ChangeInputs<'_, '_> {
     }
 }
 
-/// A zone that waits, and its live deployment.
+/// A zone that waits or is stopped, and its live deployment.
 pub(super) struct Waiting<'a> {
     zone: &'a WaitingZone,
     live: &'a LiveDeployment,
@@ -213,7 +215,7 @@ pub(super) struct Waiting<'a> {
 /// The wait of a planned placement.
 pub(super) fn waiting<'a>(machine: &MachinePlan, plan: &'a Plan, live: &'a MachineObjects) -> Option<Waiting<'a>> {
     let name = &machine.deployment.name.0;
-    Some(Waiting { zone: plan.waits.of(name)?, live: live.deployments.get(name)? })
+    Some(Waiting { zone: plan.waiting_zone(name)?, live: live.deployments.get(name)? })
 }
 
 /// The target MachineDeployment of a zone that waits, without its record. A template is never mixed: while the name of
@@ -311,8 +313,9 @@ fn class_write(machine: &MachinePlan, live: Option<&DigestedObject<Value>>) -> O
 fn deployment_write(target: Value, live: Option<&Value>) -> Option<Write<Value>> {
     let Some(live) = live else { return Some(Write::Create(target)) };
     let mut patch = merge_patch(live, &target)?;
-    if patch.pointer("/spec/replicas").is_some() {
-        // The autoscaler writes replicas too, so a patch computed from an outdated number must conflict.
+    let is_written_by_others = patch.pointer("/spec/replicas").is_some() || patch.pointer("/spec/paused").is_some();
+    if is_written_by_others {
+        // The autoscaler writes replicas and a person may pause, so a patch computed from an outdated object must conflict.
         patch["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
     }
     Some(Write::Patch { patch, after: target })

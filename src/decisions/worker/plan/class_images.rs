@@ -7,7 +7,7 @@
 //!
 //! `{"class":"shoot--a--b-web-z1-1a2b3","image":{"/ami":"ami-1"}}`
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -63,11 +63,10 @@ impl ClassImages {
             return images;
         }
         let mut drifts = BTreeMap::new();
-        // A zone that waits or is on hold has a class that is not the planned one.
-        let waits = plan.waits.clone();
-        let budget = plan.budget.clone();
-        let keeps_class = |name: &str| waits.of(name).is_some() || budget.hold_of(name).is_some();
-        for machine in plan.machines_mut().filter(|machine| !keeps_class(&machine.deployment.name.0)) {
+        // A zone that waits, is stopped or is on hold has a class that is not the planned one.
+        let names = plan.machines().map(|machine| &machine.deployment.name.0);
+        let kept: BTreeSet<String> = names.filter(|name| plan.keeps_live_class(name)).cloned().collect();
+        for machine in plan.machines_mut().filter(|machine| !kept.contains(&machine.deployment.name.0)) {
             let target = image_of(provider, &machine.class.provider_spec);
             let name = &machine.deployment.name.0;
             let class = &machine.deployment.class_name.0;

@@ -93,7 +93,7 @@ impl<'a> DesiredState<'a> {
         self
     }
 
-    /// Keeps the live class of zones that wait or are on hold. In pools whose zones roll one after the other, it also
+    /// Keeps the live class of zones that wait, are stopped or are on hold, and pauses zones that roll under a stop. In pools whose zones roll one after the other, it also
     /// gives every zone the surge and unavailability of the whole pool. Nothing differs without settings, and while the
     /// shoot is being deleted. Has to come before [`with_images`](Self::with_images).
     #[must_use]
@@ -114,10 +114,11 @@ impl<'a> DesiredState<'a> {
         self
     }
 
-    /// Whether zone by zone names a pool or a budget is set, so that the plan depends on the live objects.
+    /// Whether a setting names a pool, a budget is set, or a pause ends, so that the plan depends on the live objects.
     #[must_use]
     pub fn depends_on_live_zones(&self) -> bool {
-        self.plan.waits.is_in_use || self.plan.budget.limit.is_some()
+        let Plan { waits, stops, budget, .. } = &self.plan;
+        waits.is_in_use || stops.is_in_use || !stops.pauses.is_empty() || budget.limit.is_some()
     }
 
     /// Applies the policy for classes whose images have changed in the CloudProfile.
@@ -171,10 +172,13 @@ impl<'a> DesiredState<'a> {
         let rules = replica_rules(&self.context, live);
         let deployment = &machine.deployment;
         if let Some(waiting) = waiting(machine, &self.plan, live) {
-            return waiting_document(name, namespace, machine, &waiting, rules);
+            let mut target = waiting_document(name, namespace, machine, &waiting, rules);
+            self.plan.stops.set_pause(&deployment.name.0, &mut target);
+            return target;
         }
         let live = live.deployments.get(&deployment.name.0);
         let mut target = target_document(name, namespace, deployment, live, rules);
+        self.plan.stops.set_pause(&deployment.name.0, &mut target);
         if let Some(image) = self.class_images.to_record(&deployment.name.0) {
             annotate(&mut target, class_images::ANNOTATION, image);
         }

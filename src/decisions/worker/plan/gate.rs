@@ -1,9 +1,10 @@
-//! Pure: which zones of a pool get their new class now, which wait for another zone, and which are on hold
-//! (docs/rollouts-specification.md, section 3).
+//! Pure: which zones of a pool get their new class now, which wait for another zone, which are on hold, and which are
+//! stopped (docs/rollouts-specification.md, section 3).
 //!
 //! ```text
 //!  0, 1  nothing to decide: the zone is being deleted, is new, or has its target class     AsToday
 //!  2     no machine to protect                                                             Switch
+//!  3     stop-rolls names the pool                                                         Stop
 //!  4     a budget is set, the roll is unrequested, keeps the key, and has no slot          Hold
 //!  5     zone by zone names the pool, and none of (a) to (d) is true                       Wait
 //!  6     otherwise                                                                         Switch
@@ -15,7 +16,8 @@
 //! ```
 //!
 //! While a rolling zone fails because of its class, (c) and (d) don't apply: no class provides machines then, and the
-//! old machines keep running. The numbers are those of the specification; rule 3 is not built.
+//! old machines keep running. The numbers are those of the specification. Rule P, which pauses and resumes zones, does
+//! not depend on these rules: a zone that rolls has its target class already.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -31,6 +33,8 @@ const CREATION_TIMEOUT: SignedDuration = SignedDuration::from_mins(20);
 pub struct Pool<'a> {
     /// Whether zone by zone names the pool.
     pub is_named: bool,
+    /// Whether `stop-rolls` names the pool.
+    pub is_stopped: bool,
     /// What the budget allows the pool; `None` if no budget is set.
     pub budget: Option<PoolBudget>,
     /// Whether its machines are replaced, not updated in place.
@@ -101,6 +105,10 @@ pub struct Zone<'a> {
     pub is_requested: bool,
     /// Mark in the record of the MachineDeployment.
     pub mark: Option<Mark>,
+    /// Whether the MachineDeployment is paused.
+    pub is_paused: bool,
+    /// Whether the MachineDeployment has the mark of a pause by this controller.
+    pub has_pause_mark: bool,
     /// Whether all machines run with the target class, as in the progress of an operation.
     pub is_ready: bool,
     /// Its machines.
@@ -131,10 +139,23 @@ pub enum GateVerdict {
     AsToday,
     /// The zone gets its target class.
     Switch(SwitchReason),
+    /// The zone keeps its live class until the stop ends. It waits since this time.
+    Stop(Timestamp),
     /// The zone keeps its live class until its roll has a slot.
     Hold,
     /// The zone keeps its live class. It waits since this time.
     Wait(Timestamp),
+}
+
+/// Decision about `paused` of the MachineDeployment of a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PauseDecision {
+    /// It stays as it is.
+    Keep,
+    /// It is paused and has the mark, unless that is so already.
+    Pause,
+    /// The pause by this controller ends with its mark.
+    Resume,
 }
 
 /// Why a zone gets its target class.
@@ -162,7 +183,7 @@ impl Pool<'_> {
         let fails = self.failing(now).next().is_some();
         let mut is_first = true;
         let verdicts = self.zones.iter().map(|zone| {
-            if let Some(verdict) = self.without_order(zone) {
+            if let Some(verdict) = self.without_order(zone, now) {
                 return verdict;
             }
             let is_turn = is_first && !rolls;
@@ -175,12 +196,34 @@ impl Pool<'_> {
         verdicts.collect()
     }
 
+    /// Rule P for each zone.
+    #[must_use]
+    pub fn pauses(&self) -> Vec<PauseDecision> {
+        self.zones.iter().map(|zone| self.pause(zone)).collect()
+    }
+
+    fn pause(&self, zone: &Zone<'_>) -> PauseDecision {
+        let is_paused_by_person = zone.is_paused && !zone.has_pause_mark;
+        let can_stop = self.replaces_machines && !self.has_no_machines_to_protect;
+        if zone.live_class.is_none() || zone.is_being_deleted || is_paused_by_person {
+            PauseDecision::Keep
+        } else if self.is_stopped && zone.machines.are_mixed && can_stop {
+            PauseDecision::Pause
+        } else if zone.has_pause_mark {
+            PauseDecision::Resume
+        } else {
+            PauseDecision::Keep
+        }
+    }
+
     /// Rules 0 to 4, and pools that zone by zone does not name.
-    fn without_order(&self, zone: &Zone<'_>) -> Option<GateVerdict> {
+    fn without_order(&self, zone: &Zone<'_>, now: Timestamp) -> Option<GateVerdict> {
         if zone.is_being_deleted || !self.replaces_machines || !zone.has_class_to_replace() {
             Some(GateVerdict::AsToday)
         } else if self.has_no_machines_to_protect || zone.is_empty() {
             Some(GateVerdict::Switch(SwitchReason::NoMachines))
+        } else if self.is_stopped {
+            Some(GateVerdict::Stop(zone.waits_since.unwrap_or(now)))
         } else if self.budget.is_some() && zone.concerns_budget() && self.mark().is_none() {
             Some(GateVerdict::Hold)
         } else if !self.is_named {
@@ -210,7 +253,11 @@ impl Pool<'_> {
         match verdict {
             GateVerdict::Switch(SwitchReason::NoMachines) => None,
             GateVerdict::Switch(_) if zone.concerns_budget() => self.mark(),
-            GateVerdict::AsToday | GateVerdict::Switch(_) | GateVerdict::Hold | GateVerdict::Wait(_) => None,
+            GateVerdict::AsToday
+            | GateVerdict::Switch(_)
+            | GateVerdict::Stop(_)
+            | GateVerdict::Hold
+            | GateVerdict::Wait(_) => None,
         }
     }
 
@@ -250,7 +297,6 @@ impl Zone<'_> {
 
     /// Rule 5: conditions (a) to (d). `fails`: a rolling zone of the pool fails because of its class.
     fn reason_to_switch(&self, is_turn: bool, fails: bool, now: Timestamp) -> Option<SwitchReason> {
-        let lacks_machine = !self.key_stays && self.machines.target > self.machines.have_run;
         let has_waited = self.waits_since.is_some_and(|since| now.duration_since(since) >= WAIT_LIMIT);
         if self.machines.are_mixed {
             Some(SwitchReason::RollsAlready)
@@ -258,13 +304,19 @@ impl Zone<'_> {
             Some(SwitchReason::Turn)
         } else if fails {
             None
-        } else if lacks_machine {
+        } else if self.lacks_machine() {
             Some(SwitchReason::LacksMachine)
         } else if has_waited {
             Some(SwitchReason::WaitLimit)
         } else {
             None
         }
+    }
+
+    /// Whether the zone lacks a machine that its old class can't provide, because the key changes.
+    #[must_use]
+    pub fn lacks_machine(&self) -> bool {
+        !self.key_stays && self.machines.target > self.machines.have_run
     }
 
     /// Whether the budget can hold a roll of the zone: its old class still provides machines, and no owner waits for it.
@@ -300,7 +352,7 @@ mod tests {
 
     use super::*;
 
-    /// The rows of the specification that need no stop.
+    /// The rows of the specification.
     const CASES: &str = include_str!("gate/cases.json");
 
     fn minute(minute: i64) -> Timestamp {
@@ -325,6 +377,8 @@ mod tests {
             key_stays: text("live_key").is_some() && text("live_key") == text("target_key"),
             is_requested: text("o").is_some_and(|recorded| recorded != owner),
             mark: mark_of(member("mark")),
+            is_paused: is("paused"),
+            has_pause_mark: is("pause_mark"),
             is_ready: is("ready"),
             machines: Machines {
                 target: count("want"),
@@ -358,6 +412,7 @@ mod tests {
         };
         Pool {
             is_named: row["name"] == policy["zone_by_zone"],
+            is_stopped: policy["stop"] == "*" || row["name"] == policy["stop"],
             budget,
             replaces_machines: row["in_place"] != true,
             has_no_machines_to_protect: inputs["operation"] == "Restore" || inputs["hibernate"] == true,
@@ -372,6 +427,7 @@ mod tests {
             GateVerdict::AsToday => ("AsToday", None, None),
             GateVerdict::Hold => ("Hold", None, None),
             GateVerdict::Wait(since) => ("Wait", None, Some(since)),
+            GateVerdict::Stop(since) => ("Stop", None, Some(since)),
             GateVerdict::Switch(reason) => {
                 let condition = match reason {
                     SwitchReason::RollsAlready => Some("a"),
@@ -405,7 +461,16 @@ mod tests {
             }
             assert!(case["expect"]["free"].as_u64().is_none_or(|expected| expected == free), "{case}");
         }
-        assert_eq!(cases.len(), 67);
+        assert_eq!(cases.len(), 81);
+    }
+
+    /// What rule P changes, in the words of the rows.
+    fn pause_word(pool: &Pool<'_>, zone: &Zone<'_>) -> Option<&'static str> {
+        match pool.pause(zone) {
+            PauseDecision::Pause => (!zone.is_paused || !zone.has_pause_mark).then_some("pause"),
+            PauseDecision::Resume => Some("resume"),
+            PauseDecision::Keep => None,
+        }
     }
 
     fn compare(pool: &Pool<'_>, zone: &Zone<'_>, verdict: GateVerdict, expected: &Value) {
@@ -418,6 +483,9 @@ mod tests {
         assert!(since_minute.is_none() || since_minute == since, "{verdict:?}: {expected}");
         if let Some(mark) = expected.get("mark") {
             assert_eq!(pool.mark_to_write(zone, verdict), mark_of(mark), "{expected} {pool:?}");
+        }
+        if let Some(pause) = expected.get("pause") {
+            assert_eq!(pause_word(pool, zone), pause.as_str(), "{expected} {pool:?}");
         }
         if expected["clear_mark"] == true {
             assert!(pool.budget.is_none() || pool.is_done(), "{expected} {pool:?}");
@@ -454,23 +522,26 @@ mod tests {
         fn any_zone()(
             live_class in any_class(), recorded_class in any_class(), class_since in any_time(), waits_since in any_time(),
             is_being_deleted in prop::bool::weighted(0.05), key_stays: bool, is_requested: bool, mark in any_mark(),
-            is_ready: bool, machines in any_machines(),
+            is_ready: bool, machines in any_machines(), pause in any::<[bool; 2]>(),
         ) -> Zone<'static> {
+            let [is_paused, has_pause_mark] = pause;
             Zone {
                 target_class: "B", live_class, recorded_class: recorded_class.map(str::to_owned), class_since, waits_since,
-                is_being_deleted, key_stays, is_requested, mark, is_ready, machines,
+                is_being_deleted, key_stays, is_requested, mark, is_ready, machines, is_paused, has_pause_mark,
             }
         }
     }
 
     prop_compose! {
         fn any_pool()(
-            is_named: bool, budget in any_budget(), replaces_machines in prop::bool::weighted(0.9),
+            is_named: bool, is_stopped in prop::bool::weighted(0.3), budget in any_budget(), replaces_machines in prop::bool::weighted(0.9),
             has_no_machines_to_protect in prop::bool::weighted(0.1),
             creation_timeout in prop::option::of((0..5000_i64).prop_map(SignedDuration::from_mins)),
             zones in prop::collection::vec(any_zone(), 0..5),
         ) -> Pool<'static> {
-            Pool { is_named, budget, replaces_machines, has_no_machines_to_protect, creation_timeout, zones }
+            Pool {
+                is_named, is_stopped, budget, replaces_machines, has_no_machines_to_protect, creation_timeout, zones,
+            }
         }
     }
 
@@ -545,6 +616,35 @@ mod tests {
             let without = Pool { is_named: false, budget: None, ..pool };
             let is_delayed = |verdict: &GateVerdict| waits(*verdict) || *verdict == GateVerdict::Hold;
             prop_assert!(!without.gate(minute(1000)).iter().any(is_delayed));
+        }
+
+        #[test]
+        fn removing_the_stop_delays_no_zone(pool in any_pool(), now in any_time()) {
+            let now = now.unwrap_or_default();
+            let stopped = Pool { budget: None, is_stopped: true, ..pool };
+            let without = Pool { is_stopped: false, ..stopped.clone() };
+            for (before, after) in stopped.gate(now).into_iter().zip(without.gate(now)) {
+                let is_stopped = matches!(before, GateVerdict::Stop(_));
+                prop_assert!(is_stopped || after == before, "{before:?} {after:?}");
+                prop_assert!(!matches!(after, GateVerdict::Stop(_)), "{after:?}");
+            }
+        }
+
+        /// Property 10: this controller pauses zones only while they roll under a stop, and never changes the pause of a person.
+        #[test]
+        fn pauses_follow_the_stop(pool in any_pool()) {
+            for (zone, pause) in pool.zones.iter().zip(pool.pauses()) {
+                let is_bypassed = zone.is_being_deleted || zone.live_class.is_none();
+                let is_paused_by_person = zone.is_paused && !zone.has_pause_mark;
+                if is_bypassed || is_paused_by_person {
+                    prop_assert_eq!(pause, PauseDecision::Keep);
+                    continue;
+                }
+                let may_pause = pool.is_stopped && zone.machines.are_mixed && pool.replaces_machines
+                    && !pool.has_no_machines_to_protect;
+                prop_assert_eq!(pause == PauseDecision::Pause, may_pause, "{:?}", zone);
+                prop_assert_eq!(pause == PauseDecision::Resume, zone.has_pause_mark && !may_pause, "{:?}", zone);
+            }
         }
 
         /// A zone on hold is not in the order of zones, so this applies to pools without that order.

@@ -16,6 +16,7 @@ pub mod roll_budget;
 pub mod rolls;
 pub mod rolls_as_planned;
 pub mod slots;
+pub mod stops;
 #[cfg(test)]
 mod three_zones;
 pub mod zone_by_zone;
@@ -31,7 +32,8 @@ use crate::provider::{
     MachinePlan, PoolError, PoolPlan, PoolProblem, Provider, TargetDeployment, WorkerContext, WorkerError,
 };
 use crate::worker::plan::roll_budget::{BUDGET_USED_UP, BudgetDecisions};
-use crate::worker::plan::zone_waits::ZoneWaits;
+use crate::worker::plan::stops::{STOPPED, Stops};
+use crate::worker::plan::zone_waits::{WaitingZone, ZoneWaits};
 use wire::api::gardener::{InPlaceUpdates, WorkerPool};
 
 /// Plan of a Worker.
@@ -43,6 +45,8 @@ pub struct Plan {
     pub provider_status: Value,
     /// Zones that wait for another zone of their pool. In the plan, they have their live class.
     pub waits: ZoneWaits,
+    /// Rolls that a person has stopped. In the plan, zones that have not started have their live class.
+    pub stops: Stops,
     /// Pools that the budget holds, and the marks of those that it does not. In the plan, pools on hold have their live
     /// classes.
     pub budget: BudgetDecisions,
@@ -160,11 +164,23 @@ impl Plan {
         self.unplanned().filter(|error| error.problem.is_awaited())
     }
 
-    /// Number of pools with zones that wait or are on hold, by reason.
+    /// Number of pools with zones that wait, are stopped or are on hold, by reason.
     #[must_use]
-    pub fn held_pools(&self) -> [(&'static str, usize); 3] {
+    pub fn held_pools(&self) -> [(&'static str, usize); 4] {
         let [waiting, failing] = self.waits.numbers();
-        [waiting, failing, (BUDGET_USED_UP, self.budget.held.len())]
+        [waiting, failing, (STOPPED, self.stops.pools.len()), (BUDGET_USED_UP, self.budget.held.len())]
+    }
+
+    /// The zone of a MachineDeployment that keeps its live class, because it waits or is stopped.
+    #[must_use]
+    pub fn waiting_zone(&self, deployment: &str) -> Option<&WaitingZone> {
+        self.waits.of(deployment).or_else(|| self.stops.of(deployment))
+    }
+
+    /// Whether a MachineDeployment keeps its live class, because it waits, is stopped or is on hold.
+    #[must_use]
+    pub fn keeps_live_class(&self, deployment: &str) -> bool {
+        self.waiting_zone(deployment).is_some() || self.budget.hold_of(deployment).is_some()
     }
 
     /// Names of the target deployments.

@@ -9,7 +9,7 @@ use crate::worker::machines::machine_objects::LiveDeployment;
 use crate::worker::plan::class_inputs::{BudgetMembers, MarkChange, owner_digest};
 use crate::worker::plan::gate::{GateVerdict, Mark, Pool, SwitchReason, Zone};
 use crate::worker::plan::named_pools::NamedPools;
-use crate::worker::plan::zone_waits::{MOST_OF_NAME, zones_named};
+use crate::worker::plan::zone_waits::{quoted, zones_named};
 use wire::api::bounded_text::{escaped, in_one_line, shortened};
 use wire::api::gardener::{Shoot, Worker, WorkerPool};
 
@@ -155,6 +155,7 @@ fn release_reason(pool: &Pool<'_>, zone: &Zone<'_>, verdict: GateVerdict) -> Opt
     match verdict {
         GateVerdict::Switch(SwitchReason::NoMachines)
         | GateVerdict::AsToday
+        | GateVerdict::Stop(_)
         | GateVerdict::Hold
         | GateVerdict::Wait(_) => None,
         GateVerdict::Switch(_) if !zone.key_stays => Some(ReleaseReason::KeyChanges),
@@ -186,7 +187,7 @@ impl HeldPool {
     /// Which zones keep which class. The text stays the same while the same zones are on hold for the same class.
     #[must_use]
     pub fn identity(&self) -> String {
-        let pool = shortened(&format!("{:?}", self.pool), MOST_OF_NAME);
+        let pool = quoted(&self.pool);
         let numbers: Vec<usize> = self.zones.iter().map(|zone| zone.number).collect();
         let verb = if numbers.len() == 1 { "is" } else { "are" };
         let class = |name: &str| shortened(&escaped(&in_one_line(name)), MOST_OF_CLASS);

@@ -3,10 +3,12 @@
 //!
 //! In a named pool, every zone has the surge and unavailability of the whole pool, because usually only one zone rolls.
 
+use jiff::Timestamp;
+
 use crate::pool::names::ClassName;
-use crate::provider::{PoolPlan, WorkerContext};
+use crate::provider::{MachinePlan, PoolPlan, WorkerContext};
 use crate::worker::plan::Plan;
-use crate::worker::plan::gate::{GateVerdict, Pool, SwitchReason};
+use crate::worker::plan::gate::{GateVerdict, Pool, SwitchReason, Zone};
 use crate::worker::plan::named_pools::NamedPools;
 use crate::worker::plan::zone_facts::{ZoneFacts, class_of};
 use crate::worker::plan::zone_waits::{ReleasedZone, WaitCause, WaitingPool, WaitingZone};
@@ -36,9 +38,9 @@ pub(super) fn set_whole_bounds(context: &WorkerContext<'_>, plan: &mut Plan) {
     }
 }
 
-/// Puts the live class of the waiting zones into the plan of their pool.
-pub(super) fn hold_waiting_zones(planned: &mut PoolPlan, waiting: &WaitingPool, facts: &ZoneFacts<'_>) {
-    for zone in &waiting.zones {
+/// Puts the live class of zones that wait or are stopped into the plan of their pool.
+pub(super) fn hold_waiting_zones(planned: &mut PoolPlan, zones: &[WaitingZone], facts: &ZoneFacts<'_>) {
+    for zone in zones {
         let Some(deployment) = facts.live.deployments.get(&zone.deployment) else { continue };
         let machine = planned.machines.iter_mut().find(|machine| machine.deployment.name.0 == zone.deployment);
         if let Some(machine) = machine {
@@ -77,21 +79,26 @@ pub(super) fn waiting_pool(
 ) -> Option<WaitingPool> {
     let zones = planned.machines.iter().zip(&pool.zones).zip(verdicts).enumerate();
     let zones = zones.filter_map(|(index, ((machine, zone), verdict))| match verdict {
-        GateVerdict::Wait(since) => Some(WaitingZone {
-            deployment: machine.deployment.name.0.clone(),
-            number: index + 1,
-            planned_class: machine.deployment.class_name.0.clone(),
-            since: *since,
-            keeps_template: !zone.key_stays,
-            is_new: zone.waits_since.is_none(),
-        }),
-        GateVerdict::AsToday | GateVerdict::Switch(_) | GateVerdict::Hold => None,
+        GateVerdict::Wait(since) => Some(waiting_zone(index, machine, zone, *since)),
+        GateVerdict::AsToday | GateVerdict::Switch(_) | GateVerdict::Stop(_) | GateVerdict::Hold => None,
     });
     let zones: Vec<WaitingZone> = zones.collect();
     (!zones.is_empty()).then(|| {
         let cause = wait_cause(planned, pool, verdicts, facts);
         WaitingPool { pool: planned.pool.clone(), zones, cause }
     })
+}
+
+/// A zone that keeps its live class since this time. `index` is its place in the pool.
+pub(super) fn waiting_zone(index: usize, machine: &MachinePlan, zone: &Zone<'_>, since: Timestamp) -> WaitingZone {
+    WaitingZone {
+        deployment: machine.deployment.name.0.clone(),
+        number: index + 1,
+        planned_class: machine.deployment.class_name.0.clone(),
+        since,
+        keeps_template: !zone.key_stays,
+        is_new: zone.waits_since.is_none(),
+    }
 }
 
 fn wait_cause(planned: &PoolPlan, pool: &Pool<'_>, verdicts: &[GateVerdict], facts: &ZoneFacts<'_>) -> WaitCause {

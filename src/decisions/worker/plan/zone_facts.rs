@@ -49,6 +49,7 @@ pub(super) struct ZoneFacts<'a> {
 pub(super) struct PoolSettings<'a> {
     pub(super) pool: &'a WorkerPool,
     pub(super) is_zone_by_zone: bool,
+    pub(super) is_stopped: bool,
     pub(super) budget: Option<PoolBudget>,
 }
 
@@ -71,6 +72,7 @@ impl<'a> ZoneFacts<'a> {
         let timeout = first.and_then(|deployment| deployment.machine_configuration.creation_timeout);
         Pool {
             is_named: settings.is_zone_by_zone,
+            is_stopped: settings.is_stopped,
             budget: settings.budget,
             replaces_machines: first.is_some_and(|deployment| deployment.strategy.in_place_update.is_none()),
             has_no_machines_to_protect: self.has_no_machines_to_protect,
@@ -103,6 +105,8 @@ impl<'a> ZoneFacts<'a> {
             key_stays: key_stays(pool, target, live),
             is_requested: owner.is_some() && recorded_owner.is_some() && recorded_owner != owner,
             mark: history.mark,
+            is_paused: live.object.spec.paused,
+            has_pause_mark: live.has_pause_mark(),
             is_ready,
             machines: self.machines(target, live),
         }

@@ -12,7 +12,7 @@ pub const ZONE_FAILS: &str = "ZoneFails";
 /// Maximum length of a list of zones in bytes.
 const MOST_OF_ZONES: Bound = Bound::bytes(200);
 /// Maximum length of a pool's name in bytes.
-pub(crate) const MOST_OF_NAME: usize = 80;
+const MOST_OF_NAME: usize = 80;
 /// Maximum length of a failure in bytes.
 const MOST_OF_FAILURE: usize = 300;
 
@@ -122,7 +122,7 @@ impl WaitingPool {
     /// Which zones wait for which, and how long.
     #[must_use]
     pub fn text(&self) -> String {
-        let pool = shortened(&format!("{:?}", self.pool), MOST_OF_NAME);
+        let pool = quoted(&self.pool);
         let waiting: Vec<usize> = self.zones.iter().map(|zone| zone.number).collect();
         let waiting = zones_named(&waiting);
         let verb = if self.zones.len() == 1 { "waits" } else { "wait" };
@@ -149,13 +149,18 @@ impl WaitingPool {
     }
 }
 
+/// The name of a pool as texts have it.
+pub(crate) fn quoted(pool: &str) -> String {
+    shortened(&format!("{pool:?}"), MOST_OF_NAME)
+}
+
 pub(super) fn zones_named(numbers: &[usize]) -> String {
     let word = if numbers.len() == 1 { "zone" } else { "zones" };
     let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     format!("{word} {}", named(&numbers, MOST_OF_ZONES))
 }
 
-fn seconds(time: Timestamp) -> String {
+pub(super) fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 

@@ -5,8 +5,8 @@
 //!   (`every_node_ready`);
 //! * `ImageDrift`, only with `--image-drift` or `--pin-images`: pools whose image has changed (`class_images`);
 //! * `RollsAsPlanned`, only after rolls were saved: whether the actual rolls match them (`rolls_as_planned`);
-//! * `RollsHeld`, only with zone by zone or after a hold: zones that wait for another zone of their pool, and pools on hold
-//!   (`rolls_held`);
+//! * `RollsHeld`, only with zone by zone or a stop, or after a hold: zones that wait for another zone of their pool, stopped
+//!   pools, and pools on hold (`rolls_held`);
 //! * `VersionsCurrent`, only with `--version-forecast`: how long the shoot can keep its versions (`versions_current`).
 //!
 //! Conditions of other controllers are preserved, except `ControlPlaneHealthy`, which older extensions left behind. A
@@ -42,7 +42,7 @@ pub enum ConditionType {
     ImageDrift,
     /// The pools that roll match the saved rolls.
     RollsAsPlanned,
-    /// Zones wait for another zone of their pool, or the budget holds pools.
+    /// Zones wait for another zone of their pool, rolls are stopped, or the budget holds pools.
     RollsHeld,
 }
 

@@ -8,6 +8,7 @@ use crate::worker::machines::progress::{Progress, Stuck, failed_machines_text};
 use crate::worker::plan::Plan;
 use crate::worker::plan::roll_budget::{BudgetDecisions, HeldPool, ReleasedPool};
 use crate::worker::plan::rolls::Roll;
+use crate::worker::plan::stops::StoppedPool;
 use crate::worker::plan::zone_waits::{ReleasedZone, WaitingPool, WaitingZone, ZoneWaits};
 use crate::worker::status::conditions::{ConditionStatus, ConditionType};
 use crate::worker::status::pool_readiness::PoolReadiness;
@@ -50,6 +51,10 @@ pub enum WorkerEvent {
     PoolHeld(HeldPool),
     /// The budget no longer holds a pool.
     PoolReleased(ReleasedPool),
+    /// A stop begins to affect a pool.
+    RollStopped(StoppedPool),
+    /// No stop affects this pool any more.
+    RollResumed(String),
 }
 
 impl WorkerEvent {
@@ -61,7 +66,12 @@ impl WorkerEvent {
             Self::RollsStarted(_) | Self::MachineControllerRestarted(_) | Self::RollHeld(_) | Self::RollReleased(_) => {
                 true
             }
-            Self::PoolsReady { .. } | Self::PoolFailed { .. } | Self::PoolHeld(_) | Self::PoolReleased(_) => false,
+            Self::PoolsReady { .. }
+            | Self::PoolFailed { .. }
+            | Self::PoolHeld(_)
+            | Self::PoolReleased(_)
+            | Self::RollStopped(_)
+            | Self::RollResumed(_) => false,
         }
     }
 }
@@ -129,18 +139,42 @@ pub fn wait_events(waits: &ZoneWaits, live: &BTreeMap<String, LiveDeployment>) -
 /// omits pools shows neither.
 #[must_use]
 pub fn budget_events(worker: &Worker, budget: &BudgetDecisions) -> Vec<WorkerEvent> {
-    let of_type = ConditionType::RollsHeld;
-    let recorded = worker.status.conditions.iter().find(|recorded| of_type.is_recorded_in(recorded));
-    let recorded = recorded.filter(|recorded| recorded["status"] == ConditionStatus::True.as_str());
-    let message = recorded.and_then(|recorded| recorded["message"].as_str()).unwrap_or_default();
-    let is_incomplete = message.ends_with(" more");
+    let message = recorded_holds(worker);
+    let is_incomplete = is_incomplete(message);
     let held = budget.held.iter().filter(|pool| !is_incomplete && !message.contains(&pool.identity()));
     let released = budget.released.iter().filter(|released| is_on_hold(&released.pool, message));
     held.cloned().map(WorkerEvent::PoolHeld).chain(released.cloned().map(WorkerEvent::PoolReleased)).collect()
 }
 
+/// Events about pools that a stop begins or ceases to affect, compared with the recorded condition, as for holds.
+#[must_use]
+pub fn stop_events(worker: &Worker, plan: &Plan) -> Vec<WorkerEvent> {
+    let message = recorded_holds(worker);
+    let is_incomplete = is_incomplete(message);
+    let is_new = |pool: &&StoppedPool| !is_incomplete && !StoppedPool::is_in_message(&pool.pool, message);
+    let stopped = plan.stops.pools.iter().filter(is_new).cloned().map(WorkerEvent::RollStopped);
+    let is_stopped = |pool: &str| plan.stops.pools.iter().any(|stopped| stopped.pool == pool);
+    let planned = plan.pools.iter().flatten().map(|planned| &planned.pool);
+    let resumed = planned.filter(|pool| StoppedPool::is_in_message(pool, message) && !is_stopped(pool));
+    stopped.chain(resumed.cloned().map(WorkerEvent::RollResumed)).collect()
+}
+
+/// The message of the recorded condition `RollsHeld`; empty unless rolls were held.
+fn recorded_holds(worker: &Worker) -> &str {
+    let of_type = ConditionType::RollsHeld;
+    let recorded = worker.status.conditions.iter().find(|recorded| of_type.is_recorded_in(recorded));
+    let recorded = recorded.filter(|recorded| recorded["status"] == ConditionStatus::True.as_str());
+    recorded.and_then(|recorded| recorded["message"].as_str()).unwrap_or_default()
+}
+
+/// Whether the message of a condition omits pools.
+fn is_incomplete(message: &str) -> bool {
+    message.ends_with(" more")
+}
+
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use serde_json::{Value, json};
 
     use super::*;
@@ -149,6 +183,8 @@ mod tests {
     use crate::worker::machines::progress::{DeploymentProgress, Phase};
     use crate::worker::plan::roll_budget::ReleaseReason;
     use crate::worker::plan::roll_budget::test_support::held_pool;
+    use crate::worker::plan::stops::Stops;
+    use crate::worker::plan::stops::test_support::stopped_pool;
     use crate::worker::status::conditions::{ConditionsReport, pool_conditions};
     use crate::worker::status::status_text::TextSize;
 
@@ -232,6 +268,29 @@ mod tests {
         assert_eq!(published(recorded.clone(), &held), [false; 0], "once");
         assert_eq!(published(recorded, &released), [false]);
         assert_eq!(published(condition("False", ""), &released), [false; 0], "it was not on hold");
+    }
+
+    #[test]
+    fn publishes_begin_and_end_of_stops_once() {
+        let published = |status: &str, message: &str, stopped: Vec<StoppedPool>| {
+            let condition = json!({"type": "RollsHeld", "status": status, "message": message});
+            let document = json!({"metadata": {}, "spec": {}, "status": {"conditions": [condition]}});
+            let web =
+                PoolPlan { pool: "web".to_owned(), machines: vec![], status_image: json!({}), in_place_hash: None };
+            let stops = Stops { pools: stopped, ..Stops::default() };
+            let plan = Plan { pools: vec![Ok(web)], stops, ..Plan::default() };
+            let events = stop_events(&serde_json::from_str(&document.to_string()).unwrap(), &plan);
+            events.into_iter().map(|event| matches!(event, WorkerEvent::RollStopped(_))).collect::<Vec<bool>>()
+        };
+        let stopped = stopped_pool(Timestamp::UNIX_EPOCH);
+        let text = stopped.text();
+        assert_eq!(published("False", "", vec![stopped.clone()]), [true]);
+        assert_eq!(published("True", "pool \"db\": zone 1 is on hold; and 3 more", vec![stopped.clone()]), [false; 0]);
+        assert_eq!(published("True", &text, vec![stopped.clone()]), [false; 0], "once");
+        let later = StoppedPool { paused: vec![1, 2], ..stopped };
+        assert_eq!(published("True", &text, vec![later]), [false; 0], "the same stop");
+        assert_eq!(published("True", &text, Vec::new()), [false]);
+        assert_eq!(published("False", &text, Vec::new()), [false; 0], "it was not stopped");
     }
 
     #[test]

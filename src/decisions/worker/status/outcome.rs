@@ -76,7 +76,8 @@ impl Found<'_> {
 /// The result of the operation, and the delay until a requeue without events.
 #[must_use]
 pub fn outcome(found: &Found<'_>, now: Timestamp) -> (ReconcileOutcome, Option<Duration>) {
-    let zones = found.plan.waits.pools.iter().map(|pool| Failure::new(pool.text()));
+    let stopped = found.plan.stops.pools.iter().map(|pool| Failure::new(pool.text()));
+    let zones = stopped.chain(found.plan.waits.pools.iter().map(|pool| Failure::new(pool.text())));
     if let Some(failure) = failures(found) {
         let on_hold = found.plan.budget.held.iter().map(|pool| Failure::new(pool.text()));
         let failure = Failure::joined([failure].into_iter().chain(zones).chain(on_hold).collect()).unwrap_or_default();
@@ -195,6 +196,8 @@ mod tests {
     use super::*;
     use crate::provider::PoolProblem;
     use crate::worker::machines::progress::{DeploymentProgress, Phase};
+    use crate::worker::plan::stops::Stops;
+    use crate::worker::plan::stops::test_support::stopped_pool;
     use crate::worker::plan::zone_waits::ZoneWaits;
     use crate::worker::plan::zone_waits::test_support::waiting_pool;
     use wire::api::gardener::ErrorCode;
@@ -310,6 +313,25 @@ mod tests {
             assert!(text.contains(r#"pool "web": zones 2, 3 wait for zone 1, until 2026-11-21T16:00:00Z"#), "{text}");
             assert_eq!(matches!(outcome, ReconcileOutcome::Failed(_)), failure.is_some());
             assert!(failure.is_none_or(|failure| text.contains(failure)), "{text}");
+        }
+    }
+
+    #[test]
+    fn stopped_rolls_never_succeed() {
+        let stops = Stops { pools: vec![stopped_pool(time(NOW))], ..Stops::default() };
+        for phase in [Phase::Waiting, Phase::Ready] {
+            let found = Found {
+                plan: &Plan { stops: stops.clone(), ..Plan::default() },
+                write_errors: &[],
+                progress: &progress(&[phase]),
+                pending_deletion: &PendingDeletion::default(),
+                deadline: time(FUTURE),
+                ready_since: time(NOW),
+            };
+            let (outcome, _) = outcome(&found, time(NOW));
+            let text = message(&outcome);
+            assert!(text.starts_with(r#"pool "web": rolls are stopped by the annotation stop-rolls"#), "{text}");
+            assert!(matches!(outcome, ReconcileOutcome::Waiting(..)), "{outcome:?}");
         }
     }
 

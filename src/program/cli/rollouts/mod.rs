@@ -1,4 +1,4 @@
-//! `rollouts`: the pools that roll, wait or are on hold, what ends that, and the command that changes it.
+//! `rollouts`: the pools that roll, wait, are stopped or on hold, what ends that, and the command that changes it.
 
 use std::path::PathBuf;
 
@@ -22,7 +22,7 @@ mod table;
 #[command(after_help = exit::help("\
 Examples:
   gardener-extension-worker rollouts garden/prod --kubeconfig seed.yaml
-  gardener-extension-worker rollouts -A --watch                    # all pools of a seed that roll, wait or are on hold
+  gardener-extension-worker rollouts -A --watch                    # all pools of a seed that roll, wait, are stopped or on hold
   gardener-extension-worker rollouts -f bundle.yaml -o json
 
 A name is that of a shoot, its namespace, a Worker, a pool, a machine deployment, a machine or a node.

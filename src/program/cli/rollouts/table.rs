@@ -46,7 +46,7 @@ pub(super) fn text(
 fn of_pool(pool: &PoolRollout, now: Timestamp, width: usize) -> String {
     let style = match pool.state {
         RolloutState::ZoneFails => BAD,
-        RolloutState::Rolling | RolloutState::ZonesWait => CAREFUL,
+        RolloutState::Rolling | RolloutState::ZonesWait | RolloutState::Stopped => CAREFUL,
         RolloutState::OnHold => HEADING,
     };
     let line = match &pool.progress {
@@ -69,7 +69,7 @@ fn summary(rolling: &[&WorkerRollouts], evidence: &Evidence, width: usize) -> St
     let workers = counted(evidence.count() as u64, "Worker");
     if rolling.is_empty() {
         let style = if evidence.is_complete() { GOOD } else { CAREFUL };
-        let text = evidence.headline(&format!("{workers}: no pool rolls, waits or is on hold."));
+        let text = evidence.headline(&format!("{workers}: no pool rolls, waits, is stopped or on hold."));
         return paragraph(&text, style, 0, width);
     }
     let numbers = RolloutState::ALL.iter().filter_map(|state| {
