@@ -53,13 +53,16 @@ impl Life {
             }
             7 => {
                 let zone = 1 + usize::try_from(self.random.below(3)).unwrap_or_default();
-                self.pause_by_hand(&deployment(zone), self.random.happens(400));
+                let pauses = self.random.happens(400) && !self.is_hibernated;
+                self.pause_by_hand(&deployment(zone), pauses);
             }
             8 => people::scale(&self.actor("autoscaler"), &self.random, &self.is_scaled_late),
             9 => self.lose_machine(),
             10 => {
                 // A write of the earlier operation may still stop machine-controller-manager.
                 self.is_edited = true;
+                // At a wake-up, a paused deployment gets machines of its old class, which may have been deleted.
+                self.end_pauses_by_hand();
                 self.turn_hibernation();
             }
             _ => {
