@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::budget_effect::{BudgetEffect, budget_effect};
 use super::cause::Cause;
 use super::cloud_profile::CloudProfiles;
 use super::difference::{Change, ChangeKind, ChangedObject, Path, Step, difference};
@@ -17,7 +18,6 @@ use super::placement_change::{Nodes, PlacementChange};
 use super::presumption::presumptions_that_decide;
 use super::refusals::refusal;
 use super::rendered_pools::{Failure, RenderedPools, as_live, cloud_before, render_pools, worker_context};
-use super::roll_budget::{BudgetEffect, budget_effect};
 use super::rule::{Effect, Verdict, effect};
 use super::shoot_source::both_made;
 use super::surge::surge_plan;

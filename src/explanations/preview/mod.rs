@@ -18,10 +18,11 @@
 //! * `difference`: the difference of two documents, as named changes that can be applied one by one;
 //! * `trials`, `cause`: which of these changes cause an effect;
 //! * `surge`, `finding`: the pace of a roll and its hazards; `capacity`, `machine_size`: whether its machines fit the
-//!   cloud's limits; `roll_budget`: which rolls a budget of the controller holds;
+//!   cloud's limits; `budget_effect`, `held_rolls`: which rolls a budget holds;
 //! * [`compare()`], `placement_change`: the whole comparison of one Worker;
 //! * `dry_run`: the writes of a reconcile, for a controller that only watches.
 
+mod budget_effect;
 mod capacity;
 mod cause;
 mod cloud_profile;
@@ -30,6 +31,7 @@ mod difference;
 pub mod dry_run;
 mod durations;
 mod finding;
+mod held_rolls;
 mod inputs;
 mod machine_size;
 mod maintenance;
@@ -39,12 +41,12 @@ mod placement_change;
 mod presumption;
 mod refusals;
 mod rendered_pools;
-mod roll_budget;
 mod rule;
 mod shoot_source;
 mod surge;
 mod trials;
 
+pub use budget_effect::BudgetEffect;
 pub use capacity::{Limit, LimitUnit, LimitedTypes, evaluate_capacity};
 pub use cause::Cause;
 pub use cloud_profile::CloudProfiles;
@@ -53,6 +55,7 @@ pub use compare::{Baseline, WorkerChange, compare};
 pub use difference::{Change, ChangeKind, ChangedObject, Path, Step};
 pub use durations::{duration_text, estimate_between, estimate_text};
 pub use finding::{Finding, FindingKind, Severity};
+pub use held_rolls::hold_rolls;
 pub use inputs::{ExistingWorker, Inputs, ShootSource};
 pub use machine_size::MachineSize;
 pub use maintenance::{Maintained, NoMaintenance, after_next_window};
@@ -60,7 +63,6 @@ pub use named_profiles::NamedProfiles;
 pub use placement_change::{Nodes, PlacementChange};
 pub use presumption::Assumption;
 pub use rendered_pools::{Failure, worker_context};
-pub use roll_budget::{BudgetEffect, hold_rolls};
 pub use rule::{Effect, Verdict};
 pub use shoot_source::technical_id;
 pub use surge::{Pace, SurgePlan};

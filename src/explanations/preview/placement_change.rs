@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::budget_effect::BudgetEffect;
 use super::cause::Cause;
 use super::machine_size::MachineSize;
-use super::roll_budget::BudgetEffect;
 use super::rule::Verdict;
 use super::surge::SurgePlan;
 use decisions::worker::plan::class_inputs::ChangedInputs;

@@ -1,10 +1,8 @@
-//! Which rolls a roll budget of the controller holds (docs/rollouts.md).
+//! What a roll budget of the controller does with a roll (docs/rollouts.md).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::compare::WorkerChange;
-use super::finding::{Finding, FindingKind};
 use super::inputs::Inputs;
 use super::placement::Placement;
 use super::rendered_pools::worker_context;
@@ -57,37 +55,4 @@ fn can_be_held(old: &Inputs, new: &Inputs, history: &History, sides: [&Placement
 /// The name of the node agent Secret in the labels of new nodes.
 fn label(deployment: &Value) -> Option<&str> {
     deployment["spec"]["template"]["spec"]["nodeTemplate"]["metadata"]["labels"][NODE_AGENT_SECRET_LABEL].as_str()
-}
-
-/// Adds a finding for each pool that a controller with this budget holds while other pools use all slots.
-pub fn hold_rolls(limit: u32, workers: &mut [WorkerChange]) {
-    for worker in workers {
-        let has = |pool: &str, effect: BudgetEffect| {
-            worker.placements.iter().any(|change| change.pool == pool && change.budget == effect)
-        };
-        let affected = worker.placements.iter().filter(|change| change.nodes.affected > 0);
-        let mut pools: Vec<&str> = affected.map(|change| change.pool.as_str()).collect();
-        pools.dedup();
-        pools.retain(|pool| has(pool, BudgetEffect::Holds) && !has(pool, BudgetEffect::Continues));
-        let held = pools.into_iter().map(|pool| Finding::of_pool(FindingKind::RollHeld, pool, text(limit)));
-        let held: Vec<Finding> = held.collect();
-        worker.findings.extend(held);
-        worker.findings.sort_by_key(|finding| finding.severity);
-    }
-}
-
-fn text(limit: u32) -> String {
-    let reason = "HELD: no owner requested this roll, and the node agent Secret stays";
-    match limit {
-        0 => format!(
-            "{reason}: with a budget of 0, the pool keeps its class until the annotation gardener-extension-worker/let-roll \
-             names it"
-        ),
-        1 => format!(
-            "{reason}: with a budget of 1, the pool keeps its class while another pool of the seed uses the slot"
-        ),
-        _ => format!(
-            "{reason}: with a budget of {limit}, the pool keeps its class while {limit} other pools of the seed use the slots"
-        ),
-    }
 }
