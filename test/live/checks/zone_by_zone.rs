@@ -22,8 +22,9 @@ pub(super) const LISTS: usize = 4_000;
 /// Machines of the pool during a roll.
 #[derive(Debug, Default)]
 struct Observed {
-    /// Highest number of machines that stay.
-    most: usize,
+    /// Highest target number of all machine sets together. The number of machines follows it with a delay: of one machine
+    /// set, a machine can be created before one of another set is marked for deletion.
+    most: u64,
     /// Lowest number of machines that run and stay.
     fewest: usize,
     /// Zones with machines of two classes, at each time with another set of zones.
@@ -31,10 +32,11 @@ struct Observed {
 }
 
 impl Observed {
-    fn add(&mut self, machines: &[Value]) {
-        let stay = || machines.iter().filter(|machine| machine["metadata"]["deletionTimestamp"].is_null());
-        let run = stay().filter(|machine| machine["status"]["currentStatus"]["phase"] == "Running").count();
-        self.most = self.most.max(stay().count());
+    fn add(&mut self, machine_sets: &[Value], machines: &[Value]) {
+        let target: u64 = machine_sets.iter().filter_map(|set| set["spec"]["replicas"].as_u64()).sum();
+        let stay = machines.iter().filter(|machine| machine["metadata"]["deletionTimestamp"].is_null());
+        let run = stay.filter(|machine| machine["status"]["currentStatus"]["phase"] == "Running").count();
+        self.most = self.most.max(target);
         self.fewest = self.fewest.min(run);
         let mut classes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
         for machine in machines {
@@ -54,6 +56,12 @@ pub(super) async fn machines(shoot: &Shoot) -> Result<Vec<Value>> {
     machines
         .retain(|machine| machine["metadata"]["labels"]["name"].as_str().is_some_and(|name| name.contains("-bow-")));
     Ok(machines)
+}
+
+async fn machine_sets(shoot: &Shoot) -> Result<Vec<Value>> {
+    let mut sets = shoot.list(Kind::MachineSet).await?;
+    sets.retain(|set| set["metadata"]["name"].as_str().is_some_and(|name| name.contains("-bow-")));
+    Ok(sets)
 }
 
 pub(super) fn three_zones(worker: &mut Value) {
@@ -82,7 +90,7 @@ async fn zones_roll_one_at_a_time_without_a_missing_node() -> Result<()> {
     let mut observed = Observed { fewest: MACHINES, ..Observed::default() };
     let mut is_done = false;
     for _ in 0..LISTS {
-        observed.add(&machines(&shoot).await?);
+        observed.add(&machine_sets(&shoot).await?, &machines(&shoot).await?);
         let worker = shoot.worker().await?;
         let is_requested = !worker["metadata"]["annotations"]["gardener.cloud/operation"].is_null();
         is_done = !is_requested && worker["status"]["lastOperation"]["state"] == "Succeeded";
@@ -93,7 +101,7 @@ async fn zones_roll_one_at_a_time_without_a_missing_node() -> Result<()> {
     }
     ensure!(is_done, "the roll does not end: {observed:?}");
     println!("at most {} machines, at least {} running; {:?}", observed.most, observed.fewest, observed.rolling);
-    ensure!(observed.most == MACHINES + 1, "one machine too many at most: {observed:?}");
+    ensure!(observed.most == MACHINES as u64 + 1, "one machine too many at most: {observed:?}");
     ensure!(observed.fewest == MACHINES, "no machine is missing: {observed:?}");
     ensure!(observed.rolling.iter().all(|zones| zones.len() < 2), "one zone at a time: {observed:?}");
     let rolled: Vec<&String> = observed.rolling.iter().flatten().collect();
