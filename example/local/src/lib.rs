@@ -1,9 +1,10 @@
 //! The main job, live: a Worker becomes ready nodes, another image replaces them, and a pool fails because of a quota. `cargo run -p local` (or `--example local`), or
-//! `cargo run -p local -- aws` (or `gcp`, `alicloud`, `openstack`) for another cloud; `-- pebble` for the made-up one of ../tiny.
+//! `cargo run -p local -- aws` (or `gcp`, `alicloud`, `openstack`) for another cloud; `-- pebble` for the made-up one of ../tiny. `-- hold` shows how rolls are held.
 //!
 //! ```text
 //! story     what is done, in this order, and what has to come of it
 //! seed      what gardenlet would write: the objects of ../azure.yaml (or of another cloud), another image
+//! hold      the same for `-- hold`: zones that roll one after the other, and a budget that holds a roll
 //! picture   the picture of the README, from what a run printed
 //! ticker    watches everything that comes of it and prints a line for each change
 //! sentence  what such a line says about an object
@@ -14,6 +15,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it tells a story")]
 
+mod hold;
 mod picture;
 mod seed;
 mod sentence;
@@ -26,7 +28,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 /// Commands of `gardener-extension-worker` that this program has too.
-const COMMANDS: [&str; 4] = ["controller", "diagnose", "preview", "why"];
+const COMMANDS: [&str; 5] = ["controller", "diagnose", "preview", "rollouts", "why"];
 
 /// The program: the demo, or, called with one of [`COMMANDS`], `gardener-extension-worker` with Pebble.
 #[must_use]
@@ -41,21 +43,31 @@ pub fn main() -> ExitCode {
 #[derive(Parser)]
 #[command(name = "local")]
 pub struct Arguments {
+    /// What to show instead of the usual story.
+    #[command(subcommand)]
+    part: Option<Part>,
     /// Whose Worker it is.
     #[arg(value_enum, default_value_t = seed::Cloud::Azure)]
     cloud: seed::Cloud,
     /// End after the story instead of waiting for Ctrl-C with everything running.
-    #[arg(long)]
+    #[arg(long, global = true)]
     exit: bool,
     /// Let deletions of machines take 30 s, as in production, instead of less than one.
-    #[arg(long)]
+    #[arg(long, global = true)]
     unhurried: bool,
     /// Wait for Enter before each part, with commands to try in another terminal.
-    #[arg(long)]
+    #[arg(long, global = true)]
     tour: bool,
     /// Write pictures of this run into a folder, `roll-light.svg` and `roll-dark.svg`, and end.
     #[arg(long, value_name = "FOLDER")]
     picture: Option<PathBuf>,
+}
+
+/// Another story.
+#[derive(Clone, Copy, clap::Subcommand)]
+enum Part {
+    /// Zones roll one after the other, a budget lets one of two Workers roll, and its class is taken back.
+    Hold,
 }
 
 /// Tells the story to its end.

@@ -1,6 +1,7 @@
 //! What gardenlet would write into the seed: the objects of an example beside this folder, and later another image.
 
 use anyhow::{Context as _, Result, bail};
+use gardener_extension_worker::api::gardener::NODE_AGENT_SECRET_LABEL;
 use gardener_extension_worker::api::gotext::yaml;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams};
@@ -43,7 +44,19 @@ impl Cloud {
 /// Name of the pool whose machines can't be created.
 pub(crate) const POOL_WITHOUT_QUOTA: &str = "over-quota";
 
+/// The identity of a Worker's machines. Its name is part of class names, and not of the name of the node agent Secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Identity {
+    /// That of the example.
+    Own,
+    /// Another one.
+    Other,
+    /// Another one, with which no machine can be created.
+    OtherWhoseMachinesFail,
+}
+
 /// The objects of the file.
+#[derive(Clone)]
 pub(crate) struct Example {
     /// All but the Worker.
     surroundings: Vec<Value>,
@@ -68,6 +81,54 @@ impl Example {
         let worker = documents.remove(location.with_context(|| format!("{file} has no Worker"))?);
         let text = |member: &str| worker["metadata"][member].as_str().unwrap_or_default().to_owned();
         Ok(Self { namespace: text("namespace"), name: text("name"), surroundings: documents, worker })
+    }
+
+    /// The first pool of the Azure example, for a shoot with this name. Its six nodes are in three zones and have the label
+    /// with the name of their node agent Secret, as gardenlet sets it.
+    pub(crate) fn of_one_pool(shoot: &str) -> Result<Self> {
+        let file = Cloud::Azure.file();
+        let text = std::fs::read_to_string(test_support::repository().join(file)).context(file)?;
+        let mut documents = yaml::documents(&text.replace("riverside", shoot)).context(file)?;
+        let location = documents.iter().position(|document| document["kind"] == "Worker").context("no Worker")?;
+        let mut worker = documents.remove(location);
+        let pools = worker["spec"]["pools"].as_array_mut().context("the Worker has no pools")?;
+        pools.truncate(1);
+        for pool in pools {
+            pool["minimum"] = json!(6);
+            pool["maxSurge"] = json!(1);
+            pool["labels"][NODE_AGENT_SECRET_LABEL] = pool["nodeAgentSecretName"].clone();
+        }
+        let text = |member: &str| worker["metadata"][member].as_str().unwrap_or_default().to_owned();
+        Ok(Self { namespace: text("namespace"), name: text("name"), surroundings: documents, worker })
+    }
+
+    /// Requests another image, with the annotation that lets zones roll one after the other.
+    pub(crate) async fn roll_zone_by_zone(&self, client: &Client, version: &str) -> Result<()> {
+        self.change(client, &|worker| {
+            worker.annotations_mut().insert("gardener-extension-worker/zone-by-zone".to_owned(), "*".to_owned());
+            for pool in worker.data["spec"]["pools"].as_array_mut().into_iter().flatten() {
+                change_pool(pool, version);
+                pool["labels"][NODE_AGENT_SECRET_LABEL] = pool["nodeAgentSecretName"].clone();
+            }
+        })
+        .await
+    }
+
+    /// Requests another identity.
+    pub(crate) async fn change_identity(&self, client: &Client, identity: Identity) -> Result<()> {
+        let own = self.worker["spec"]["infrastructureProviderStatus"]["identity"]["id"].as_str().unwrap_or_default();
+        let id = if identity == Identity::Own { own.to_owned() } else { format!("{own}-2") };
+        self.change(client, &|worker| {
+            worker.data["spec"]["infrastructureProviderStatus"]["identity"]["id"] = json!(id);
+            for pool in worker.data["spec"]["pools"].as_array_mut().into_iter().flatten() {
+                let Some(labels) = pool["labels"].as_object_mut() else { continue };
+                match identity {
+                    Identity::OtherWhoseMachinesFail => labels.insert("demo.fail".to_owned(), json!("InvalidArgument")),
+                    Identity::Own | Identity::Other => labels.remove("demo.fail"),
+                };
+            }
+        })
+        .await
     }
 
     /// Writes everything that has to be there before the Worker.
@@ -181,11 +242,21 @@ impl Example {
 
     /// Changes the pools of the Worker and requests a reconcile, as gardenlet does.
     async fn change_worker(&self, client: &Client, change: &dyn Fn(&mut Vec<Value>)) -> Result<()> {
+        self.change(client, &|worker| {
+            if let Some(pools) = worker.data["spec"]["pools"].as_array_mut() {
+                change(pools);
+            }
+        })
+        .await
+    }
+
+    /// Changes the Worker and requests a reconcile.
+    async fn change(&self, client: &Client, change: &dyn Fn(&mut DynamicObject)) -> Result<()> {
         let api = workers(client, &self.namespace);
         loop {
             let mut worker = api.get(&self.name).await?;
             worker.annotations_mut().insert("gardener.cloud/operation".to_owned(), "reconcile".to_owned());
-            change(worker.data["spec"]["pools"].as_array_mut().context("the Worker has no pools")?);
+            change(&mut worker);
             match api.replace(&self.name, &PostParams::default(), &worker).await {
                 // The controller has written its status meanwhile.
                 Err(kube::Error::Api(status)) if status.code == 409 => {}

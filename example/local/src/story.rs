@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
+use std::slice;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -16,20 +17,25 @@ use test_support::cluster::{ADMIN, CONTROLLER, ControlPlane, Deletion, MachineCo
 use test_support::openstack::{OpenStack, Project};
 use test_support::program;
 
-use super::Arguments;
+use super::hold;
 use super::picture::Picture;
 use super::seed::{Example, POOL_WITHOUT_QUOTA, resource, workers};
 use super::sentence::Kind;
 use super::ticker::{Ticker, Voice};
+use super::{Arguments, Part};
 
 /// How long each part may take. On an idle machine it takes some seconds, with `--unhurried` a minute or two.
-const STEP_TIMEOUT: Duration = Duration::from_secs(300);
+pub(crate) const STEP_TIMEOUT: Duration = Duration::from_secs(300);
 /// The status of a program that a signal has ended, as shells count.
-const INTERRUPTED: u8 = 130;
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Runs the demo, and cleans up however it ends.
 pub(crate) async fn report(arguments: &Arguments) -> ExitCode {
-    match try_to_report(arguments).await {
+    let reported = match arguments.part {
+        Some(Part::Hold) => hold::report(arguments).await,
+        None => try_to_report(arguments).await,
+    };
+    match reported {
         Ok(code) => code,
         Err(error) => {
             eprintln!("{error:#}");
@@ -45,7 +51,7 @@ async fn try_to_report(arguments: &Arguments) -> Result<ExitCode> {
     let project = openstack.project("demo");
     let example = Example::read(arguments.cloud, &project)?;
     let stage = tokio::select! {
-        stage = Stage::build(&example, arguments, &voice) => stage?,
+        stage = Stage::build(slice::from_ref(&example), &[], arguments, &voice) => stage?,
         () = interruption.comes() => return Ok(ExitCode::from(INTERRUPTED)),
     };
     println!("{}", stage.first_commands(&example)?);
@@ -130,7 +136,7 @@ async fn show_failure(stage: &Stage, example: &Example, arguments: &Arguments, v
 }
 
 /// The output of a command of this program. It may report findings with its exit code.
-fn output_of(arguments: &[&str], kubeconfig: &Path) -> Result<String> {
+pub(crate) fn output_of(arguments: &[&str], kubeconfig: &Path) -> Result<String> {
     let own_binary = std::env::current_exe().context("finding this program")?;
     let output = Command::new(own_binary).args(arguments).env("KUBECONFIG", kubeconfig).output()?;
     ensure!(!output.stdout.is_empty(), "{arguments:?} printed nothing: {}", String::from_utf8_lossy(&output.stderr));
@@ -138,7 +144,7 @@ fn output_of(arguments: &[&str], kubeconfig: &Path) -> Result<String> {
 }
 
 /// Waits for Enter, with `--tour`.
-async fn pause(arguments: &Arguments, next: &str) -> Result<()> {
+pub(crate) async fn pause(arguments: &Arguments, next: &str) -> Result<()> {
     if !arguments.tour || !std::io::stdin().is_terminal() {
         return Ok(());
     }
@@ -198,47 +204,59 @@ async fn wait_for_nodes(client: &Client, example: &Example, version: &str) -> Re
 }
 
 /// Everything that runs.
-struct Stage {
-    client: Client,
+pub(crate) struct Stage {
+    pub(crate) client: Client,
     // Dropped and stopped in this order.
     controller: Process,
-    machines: MachineControllerManager,
-    control_plane: ControlPlane,
+    machines: Vec<MachineControllerManager>,
+    pub(crate) control_plane: ControlPlane,
 }
 
 impl Stage {
-    /// Starts everything, and writes what has to be there before the Worker.
-    async fn build(example: &Example, arguments: &Arguments, voice: &Voice) -> Result<Self> {
+    /// Starts everything, and writes what has to be there before the Workers. `options` are those of the controller.
+    pub(crate) async fn build(
+        examples: &[Example],
+        options: &[&str],
+        arguments: &Arguments,
+        voice: &Voice,
+    ) -> Result<Self> {
         voice.print_line("starting etcd and kube-apiserver (the first time they are built, which takes minutes)");
         let control_plane = ControlPlane::start().await?;
         let client = control_plane.client(ADMIN).await?;
         voice.print_line("starting the controller: gardener-extension-worker controller");
-        let controller = start_controller(&control_plane)?;
+        let controller = start_controller(&control_plane, options)?;
         voice.print_line(&format!("gardenlet's turn: it writes Cluster and secrets from {}", arguments.cloud.file()));
-        example.apply_surroundings(&client).await?;
-        example.report_machine_controller_manager(&client).await?;
+        for example in examples {
+            example.apply_surroundings(&client).await?;
+            example.report_machine_controller_manager(&client).await?;
+        }
         voice.print_line("starting machine-controller-manager, with a cloud in memory");
         let deletion = if arguments.unhurried { Deletion::AsShipped } else { Deletion::Hastened };
-        let machines = MachineControllerManager::start(&control_plane, &example.namespace, deletion).await?;
+        let mut machines = Vec::new();
+        for example in examples {
+            machines.push(MachineControllerManager::start(&control_plane, &example.namespace, deletion).await?);
+        }
         Ok(Self { client, controller, machines, control_plane })
     }
 
-    async fn stop(self) -> Result<()> {
+    pub(crate) async fn stop(self) -> Result<()> {
         let Self { client: _, controller, machines, control_plane } = self;
         controller.stop(Duration::from_secs(3)).await?;
-        machines.stop().await?;
+        for machines in machines {
+            machines.stop().await?;
+        }
         control_plane.stop().await
     }
 
-    fn processes(&self) -> [&Process; 4] {
-        let (deployments, machines) = (self.machines.machine_deployments(), self.machines.machines());
-        [&self.controller, deployments, machines, self.control_plane.apiserver()]
+    fn processes(&self) -> Vec<&Process> {
+        let machines = self.machines.iter().flat_map(|it| [it.machine_deployments(), it.machines()]);
+        [&self.controller].into_iter().chain(machines).chain([self.control_plane.apiserver()]).collect()
     }
 
     /// The ends of the logs.
-    fn ends_of_logs(&self) -> String {
-        let ends = self.processes().map(|process| format!("\n{}:\n{}\n", process.name(), process.last_lines(15)));
-        ends.concat()
+    pub(crate) fn ends_of_logs(&self) -> String {
+        let processes = self.processes().into_iter();
+        processes.map(|process| format!("\n{}:\n{}\n", process.name(), process.last_lines(15))).collect()
     }
 
     /// The kubeconfig, and two commands that have something to report at any time.
@@ -261,7 +279,8 @@ In another terminal:
     fn commands_to_try(&self, example: &Example) -> Result<String> {
         let kubeconfig = self.control_plane.kubeconfig_file(ADMIN)?;
         let Example { namespace, name, .. } = example;
-        let logs = self.processes().map(|process| format!("  tail -f {}\n", process.log().display())).concat();
+        let logs = self.processes().into_iter().map(|process| format!("  tail -f {}\n", process.log().display()));
+        let logs: String = logs.collect();
         Ok(format!(
             "
 The demo continues to run and prints each change. If you remove the pool {pool}, the Worker recovers. In another terminal:
@@ -286,21 +305,22 @@ Ctrl-C ends and removes everything.",
 }
 
 /// This very program as the controller, with a user of its own.
-fn start_controller(control_plane: &ControlPlane) -> Result<Process> {
+fn start_controller(control_plane: &ControlPlane, options: &[&str]) -> Result<Process> {
     let own_binary = std::env::current_exe().context("finding this program")?;
     let program = program::controller("controller", own_binary, control_plane.kubeconfig_file(CONTROLLER)?);
+    let program = options.iter().fold(program, |program, option| program.arg(option));
     Process::start(program, control_plane.folder())
 }
 
 /// Ctrl-C, or a request to end.
-struct Interruption([Signal; 2]);
+pub(crate) struct Interruption([Signal; 2]);
 
 impl Interruption {
-    fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         Ok(Self([signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?]))
     }
 
-    async fn comes(&mut self) {
+    pub(crate) async fn comes(&mut self) {
         let [interrupt, terminate] = &mut self.0;
         tokio::select! {
             _ = interrupt.recv() => {}
