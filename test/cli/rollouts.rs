@@ -63,9 +63,9 @@ fn each_state_has_its_reason_and_command() {
     let page = words(&output.stdout);
     for part in [
         "Worker shoot--garden--prod/prod",
-        "pool workers: rolling because of machineImage 1877.3.0 → 1877.5.0, 3 of 6 updated",
+        "pool workers: rolling because of machineImage 1877.3.0 → 1877.5.0, 1 of 6 updated",
         "annotate worker prod --overwrite gardener-extension-worker/stop-rolls=workers",
-        "zones 2, 3 wait for zone 1, until 1970-01-12T19:46:40Z at the latest, for 14 min",
+        "zones 2, 3 wait for zone 1, until 1970-01-12T19:46:40Z at the latest (for 14 min)",
         "kubectl -n shoot--garden--prod annotate worker prod --overwrite gardener-extension-worker/zone-by-zone=database",
         "zone 1 is on hold (a instead of b); cause: identity.id changed",
         "kubectl -n shoot--garden--prod annotate worker prod --overwrite gardener-extension-worker/let-roll=database",
@@ -117,7 +117,7 @@ fn steady_pools_are_not_listed() {
 }
 
 #[test]
-fn missing_objects_give_no_answer() {
+fn missing_objects_make_it_incomplete() {
     let worker: Vec<Value> = held().into_iter().filter(|object| object["kind"] == "Worker").collect();
     let output = rollouts(&worker, &[]);
     assert_eq!(output.code, 3, "{output:?}");

@@ -99,7 +99,8 @@ fn of_rows(facts: &Facts<'_>, rows: &[&PoolRow], known: &KnownValues, states: &[
     causes.sort();
     causes.dedup();
     let sum = |count: fn(&PoolRow) -> i32| rows.iter().map(|row| count(row)).fold(0, i32::saturating_add);
-    let (updated, desired) = (sum(updated), sum(|row| row.desired));
+    let desired = sum(|row| row.desired);
+    let updated = rows.iter().map(|row| if waits(facts, row) { 0 } else { updated(row) }).fold(0, i32::saturating_add);
     // The roll began when its last deployment is recorded, unless one is unknown.
     let since = rolls().map(|change| change.since).min().flatten();
     Some(PoolProgress {
@@ -113,6 +114,13 @@ fn of_rows(facts: &Facts<'_>, rows: &[&PoolRow], known: &KnownValues, states: &[
         last_machine: changing.iter().filter_map(|change| change.last_machine).max(),
         seconds_left: since.and_then(|since| seconds_left(facts.now, since, updated, desired)),
     })
+}
+
+/// Whether the zone waits for its new class, so that its machines have the old one.
+fn waits(facts: &Facts<'_>, row: &PoolRow) -> bool {
+    let live = row.deployment.as_deref().and_then(|name| facts.deployments.get(name));
+    let history = live.and_then(LiveDeployment::class_inputs).and_then(History::read);
+    history.is_some_and(|history| history.wait.is_some())
 }
 
 /// Machines of the current class. Before a change is observed, the status counts those of the earlier class.

@@ -59,7 +59,7 @@ pub struct PoolRollout {
     /// When it ends at the latest, if there is a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
-    /// What ends it, and what a user can do.
+    /// What a user can do.
     pub next_step: &'static str,
     /// The command that changes it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,17 +100,14 @@ impl RolloutState {
 
     fn next_step(self) -> &'static str {
         match self {
-            Self::Rolling => "It continues by itself. To stop it:",
-            Self::ZonesWait => "It continues by itself, zone by zone. To roll all zones of the pool now:",
+            Self::Rolling => "To stop the roll, run in the seed:",
+            Self::ZonesWait => "To roll all zones of the pool now, run in the seed:",
             Self::ZoneFails => {
-                "Correct or revert the edit of the pool: its other zones keep their old nodes meanwhile. See the machines:"
+                "Correct or revert the edit of the pool: its other zones keep their old nodes meanwhile. To see the machines, \
+                 run in the seed:"
             }
-            Self::Stopped => {
-                "It continues when no annotation of the Worker or the Shoot stops the pool. To end the stop:"
-            }
-            Self::OnHold => {
-                "The roll starts with a reconcile once a slot is free. To start it with the next reconcile, without a slot:"
-            }
+            Self::Stopped => "To end the stop, run in the seed:",
+            Self::OnHold => "To start the roll with the next reconcile, without a slot, run in the seed:",
         }
     }
 }

@@ -52,14 +52,13 @@ fn of_pool(pool: &PoolRollout, now: Timestamp, width: usize) -> String {
     let line = match &pool.progress {
         Some(progress) => progress_text(progress, now),
         None => {
-            let since = pool.since.map(|since| format!(", for {}", duration_text(now.duration_since(since))));
+            let since = pool.since.map(|since| format!(" (for {})", duration_text(now.duration_since(since))));
             format!("{}{}", shortened(&pool.message, LONGEST_TEXT), since.unwrap_or_default())
         }
     };
     let mut text = paragraph(&line, style, INDENT, width);
     if let Some(command) = &pool.command {
-        let step = format!("{} ({})", linked(pool.next_step), command.cluster.words());
-        text.push_str(&paragraph(&format!("→ {step}"), ASIDE, INDENT + 1, width));
+        text.push_str(&paragraph(&format!("→ {}", linked(pool.next_step)), ASIDE, INDENT + 1, width));
         text.push_str(&command_line(command));
     }
     text
