@@ -48,7 +48,7 @@ impl Reservation {
         self.owner == owner.uid
     }
 
-    /// Whether the store shows by now what became of the write.
+    /// Whether the store shows the result of the write.
     fn has_expired(&self, now: Instant) -> bool {
         self.unanswered_since.is_some_and(|since| now.saturating_duration_since(since) >= UNANSWERED_TIMEOUT)
     }
