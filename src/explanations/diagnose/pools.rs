@@ -89,18 +89,19 @@ pub(super) fn rows(facts: &Facts<'_>) -> (Vec<PoolRow>, Vec<Finding>) {
     }
     let without = facts.worker.spec.pools.iter().filter(|pool| rows.iter().all(|row| row.pool != pool.name));
     let without: Vec<String> = without.map(|pool| pool.name.clone()).collect();
-    let is_known = facts.is_known(ObjectKind::MachineDeployment);
-    for pool in without.into_iter().filter(|_| is_known && !facts.is_being_deleted()) {
-        findings.push(FindingKind::NoDeployment.found(format!("pool {pool}"), "has no machine deployment"));
-        rows.push(PoolRow {
-            pool,
-            deployment: None,
-            desired: 0,
-            present: 0,
-            updated: 0,
-            available: 0,
-            state: PoolState::NoDeployment,
-        });
+    if facts.is_known(ObjectKind::MachineDeployment) && !facts.is_being_deleted() {
+        for pool in without {
+            findings.push(FindingKind::NoDeployment.found(format!("pool {pool}"), "has no machine deployment"));
+            rows.push(PoolRow {
+                pool,
+                deployment: None,
+                desired: 0,
+                present: 0,
+                updated: 0,
+                available: 0,
+                state: PoolState::NoDeployment,
+            });
+        }
     }
     let location = |row: &PoolRow| facts.worker.spec.pools.iter().position(|pool| pool.name == row.pool);
     rows.sort_by_key(|row| (location(row).unwrap_or(usize::MAX), row.deployment.clone()));

@@ -185,9 +185,9 @@ impl ChangeInputs<'_, '_> {
             target["spec"]["replicas"] = json!(target_replicas(deployment, Some(*kept), self.rules));
         }
         if let Some(pool) = self.context.pool(&deployment.pool_name) {
-            match live.filter(|_| self.plan.budget.hold_of(name).is_some()) {
-                Some(live) => keep_hold(&mut target, live, &owner_digest(pool), self.now),
-                None => {
+            match (live, self.plan.budget.hold_of(name)) {
+                (Some(live), Some(_)) => keep_hold(&mut target, live, &owner_digest(pool), self.now),
+                (None, _) | (_, None) => {
                     let inputs = inputs_of(&machine.hash_items, pool, self.context.shoot);
                     let budget = self.plan.budget.members(machine, pool);
                     keep_record(&mut target, live, &deployment.class_name.0, &inputs, &budget, self.now);
