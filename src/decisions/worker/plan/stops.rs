@@ -1,5 +1,5 @@
 //! Pure: rolls that a person has stopped with an annotation (docs/rollouts.md): which zones are paused or keep their class, and
-//! the texts. [`gate`](crate::worker::plan::gate) decides, and [`gated`](crate::worker::plan::gated) applies its decisions.
+//! the texts. [`gate`](crate::worker::plan::gate) decides, and `gated` applies its decisions.
 
 use std::collections::BTreeMap;
 

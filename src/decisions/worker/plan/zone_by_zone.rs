@@ -1,5 +1,5 @@
 //! Pure step: lets the zones of a pool roll one after the other, if an annotation of the Worker or its Shoot names the pool.
-//! [`gate`](crate::worker::plan::gate) decides, and [`gated`](crate::worker::plan::gated) applies its decisions.
+//! [`gate`](crate::worker::plan::gate) decides, and `gated` applies its decisions.
 //!
 //! In a named pool, every zone has the surge and unavailability of the whole pool, because usually only one zone rolls.
 

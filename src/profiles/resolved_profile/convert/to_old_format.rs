@@ -48,7 +48,9 @@ pub(super) fn convert(before: &Before, providers: Providers) -> Result<Conversio
     let mut resolved_profile = before.resolved_profile.clone();
     resolved_profile.images.extend(before.profile.unlisted(&before.resolved_profile));
     let resolution = Resolution::of(&resolved_profile);
-    let mut conversion = ToOldFormat { before, resolution: &resolution, of_core, undecided: Vec::new() };
+    let versions = resolution.versions().iter().map(|version| version.selectable);
+    let taken = versions.map(|version| (version.image.clone(), version.version.clone())).collect();
+    let mut conversion = ToOldFormat { before, resolution: &resolution, of_core, taken, undecided: Vec::new() };
     let profile = conversion.document();
     let undecided = conversion.undecided;
     let mut check = before.check(&profile, providers)?;
@@ -68,6 +70,8 @@ struct ToOldFormat<'a> {
     resolution: &'a Resolution<'a>,
     /// The versions that core's half lists, by image and version.
     of_core: BTreeSet<(String, String)>,
+    /// Versions that the profile has or gets, by image and version.
+    taken: BTreeSet<(String, String)>,
     undecided: Vec<Undecided>,
 }
 
@@ -125,9 +129,21 @@ impl ToOldFormat<'_> {
         self.report_left_out(version, &variants);
         let mut written = vec![Written { version: version.version.clone(), entries: own }];
         for (suffix, entries) in further {
-            written.push(Written { version: format!("{}-{suffix}", version.version), entries });
+            let name = self.unused_version(&version.image, &format!("{}-{suffix}", version.version));
+            written.push(Written { version: name, entries });
         }
         written
+    }
+
+    /// A version that the image does not have: this one, or the same with a number.
+    fn unused_version(&mut self, image: &str, version: &str) -> String {
+        let mut unused = (image.to_owned(), version.to_owned());
+        let mut number = 2;
+        while !self.taken.insert(unused.clone()) {
+            unused.1 = format!("{version}-{number}");
+            number += 1;
+        }
+        unused.1
     }
 
     /// The distinct images of a version, by architecture.
