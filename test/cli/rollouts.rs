@@ -121,7 +121,7 @@ fn missing_objects_make_it_incomplete() {
     let worker: Vec<Value> = held().into_iter().filter(|object| object["kind"] == "Worker").collect();
     let output = rollouts(&worker, &[]);
     assert_eq!(output.code, 3, "{output:?}");
-    assert!(output.stdout.contains("INCOMPLETE"), "{}", output.stdout);
+    assert!(output.stdout.contains("INCOMPLETE: 0 of 1 Worker evaluated"), "{}", output.stdout);
     assert!(words(&output.stderr).contains("its MachineDeployments are unknown"), "{}", output.stderr);
 
     let mut objects = held();
@@ -143,6 +143,9 @@ fn seed_is_read_with_three_lists() {
     let output = outcome(command(&["rollouts", "-A", "--at", AT, "--kubeconfig", path]), "").succeeded();
     let page = words(&output.stdout);
     assert!(page.contains("2 Workers. Pools rolling: 2, waiting: 2, on hold: 2."), "{page}");
+    // The Shoot may stop other pools, and a value on the Worker would end that.
+    assert!(page.contains("rollouts shoot--garden--prod/prod") && !page.contains("stop-rolls="), "{page}");
+    assert!(page.contains("gardener-extension-worker/zone-by-zone=database"), "the Worker has the setting: {page}");
     let requests = server.requests();
     let lists = requests.iter().filter(|path| path.contains("/workers") || path.contains("/machine"));
     assert_eq!(lists.count(), 3, "{requests:?}");

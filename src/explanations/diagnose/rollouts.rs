@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Surroundings;
-use super::facts::{Facts, ObjectKind, read};
-use super::paste_command::{CommandCluster, PasteCommand, word};
+use super::facts::{Facts, read};
+use super::paste_command::{CommandCluster, PROGRAM, PasteCommand, word};
 use super::pools::rows;
 use super::progress::{PoolProgress, rolling};
 use super::status::{Condition, condition_of_type};
@@ -25,6 +25,9 @@ use decisions::worker::status::conditions::ConditionType;
 use decisions::worker::status::rolls_held::{HeldText, texts_of_pool};
 use wire::api::gardener::Worker;
 use wire::api::gotext::json::DecodeError;
+
+/// The next step where the value of the annotation is unknown: a new value on the Worker would replace that of the Shoot.
+const UNKNOWN_SETTING: &str = "For the command that changes it, run in the seed:";
 
 /// The rolls of a Worker.
 #[derive(Clone, Debug, Serialize)]
@@ -125,9 +128,6 @@ pub fn rollouts(worker: &Value, surroundings: Surroundings<'_>) -> Result<Worker
         pools: Vec::new(),
         unread: malformed.into_iter().map(|finding| format!("{}: {}", finding.subject, finding.message)).collect(),
     };
-    if !surroundings.known.contains(&ObjectKind::MachineDeployment) {
-        found.unread.push(format!("{}: its MachineDeployments are unknown", found.worker));
-    }
     found.unread.extend(omitted(&facts).map(|more| {
         format!(
             "{}: the condition RollsHeld has no room for {more} more pools; see the events of the Worker",
@@ -158,7 +158,7 @@ fn of_roll(facts: &Facts<'_>, progress: PoolProgress, is_stopped: bool) -> PoolR
         message: String::new(),
         since: progress.since,
         until: None,
-        next_step: if is_stopped { "It continues when the stop ends." } else { state.next_step() },
+        next_step: if is_stopped { "It continues when the stop ends." } else { next_step(facts, state) },
         command: if is_stopped { None } else { command(facts, &progress.pool, state) },
         progress: Some(progress),
     }
@@ -200,7 +200,7 @@ fn held(facts: &Facts<'_>, pool: &str) -> Vec<PoolRollout> {
             progress: None,
             since,
             until,
-            next_step: state.next_step(),
+            next_step: next_step(facts, state),
             command: command(facts, pool, state),
         }
     });
@@ -214,17 +214,42 @@ fn waits_since(facts: &Facts<'_>, pool: &str) -> Option<Timestamp> {
     waits.map(|wait| wait.since).max()
 }
 
+fn next_step(facts: &Facts<'_>, state: RolloutState) -> &'static str {
+    match annotation_of(state) {
+        Some(annotation) if !is_known(facts, annotation) => UNKNOWN_SETTING,
+        _ => state.next_step(),
+    }
+}
+
+/// The annotation that changes a state.
+fn annotation_of(state: RolloutState) -> Option<&'static str> {
+    match state {
+        RolloutState::Rolling | RolloutState::Stopped => Some(STOP_ANNOTATION),
+        RolloutState::ZoneFails => None,
+        RolloutState::ZonesWait => Some(ANNOTATION),
+        RolloutState::OnHold => Some(LET_ROLL_ANNOTATION),
+    }
+}
+
+/// Whether the value of the annotation is known: that of the Worker takes precedence over that of the Shoot.
+fn is_known(facts: &Facts<'_>, annotation: &str) -> bool {
+    let annotations = facts.worker.metadata.annotations.as_ref();
+    facts.cluster.is_some() || annotations.is_some_and(|annotations| annotations.contains_key(annotation))
+}
+
 fn command(facts: &Facts<'_>, pool: &str, state: RolloutState) -> Option<PasteCommand> {
-    let annotation = match state {
-        RolloutState::Rolling => (STOP_ANNOTATION, with(facts, STOP_ANNOTATION, pool)),
-        RolloutState::Stopped => (STOP_ANNOTATION, without(facts, STOP_ANNOTATION, pool)),
-        RolloutState::ZoneFails => return Some(seed(facts, "get machines")),
-        RolloutState::ZonesWait => (ANNOTATION, without(facts, ANNOTATION, pool)),
-        RolloutState::OnHold => (LET_ROLL_ANNOTATION, with(facts, LET_ROLL_ANNOTATION, pool)),
-    };
-    let (name, value) = annotation;
+    let Some(annotation) = annotation_of(state) else { return Some(seed(facts, "get machines")) };
     let worker = facts.worker.metadata.name.as_deref().unwrap_or_default();
-    Some(seed(facts, &format!("annotate worker {} --overwrite {}", word(worker), word(&format!("{name}={value}")))))
+    if !is_known(facts, annotation) {
+        let text = format!("{PROGRAM} rollouts {}", word(&format!("{}/{worker}", facts.namespace())));
+        return Some(PasteCommand { cluster: CommandCluster::Seed, text });
+    }
+    let value = match state {
+        RolloutState::Rolling | RolloutState::OnHold => with(facts, annotation, pool),
+        RolloutState::Stopped | RolloutState::ZonesWait | RolloutState::ZoneFails => without(facts, annotation, pool),
+    };
+    let setting = word(&format!("{annotation}={value}"));
+    Some(seed(facts, &format!("annotate worker {} --overwrite {setting}", word(worker))))
 }
 
 fn seed(facts: &Facts<'_>, arguments: &str) -> PasteCommand {

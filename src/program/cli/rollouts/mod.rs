@@ -14,7 +14,7 @@ use super::screen::{Page, Screen};
 use super::target::{Given, Reading, given};
 use super::terminal::{OBJECT_FORMATS, OutputFormat, document_text, one_of, width_of};
 use decisions::provider::Providers;
-use explanations::diagnose::{Surroundings, WorkerRollouts, rollouts};
+use explanations::diagnose::{ObjectKind, Surroundings, WorkerRollouts, rollouts};
 
 mod table;
 
@@ -75,6 +75,10 @@ fn of_workers(found: &Found, providers: Providers, now: Timestamp, evidence: &mu
     for (namespace, worker) in found.workers() {
         let surroundings = Surroundings { objects: &namespace.objects, known: &namespace.known, providers, now };
         let name = worker["metadata"]["name"].as_str().unwrap_or_default();
+        if !namespace.known.contains(&ObjectKind::MachineDeployment) {
+            evidence.unevaluated(format!("{}/{name}: its MachineDeployments are unknown", namespace.name));
+            continue;
+        }
         match rollouts(worker, surroundings) {
             Ok(mut rollouts) => {
                 if let Some(pools) = found.scope.pools(&namespace.name, name) {
