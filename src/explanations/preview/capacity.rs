@@ -242,8 +242,10 @@ fn is_of_azure_family(machine_type: &str, family: &str) -> bool {
 fn aws_classes(machine_type: &str) -> Vec<String> {
     let class: String = machine_type.chars().take_while(char::is_ascii_alphabetic).collect();
     let is_of_its_own = ["dl", "hpc", "inf", "mac", "trn", "u", "vt"].contains(&class.as_str());
-    let first = class.get(..1).filter(|_| !is_of_its_own).map(str::to_owned);
-    first.into_iter().chain([class]).collect()
+    match class.get(..1) {
+        Some(first) if !is_of_its_own => vec![first.to_owned(), class],
+        _ => vec![class],
+    }
 }
 
 #[cfg(test)]

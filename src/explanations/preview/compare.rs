@@ -244,6 +244,10 @@ fn placement_change(
         Verdict::Scale => (after - before).abs(),
         Verdict::Metadata | Verdict::None => 0,
     };
+    let surge = match new {
+        Some(new) if verdict.is_roll() => surge_plan(&new.deployment, before),
+        _ => None,
+    };
     let placement = new.or(old);
     let zone = |placement: Option<&Placement>| placement.and_then(|placement| placement.zone.clone());
     PlacementChange {
@@ -258,7 +262,7 @@ fn placement_change(
         new_class: new.map(|new| new.class_name.clone()),
         old_machine: old.and_then(Placement::machine),
         new_machine: new.and_then(Placement::machine),
-        surge: new.filter(|_| verdict.is_roll()).and_then(|new| surge_plan(&new.deployment, before)),
+        surge,
         causes: Vec::new(),
         hash_inputs: if verdict.is_roll() { hash_inputs(old, new) } else { Vec::new() },
         changed_inputs: None,

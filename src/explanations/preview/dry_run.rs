@@ -159,8 +159,8 @@ fn of_placement(
                 let roll = rolls.get(name);
                 let mut locations = roll.map(|roll| roll.inputs.clone()).unwrap_or_default();
                 // Another controller wrote the deployment, so compare the classes.
-                if let Some(from) =
-                    class_of(&live.object.spec.template.spec.class.name).filter(|_| locations.is_empty())
+                if locations.is_empty()
+                    && let Some(from) = class_of(&live.object.spec.template.spec.class.name)
                 {
                     locations = class_paths(from, &class_document(change.machine));
                 }

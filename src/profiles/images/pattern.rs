@@ -121,8 +121,10 @@ impl Template {
                 (_, Some(literal)) => filter.push_str(&escaped(literal)),
                 (_, None) => filter.push('*'),
             }
-            is_prefix &= literal.is_some();
-            prefix.push_str(literal.filter(|_| is_prefix).map_or("", String::as_str));
+            match literal {
+                Some(literal) if is_prefix => prefix.push_str(literal),
+                _ => is_prefix = false,
+            }
         }
         expression.push_str(r")\z");
         Ok(Pattern {

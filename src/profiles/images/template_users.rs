@@ -64,8 +64,8 @@ impl TemplateUser {
 
     fn read(object: &Value) -> Option<Self> {
         let reference = REFERENCES.iter().find_map(|(kind, path, field)| {
-            let reference = object.pointer(path).filter(|_| object["kind"] == *kind)?;
-            (reference["kind"] == TEMPLATE).then_some((*kind, *field, reference))
+            let reference = object.pointer(path)?;
+            (object["kind"] == *kind && reference["kind"] == TEMPLATE).then_some((*kind, *field, reference))
         });
         let (kind, field, reference) = reference?;
         Some(Self {

@@ -45,8 +45,10 @@ impl VersionRange {
             let condition = condition.trim();
             let (sign, comparator) = COMPARATORS.iter().find(|(sign, _)| condition.starts_with(sign))?;
             let version = condition.strip_prefix(sign)?.trim();
-            let is_plain = version.starts_with(|first: char| first == 'v' || first.is_ascii_digit());
-            Some((*comparator, Version::parse(version).ok().filter(|_| is_plain)?))
+            if !version.starts_with(|first: char| first == 'v' || first.is_ascii_digit()) {
+                return None;
+            }
+            Some((*comparator, Version::parse(version).ok()?))
         };
         let conditions = text
             .split(',')

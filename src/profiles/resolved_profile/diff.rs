@@ -304,7 +304,7 @@ fn combinations(differences: Vec<Difference>, new: &ResolvedProfile) -> Vec<Comb
             order.push(title);
             order.len() - 1
         });
-        let [before, after] = [before, after].map(|result| result.image.filter(|_| result.admitted));
+        let [before, after] = [before, after].map(|result| if result.admitted { result.image } else { None });
         changes.entry((effect, location, regions, before, after)).or_default().extend(machine_types);
     }
     let change = |((effect, location, regions, before, after), machine_types): ((Effect, usize, _, _, _), _)| {

@@ -56,16 +56,17 @@ pub(super) fn rewrite(shoot: &mut Value) -> Result<(), ShootError> {
 
 fn rewrite_members(object: &mut Value, table: &[(&str, Meaning)], path: &str) -> Result<(), ShootError> {
     for (location, meaning) in table {
-        let (location, all) = location.strip_suffix("/*").map_or((*location, false), |location| (location, true));
+        let parent = location.strip_suffix("/*");
+        let location = parent.unwrap_or(location);
         let Some(found) = object.pointer_mut(&format!("/{location}")) else { continue };
         let path = format!("{path}.{}", location.replace('/', "."));
-        match found.as_object_mut().filter(|_| all) {
-            Some(members) => {
+        match found {
+            Value::Object(members) if parent.is_some() => {
                 for (member, text) in members {
                     *text = canonical(text, *meaning, &format!("{path}.{member}"))?;
                 }
             }
-            None => *found = canonical(found, *meaning, &path)?,
+            found => *found = canonical(found, *meaning, &path)?,
         }
     }
     Ok(())

@@ -133,12 +133,14 @@ impl KubernetesSettings {
     fn leaves(&self) -> Vec<Vec<String>> {
         let mut leaves = Vec::new();
         for (name, value) in self.0.iter().filter(|(name, _)| *name != "workers") {
-            match value.as_object().filter(|_| name == "kubernetes") {
-                None => leaves.push(vec![name.clone()]),
-                Some(components) => leaves.extend(components.iter().flat_map(|(component, members)| {
-                    let members = members.as_object().into_iter().flat_map(Map::keys);
-                    members.map(|member| vec![name.clone(), component.clone(), member.clone()])
-                })),
+            match value {
+                Value::Object(components) if name == "kubernetes" => {
+                    leaves.extend(components.iter().flat_map(|(component, members)| {
+                        let members = members.as_object().into_iter().flat_map(Map::keys);
+                        members.map(|member| vec![name.clone(), component.clone(), member.clone()])
+                    }));
+                }
+                _ => leaves.push(vec![name.clone()]),
             }
         }
         leaves

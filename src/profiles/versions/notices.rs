@@ -130,7 +130,8 @@ pub fn notices_and_pools(
             |stuck: &&Stuck| stuck.version.is_empty() && stuck.pool.is_none() || is_of_pool(stuck.pool.as_ref());
         let of_image = |moved: &Move| moved.image.is_some() && moved.pool.as_deref() == Some(pool.name.as_str());
         let is_forced = moves(&ahead).any(|(_, moved)| of_image(moved));
-        let selectable = moves(&next).map(|(_, moved)| moved).find(|moved| of_image(moved)).filter(|_| !is_forced);
+        let next_image = moves(&next).map(|(_, moved)| moved).find(|moved| of_image(moved));
+        let selectable = if is_forced { None } else { next_image };
         PoolVersions {
             declined_update: DeclinedUpdate::of(shoot, position, selectable),
             pool: pool.name.clone(),

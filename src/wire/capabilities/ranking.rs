@@ -301,7 +301,8 @@ pub(super) mod tests {
             (0..flavors.len()).filter(|index| are_compatible(machine, &flavors[*index], definitions)).collect();
         let best = compatible.iter().map(|index| bits(&flavors[*index])).max()?;
         let mut winners = compatible.into_iter().filter(|index| bits(&flavors[*index]) == best);
-        winners.next().filter(|_| winners.next().is_none())
+        let winner = winners.next();
+        if winners.next().is_none() { winner } else { None }
     }
 
     proptest! {

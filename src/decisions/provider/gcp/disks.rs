@@ -70,6 +70,8 @@ fn disk(
     labels: &BTreeMap<String, String>,
 ) -> Value {
     let is_one_of = |types: &[&str]| volume_type.is_some_and(|volume_type| types.contains(&volume_type));
+    let iops = if is_one_of(WITH_IOPS) { options.iops } else { None };
+    let throughput = if is_one_of(WITH_THROUGHPUT) { options.throughput } else { None };
     let volume = config.volume.as_ref();
     let interface =
         if volume_type == Some(SCRATCH) { volume.and_then(|volume| volume.interface.as_ref()) } else { None };
@@ -84,8 +86,8 @@ fn disk(
             "kmsKeyName": key.kms_key_name,
             "kmsKeyServiceAccount": key.kms_key_service_account,
         })),
-        "provisionedIops": options.iops.filter(|_| is_one_of(WITH_IOPS)).map(templated_number),
-        "provisionedThroughput": options.throughput.filter(|_| is_one_of(WITH_THROUGHPUT)).map(templated_number),
+        "provisionedIops": iops.map(templated_number),
+        "provisionedThroughput": throughput.map(templated_number),
         "storagePool": options.storage_pool,
     })
 }

@@ -178,8 +178,10 @@ impl DeploymentState {
     pub fn classes(&self, deployment: &str) -> BTreeSet<String> {
         let name = |kept: &ObjectText| {
             let SavedObject { metadata, spec } = serde_json::from_str(kept.0.get()).ok()?;
-            let is_own = metadata.labels.get("name").is_some_and(|of| of == deployment);
-            spec["class"]["name"].as_str().filter(|_| is_own).map(str::to_owned)
+            if metadata.labels.get("name").is_none_or(|of| of != deployment) {
+                return None;
+            }
+            spec["class"]["name"].as_str().map(str::to_owned)
         };
         self.machines.iter().filter_map(name).collect()
     }

@@ -117,7 +117,8 @@ fn read(document: &Value, region: Option<&str>) -> Result<Listing, SourceError> 
     let image = |image: Image| {
         let known = ImageReference::provider(&image.provider);
         let provider = member("provider", known.ok_or("no images of this provider are known here"))?;
-        let Some((of_cloud, value)) = image.reference.first_key_value().filter(|_| image.reference.len() == 1) else {
+        let mut members = image.reference.iter();
+        let (Some((of_cloud, value)), None) = (members.next(), members.next()) else {
             return Err(SourceError::new("reference", "one member is expected, such as ami"));
         };
         let reference = member("reference", ImageReference::new(provider, of_cloud, value))?;

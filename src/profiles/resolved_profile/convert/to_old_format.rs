@@ -255,11 +255,9 @@ impl ToOldFormat<'_> {
         let [kept, other] = [kept, other].map(|flavor| with_defaults(&capabilities_of(flavor), definitions));
         for definition in definitions.iter().filter(|definition| definition.name != ARCHITECTURE) {
             let [kept, other] = [&kept, &other].map(|side| side.values(&definition.name).unwrap_or_default());
-            if let Some(value) = other
-                .iter()
-                .find(|value| !kept.contains(value))
-                .or_else(|| other.first().filter(|_| kept.len() > other.len()))
-            {
+            let only_of_other = other.iter().find(|value| !kept.contains(value));
+            let value = if kept.len() > other.len() { only_of_other.or(other.first()) } else { only_of_other };
+            if let Some(value) = value {
                 return value.chars().map(|kept| if kept.is_ascii_alphanumeric() { kept } else { '-' }).collect();
             }
         }

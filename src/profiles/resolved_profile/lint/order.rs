@@ -192,7 +192,7 @@ fn winner(fitting: &[usize], preferences: &[Vec<bool>]) -> Option<usize> {
     let best = fitting.iter().filter_map(|position| preferences.get(*position)).max()?;
     let mut winners = fitting.iter().filter(|position| preferences.get(**position) == Some(best));
     let winner = winners.next().copied();
-    winner.filter(|_| winners.next().is_none())
+    if winners.next().is_none() { winner } else { None }
 }
 
 /// The list with an item moved in front of an earlier one.

@@ -216,7 +216,8 @@ fn tokens_of_segment(value: &str) -> Vec<Token> {
         let word = part.trim_end_matches(|character: char| !character.is_ascii_alphanumeric());
         let separator = part.chars().next_back().filter(|last| !last.is_ascii_alphanumeric());
         let digits = word.strip_prefix(['v', 'V']).unwrap_or(word);
-        let number = digits.parse::<u64>().ok().filter(|_| !digits.starts_with('+'));
+        // Rust's parser accepts a plus sign, which is no digit.
+        let number = if digits.starts_with('+') { None } else { digits.parse::<u64>().ok() };
         match (number, before, tokens.last_mut()) {
             (Some(number), Some(between), Some(token)) => {
                 token.is_dotted &= between == '.';

@@ -62,8 +62,12 @@ pub(super) fn print_differences(differences: &[Difference], lost: &[Lost], width
 fn result(result: &Reply, with_effect: bool) -> String {
     let image = result.image.as_ref().map_or("no image", |image| image.value.as_str());
     let admitted = if result.admitted || result.image.is_none() { "" } else { ", which Gardener refuses" };
-    let effect = result.effect.iter().filter(|_| with_effect).map(|(name, values)| {
-        format!(" ({name}: {})", values.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
-    });
-    format!("{image}{admitted}{}", effect.collect::<String>())
+    let mut text = format!("{image}{admitted}");
+    if with_effect {
+        for (name, values) in &result.effect {
+            let values: Vec<&str> = values.iter().map(String::as_str).collect();
+            text += &format!(" ({name}: {})", values.join(", "));
+        }
+    }
+    text
 }

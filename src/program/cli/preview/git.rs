@@ -99,8 +99,12 @@ fn has_word(text: &str) -> bool {
 }
 
 fn with_paths<'a>(arguments: &[&'a OsStr], paths: &'a [PathBuf]) -> Vec<&'a OsStr> {
-    let all = [OsStr::new(".")].into_iter().filter(|_| paths.is_empty());
-    arguments.iter().copied().chain(paths.iter().map(|path| path.as_os_str())).chain(all).collect()
+    let mut all = arguments.to_vec();
+    if paths.is_empty() {
+        all.push(OsStr::new("."));
+    }
+    all.extend(paths.iter().map(|path| path.as_os_str()));
+    all
 }
 
 /// Runs `git` and returns its output.

@@ -137,15 +137,15 @@ fn begun(
         (None, Some(address)) if status == StatusCode::Accepted => (Some(scale_sets.link(&doing, address)?), true),
         _ => (None, false),
     };
-    let continues = match address {
-        Some(_) => true,
+    let address = match address {
+        Some(address) => Some(address),
         // A proxy may answer with an HTML page.
         None => {
             let state = State::of(&body).map_err(|error| unreadable(&doing, &error))?;
-            resource.is_some() && !matches!(state.progress(), PollerStatus::Succeeded)
+            if matches!(state.progress(), PollerStatus::Succeeded) { None } else { resource.clone() }
         }
     };
-    let Some(address) = address.or_else(|| resource.clone()).filter(|_| continues) else {
+    let Some(address) = address else {
         let made = resource.is_some().then(|| read(&doing, &body)).transpose()?;
         return Ok(Begun::Done(made.map(|document| scale_sets.scale_set(document))));
     };

@@ -41,8 +41,11 @@ pub(super) fn evaluate(
     // During hibernation, only a change that is not observed yet is waited for.
     let is_waited_for =
         !hibernation.is_required() || hibernation == Hibernation::InProgress && phase == Phase::Unobserved;
-    let since =
-        live.filter(|_| is_waited_for && is_untaken(target, object, owned)).and_then(LiveDeployment::class_changed);
+    let since = if is_waited_for && is_untaken(target, object, owned) {
+        live.and_then(LiveDeployment::class_changed)
+    } else {
+        None
+    };
     DeploymentProgress {
         pool: target.pool_name.clone(),
         deployment: target.name.0.clone(),
@@ -158,7 +161,7 @@ pub fn fault(deployment: &MachineDeployment) -> Option<String> {
         return Some("condition Available is missing".to_owned());
     }
     wrong("Available", "True")
-        .or_else(|| wrong("Progressing", "True").filter(|_| !waits_for_person))
+        .or_else(|| if waits_for_person { None } else { wrong("Progressing", "True") })
         .or_else(|| wrong("ReplicaFailure", "False"))
         .or_else(|| wrong("Frozen", "False"))
 }
