@@ -17,6 +17,8 @@ use crate::openstack;
 
 /// Long enough for a busy machine; a step takes a second or less.
 const SOON: Duration = Duration::from_secs(90);
+/// For the attempts after one that failed, the first of which begin within seconds.
+const SOON_AGAIN: Duration = Duration::from_secs(20);
 /// A deadline of five minutes has passed.
 const LONG_AGO: &str = "2026-01-01T00:00:00Z";
 const EXTENSION_FINALIZER: &str = "extensions.gardener.cloud/worker";
@@ -64,34 +66,38 @@ pub(crate) async fn run(case: &Case, mut location: Location, clouds: &Clouds) ->
 /// Waits for the end that was measured, and if that does not come, tells of the Worker as it is.
 async fn ended(location: &Location, step: &Step) -> Result<Value> {
     let fails = step.expected["error"].is_string();
-    let operation = step.operation.clone();
-    let has_ended = move |worker: Option<&DynamicObject>| {
-        worker.is_none_or(|worker| {
-            has_succeeded(worker, &operation) || (fails && (state(worker) == "Error" || waits(worker)))
+    let worker = location
+        .until(SOON, |worker| {
+            has_succeeded(worker, &step.operation) || state(worker) == "Error" || (fails && waits(worker))
         })
-    };
-    location.until(has_ended).await;
-    let worker = location.worker().await?;
-    let waits_in_vain = fails && worker["status"]["lastOperation"]["state"] == "Processing";
-    if waits_in_vain && !worker["status"]["machineDeploymentsLastUpdateTime"].is_null() {
+        .await?;
+    if fails {
+        let waits_in_vain = worker["status"]["lastOperation"]["state"] == "Processing";
+        if !waits_in_vain || worker["status"]["machineDeploymentsLastUpdateTime"].is_null() {
+            return Ok(worker);
+        }
         let patch = Patch::Merge(json!({"status": {"machineDeploymentsLastUpdateTime": LONG_AGO}}));
         location.workers().patch_status(&location.worker_name, &PatchParams::default(), &patch).await?;
-        let operation = step.operation.clone();
-        location
-            .until(move |worker| {
-                worker.is_none_or(|worker| has_succeeded(worker, &operation) || state(worker) == "Error")
-            })
-            .await;
+        return location.until(SOON, |worker| has_succeeded(worker, &step.operation) || state(worker) == "Error").await;
     }
-    location.worker().await
+    if worker["status"]["lastOperation"]["state"] != "Error" {
+        return Ok(worker);
+    }
+    // The controller tries again; a difference that is deliberate stays an error.
+    location.until(SOON_AGAIN, |worker| has_succeeded(worker, &step.operation)).await
 }
 
 impl Location {
-    /// Waits for a condition of the Worker, not for ever.
-    async fn until(&self, condition: impl Fn(Option<&DynamicObject>) -> bool) {
-        let reached = await_condition(self.workers(), &self.worker_name, condition);
-        // What is missing shows in the comparison.
-        let _ = tokio::time::timeout(SOON, reached).await;
+    /// Waits for a condition of the Worker, not for ever. Returns the Worker that meets it, because a moment later the
+    /// next attempt may have begun; else the Worker as it is.
+    async fn until(&self, limit: Duration, condition: impl Fn(&DynamicObject) -> bool) -> Result<Value> {
+        let is_gone_or = |worker: Option<&DynamicObject>| worker.is_none_or(&condition);
+        let reached = await_condition(self.workers(), &self.worker_name, is_gone_or);
+        match tokio::time::timeout(limit, reached).await {
+            Ok(Ok(Some(worker))) => Ok(serde_json::to_value(worker)?),
+            // What is missing shows in the comparison.
+            _ => self.worker().await,
+        }
     }
 
     async fn worker(&self) -> Result<Value> {

@@ -6,13 +6,15 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::zone_by_zone::{ANNOTATION, INTERVAL, LISTS, MACHINES, machine_sets, machines, three_zones};
+use super::zone_by_zone::{ANNOTATION, INTERVAL, LISTS, machine_sets, machines, three_zones};
 use crate::program;
 use test_support::cluster::{Deletion, MachineControllerManager, eventually};
 use test_support::shoot::{Kind, SOON, Shoot, set_image};
 
 const STOP: &str = "gardener-extension-worker/stop-rolls";
 const MARK: &str = "gardener-extension-worker/paused";
+/// Machines of the pool in all zones. Five in each zone, so that the roll is stopped before a zone is done.
+const MACHINES: usize = 15;
 /// How many lists of machines the stop lasts, after what machine-controller-manager began before is done. One replacement
 /// takes about a second.
 const LISTS_OF_STOP: usize = 200;
@@ -93,7 +95,7 @@ async fn stopped_roll_keeps_old_machines_and_continues() -> Result<()> {
     shoot
         .create(|documents| {
             documents.of_kind("Cluster")["spec"]["shoot"]["metadata"]["annotations"][ANNOTATION] = json!("bow");
-            three_zones(documents.of_kind("Worker"));
+            three_zones(documents.of_kind("Worker"), MACHINES);
         })
         .await?;
     shoot.succeeded().await?;

@@ -13,7 +13,7 @@ use test_support::shoot::{Kind, Shoot, pool, set_image};
 
 pub(super) const ANNOTATION: &str = "gardener-extension-worker/zone-by-zone";
 /// Machines of the pool in all zones.
-pub(super) const MACHINES: usize = 9;
+const MACHINES: usize = 9;
 const MACHINES_OF_ZONE: u64 = 3;
 /// Time between two lists of the machines.
 pub(super) const INTERVAL: Duration = Duration::from_millis(50);
@@ -83,10 +83,11 @@ pub(super) async fn machine_sets(shoot: &Shoot) -> Result<Vec<Value>> {
     Ok(sets)
 }
 
-pub(super) fn three_zones(worker: &mut Value) {
+/// Spreads the pool `bow` over three zones.
+pub(super) fn three_zones(worker: &mut Value, machines: usize) {
     let pool = pool(worker, "bow");
     pool["zones"] = json!(["1", "2", "3"]);
-    [pool["minimum"], pool["maximum"]] = [json!(MACHINES), json!(MACHINES)];
+    [pool["minimum"], pool["maximum"]] = [json!(machines), json!(machines)];
     (pool["maxSurge"], pool["maxUnavailable"]) = (json!(1), json!(0));
 }
 
@@ -98,7 +99,7 @@ async fn zones_roll_one_at_a_time_without_a_missing_node() -> Result<()> {
     shoot
         .create(|documents| {
             documents.of_kind("Cluster")["spec"]["shoot"]["metadata"]["annotations"][ANNOTATION] = json!("bow");
-            three_zones(documents.of_kind("Worker"));
+            three_zones(documents.of_kind("Worker"), MACHINES);
         })
         .await?;
     shoot.succeeded().await?;
