@@ -16,11 +16,16 @@ pub async fn get(port: u16, path: &str) -> Result<(u16, String)> {
 
 /// Returns status and body.
 pub async fn request(port: u16, method: &str, path: &str, body: &str) -> Result<(u16, String)> {
+    request_with(port, method, path, "", body).await
+}
+
+/// Same as [`request`] with another header, a whole line.
+pub async fn request_with(port: u16, method: &str, path: &str, header: &str, body: &str) -> Result<(u16, String)> {
     let exchange = async {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).await.context("connecting")?;
         let length = body.len();
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{header}content-length: {length}\r\n\r\n{body}"
         );
         stream.write_all(request.as_bytes()).await?;
         let mut response = String::new();

@@ -14,8 +14,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::cluster::{Process, Program, cache, eventually, free_ports};
+use crate::http;
 
 const VERSION: &str = "5.2.5";
+/// A request for images, with the header by which moto knows the service.
+const DESCRIBE: &str = "Action=DescribeImages&Version=2016-11-15";
+const EC2: &str = "content-type: application/x-www-form-urlencoded\r\n\
+    authorization: AWS4-HMAC-SHA256 Credential=a/20260101/eu-central-1/ec2/aws4_request, SignedHeaders=host, Signature=b\r\n";
 /// Startup time limit.
 const START: Duration = Duration::from_secs(60);
 
@@ -48,9 +53,13 @@ impl Moto {
             .env("MOTO_AMIS_PATH", path)
             .env("MOTO_EC2_LOAD_DEFAULT_AMIS", "false");
         let process = Process::start(program, folder.path())?;
-        eventually(START, "moto listens", async || {
+        // Its first reply takes many seconds, because it loads its modules for it. A client that gives up earlier tries
+        // again later and later.
+        eventually(START, "moto replies", async || {
             process.ensure_running()?;
-            tokio::net::TcpStream::connect(("127.0.0.1", port)).await.map(drop).context("nobody listens")
+            let (status, reply) = http::request_with(port, "POST", "/", EC2, DESCRIBE).await?;
+            ensure!(status == 200, "{status}: {reply}");
+            Ok(())
         })
         .await?;
         Ok(Some(Self { url: format!("http://127.0.0.1:{port}"), _process: process, _folder: folder }))

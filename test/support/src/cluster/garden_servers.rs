@@ -41,23 +41,24 @@ impl GardenServers {
         let [port, health, metrics] = free_ports()?;
         register(&client, port, control_plane.front_proxy().certificate()).await?;
         let apiserver = start_apiserver(control_plane, &binaries, port)?;
-        let profiles = garden::api(&client, "CloudProfile", None);
         let served = eventually(START, "the garden's resources are served", async || {
             if let Err(ended) = apiserver.ensure_running() {
                 return Ok(Err(ended));
             }
-            profiles.list(&ListParams::default()).await?;
+            serves_all(&client).await?;
             Ok(Ok(()))
         });
         served.await.with_context(|| apiserver.last_lines(15))??;
         let controller_manager = start_controller_manager(control_plane, &binaries, health, metrics).await?;
-        eventually(START, "gardener-controller-manager is healthy", async || {
+        let healthy = eventually(START, "gardener-controller-manager is healthy", async || {
+            if let Err(ended) = controller_manager.ensure_running() {
+                return Ok(Err(ended));
+            }
             let (status, response) = http::get(health, "/healthz").await?;
             ensure!(status == 200, "/healthz answers {status}: {response}");
-            Ok(())
-        })
-        .await
-        .with_context(|| controller_manager.last_lines(15))?;
+            Ok(Ok(()))
+        });
+        healthy.await.with_context(|| controller_manager.last_lines(15))??;
         Ok(Self { controller_manager, apiserver })
     }
 
@@ -88,6 +89,16 @@ async fn register(client: &Client, port: u16, authority: &str) -> Result<()> {
         let name = api_service["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         api_services.patch(&name, &parameters, &Patch::Apply(api_service)).await?;
     }
+    Ok(())
+}
+
+/// Fails until each group is served: gardener-controller-manager ends if one of them is not.
+async fn serves_all(client: &Client) -> Result<()> {
+    for (group, version) in GROUPS {
+        let group = format!("{group}.gardener.cloud/{version}");
+        client.list_api_group_resources(&group).await.with_context(|| group.clone())?;
+    }
+    garden::api(client, "CloudProfile", None).list(&ListParams::default()).await?;
     Ok(())
 }
 
