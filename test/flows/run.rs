@@ -1,5 +1,5 @@
-//! Runs a case: prepares its place, asks for one operation after the other, waits for the end of each and tells what lies
-//! there then, in the form of the measurements.
+//! Runs a case: prepares its location, requests one operation after the other, waits for the end of each, and returns the
+//! objects that exist then, in the form of the measurements.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::openstack;
 
 /// Long enough for a busy machine; a step takes a second or less.
 const SOON: Duration = Duration::from_secs(90);
-/// For the attempts after one that failed, the first of which begin within seconds.
+/// Time limit for retries after a failed attempt; the first retries begin within seconds.
 const SOON_AGAIN: Duration = Duration::from_secs(20);
 /// A deadline of five minutes has passed.
 const LONG_AGO: &str = "2026-01-01T00:00:00Z";
@@ -63,7 +63,7 @@ pub(crate) async fn run(case: &Case, mut location: Location, clouds: &Clouds) ->
     Ok(Outcome::Ran(found))
 }
 
-/// Waits for the end that was measured, and if that does not come, tells of the Worker as it is.
+/// Waits for the measured end and returns the Worker. If that end is not reached, returns the Worker as it is.
 async fn ended(location: &Location, step: &Step) -> Result<Value> {
     let fails = step.expected["error"].is_string();
     let worker = location
@@ -83,19 +83,19 @@ async fn ended(location: &Location, step: &Step) -> Result<Value> {
     if worker["status"]["lastOperation"]["state"] != "Error" {
         return Ok(worker);
     }
-    // The controller tries again; a difference that is deliberate stays an error.
+    // The controller retries. If the difference is deliberate, the error stays.
     location.until(SOON_AGAIN, |worker| has_succeeded(worker, &step.operation)).await
 }
 
 impl Location {
-    /// Waits for a condition of the Worker, not for ever. Returns the Worker that meets it, because a moment later the
-    /// next attempt may have begun; else the Worker as it is.
+    /// Waits for a condition of the Worker until the limit. Returns the Worker that meets it, because the next attempt may
+    /// begin a moment later. After the limit, returns the Worker as it is.
     async fn until(&self, limit: Duration, condition: impl Fn(&DynamicObject) -> bool) -> Result<Value> {
         let is_gone_or = |worker: Option<&DynamicObject>| worker.is_none_or(&condition);
         let reached = await_condition(self.workers(), &self.worker_name, is_gone_or);
         match tokio::time::timeout(limit, reached).await {
             Ok(Ok(Some(worker))) => Ok(serde_json::to_value(worker)?),
-            // What is missing shows in the comparison.
+            // The comparison shows the difference.
             _ => self.worker().await,
         }
     }

@@ -15,8 +15,7 @@ const STOP: &str = "gardener-extension-worker/stop-rolls";
 const MARK: &str = "gardener-extension-worker/paused";
 /// Machines of the pool in all zones. Five in each zone, so that the roll is stopped before a zone is done.
 const MACHINES: usize = 15;
-/// How many lists of machines the stop lasts, after what machine-controller-manager began before is done. One replacement
-/// takes about a second.
+/// How many lists of machines the stop lasts, counted from the settled state. One replacement takes about a second.
 const LISTS_OF_STOP: usize = 200;
 
 fn name(object: &Value) -> String {
@@ -64,8 +63,8 @@ async fn paused(shoot: &Shoot) -> Result<Vec<String>> {
     Ok(paused.iter().map(name).collect())
 }
 
-/// Fails until machine-controller-manager has observed the pause and its machine sets have the machines of their targets.
-/// What it began before the pause is done then.
+/// Fails until machine-controller-manager has observed the pause, and each machine set has its target number of machines.
+/// Then the changes that began before the pause are complete.
 async fn settled(shoot: &Shoot) -> Result<()> {
     for deployment in shoot.list(Kind::MachineDeployment).await? {
         let observed = &deployment["status"]["observedGeneration"];

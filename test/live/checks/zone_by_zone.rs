@@ -23,15 +23,15 @@ pub(super) const LISTS: usize = 4_000;
 /// Machines of the pool during a roll.
 #[derive(Debug, Default)]
 struct Observed {
-    /// Highest target number of all machine sets together. It can be higher than the machines and `maxSurge` allow:
-    /// machine-controller-manager adds `maxSurge` to the machines in the *status* of its machine sets, which is late
+    /// Highest target number of all machine sets together. It can exceed the number of the pool plus `maxSurge`, because
+    /// machine-controller-manager counts the machines in the status of its machine sets, which can be late
     /// (`NewISNewReplicas`, v0.62.1).
     most: u64,
-    /// Zones whose machine sets together have a higher target number than the zone, at each time with another set of zones.
+    /// Zones with a target number above their number of machines, one entry for each change.
     surging: Vec<BTreeSet<String>>,
     /// Lowest number of machines that run and stay.
     fewest: usize,
-    /// Zones with machines of two classes, at each time with another set of zones.
+    /// Zones with machines of two classes, one entry for each change.
     rolling: Vec<BTreeSet<String>>,
 }
 

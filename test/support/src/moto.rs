@@ -17,7 +17,7 @@ use crate::cluster::{Process, Program, cache, eventually, free_ports};
 use crate::http;
 
 const VERSION: &str = "5.2.5";
-/// A request for images, with the header by which moto knows the service.
+/// A request for images. moto derives the service from the header.
 const DESCRIBE: &str = "Action=DescribeImages&Version=2016-11-15";
 const EC2: &str = "content-type: application/x-www-form-urlencoded\r\n\
     authorization: AWS4-HMAC-SHA256 Credential=a/20260101/eu-central-1/ec2/aws4_request, SignedHeaders=host, Signature=b\r\n";
@@ -53,8 +53,8 @@ impl Moto {
             .env("MOTO_AMIS_PATH", path)
             .env("MOTO_EC2_LOAD_DEFAULT_AMIS", "false");
         let process = Process::start(program, folder.path())?;
-        // Its first reply takes many seconds, because it loads its modules for it. A client that gives up earlier tries
-        // again later and later.
+        // moto loads its modules for the first reply, which takes many seconds. A client that times out before that would
+        // retry with growing delays.
         eventually(START, "moto replies", async || {
             process.ensure_running()?;
             let (status, reply) = http::request_with(port, "POST", "/", EC2, DESCRIBE).await?;
