@@ -183,7 +183,7 @@ pub fn discover(
         let new = Required { record, lookup: Some(lookup), listed_by: None, existing: None };
         required.entry(name).or_insert(new);
     }
-    writes.extend(changes(&required, &policy));
+    writes.extend(changes(required, &policy));
     writes.extend(lookups.iter().filter_map(|lookup| status(lookup, found.get(lookup_label(lookup).as_str())?, now)));
     writes
 }
@@ -423,36 +423,43 @@ fn key_of(record: &ImageRecord) -> Option<FlavorKey> {
     })
 }
 
-fn changes(required: &BTreeMap<&str, Required<'_>>, policy: &Policy) -> Vec<Write> {
-    let newest = newest(required, policy);
-    let change = |(name, required): (&&str, &Required<'_>)| {
-        let is_latest = newest.contains(&location(&required.record));
-        let is_written = required.existing.is_some_and(|existing| {
-            existing.is_as_written
-                && existing.is_latest == is_latest
-                && existing.lookup.as_deref() == required.lookup
-                && existing.listed_by.as_deref() == required.listed_by.as_deref()
-                && existing.record.as_ref() == Ok(&*required.record)
-        });
-        if is_written {
-            return None;
-        }
-        let image = Box::new(ImageToWrite {
-            name: (*name).to_owned(),
-            record: (*required.record).clone(),
-            is_latest,
-            lookup: required.lookup.map(str::to_owned),
-            listed_by: required.listed_by.clone(),
-            existing: required.existing.map(Arc::clone),
-        });
-        match required.existing {
-            None => Some(Write::CreateImage(image)),
-            // A value may have another spelling after it is decoded.
-            Some(existing) if image.object().is_ok_and(|image| existing.object() == Ok(image)) => None,
-            Some(_) => Some(Write::ReplaceImage(image)),
-        }
-    };
-    required.iter().filter_map(change).collect()
+/// The writes for objects that are not as required. There may be thousands of images, so their records are moved.
+fn changes(required: BTreeMap<&str, Required<'_>>, policy: &Policy) -> Vec<Write> {
+    let newest = newest(&required, policy);
+    let are_latest: Vec<bool> =
+        required.values().map(|required| newest.contains(&location(&required.record))).collect();
+    drop(newest);
+    let objects = required.into_iter().zip(are_latest);
+    objects.filter_map(|((name, required), is_latest)| change(name, required, is_latest)).collect()
+}
+
+/// The write for one object, `None` if it is as required.
+fn change(name: &str, required: Required<'_>, is_latest: bool) -> Option<Write> {
+    let Required { record, lookup, listed_by, existing } = required;
+    let is_written = existing.is_some_and(|existing| {
+        existing.is_as_written
+            && existing.is_latest == is_latest
+            && existing.lookup.as_deref() == lookup
+            && existing.listed_by.as_deref() == listed_by.as_deref()
+            && existing.record.as_ref() == Ok(&*record)
+    });
+    if is_written {
+        return None;
+    }
+    let image = Box::new(ImageToWrite {
+        name: name.to_owned(),
+        record: record.into_owned(),
+        is_latest,
+        lookup: lookup.map(str::to_owned),
+        listed_by,
+        existing: existing.map(Arc::clone),
+    });
+    match existing {
+        None => Some(Write::CreateImage(image)),
+        // A value may have another spelling after it is decoded.
+        Some(existing) if image.object().is_ok_and(|image| existing.object() == Ok(image)) => None,
+        Some(_) => Some(Write::ReplaceImage(image)),
+    }
 }
 
 /// When the sources of a lookup were last read, according to its status.
