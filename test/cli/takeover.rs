@@ -243,7 +243,10 @@ const CHART: &str = "registry.example.org/charts/gardener-extension-worker:0.1.0
 
 /// Plans from a measured case and registrations. Returns the outcome and the written files.
 fn plan(bundle: &Value, registrations: &Value, options: &[&str]) -> (Outcome, BTreeMap<String, Value>) {
-    let files = Files::new(&[("bundle.json", bundle)]);
+    plan_of(&Files::new(&[("bundle.json", bundle)]), registrations, options)
+}
+
+fn plan_of(files: &Files, registrations: &Value, options: &[&str]) -> (Outcome, BTreeMap<String, Value>) {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     std::fs::write(path("registrations.json"), registrations.to_string()).unwrap();
@@ -306,6 +309,26 @@ fn plan_without_gardener_operator_patches_both_objects() {
     assert_eq!(written["3-go-off-undo-1.yaml"], json!({"helm": {"values": {"disableControllers": null}}}));
     assert_eq!(written["2-dry-run-1.yaml"]["kind"], "ControllerDeployment");
     assert_eq!(written["2-dry-run-2.yaml"]["spec"]["deployment"]["policy"], "Always");
+}
+
+#[test]
+fn plan_names_what_to_resolve_first() {
+    let mut bundle = left_by_go(find(CASE).unwrap()).unwrap();
+    bundle["worker"]["status"]["lastOperation"] = json!({"type": "Reconcile", "state": "Processing"});
+    bundle["cluster"]["spec"]["shoot"]["status"]["gardener"] = json!({"version": "1.139.2"});
+    let (theirs, ours) = (go_extension(&[]), lease("gardener-extension-worker-leader-election"));
+    let files = Files::new(&[("a.json", &bundle), ("b.json", &theirs), ("c.json", &ours)]);
+    let (output, _) = plan_of(&files, &extension_of_azure(), &["--chart", CHART]);
+    assert_eq!(output.code, 1, "{output:?}");
+    let (before_steps, _) = output.stdout.split_once("\n1. ").unwrap();
+    for obstacle in [
+        "Before the takeover\n",
+        "Gardener 1.139.2 is not supported",
+        "Reconcile is Processing",
+        "stop one of the two extensions from reconciling Workers",
+    ] {
+        assert!(before_steps.contains(obstacle), "{obstacle}: {output:?}");
+    }
 }
 
 #[test]

@@ -60,7 +60,12 @@ pub(super) fn run(arguments: &PlanArguments, providers: Providers) -> anyhow::Re
     let steps = landscape.steps()?;
     write(&arguments.to, &steps)?;
     let workers = counted(survey.facts.len() as u64, "Worker");
-    print(&text(&steps, &format!("{workers} of {}: no node would roll.", worker_types.join(", "))))?;
+    let summary = format!(
+        "{workers} of {}: no node would roll.\n{}",
+        worker_types.join(", "),
+        table::before_the_takeover(&survey, width())
+    );
+    print(&text(&steps, &summary))?;
     Ok(Reply::new(survey.comparison.evidence, exit))
 }
 
@@ -94,7 +99,7 @@ fn word(folder: &Path) -> String {
 
 /// The steps for a terminal. Commands are not wrapped, so that they can be copied.
 fn text(steps: &[Step], summary: &str) -> String {
-    let mut text = format!("{summary}\n");
+    let mut text = summary.to_owned();
     for (number, step) in (1..).zip(steps) {
         text.push_str(&format!("\n{number}. {}\n", step.title));
         let undo = step.undo.iter().map(|command| ("undo", command.as_str()));

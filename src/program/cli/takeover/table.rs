@@ -37,6 +37,13 @@ pub(super) fn text(survey: &Survey, exit: Exit, all: bool, width: usize) -> Stri
     text
 }
 
+/// What to resolve before a plan is carried out. Empty if there is nothing.
+pub(super) fn before_the_takeover(survey: &Survey, width: usize) -> String {
+    let are_granted = survey.permissions.as_ref().is_none_or(|permissions| permissions.missing.is_empty());
+    let permissions = if are_granted { String::new() } else { permissions(survey, width) };
+    facts(survey, width) + &permissions + &what_to_do(survey, width)
+}
+
 fn heading(text: &str) -> String {
     format!("\n{HEADING}{text}{HEADING:#}\n")
 }
