@@ -159,7 +159,7 @@ fn of_roll(facts: &Facts<'_>, progress: PoolProgress, is_stopped: bool) -> PoolR
         since: progress.since,
         until: None,
         next_step: if is_stopped { "It continues when the stop ends." } else { next_step(facts, state) },
-        command: if is_stopped { None } else { command(facts, &progress.pool, state) },
+        command: if is_stopped { None } else { Some(command(facts, &progress.pool, state)) },
         progress: Some(progress),
     }
 }
@@ -201,7 +201,7 @@ fn held(facts: &Facts<'_>, pool: &str) -> Vec<PoolRollout> {
             since,
             until,
             next_step: next_step(facts, state),
-            command: command(facts, pool, state),
+            command: Some(command(facts, pool, state)),
         }
     });
     states.collect()
@@ -215,19 +215,44 @@ fn waits_since(facts: &Facts<'_>, pool: &str) -> Option<Timestamp> {
 }
 
 fn next_step(facts: &Facts<'_>, state: RolloutState) -> &'static str {
-    match annotation_of(state) {
-        Some(annotation) if !is_known(facts, annotation) => UNKNOWN_SETTING,
+    match AnnotationChange::of(state) {
+        Some(change) if !is_known(facts, change.annotation()) => UNKNOWN_SETTING,
         _ => state.next_step(),
     }
 }
 
-/// The annotation that changes a state.
-fn annotation_of(state: RolloutState) -> Option<&'static str> {
-    match state {
-        RolloutState::Rolling | RolloutState::Stopped => Some(STOP_ANNOTATION),
-        RolloutState::ZoneFails => None,
-        RolloutState::ZonesWait => Some(ANNOTATION),
-        RolloutState::OnHold => Some(LET_ROLL_ANNOTATION),
+/// What changes a state: a pool is added to the pools that an annotation names, or removed from them.
+enum AnnotationChange {
+    Add(&'static str),
+    Remove(&'static str),
+}
+
+impl AnnotationChange {
+    /// The change for a state. `None` if only another edit of the pool can change it.
+    fn of(state: RolloutState) -> Option<Self> {
+        match state {
+            RolloutState::Rolling => Some(Self::Add(STOP_ANNOTATION)),
+            RolloutState::Stopped => Some(Self::Remove(STOP_ANNOTATION)),
+            RolloutState::ZonesWait => Some(Self::Remove(ANNOTATION)),
+            RolloutState::OnHold => Some(Self::Add(LET_ROLL_ANNOTATION)),
+            RolloutState::ZoneFails => None,
+        }
+    }
+
+    fn annotation(&self) -> &'static str {
+        match self {
+            Self::Add(annotation) | Self::Remove(annotation) => annotation,
+        }
+    }
+
+    /// The value of the annotation after the change.
+    fn value(&self, facts: &Facts<'_>, pool: &str) -> String {
+        let mut named = named(facts, self.annotation());
+        named.retain(|known| known != pool);
+        if let Self::Add(_) = self {
+            named.push(pool.to_owned());
+        }
+        named.join(",")
     }
 }
 
@@ -237,19 +262,15 @@ fn is_known(facts: &Facts<'_>, annotation: &str) -> bool {
     facts.cluster.is_some() || annotations.is_some_and(|annotations| annotations.contains_key(annotation))
 }
 
-fn command(facts: &Facts<'_>, pool: &str, state: RolloutState) -> Option<PasteCommand> {
-    let Some(annotation) = annotation_of(state) else { return Some(seed(facts, "get machines")) };
+fn command(facts: &Facts<'_>, pool: &str, state: RolloutState) -> PasteCommand {
+    let Some(change) = AnnotationChange::of(state) else { return seed(facts, "get machines") };
     let worker = facts.worker.metadata.name.as_deref().unwrap_or_default();
-    if !is_known(facts, annotation) {
+    if !is_known(facts, change.annotation()) {
         let text = format!("{PROGRAM} rollouts {}", word(&format!("{}/{worker}", facts.namespace())));
-        return Some(PasteCommand { cluster: CommandCluster::Seed, text });
+        return PasteCommand { cluster: CommandCluster::Seed, text };
     }
-    let value = match state {
-        RolloutState::Rolling | RolloutState::OnHold => with(facts, annotation, pool),
-        RolloutState::Stopped | RolloutState::ZonesWait | RolloutState::ZoneFails => without(facts, annotation, pool),
-    };
-    let setting = word(&format!("{annotation}={value}"));
-    Some(seed(facts, &format!("annotate worker {} --overwrite {setting}", word(worker))))
+    let setting = word(&format!("{}={}", change.annotation(), change.value(facts, pool)));
+    seed(facts, &format!("annotate worker {} --overwrite {setting}", word(worker)))
 }
 
 fn seed(facts: &Facts<'_>, arguments: &str) -> PasteCommand {
@@ -264,20 +285,4 @@ fn named(facts: &Facts<'_>, annotation: &str) -> Vec<String> {
     let setting = NamedPools::of_value(of_worker.or_else(of_shoot).map_or("", String::as_str));
     let pools = facts.worker.spec.pools.iter().map(|pool| &pool.name).filter(|pool| setting.has_pool(pool));
     pools.cloned().collect()
-}
-
-/// The value of the annotation that names the same pools and this one.
-fn with(facts: &Facts<'_>, annotation: &str, pool: &str) -> String {
-    let mut named = named(facts, annotation);
-    if !named.iter().any(|known| known == pool) {
-        named.push(pool.to_owned());
-    }
-    named.join(",")
-}
-
-/// The value of the annotation that names the same pools without this one.
-fn without(facts: &Facts<'_>, annotation: &str, pool: &str) -> String {
-    let mut named = named(facts, annotation);
-    named.retain(|known| known != pool);
-    named.join(",")
 }
