@@ -146,22 +146,11 @@ impl Gardenlet {
 
     /// State of the Worker, its machine objects and machine-controller-manager, as part of the error of a failed step.
     async fn state_of_machines(&self) -> Result<String> {
-        let mut lines = Vec::new();
-        for kind in [Kind::Worker, Kind::Deployment, Kind::MachineDeployment, Kind::MachineSet, Kind::Machine] {
-            for object in self.objects.list(kind).await? {
-                let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                lines.push(format!("{kind:?} {name}: {} {}", object["spec"]["replicas"], object["status"]));
-            }
-        }
-        if let Some(machines) = &self.machines {
-            for process in [machines.machine_deployments(), machines.machines()] {
-                lines.push(format!("last lines of {}:\n{}", process.name(), process.last_lines(30)));
-            }
-        }
+        let mut text = self.objects.state_of_machines().await?;
         if let Some(seed) = SEED.get() {
-            lines.push(format!("last lines of the controller:\n{}", seed.controller.last_lines(30)));
+            text += &format!("\nlast lines of the controller:\n{}", seed.controller.last_lines(30));
         }
-        Ok(lines.join("\n"))
+        Ok(text)
     }
 
     /// What gardenlet does in every flow that reconciles a shoot. Returns what it was told of deployments, and how long it took.

@@ -94,7 +94,10 @@ async fn one_percent_rolls(landscape: &Landscape, controllers: &[Controller]) ->
         let description = status["last"]["description"].as_str().unwrap_or_default();
         description.starts_with("Waiting until machines")
     };
-    let waiting = statuses.until(rolling, began, waits).await?;
+    let waiting = statuses.until(rolling, began, waits).await;
+    // A process that has ended explains why its Workers do not wait.
+    controllers.iter().try_for_each(|controller| controller.process.ensure_running())?;
+    let waiting = waiting?;
     let took = waiting.values().max().map_or(Duration::ZERO, |last| last.duration_since(began));
     println!("{} Workers roll at once: all wait for machines after {took:.1?}", rolling.len());
     try_join_all(controllers.iter().map(settled)).await?;

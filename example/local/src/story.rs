@@ -249,7 +249,7 @@ impl Stage {
     }
 
     fn processes(&self) -> Vec<&Process> {
-        let machines = self.machines.iter().flat_map(|it| [it.machine_deployments(), it.machines()]);
+        let machines = self.machines.iter().flat_map(MachineControllerManager::processes);
         [&self.controller].into_iter().chain(machines).chain([self.control_plane.apiserver()]).collect()
     }
 

@@ -52,9 +52,13 @@ impl Rollout {
         let rollout = Self { shoot, _machines: machines };
         let count = rollout.deployment().await?["spec"]["replicas"].as_u64().context("replicas")?;
         rollout.reaches(&[(OLD, count)]).await?;
-        eventually(SOON, "all nodes are ready", async || {
+        // machine-controller-manager adds `maxSurge` to the number of machines in the status, so a late one would give a roll
+        // more machines.
+        eventually(SOON, "all nodes are ready, also in the status", async || {
             let nodes = rollout.shoot.ready_nodes().await?;
             ensure!(nodes.len() as u64 == count, "{nodes:?}");
+            let status = &rollout.deployment().await?["status"];
+            ensure!(status["replicas"] == count && status["availableReplicas"] == count, "{status}");
             Ok(())
         })
         .await?;

@@ -1,9 +1,10 @@
 //! One shoot in its own namespace: gardenlet's objects, and queries for tests.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use futures::{StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams, WatchEvent, WatchParams};
@@ -11,7 +12,7 @@ use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
-use super::cluster::{ADMIN, ControlPlane, FAKER, Faker, eventually};
+use super::cluster::{ADMIN, ControlPlane, FAKER, Faker, MachineControllerManager, eventually};
 
 /// Time limit for steps that take a few seconds, sufficient for a busy machine.
 pub const SOON: Duration = Duration::from_secs(60);
@@ -105,13 +106,20 @@ pub struct Shoot {
     pub namespace: String,
     /// Resource version of the Worker with the last operation annotation, until the controller starts the operation.
     requested: Mutex<Option<String>>,
+    /// The control plane's folder, with the logs of its processes.
+    logs: PathBuf,
 }
 
 impl Shoot {
     /// Creates an empty namespace.
     pub async fn new(control_plane: &ControlPlane, prefix: &str) -> Result<Self> {
         let namespace = control_plane.namespace(prefix).await?;
-        Ok(Self { client: control_plane.client(ADMIN).await?, namespace, requested: Mutex::default() })
+        Ok(Self {
+            client: control_plane.client(ADMIN).await?,
+            namespace,
+            requested: Mutex::default(),
+            logs: control_plane.folder().to_owned(),
+        })
     }
 
     /// Creates the objects of shoot.yaml after `change`. The Worker is last, as with gardenlet.
@@ -303,7 +311,8 @@ impl Shoot {
 
     async fn ends(&self, state: &str, check: impl Fn(&Value) -> Result<()>) -> Result<Value> {
         self.begins().await?;
-        eventually(SOON, &format!("the Worker in {} is {state}", self.namespace), async || {
+        let what = format!("the Worker in {} is {state}", self.namespace);
+        let ended = eventually(SOON, &what, async || {
             let worker = self.worker().await?;
             let status = &worker["status"];
             let last = &status["lastOperation"];
@@ -324,8 +333,23 @@ impl Shoot {
             }
             check(&worker)?;
             Ok(worker)
-        })
-        .await
+        });
+        match ended.await {
+            Ok(worker) => Ok(worker),
+            Err(error) => Err(anyhow!("{error:#}\n{}", self.state_of_machines().await?)),
+        }
+    }
+
+    /// State of the Worker and its machine objects, and what machine-controller-manager logged last, for error messages.
+    pub async fn state_of_machines(&self) -> Result<String> {
+        let mut text = String::new();
+        for kind in [Kind::Worker, Kind::Deployment, Kind::MachineDeployment, Kind::MachineSet, Kind::Machine] {
+            for object in self.list(kind).await? {
+                let name = object["metadata"]["name"].as_str().unwrap_or_default();
+                text += &format!("{kind:?} {name}: {} {}\n", object["spec"]["replicas"], object["status"]);
+            }
+        }
+        Ok(text + &MachineControllerManager::last_lines(&self.logs, &self.namespace, 30))
     }
 
     /// Waits until the last operation annotation was removed and the operation started, so that the result of an

@@ -5,15 +5,20 @@
 //! machines with that error. MachineClasses, their Secrets, Machines and Nodes have finalizers, so stop it only after
 //! they are deleted.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 
 use super::control_plane::{ControlPlane, free_ports};
-use super::process::{Process, Program};
+use super::process::{Process, Program, last_lines, log_file};
 use super::{MACHINE_CONTROLLER_MANAGER, binaries, eventually};
 use crate::http;
 
+/// The process that turns MachineDeployments into MachineSets and Machines.
+const MACHINE_DEPLOYMENTS: &str = "machine-deployments";
+/// The process that turns Machines into VMs.
+const MACHINES: &str = "machines";
 const ATTEMPTS: u32 = 3;
 const START: Duration = Duration::from_secs(60);
 
@@ -41,7 +46,7 @@ impl MachineControllerManager {
             let mut attempt = 1;
             loop {
                 let [port] = free_ports()?;
-                let mut program = Program::new(format!("{half}-{namespace}"), &binary)
+                let mut program = Program::new(name(half, namespace), &binary)
                     .arg(half)
                     .flag("control-kubeconfig", &kubeconfig)
                     .flag("target-kubeconfig", &kubeconfig)
@@ -52,7 +57,7 @@ impl MachineControllerManager {
                     .flag("kube-api-qps", "200")
                     .flag("kube-api-burst", "400")
                     .flag("v", "3");
-                if half == "machines" {
+                if half == MACHINES {
                     program = program
                         // Instead of 10 min, so that a repaired class recovers during a test.
                         .flag("resource-exhausted-retry", "5s")
@@ -67,24 +72,33 @@ impl MachineControllerManager {
                 }
             }
         };
-        let (machine_deployments, machines) = tokio::try_join!(half("machine-deployments"), half("machines"))?;
+        let (machine_deployments, machines) = tokio::try_join!(half(MACHINE_DEPLOYMENTS), half(MACHINES))?;
         Ok(Self { machine_deployments, machines })
     }
 
-    /// The process that turns MachineDeployments into MachineSets and Machines.
-    pub fn machine_deployments(&self) -> &Process {
-        &self.machine_deployments
+    /// Both processes.
+    pub fn processes(&self) -> [&Process; 2] {
+        [&self.machine_deployments, &self.machines]
     }
 
-    /// The process that turns Machines into VMs.
-    pub fn machines(&self) -> &Process {
-        &self.machines
+    /// The end of the logs of both processes for a namespace, for error messages.
+    pub fn last_lines(logs: &Path, namespace: &str, count: usize) -> String {
+        let mut text = String::new();
+        for half in [MACHINE_DEPLOYMENTS, MACHINES] {
+            let lines = last_lines(&log_file(logs, &name(half, namespace)), count);
+            text += &format!("\nlast lines of {half}:\n{lines}");
+        }
+        text
     }
 
     pub async fn stop(self) -> Result<()> {
         self.machine_deployments.stop(Duration::from_secs(3)).await?;
         self.machines.stop(Duration::from_secs(3)).await
     }
+}
+
+fn name(half: &str, namespace: &str) -> String {
+    format!("{half}-{namespace}")
 }
 
 /// Waits for `/healthz`. Fails immediately if the process has ended.

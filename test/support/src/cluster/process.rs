@@ -98,6 +98,19 @@ impl Program {
     }
 }
 
+/// The log file of the process with this name.
+pub(super) fn log_file(logs: &Path, name: &str) -> PathBuf {
+    logs.join(format!("{name}.log"))
+}
+
+/// The end of a log, empty if the process was not started.
+pub(super) fn last_lines(log: &Path, count: usize) -> String {
+    let text = std::fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
 /// A running process. Dropping it kills it.
 pub struct Process {
     program: Program,
@@ -111,7 +124,7 @@ impl Process {
     /// The program runs in its own process group, so that Ctrl-C only reaches the caller, which decides the order of
     /// stopping.
     pub fn start(program: Program, logs: &Path) -> Result<Self> {
-        let log = logs.join(format!("{}.log", program.name));
+        let log = log_file(logs, &program.name);
         let supervisor = Mutex::new(program.spawn(&log)?);
         Ok(Self { program, log, supervisor })
     }
@@ -148,10 +161,7 @@ impl Process {
 
     /// The end of its output, for error messages.
     pub fn last_lines(&self, count: usize) -> String {
-        let text = std::fs::read(&self.log).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(count)..].join("\n")
+        last_lines(&self.log, count)
     }
 
     /// Sends a signal by its short name: `TERM`, `KILL`, `STOP`, `CONT`.
