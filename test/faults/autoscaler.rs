@@ -118,7 +118,10 @@ fn lost(life: &Life<'_>, own: &HashSet<u64>, [minimum, maximum]: [i64; 2]) -> Ve
     let mut replicas = std::collections::HashMap::new();
     let mut lost = Vec::new();
     for version in life.world.observer.versions(&life.shoot.namespace) {
-        let Some(deployment) = version.object.filter(|_| version.kind == Kind::MachineDeployment) else { continue };
+        if version.kind != Kind::MachineDeployment {
+            continue;
+        }
+        let Some(deployment) = version.object else { continue };
         let after = deployment["spec"]["replicas"].as_i64().unwrap_or_default();
         let before = replicas.insert(version.name.clone(), after).unwrap_or(after);
         let within = (minimum..=maximum).contains(&before);

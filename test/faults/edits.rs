@@ -61,10 +61,13 @@ pub(crate) async fn run(world: &World, ends: &Ends) -> Result<Row> {
         repaired(&life, &before, since).await?;
         times.push(start.elapsed());
         for version in world.observer.versions(&life.shoot.namespace) {
-            let Some(object) = version.object.filter(|_| version.name == grown && version.revision > since) else {
-                continue;
-            };
-            ensure!(object["spec"]["replicas"] == 2, "{grown} has {} replicas on the way", object["spec"]["replicas"]);
+            if version.name == grown
+                && version.revision > since
+                && let Some(object) = version.object
+            {
+                let replicas = &object["spec"]["replicas"];
+                ensure!(replicas == 2, "{grown} has {replicas} replicas on the way");
+            }
         }
         Ok(())
     };

@@ -28,9 +28,12 @@ pub(crate) fn effects(
     let mut effects: BTreeMap<String, String> =
         pools.into_iter().map(|pool| (pool.to_owned(), effect(&change, pool).to_owned())).collect();
     for finding in change.findings.iter().filter(|finding| finding.severity == Severity::Error) {
-        let pool = finding.pool.as_ref().filter(|_| finding.kind == FindingKind::CannotBePlanned);
-        let pool = pool.ok_or_else(|| format!("{finding:?}"))?;
-        effects.insert(pool.clone(), INVALID.to_owned());
+        match &finding.pool {
+            Some(pool) if finding.kind == FindingKind::CannotBePlanned => {
+                effects.insert(pool.clone(), INVALID.to_owned());
+            }
+            _ => return Err(format!("{finding:?}")),
+        }
     }
     Ok(effects)
 }

@@ -330,10 +330,8 @@ impl Gardenlet {
     /// Why the last request has not succeeded yet; `None` if it has.
     pub(crate) fn missing(&self) -> Option<String> {
         let worker = self.actor.get(&WORKER, WORKER_NAME);
-        missing(
-            worker.as_ref().map(|worker| &worker.value),
-            self.published.get().filter(|_| !self.ignores_publication.get()),
-        )
+        let published = if self.ignores_publication.get() { None } else { self.published.get() };
+        missing(worker.as_ref().map(|worker| &worker.value), published)
     }
 
     /// Waits until [`Self::missing`] returns nothing, for at most this time. Returns its last result.

@@ -329,8 +329,12 @@ impl MachineControllerManager {
             self.due.insert((vanishes, name), Instant::now() + Duration::from_secs(10));
             return;
         }
-        let lacks_capacity = || self.cloud.lacks_capacity(machine["metadata"]["labels"]["name"].as_str()?);
-        if let Some(error) = self.cloud.error(vanishes).or_else(|| lacks_capacity().filter(|_| !vanishes)) {
+        let deployment = machine["metadata"]["labels"]["name"].as_str();
+        let error = match (self.cloud.error(vanishes), deployment) {
+            (None, Some(deployment)) if !vanishes => self.cloud.lacks_capacity(deployment),
+            (error, _) => error,
+        };
+        if let Some(error) = error {
             let operation = if vanishes { "Delete" } else { "Create" };
             if machine["status"]["lastOperation"]["state"] != "Failed" {
                 let last = json!({"description": error, "state": "Failed", "type": operation, "errorCode": "ResourceExhausted",

@@ -144,8 +144,8 @@ fn run_lives(tier: Tier) {
     thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
-                loop {
-                    let Some(seed) = next().filter(|_| !is_over()) else { return };
+                while !is_over() {
+                    let Some(seed) = next() else { return };
                     let ended = going_on.live(seed);
                     let lived = lives.fetch_add(1, Ordering::Relaxed) + 1;
                     if lived.is_multiple_of(REPORTED) {

@@ -26,7 +26,10 @@ pub(crate) fn scale(actor: &Actor, random: &Random, is_late: &AtomicBool) {
     let hibernates = actor
         .get(&CLUSTER, NAMESPACE)
         .is_some_and(|cluster| cluster.value["spec"]["shoot"]["spec"]["hibernation"]["enabled"] == true);
-    let Some(worker) = actor.get(&WORKER, WORKER_NAME).filter(|_| !hibernates) else { return };
+    if hibernates {
+        return;
+    }
+    let Some(worker) = actor.get(&WORKER, WORKER_NAME) else { return };
     let deployments = worker.value["status"]["machineDeployments"].as_array().cloned().unwrap_or_default();
     let Some(bounds) = random.one_of(&deployments) else { return };
     let [minimum, maximum] = ["minimum", "maximum"].map(|member| bounds[member].as_u64().unwrap_or_default());

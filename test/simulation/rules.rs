@@ -177,7 +177,9 @@ impl Rules {
         if change.kind == &DEPLOYMENT {
             let runs = !change.is_deleted && change.after.value["spec"]["replicas"] != 0;
             self.runs_since = runs.then(|| self.runs_since.unwrap_or(change.at));
-            self.stopped_late = self.stopped_late.filter(|_| !runs && !change.is_deleted);
+            if runs || change.is_deleted {
+                self.stopped_late = None;
+            }
         }
         if [&WORKER, &CLUSTER].contains(&change.kind) {
             self.request(change);
@@ -278,11 +280,13 @@ impl Rules {
     fn machine_object(&mut self, change: &Change, before: Option<&Value>) {
         let (kind, name) = (change.kind.kind, change.name.as_str());
         if begins_to_vanish(before, (!change.is_deleted).then_some(&change.after.value)) {
-            let set = before.filter(|_| change.kind == &MACHINE_SET);
-            match set.map(|set| self.why_it_stays(set)) {
-                Some(None) => {}
-                Some(Some(why)) => self.found.push(format!("{kind} {name} is deleted: {why}")),
-                None => self.found.push(format!("{kind} {name} is deleted")),
+            match before {
+                Some(set) if change.kind == &MACHINE_SET => {
+                    if let Some(why) = self.why_it_stays(set) {
+                        self.found.push(format!("{kind} {name} is deleted: {why}"));
+                    }
+                }
+                _ => self.found.push(format!("{kind} {name} is deleted")),
             }
         }
         if before.is_none() && !self.is_requested(|requested| requested.moves) {
@@ -331,7 +335,8 @@ impl Rules {
 
     fn deployment(&mut self, change: &Change, before: Option<&Value>, after: Option<&Value>) {
         let name = change.name.as_str();
-        if let Some(before) = before.filter(|_| begins_to_vanish(before, after))
+        if let Some(before) = before
+            && begins_to_vanish(Some(before), after)
             && !self
                 .is_requested(|requested| requested.is_deleted || requested.moves || requested.releases(name, before))
         {
@@ -455,7 +460,9 @@ impl Rules {
             self.held(&format!("{kind} {name}"));
         }
         // The record must exist first, so that a process can find the resource after a crash.
-        if let Some(dependency) = after.filter(|_| self.is_alone && before.is_none()).and_then(of_class)
+        if self.is_alone
+            && before.is_none()
+            && let Some(dependency) = after.and_then(of_class)
             && !self.of(&WORKER).any(|worker| recorded(&worker.value).contains(&dependency))
         {
             self.found.push(format!("{kind} {name} refers to {dependency}, which is not recorded"));

@@ -96,8 +96,10 @@ impl Rules {
     /// Whether a success is written while the controller keeps a zone paused.
     pub(super) fn success_while_paused(&mut self) {
         let paused = self.of(&MACHINE_DEPLOYMENT).find(|live| has_pause_mark(&live.value));
-        let paused = paused.filter(|_| self.is_alone).map(|live| name_of(&live.value).to_owned());
-        if let Some(name) = paused {
+        if let Some(live) = paused
+            && self.is_alone
+        {
+            let name = name_of(&live.value).to_owned();
             self.found.push(format!("the Worker is told to have succeeded, and MachineDeployment {name} is paused"));
         }
     }

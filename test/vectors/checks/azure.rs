@@ -95,7 +95,7 @@ fn selected(row: &Value, machine: &str, listed: &Value, kept: &Value) -> Result<
 fn in_cloud_profile(row: &Value) -> Result<Value, String> {
     let (image, has_capabilities) = selected(row, "machineTypeCapabilities", &row["machineImages"], &json!([]))?;
     let mut result = references(image.references());
-    result["capabilities"] = json!(image.capabilities.filter(|_| has_capabilities));
+    result["capabilities"] = if has_capabilities { json!(image.capabilities) } else { Value::Null };
     if let Some(skip) = image.skip_marketplace_agreement {
         result["skipMarketplaceAgreement"] = skip.into();
     }
