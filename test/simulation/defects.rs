@@ -89,8 +89,10 @@ impl Finder {
     fn find(&self, tree: &Path) -> Result<(Option<String>, Duration)> {
         let (target, tests, seeds, line): (&[&str], Vec<&str>, _, _) = match self {
             Self::Lives(seeds) => {
-                (&["--test", "simulation"], vec!["lives", "--", "--nocapture"], seeds.as_deref(), BREAKS)
+                let package = &["-p", "gardener-extension-worker", "--test", "simulation"];
+                (package, vec!["lives", "--", "--nocapture"], seeds.as_deref(), BREAKS)
             }
+            // Of the program and all crates that it consists of.
             Self::UnitTests(filter) => (&["--lib"], vec![filter], None, FAILS),
         };
         cargo_test(tree, seeds, &[target, &["--no-run"]].concat(), line)?;
@@ -104,7 +106,7 @@ impl Finder {
 fn cargo_test(tree: &Path, seeds: Option<&str>, more: &[&str], line: &str) -> Result<String> {
     let mut cargo = Command::new(env!("CARGO"));
     let cargo = cargo
-        .args(["test", "--locked", "-p", "gardener-extension-worker"])
+        .args(["test", "--locked", "--no-fail-fast"])
         .args(more)
         .envs(seeds.map(|seeds| ("SEEDS", seeds)))
         .env("UNTIL_VIOLATION", most())
