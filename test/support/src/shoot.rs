@@ -336,7 +336,10 @@ impl Shoot {
         });
         match ended.await {
             Ok(worker) => Ok(worker),
-            Err(error) => Err(anyhow!("{error:#}\n{}", self.state_of_machines().await?)),
+            Err(error) => {
+                let state = self.state_of_machines().await.unwrap_or_else(|unknown| format!("{unknown:#}"));
+                Err(anyhow!("{error:#}\n{state}"))
+            }
         }
     }
 
