@@ -97,6 +97,15 @@ impl MachineObjectCache {
             || self.machines.has_any_of(namespace)
     }
 
+    /// Forgets the lists of a namespace that has no Worker any more. A recreated Worker lists all machine objects again.
+    pub fn forget_lists(&self, namespace: &str) {
+        self.deployments.forget_list(namespace);
+        self.classes.forget_list(namespace);
+        self.class_secrets.forget_list(namespace);
+        self.machine_sets.forget_list(namespace);
+        self.machines.forget_list(namespace);
+    }
+
     /// The machine deployments of a namespace. Unchanged ones are reused from `known`.
     ///
     /// # Errors

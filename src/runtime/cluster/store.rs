@@ -241,9 +241,15 @@ impl<T: Kept> Store<T> {
         self.state().namespaces.get(namespace)?.get(name).map(|entry| Arc::clone(&entry.object))
     }
 
+    /// Forgets the list of a namespace that has no Worker any more. The watch of a kind without changes never catches
+    /// up with it, so it would stay.
+    pub(crate) fn forget_list(&self, namespace: &str) {
+        self.state().forget_list(namespace);
+    }
+
     /// Whether the store has any object of the namespace.
     #[must_use]
-    pub(crate) fn has_any_of(&self, namespace: &str) -> bool {
+    pub fn has_any_of(&self, namespace: &str) -> bool {
         self.state().namespaces.get(namespace).is_some_and(|objects| !objects.is_empty())
     }
 

@@ -240,6 +240,8 @@ mod tests {
     use decisions::provider::azure::Azure;
     use decisions::worker::machines::machine_objects::LiveDeployment;
     use runtime::cluster::cache::SeedCache;
+    use runtime::cluster::decode_guard::LazyObject;
+    use runtime::cluster::identity::Identity;
 
     /// A shoot whose API server has only the Secret of a class, and the requests it gets. If `lies` is set, it has
     /// already confirmed the deletion of that Secret.
@@ -347,6 +349,43 @@ mod tests {
         );
         assert_eq!(seed.reconcile(&context).await.unwrap(), Requeue::OnEvent);
         assert_eq!(seed.get(WORKER), None);
+    }
+
+    /// The watch of a kind without objects never catches up with the lists of a deletion.
+    #[tokio::test(start_paused = true)]
+    async fn lists_are_forgotten_with_the_last_worker_of_a_namespace() {
+        let (seed, context) = deleted(0).await;
+        let worker: LazyObject<Worker> = serde_json::from_value(seed.get(WORKER).unwrap()).unwrap();
+        machine_controller_manager_is_done(&seed);
+        while seed.get(WORKER).is_some() {
+            seed.reconcile(&context).await.unwrap();
+        }
+        let machine_objects = &context.cache.machine_objects;
+        let is_remembered = || {
+            let late = |uid: &str| Identity {
+                namespace: NAMESPACE.to_owned(),
+                name: "late".to_owned(),
+                uid: uid.to_owned(),
+                version: 1,
+            };
+            let unreadable = || "of a test".to_owned();
+            let shown = [
+                machine_objects.deployments.event(late("a"), || Err(unreadable())),
+                machine_objects.classes.event(late("b"), || Err(unreadable())),
+                machine_objects.class_secrets.event(late("c"), || Err(unreadable())),
+                machine_objects.machine_sets.event(late("d"), || Err(unreadable())),
+                machine_objects.machines.event(late("e"), || Err(unreadable())),
+            ];
+            shown.map(|is_shown| !is_shown)
+        };
+        assert_eq!(is_remembered(), [true; 5], "a late event does not restore what the lists did not have");
+        let other = Identity { name: "other".to_owned(), uid: "other".to_owned(), ..Identity::of(&worker).unwrap() };
+        context.cache.workers.0.event(other.clone(), || worker.clone());
+        context.forget(&worker);
+        assert_eq!(is_remembered(), [true; 5], "another Worker is in the namespace");
+        context.cache.workers.0.event_deleted(&other);
+        context.forget(&worker);
+        assert_eq!(is_remembered(), [false; 5]);
     }
 
     #[tokio::test(start_paused = true)]

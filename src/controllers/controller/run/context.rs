@@ -107,6 +107,9 @@ impl ControllerContext {
         }
         self.cache.secrets.forget_worker(uid);
         self.cache.clusters.forget(namespace);
+        if !self.cache.workers.0.has_any_of(namespace) {
+            self.cache.machine_objects.forget_lists(namespace);
+        }
         self.metrics.forget(namespace);
     }
 }

@@ -204,6 +204,11 @@ impl<T: Kept> State<T> {
         }
     }
 
+    /// Forgets the list of a namespace. Only for a namespace that is listed again before anything depends on it.
+    pub(super) fn forget_list(&mut self, namespace: &str) {
+        self.listed.remove(namespace);
+    }
+
     /// Whether this process has deleted the object and no later request has returned it.
     fn stays_deleted(&mut self, Identity { namespace, uid, .. }: &Identity, source: Source) -> bool {
         match self.own_deletions.get(uid) {
