@@ -1,4 +1,5 @@
-//! Fuzz target: a CloudProfile's `spec` as admission judges and changes it, also as a parent's changes.
+//! Fuzz target: a CloudProfile's `spec` as admission reviews and changes it. The same text also serves as the `spec` of
+//! a NamespacedCloudProfile.
 #![no_main]
 
 use gardener_extension_worker::api::gardener::{NamespacedProfileSpec, ProfileSpec};

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     if let Ok(cluster) = decode_lenient::<Cluster>(text) {
-        // What is asked of a Cluster before anything is planned.
+        // Checks that precede planning.
         let _ = (is_deletion_forced(&cluster), is_shoot_failed(&cluster));
     }
 });

@@ -1,4 +1,4 @@
-//! Fuzz target: a file for `--config`. What comes of it are long arguments.
+//! Fuzz target: a file for `--config`. All resulting arguments are long ones.
 #![no_main]
 
 use gardener_extension_worker::fuzzing::configuration;

@@ -1,4 +1,4 @@
-//! Fuzz target: a CloudProfile converted to the other format and back. A result is a profile that can be read.
+//! Fuzz target: a CloudProfile converted to the other format and back. Each result must be a readable profile.
 #![no_main]
 
 use gardener_extension_worker::api::gotext::yaml;
@@ -8,7 +8,8 @@ use gardener_extension_worker::resolved_profile::minimize::minimize;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    // The length stands for a choice: both ways, with all that is done afterwards, take four times as long.
+    // The length of the text selects one case, because both directions with all later steps would take four times as
+    // long.
     let mut ways = [Format::Capabilities, Format::Old];
     ways.rotate_left(text.len() % 2);
     let ([there, back], is_minimized) = (ways, text.len() % 4 < 2);

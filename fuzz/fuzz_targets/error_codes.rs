@@ -1,15 +1,15 @@
-//! Fuzz target: what a driver says of a machine that has failed. At most one code comes of it.
+//! Fuzz target: a driver's error text for a failed machine. At most one error code results from it.
 #![no_main]
 
 use gardener_extension_worker::provider::Providers;
 use libfuzzer_sys::fuzz_target;
 
-/// How often each cloud is asked: once for each way in which a driver's own code can stand beside the text.
+/// Number of combinations per cloud: one for each way in which the driver's own code can accompany the text.
 const WAYS: usize = 3;
 
 fuzz_target!(|text: &str| {
     let providers = Providers::SHIPPED.of_machines;
-    // The length stands for a choice: all of them take fifteen times as long.
+    // The length of the text selects one combination, because all of them would take fifteen times as long.
     let choice = text.len() % (WAYS * providers.len());
     let code: [Option<&str>; WAYS] = [None, Some("ResourceExhausted"), Some(text)];
     let codes = providers[choice / WAYS].error_codes(code[choice % WAYS], text);

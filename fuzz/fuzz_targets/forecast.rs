@@ -1,5 +1,6 @@
-//! Fuzz target: what maintenance does to a Shoot within a year. The input is an object with `shoot` and `profile`, the `spec` of a
-//! CloudProfile. Time never goes back; a controller that starts right when a window begins runs twice in it.
+//! Fuzz target: maintenance of a Shoot within a year. The input is an object with `shoot` and `profile`, the `spec` of
+//! a CloudProfile. The times of the steps never decrease. A controller that starts exactly when a window begins runs
+//! twice in it.
 #![no_main]
 
 use gardener_extension_worker::api::gardener::ProfileSpec;
@@ -11,7 +12,7 @@ use gardener_extension_worker::versions::maintenance::MaintainedShoot;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
-/// 2026-02-01, and a year later.
+/// The year from 2026-02-01.
 const YEAR: [i64; 2] = [1_769_904_000, 1_801_440_000];
 
 fuzz_target!(|text: &str| {

@@ -1,5 +1,5 @@
-//! Fuzz target: quantities, durations, versions and times; the first byte chooses. What is printed must be readable
-//! and settle.
+//! Fuzz target: quantities, durations, versions and times, selected by the first byte. Printed values must be readable,
+//! and after repeated printing the text must not change any more.
 #![no_main]
 
 use gardener_extension_worker::api::gotext::duration::Duration;
@@ -15,8 +15,9 @@ fuzz_target!(|bytes: &[u8]| {
         b'q' => {
             let Ok(quantity) = Quantity::parse(text) else { return };
             let _ = (quantity.value_rounded_up(), quantity.is_zero());
-            // As in Go, what is printed may be another amount (no suffix beyond exa) or be printed otherwise the next time
-            // (3062.5Ki, 3136000, 3136k). From then on it stays. Exponents of thousands can be read only with few digits.
+            // As in Go, a printed quantity may have another value (there is no suffix beyond exa), and the next print
+            // may differ (3062.5Ki, 3136000, 3136k). After that it is stable. Exponents of thousands can only be read
+            // with few digits.
             match Quantity::parse(&quantity.to_string()).map(|again| again.to_string()) {
                 Ok(printed) => assert_eq!(Quantity::parse(&printed).map(|again| again.to_string()), Ok(printed)),
                 Err(error) => assert_eq!(error, QuantityError::OutOfRange),
@@ -29,7 +30,7 @@ fuzz_target!(|bytes: &[u8]| {
         b'v' => {
             let Ok(version) = Version::parse(text) else { return };
             assert!(version.at_least_including_prereleases(version.major, version.minor));
-            // A text that leaves minor and patch out is shorter than what is printed.
+            // The printed form of a text without minor and patch is longer than the text.
             if text.len() < 250 {
                 assert_eq!(Version::parse(&version.to_string()), Ok(version));
             }

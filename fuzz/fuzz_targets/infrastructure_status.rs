@@ -1,4 +1,4 @@
-//! Fuzz target: `InfrastructureStatus`, the document of the infrastructure controller.
+//! Fuzz target: `InfrastructureStatus`, the document that the infrastructure controller writes.
 #![no_main]
 
 use gardener_extension_worker::provider::document::decode_document;

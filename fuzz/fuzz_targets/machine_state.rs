@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let Ok(state) = MachineState::read(text) else { return };
-    // What was read as a whole can be made.
+    // If a state can be read, all of its objects can be created.
     for name in ["", "a", "shoot--p--s-a-z1"] {
         let Some(kept) = state.of_deployment(name) else { continue };
         for document in kept.machine_sets("namespace").chain(kept.machines("namespace")) {

@@ -1,5 +1,5 @@
-//! Fuzz target: what this program has recorded in objects, and anybody may have changed: the inputs of a class, and conditions. `i`
-//! inputs, `c` conditions, behind that the text.
+//! Fuzz target: data that this program has recorded in objects and that any user may have changed: the inputs of a
+//! class, and conditions. The first character is `i` for inputs or `c` for conditions. The text follows.
 #![no_main]
 
 use gardener_extension_worker::worker::plan::class_inputs::{History, MAXIMUM_SIZE};

@@ -1,4 +1,4 @@
-//! Fuzz target: the road of `render`, from the text of a file to machine objects or errors.
+//! Fuzz target: the whole path of `render`, from the text of a file to machine objects or errors.
 #![no_main]
 
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Fuzz target: the body of a request to the webhooks of the garden, through their checks to the answers. Each is an AdmissionReview.
+//! Fuzz target: the body of a request to the garden's webhooks, from their checks to the responses. Each response is an
+//! AdmissionReview.
 #![no_main]
 
 use gardener_extension_worker::fuzzing::review;

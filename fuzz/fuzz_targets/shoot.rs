@@ -1,4 +1,5 @@
-//! Fuzz target: a Shoot as somebody has written it, to the Worker that gardenlet would write. What is stored reads back as it is.
+//! Fuzz target: converts a user's Shoot to the Worker that gardenlet would write. Reading a stored Shoot does not
+//! change it.
 #![no_main]
 
 use gardener_extension_worker::api::gardener::{ProfileSpec, VersionedShoot};

@@ -1,4 +1,4 @@
-//! Fuzz target: the pools of a Shoot as the webhook reviews them, alone and as a change of themselves, which changes nothing.
+//! Fuzz target: the pools of a Shoot as the webhook reviews them, alone and as an update without changes.
 #![no_main]
 
 use gardener_extension_worker::api::gardener::ShootPools;

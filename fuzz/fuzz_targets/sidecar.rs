@@ -1,4 +1,4 @@
-//! Fuzz target: a Deployment or VerticalPodAutoscaler that gets the sidecar. What has it stays as it is.
+//! Fuzz target: injects the sidecar into a Deployment or VerticalPodAutoscaler. A second injection changes nothing.
 #![no_main]
 
 use gardener_extension_worker::fuzzing::inject;

@@ -1,5 +1,5 @@
-//! Fuzz target: an object as a watch brings it, for each kind that is watched. A Worker that is packed and decoded later is one that
-//! could be decoded at once, and the other way round.
+//! Fuzz target: an object from a watch, decoded as each watched kind. A Worker that is packed can be decoded later if,
+//! and only if, it can be decoded immediately.
 #![no_main]
 
 use gardener_extension_worker::fuzzing::watched;

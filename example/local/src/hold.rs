@@ -1,5 +1,5 @@
-//! `local -- hold`: the zones of a pool roll one after the other, a budget lets one of two Workers roll, and a class whose
-//! machines fail is taken back.
+//! `local -- hold`: the zones of a pool roll one after the other, a budget lets one of two Workers roll, and a class
+//! whose machines fail is reverted.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -20,10 +20,10 @@ use super::sentence::Kind;
 use super::story::{INTERRUPTED, Interruption, STEP_TIMEOUT, Stage, output_of, pause};
 use super::ticker::Voice;
 
-/// How often machines are counted.
+/// Interval between two counts of the machines.
 const COUNT_PERIOD: Duration = Duration::from_millis(100);
 
-/// Runs the demo, and cleans up however it ends.
+/// Runs the demo, and always cleans up.
 pub(crate) async fn report(arguments: &Arguments) -> Result<ExitCode> {
     let voice = Voice::new();
     let mut interruption = Interruption::new()?;
@@ -80,7 +80,7 @@ async fn roll_zone_by_zone(client: &Client, example: &Example, arguments: &Argum
     Ok(())
 }
 
-/// Another identity renames the classes of both Workers. The budget lets one of them roll, whose machines fail.
+/// Another identity renames the classes of both Workers. The budget lets only the first one roll, whose machines fail.
 async fn hold_and_take_back(
     stage: &Stage,
     examples: [&Example; 2],
@@ -158,7 +158,7 @@ fn phase(machine: &DynamicObject) -> &str {
     machine.data["status"]["currentStatus"]["phase"].as_str().unwrap_or_default()
 }
 
-/// The names of machines that run.
+/// Names of running machines.
 async fn machines_that_run(client: &Client, examples: &[&Example]) -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for example in examples {
@@ -175,7 +175,7 @@ struct Numbers {
     below: usize,
 }
 
-/// Counts machines until it is stopped, prints each change, and remembers the largest differences.
+/// Counts machines until stopped, prints each change, and records the largest differences.
 struct Count {
     task: JoinHandle<()>,
     largest: Arc<Mutex<Numbers>>,

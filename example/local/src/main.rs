@@ -1,4 +1,4 @@
-//! `cargo run -p local`, see the library.
+//! `cargo run -p local`: see the library.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The picture of the README: `preview`, the roll, then `why`, as this run printed them.
+//! The picture of the README: `preview`, the roll, then `why`, as printed by this run.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,17 +9,18 @@ use anyhow::{Context as _, Result, ensure};
 
 /// Columns of the pictured terminal.
 const COLUMNS: usize = 118;
-/// Lines of each output at most.
+/// Maximum number of lines of each output.
 const MAX_LINES: usize = 14;
 /// Name of the program in a prompt.
 const PROGRAM: &str = "gardener-extension-worker";
 
-/// What a terminal showed: prompts with outputs.
+/// The content of a terminal: prompts with their outputs.
 #[derive(Default)]
 pub(crate) struct Picture(String);
 
 impl Picture {
-    /// Runs a command of the program and adds it with its output. `displayed` has the arguments as a reader would type them.
+    /// Runs a command of the program and adds it with its output. `displayed` contains the arguments as a reader would
+    /// type them.
     pub(crate) fn run(&mut self, displayed: &str, arguments: &[&str], kubeconfig: &Path) -> Result<()> {
         let own_binary = std::env::current_exe().context("finding this program")?;
         let mut command = Command::new(own_binary);
@@ -62,7 +63,7 @@ impl Picture {
     }
 }
 
-/// The line up to the last column. Styles take no column.
+/// The line up to the last column. Styles occupy no column.
 fn shortened(line: &str) -> String {
     let mut columns = 0;
     let mut is_style = false;

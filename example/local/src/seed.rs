@@ -1,4 +1,5 @@
-//! What gardenlet would write into the seed: the objects of an example beside this folder, and later another image.
+//! The objects that gardenlet would write into the seed: those of an example in the parent folder, and later another
+//! image.
 
 use anyhow::{Context as _, Result, bail};
 use gardener_extension_worker::api::gardener::NODE_AGENT_SECRET_LABEL;
@@ -28,7 +29,7 @@ pub(crate) enum Cloud {
 }
 
 impl Cloud {
-    /// Its example, as a path in this project.
+    /// Path of its example in this project.
     pub(crate) fn file(self) -> &'static str {
         match self {
             Self::Azure => "example/azure.yaml",
@@ -44,21 +45,21 @@ impl Cloud {
 /// Name of the pool whose machines can't be created.
 pub(crate) const POOL_WITHOUT_QUOTA: &str = "over-quota";
 
-/// The identity of a Worker's machines. Its name is part of class names, and not of the name of the node agent Secret.
+/// The identity of a Worker's machines. Its name is part of class names, but not of the name of the node agent Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Identity {
-    /// That of the example.
+    /// The identity in the example.
     Own,
-    /// Another one.
+    /// Another identity.
     Other,
-    /// Another one, with which no machine can be created.
+    /// Another identity, with which no machine can be created.
     OtherWhoseMachinesFail,
 }
 
-/// The objects of the file.
+/// The objects of an example.
 #[derive(Clone)]
 pub(crate) struct Example {
-    /// All but the Worker.
+    /// All objects except the Worker.
     surroundings: Vec<Value>,
     worker: Value,
     /// The namespace of the Worker.
@@ -68,7 +69,7 @@ pub(crate) struct Example {
 }
 
 impl Example {
-    /// Reads the file. On OpenStack a pool asks for a server group there.
+    /// Reads the file. On OpenStack, one pool requests a server group.
     pub(crate) fn read(cloud: Cloud, openstack: &Project) -> Result<Self> {
         let file = cloud.file();
         let path = test_support::repository().join(file);
@@ -83,8 +84,8 @@ impl Example {
         Ok(Self { namespace: text("namespace"), name: text("name"), surroundings: documents, worker })
     }
 
-    /// The first pool of the Azure example, for a shoot with this name. Its six nodes are in three zones and have the label
-    /// with the name of their node agent Secret, as gardenlet sets it.
+    /// The first pool of the Azure example, for a shoot with this name. Its six nodes are in three zones and have a
+    /// label with the name of their node agent Secret, as set by gardenlet.
     pub(crate) fn of_one_pool(shoot: &str) -> Result<Self> {
         let file = Cloud::Azure.file();
         let text = std::fs::read_to_string(test_support::repository().join(file)).context(file)?;
@@ -102,7 +103,7 @@ impl Example {
         Ok(Self { namespace: text("namespace"), name: text("name"), surroundings: documents, worker })
     }
 
-    /// Requests another image, with the annotation that lets zones roll one after the other.
+    /// Requests another image, with the annotation for rolling zones one after the other.
     pub(crate) async fn roll_zone_by_zone(&self, client: &Client, version: &str) -> Result<()> {
         self.change(client, &|worker| {
             worker.annotations_mut().insert("gardener-extension-worker/zone-by-zone".to_owned(), "*".to_owned());
@@ -131,7 +132,7 @@ impl Example {
         .await
     }
 
-    /// Writes everything that has to be there before the Worker.
+    /// Writes all objects that the Worker needs.
     pub(crate) async fn apply_surroundings(&self, client: &Client) -> Result<()> {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}});
         apply(client, &namespace).await?;
@@ -183,17 +184,16 @@ impl Example {
         format!("{}-{}-z1", self.namespace, pool["name"].as_str().unwrap_or_default())
     }
 
-    /// Writes the Worker.
     pub(crate) async fn apply_worker(&self, client: &Client) -> Result<()> {
         apply(client, &self.worker).await
     }
 
-    /// How many pools there are.
+    /// Number of pools.
     pub(crate) fn pools(&self) -> usize {
         self.worker["spec"]["pools"].as_array().map_or(0, Vec::len)
     }
 
-    /// The image version that the pools have at first.
+    /// The pools' initial image version.
     pub(crate) fn first_version(&self) -> Result<&str> {
         self.worker["spec"]["pools"][0]["machineImage"]["version"].as_str().context("the first pool has no image")
     }
@@ -210,14 +210,14 @@ impl Example {
         next.and_then(|version| version["version"].as_str()).context("the CloudProfile has no other version")
     }
 
-    /// How many machines the pools want at first.
+    /// Initial number of machines of all pools.
     pub(crate) fn machines(&self) -> usize {
         let pools = self.worker["spec"]["pools"].as_array().into_iter().flatten();
         let minimum: u64 = pools.filter_map(|pool| pool["minimum"].as_u64()).sum();
         usize::try_from(minimum).unwrap_or(usize::MAX)
     }
 
-    /// Requests another image, as gardenlet does: with a new name of the nodes' configuration, which rolls them.
+    /// Requests another image as gardenlet does: with a new name of the nodes' configuration, which rolls the nodes.
     pub(crate) async fn change_image(&self, client: &Client, version: &str) -> Result<()> {
         self.change_worker(client, &|pools| {
             for pool in pools {
@@ -227,7 +227,7 @@ impl Example {
         .await
     }
 
-    /// Adds a pool for whose machines the cloud has no quota left.
+    /// Adds a pool whose machines exceed the cloud's quota.
     pub(crate) async fn add_pool_without_quota(&self, client: &Client) -> Result<()> {
         self.change_worker(client, &|pools| {
             let mut pool = pools.first().cloned().unwrap_or_default();
@@ -258,14 +258,14 @@ impl Example {
             worker.annotations_mut().insert("gardener.cloud/operation".to_owned(), "reconcile".to_owned());
             change(&mut worker);
             match api.replace(&self.name, &PostParams::default(), &worker).await {
-                // The controller has written its status meanwhile.
+                // The controller has written the status in the meantime, so retry.
                 Err(kube::Error::Api(status)) if status.code == 409 => {}
                 outcome => return outcome.map(|_| ()).context("changing the Worker"),
             }
         }
     }
 
-    /// gardenlet's Deployment. It has no pods here: two processes run instead.
+    /// gardenlet's Deployment. It has no pods, because two local processes run instead.
     fn machine_controller_manager(&self) -> Value {
         let name = "machine-controller-manager";
         json!({
@@ -283,7 +283,7 @@ impl Example {
     }
 }
 
-/// Changes the image, and the name of the nodes' configuration, which gardenlet derives from it.
+/// Changes the image, and the name of the nodes' configuration, which gardenlet derives from the image.
 fn change_pool(pool: &mut Value, version: &str) {
     let name = pool["name"].as_str().unwrap_or_default();
     pool["nodeAgentSecretName"] = json!(format!("gardener-node-agent-{name}-e41c8d07b2a95f63"));

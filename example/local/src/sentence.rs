@@ -1,8 +1,8 @@
-//! What a line says about an object: the facts a person follows, in a few words.
+//! The text of a line about an object: the facts that a user follows, in a few words.
 
 use serde_json::Value;
 
-/// A kind that the story shows.
+/// A kind of object in the story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Worker,
@@ -14,11 +14,10 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// All of them, from the wish to the node.
+    /// All kinds, from the Worker to the node.
     pub(crate) const ALL: [Self; 6] =
         [Self::Worker, Self::MachineClass, Self::MachineDeployment, Self::MachineSet, Self::Machine, Self::Node];
 
-    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Worker => "Worker",
@@ -30,7 +29,6 @@ impl Kind {
         }
     }
 
-    /// Group and version.
     pub(crate) fn group_version(self) -> &'static str {
         match self {
             Self::Worker => "extensions.gardener.cloud/v1alpha1",
@@ -39,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// What is to be said about an object of this kind. Names lose the prefix that all of them have.
+    /// The text about an object of this kind. Names are printed without their common prefix.
     pub(crate) fn sentence(self, object: &Value, prefix: &str) -> String {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let number = |pointer: &str| object.pointer(pointer).and_then(Value::as_i64).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What is done, in this order, and what has to come of it.
+//! The steps of the demo in their order, and their expected results.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal as _;
@@ -24,12 +24,12 @@ use super::sentence::Kind;
 use super::ticker::{Ticker, Voice};
 use super::{Arguments, Part};
 
-/// How long each part may take. On an idle machine it takes some seconds, with `--unhurried` a minute or two.
+/// Time limit for each part. On an idle machine a part takes some seconds, with `--unhurried` a minute or two.
 pub(crate) const STEP_TIMEOUT: Duration = Duration::from_secs(300);
-/// The status of a program that a signal has ended, as shells count.
+/// Exit status of a program that was ended by a signal, by the convention of shells.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Runs the demo, and cleans up however it ends.
+/// Runs the demo, and always cleans up.
 pub(crate) async fn report(arguments: &Arguments) -> ExitCode {
     let reported = match arguments.part {
         Some(Part::Hold) => hold::report(arguments).await,
@@ -135,7 +135,7 @@ async fn show_failure(stage: &Stage, example: &Example, arguments: &Arguments, v
     Ok(())
 }
 
-/// The output of a command of this program. It may report findings with its exit code.
+/// The output of a command of this program. Findings may cause a nonzero exit code.
 pub(crate) fn output_of(arguments: &[&str], kubeconfig: &Path) -> Result<String> {
     let own_binary = std::env::current_exe().context("finding this program")?;
     let output = Command::new(own_binary).args(arguments).env("KUBECONFIG", kubeconfig).output()?;
@@ -169,7 +169,7 @@ fn take_picture(stage: &Stage, example: &Example, arguments: &Arguments, roll: &
     Ok(picture)
 }
 
-/// Waits until the Worker is Succeeded with nothing but classes of this image. Returns its nodes, which must be ready.
+/// Waits until the Worker is Succeeded and all of its classes have this image. Returns its nodes, which must be ready.
 async fn wait_for_nodes(client: &Client, example: &Example, version: &str) -> Result<BTreeSet<String>> {
     let workers = workers(client, &example.namespace);
     let class = resource(Kind::MachineClass.group_version(), Kind::MachineClass.name());
@@ -203,7 +203,7 @@ async fn wait_for_nodes(client: &Client, example: &Example, version: &str) -> Re
     Ok(ready)
 }
 
-/// Everything that runs.
+/// All running processes.
 pub(crate) struct Stage {
     pub(crate) client: Client,
     // Dropped and stopped in this order.
@@ -213,7 +213,7 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Starts everything, and writes what has to be there before the Workers. `options` are those of the controller.
+    /// Starts all processes, and writes the objects that the Workers need. `options` are passed to the controller.
     pub(crate) async fn build(
         examples: &[Example],
         options: &[&str],
@@ -253,13 +253,13 @@ impl Stage {
         [&self.controller].into_iter().chain(machines).chain([self.control_plane.apiserver()]).collect()
     }
 
-    /// The ends of the logs.
+    /// The last lines of all logs.
     pub(crate) fn ends_of_logs(&self) -> String {
         let processes = self.processes().into_iter();
         processes.map(|process| format!("\n{}:\n{}\n", process.name(), process.last_lines(15))).collect()
     }
 
-    /// The kubeconfig, and two commands that have something to report at any time.
+    /// The kubeconfig, and two commands that have output at any time.
     fn first_commands(&self, example: &Example) -> Result<String> {
         let kubeconfig = self.control_plane.kubeconfig_file(ADMIN)?;
         Ok(format!(
@@ -304,7 +304,7 @@ Ctrl-C ends and removes everything.",
     }
 }
 
-/// This very program as the controller, with a user of its own.
+/// Starts this program as the controller, with its own user.
 fn start_controller(control_plane: &ControlPlane, options: &[&str]) -> Result<Process> {
     let own_binary = std::env::current_exe().context("finding this program")?;
     let program = program::controller("controller", own_binary, control_plane.kubeconfig_file(CONTROLLER)?);
@@ -312,7 +312,7 @@ fn start_controller(control_plane: &ControlPlane, options: &[&str]) -> Result<Pr
     Process::start(program, control_plane.folder())
 }
 
-/// Ctrl-C, or a request to end.
+/// Ctrl-C, or SIGTERM.
 pub(crate) struct Interruption([Signal; 2]);
 
 impl Interruption {

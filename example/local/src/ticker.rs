@@ -1,4 +1,4 @@
-//! Watches everything that comes of a Worker and prints a line for each change, live.
+//! Watches a Worker and the objects that result from it, and prints a line for each change.
 
 use std::collections::HashMap;
 use std::io::IsTerminal as _;
@@ -14,7 +14,8 @@ use tokio::task::JoinHandle;
 use super::seed::resource;
 use super::sentence::Kind;
 
-/// Prints lines with the time since the start. On a terminal, success is green and failure is red. Clones share their lines.
+/// Prints lines with the time since the start. On a terminal, success is green and failure is red. Clones share the
+/// printed lines.
 #[derive(Clone)]
 pub(crate) struct Voice {
     start: Instant,
@@ -23,7 +24,7 @@ pub(crate) struct Voice {
 }
 
 impl Voice {
-    /// Begins to count.
+    /// Starts the clock.
     pub(crate) fn new() -> Self {
         let colors = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         Self { start: Instant::now(), colors, printed: Arc::default() }
@@ -39,7 +40,7 @@ impl Voice {
         self.printed.lock().unwrap_or_else(PoisonError::into_inner).push(line(true));
     }
 
-    /// A line about one object.
+    /// Prints a line about one object.
     fn line(&self, kind: Kind, name: &str, sentence: &str) {
         let color = match sentence {
             _ if sentence.starts_with("Succeeded") || sentence.starts_with("ready") => "32",
@@ -53,7 +54,7 @@ impl Voice {
         });
     }
 
-    /// A line of the story itself.
+    /// Prints a line of the story itself.
     pub(crate) fn print_line(&self, text: &str) {
         let elapsed = self.start.elapsed().as_secs_f32();
         self.print(&|colors| format!("{elapsed:6.1} s  {}", painted(text, "1", colors)));
@@ -64,11 +65,11 @@ fn painted(text: &str, color: &str, colors: bool) -> String {
     if colors { format!("\x1b[{color}m{text}\x1b[0m") } else { text.to_owned() }
 }
 
-/// Prints until it is dropped.
+/// Prints until dropped.
 pub(crate) struct Ticker(JoinHandle<()>);
 
 impl Ticker {
-    /// Begins with what is there. Of names only what differs within the namespace is shown.
+    /// Starts with the existing objects. Names are printed without the namespace as their prefix.
     pub(crate) fn start(client: &Client, namespace: &str, voice: Voice) -> Self {
         let prefix = format!("{namespace}-");
         let changes = Kind::ALL.map(|kind| changes(client, namespace, kind).boxed());
@@ -97,7 +98,7 @@ impl Drop for Ticker {
     }
 }
 
-/// Objects of a kind as they change, and whether they are gone. The watch renews itself.
+/// Streams changed objects of a kind, and whether each was deleted. A failed watch restarts.
 fn changes(client: &Client, namespace: &str, kind: Kind) -> impl Stream<Item = (Kind, DynamicObject, bool)> + use<> {
     let resource = resource(kind.group_version(), kind.name());
     let api = match kind {

@@ -1,7 +1,7 @@
-//! Pebble, a made-up cloud, as a provider: all that this cloud has to say. `docs/development.md` goes through it.
+//! Pebble, a made-up cloud, as a provider: everything specific to this cloud. `docs/development.md` explains it.
 //!
-//! A machine there has a kind, a private network, an image with another id in each region and, if the pool wants one, a
-//! scratch disk. Nothing at the cloud is needed before machines can be made.
+//! A machine has a kind, a private network, an image with a different id in each region and, if the pool requests it, a
+//! scratch disk. Machines depend on no other object at the cloud.
 
 use decisions::api::gardener::{ErrorCode, WorkerPool};
 use decisions::pool::bounds::Bounds;
@@ -50,7 +50,7 @@ impl RegionImage for RegionalImage {
     }
 }
 
-/// Its half of CloudProfiles holds images and nothing else.
+/// The provider's half of a CloudProfile only contains images.
 type CloudProfileConfig = ImagesOnly<RegionalVersion<RegionalImage>>;
 
 impl ProfileFormat for Pebble {
@@ -63,7 +63,7 @@ impl ProfileFormat for Pebble {
     }
 }
 
-/// Where images are kept that pools have used.
+/// The document that keeps images that pools have used.
 impl ImagesDocumentKind for Pebble {
     const KIND: &'static str = "WorkerStatus";
     const API_VERSION: &'static str = API_VERSION;
@@ -82,7 +82,7 @@ impl ImageProvider for Pebble {
     }
 }
 
-/// What the infrastructure controller has made for the shoot.
+/// The result of the infrastructure controller for the shoot.
 #[derive(Default, Deserialize)]
 struct InfrastructureStatus {
     network: String,
@@ -94,7 +94,7 @@ impl Document for InfrastructureStatus {
     const STRICT: bool = false;
 }
 
-/// What a pool may ask for beside what every pool can.
+/// Settings of a pool that are specific to this provider.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WorkerConfig {
@@ -118,7 +118,7 @@ impl Provider for Pebble {
     }
 }
 
-/// What all pools of a Worker share.
+/// Data that all pools of a Worker share.
 struct PebbleWorker<'a> {
     context: WorkerContext<'a>,
     network: String,
@@ -128,7 +128,7 @@ struct PebbleWorker<'a> {
 impl PebbleWorker<'_> {
     fn plan(&self, pool: &WorkerPool) -> Result<PoolPlan, PoolProblem> {
         let config: WorkerConfig = pool_config(pool)?;
-        // What is pushed here rolls the nodes when it changes. What counts for every provider is in already.
+        // A change of these items rolls the nodes. The items of all providers are already included.
         let mut items = HashItems::default();
         items.push_some("providerConfig.scratchSize", config.scratch_size.as_deref());
         let items = ProviderItems { with_node_agent_secret: items, ..ProviderItems::default() };

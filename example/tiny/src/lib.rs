@@ -8,9 +8,10 @@ use gardener_extension_worker::provider::azure::Azure;
 use gardener_extension_worker::provider::gcp::Gcp;
 use gardener_extension_worker::provider::openstack::OpenStack;
 
-/// Who serves Workers, and whose CloudProfiles are understood.
+/// Providers for Workers and CloudProfiles.
 pub const PROVIDERS: Providers =
     Providers { of_machines: &[&Azure, &Aws, &Gcp, &AliCloud, &OpenStack, &pebble::Pebble] };
 
-/// The program. Pebble's pools depend on nothing at their cloud, so it has the clouds that `gardener-extension-worker` has.
+/// The program. Pebble's pools depend on no object at their cloud, so the clouds are those of
+/// `gardener-extension-worker`.
 pub const PROGRAM: Program = Program { providers: PROVIDERS, clouds: Program::SHIPPED.clouds };

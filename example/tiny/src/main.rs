@@ -1,4 +1,4 @@
-//! `gardener-extension-worker` with one provider more: `cargo run -p tiny -- render example/tiny/worker.yaml`.
+//! `gardener-extension-worker` with one additional provider: `cargo run -p tiny -- render example/tiny/worker.yaml`.
 //! `cargo run -p local -- pebble` runs it in a real control plane.
 
 use std::process::ExitCode;
