@@ -1,9 +1,8 @@
-//! The webhooks as they are shipped, behind a real API server: objects are really applied, and really refused or changed.
-//! `cargo test --test admission`.
+//! The shipped webhooks behind a real API server, which applies objects or rejects them. `cargo test --test admission`.
 //!
 //! ```text
 //! program      the binary under test, which registers itself
-//! checks/      one file per thing that a user would notice
+//! checks/      one file for each behaviour that a user notices
 //! ```
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may end where its own input is not what it expects")]

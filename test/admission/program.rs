@@ -6,10 +6,10 @@ use test_support::cluster::{self, ControlPlane};
 use test_support::garden;
 pub(crate) use test_support::webhooks::{NAMESPACE, Webhooks as Admission};
 
-/// Name of Secret and configurations, where a test does not say another one.
+/// Name of the Secret and the webhook configurations unless a test sets another one.
 pub(crate) const NAME: &str = "gardener-extension-worker-admission";
 
-/// Starts it for the first test.
+/// Returns the shared webhooks; the first call starts them.
 pub(crate) async fn shared() -> Result<(&'static ControlPlane, &'static Admission)> {
     static SHARED: tokio::sync::OnceCell<Admission> = tokio::sync::OnceCell::const_new();
     let control_plane = cluster::shared().await?;

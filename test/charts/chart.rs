@@ -1,4 +1,4 @@
-//! A chart rendered by Helm.
+//! Renders a chart with Helm.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,17 +14,15 @@ use crate::programs::{self, output};
 pub(crate) enum Chart {
     /// The controller on a seed.
     Worker,
-    /// The webhooks, where they run.
+    /// The webhooks, in the cluster where they run.
     AdmissionRuntime,
-    /// The webhooks, what they may do in the garden.
+    /// The permissions of the webhooks in the garden.
     AdmissionApplication,
 }
 
 impl Chart {
-    /// All of them.
     pub(crate) const ALL: [Self; 3] = [Self::Worker, Self::AdmissionRuntime, Self::AdmissionApplication];
 
-    /// Its folder.
     pub(crate) fn folder(self) -> PathBuf {
         let folder = match self {
             Self::Worker => "gardener-extension-worker",
@@ -34,7 +32,7 @@ impl Chart {
         Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/charts")).join(folder)
     }
 
-    /// What an operator has to give; everything else has a default.
+    /// The values that an operator must set. All others have defaults.
     pub(crate) fn needed(self) -> Value {
         match self {
             Self::Worker | Self::AdmissionRuntime => {
@@ -44,7 +42,7 @@ impl Chart {
         }
     }
 
-    /// Every switch and every member used.
+    /// Values with every switch and every member set.
     pub(crate) fn everything(self) -> Value {
         let mut values = match self {
             Self::Worker => json!({
@@ -105,7 +103,7 @@ impl Chart {
         values
     }
 
-    /// The values that the checks of what is rendered go through, by name.
+    /// The sets of values that the checks render, by name.
     pub(crate) fn value_sets(self) -> Vec<(&'static str, Value)> {
         let with = |change: Value| {
             let mut values = self.needed();
@@ -141,7 +139,7 @@ impl Chart {
     }
 }
 
-/// What all charts with pods have.
+/// Values that all charts with pods share.
 fn of_pods() -> Value {
     json!({
         "image": {
@@ -165,7 +163,7 @@ fn of_pods() -> Value {
     })
 }
 
-/// Puts members over those of a document, deeply.
+/// Merges members recursively into a document and overwrites existing ones.
 pub(crate) fn merge(document: &mut Value, over: &Value) {
     match (document, over) {
         (Value::Object(members), Value::Object(over)) => {
@@ -177,16 +175,16 @@ pub(crate) fn merge(document: &mut Value, over: &Value) {
     }
 }
 
-/// What Helm renders.
+/// The output of Helm.
 pub(crate) struct Rendered {
-    /// As a file.
+    /// The manifests as text.
     pub(crate) text: String,
-    /// Its objects.
+    /// The parsed manifests.
     pub(crate) objects: Vec<Value>,
 }
 
 impl Rendered {
-    /// The only object of a kind whose name ends so.
+    /// Returns the only object of this kind whose name has this suffix.
     pub(crate) fn one(&self, kind: &str, name: &str) -> Result<&Value> {
         let mut found = self.objects.iter().filter(|object| {
             object["kind"] == kind && object["metadata"]["name"].as_str().is_some_and(|found| found.ends_with(name))
@@ -196,27 +194,27 @@ impl Rendered {
         Ok(one)
     }
 
-    /// Whether there is an object of a kind.
+    /// Whether there is an object of this kind.
     pub(crate) fn has(&self, kind: &str) -> bool {
         self.objects.iter().any(|object| object["kind"] == kind)
     }
 }
 
-/// A chart with values in a namespace.
+/// Renders a chart with values in a namespace.
 pub(crate) async fn render(chart: Chart, values: &Value, namespace: &str) -> Result<Rendered> {
     let (succeeded, text) = template(chart, values, namespace).await?;
     ensure!(succeeded, "{text}");
     Ok(Rendered { objects: documents(&text).context("reading what Helm rendered")?, text })
 }
 
-/// Why Helm does not render a chart with these values.
+/// Returns the error of Helm for a chart with these values.
 pub(crate) async fn refusal(chart: Chart, values: &Value) -> Result<String> {
     let (succeeded, text) = template(chart, values, "extension").await?;
     ensure!(!succeeded, "these values are not refused: {values}");
     Ok(text)
 }
 
-/// What Helm finds wrong with a chart.
+/// Lints a chart with Helm. Returns whether that succeeded, with the output.
 pub(crate) async fn lint(chart: Chart, values: &Value) -> Result<(bool, String)> {
     let mut helm = command(chart, values, &["lint", "--strict"]).await?;
     output(&mut helm.0)
@@ -230,14 +228,14 @@ async fn template(chart: Chart, values: &Value, namespace: &str) -> Result<(bool
     Ok((output.status.success(), String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// Helm with a file of values that lives as long as the second part.
+/// A Helm command with a temporary file of values, which is deleted with the second part.
 async fn command(chart: Chart, values: &Value, arguments: &[&str]) -> Result<(Command, tempfile::NamedTempFile)> {
     let file = tempfile::NamedTempFile::new()?;
     serde_json::to_writer(&file, values)?;
     let home = std::env::temp_dir();
     let mut helm = Command::new(programs::helm().await?);
     helm.args(arguments).arg(chart.folder()).arg("--values").arg(file.path());
-    // Nobody's own settings.
+    // Isolates Helm from the settings of the user.
     helm.env("HELM_CONFIG_HOME", &home).env("HELM_CACHE_HOME", &home).env("HELM_DATA_HOME", &home);
     Ok((helm, file))
 }

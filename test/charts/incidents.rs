@@ -1,7 +1,7 @@
-//! The series on which alert rules are tested: what this program's own metrics show, minute by minute, of a healthy seed and
-//! of seeded incidents. The runtime's own calls make them, so a metric or label with another name is another series.
+//! Generates the series for the tests of alert rules: this program's metrics, minute by minute, for a healthy seed and
+//! for simulated incidents. Calls of the runtime record them, so a renamed metric or label changes a series.
 //!
-//! They are kept in test/charts/incidents.yaml, which promtool gets (test/charts). To make it again:
+//! They are stored in test/charts/incidents.yaml, the input of promtool (test/charts). To regenerate it:
 //! `UPDATE_GOLDEN=1 cargo test -p gardener-extension-worker-controllers incidents`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,33 +40,32 @@ use runtime::webhook::{Denial, Observer as _, ReviewRequest, Verdict, WebhookMet
 use wire::api::gardener::ErrorCode;
 
 const FILE: &str = "test/charts/incidents.yaml";
-/// Samples, one each minute.
+/// Number of samples, one for each minute.
 const MINUTES: usize = 181;
-/// The last minute that is healthy.
 const LAST_HEALTHY: usize = 60;
-/// Workers of the seed.
+/// Number of Workers on the seed.
 const WORKERS: usize = 7;
-/// Slots of the roll budget.
+/// Number of slots in the roll budget.
 const SLOTS: usize = 3;
-/// Looks at each of them within a minute.
+/// Reconciles of each Worker within a minute.
 const CHECKS: usize = 8;
 
-/// What happens to the webhooks of a command within a minute.
+/// State and reviews of one webhook command within a minute.
 #[derive(Clone, Copy)]
 struct Reviews {
     /// Whether the pod runs.
     pod: bool,
-    /// Reviews without a verdict.
+    /// Number of reviews that fail with an internal error.
     failed: usize,
-    /// Reviews that take long.
+    /// Number of slow reviews.
     slow: usize,
-    /// When the certificate expires, in seconds since the beginning.
+    /// When the certificate expires, in seconds since the start.
     expires: i64,
-    /// Whether the API server refuses it.
+    /// Whether the API server rejects the certificate.
     refused: bool,
 }
 
-/// Positions of the commands with webhooks, and the paths that are counted.
+/// Positions of the webhook commands in [`WEBHOOKS`].
 const ADMISSION: usize = 0;
 const SIDECAR: usize = 1;
 const WEBHOOKS: [(&str, &str, &str); 2] = [
@@ -74,27 +73,27 @@ const WEBHOOKS: [(&str, &str, &str); 2] = [
     ("gardener_extension_worker_sidecar", "/sidecar/azure", "deployments"),
 ];
 
-/// What happens on the seed, and in the garden, within a minute.
+/// State and events of the seed and the garden within a minute.
 struct Minute {
     /// The webhooks of the garden and of the seed.
     webhooks: [Reviews; 2],
     /// Whether the pods run.
     pods: bool,
-    /// Whether the first process is another one from now on.
+    /// Whether the first process restarts at this minute.
     restarts: bool,
     /// Which of the two processes lead.
     leads: [bool; 2],
-    /// Workers that fail, the first so many.
+    /// Number of failing Workers, counted from the first.
     failing: usize,
-    /// Whether those fail before they are planned.
+    /// Whether they fail before they are planned.
     unplanned: bool,
-    /// Looks of each Worker that take long, the first so many.
+    /// Number of slow reconciles of each Worker, counted from the first.
     slow: usize,
-    /// Whether the zone that others of a pool wait for fails because of its class.
+    /// Whether the zone that other zones of a pool wait for fails because of its class.
     zone_fails: bool,
     /// Whether the roll budget holds a pool.
     is_held: bool,
-    /// Whether a person has stopped the roll of a pool.
+    /// Whether a user has stopped the roll of a pool.
     is_stopped: bool,
     /// Numbers of the Workers that use a slot of the roll budget each.
     slots: Range<usize>,
@@ -102,9 +101,9 @@ struct Minute {
     lookup_fails: bool,
     /// The versions of a pool of each Worker.
     versions: PoolVersions,
-    /// Deployments whose machines are replaced.
+    /// The causes of rolls that start.
     rolls: Vec<RollCause>,
-    /// Requests with their answers, and how often.
+    /// Requests with method, path and status code (`None` without a response), and how often they occur.
     results: Vec<(&'static str, &'static str, Option<u16>, usize)>,
 }
 
@@ -113,8 +112,8 @@ const CLASSES: &str = "/apis/machine.sapcloud.io/v1alpha1/namespaces/shoot--p--0
 const SECRET: &str = "/api/v1/namespaces/shoot--p--0/secrets/cloudprovider";
 
 impl Minute {
-    /// Of a healthy seed: a CloudProfile offers a new image, and the maintenance of many shoots takes it. Once somebody changes
-    /// a configuration and a subnet, and an API server that is replaced does not answer for a moment.
+    /// A healthy seed: a CloudProfile offers a new image, and many shoots adopt it in their maintenance. Once, a user
+    /// changes a configuration and a subnet, and a restarting API server is briefly unavailable.
     fn healthy(at: usize) -> Self {
         let mut rolls = vec![RollCause::Pool; 2];
         let mut results =
@@ -156,19 +155,19 @@ fn after_days(days: i64) -> Option<Timestamp> {
     Some(Timestamp::constant(days * 24 * 60 * 60, 0))
 }
 
-/// The cause of a roll as Azure records it for a zone whose subnet has another name.
+/// The cause of a roll that Azure records for a zone whose subnet has another name.
 fn cause_of_new_subnet() -> RollCause {
     let input = "infrastructureProviderStatus.networks.subnets[].name";
     RollCause::of_input(input, Azure.infrastructure_inputs())
 }
 
-/// Something that goes wrong after an hour.
+/// A failure that starts after an hour.
 struct Incident {
     what: &'static str,
     fires: &'static str,
-    /// When it is sure to have fired.
+    /// The time at which the alert has certainly fired.
     after: &'static str,
-    /// What it changes in each minute from then on; the first is 0.
+    /// Changes the state of each minute after the start, counted from 0.
     changes: fn(usize, &mut Minute),
 }
 
@@ -195,7 +194,7 @@ const INCIDENTS: [Incident; 28] = [
         what: "The quota of one shoot's subscription is used up.",
         fires: "WorkerFails",
         after: "100m",
-        // Others use all slots of the roll budget, and don't fail.
+        // Other Workers use all slots of the roll budget and don't fail.
         changes: |_, minute| (minute.failing, minute.slots) = (1, 1..1 + SLOTS),
     },
     Incident {
@@ -351,7 +350,7 @@ const INCIDENTS: [Incident; 28] = [
     },
 ];
 
-/// Both processes of the controller, each with its metrics, and one of each command with webhooks.
+/// Both processes of the controller, each with its metrics, and one process of each webhook command.
 struct Processes {
     metrics: [Arc<Metrics>; 2],
     led: [bool; 2],
@@ -370,7 +369,7 @@ impl Default for Processes {
 }
 
 impl Processes {
-    /// The runtime's calls for what happens within a minute.
+    /// Records the events of one minute through the runtime.
     async fn live(&mut self, minute: &Minute) {
         if minute.restarts {
             (self.metrics[0], self.led[0]) = Default::default();
@@ -412,7 +411,7 @@ impl Processes {
                 metrics.versions.set(&format!("shoot--p--{number}"), std::slice::from_ref(&minute.versions));
             }
             for check in 0..CHECKS {
-                // Sums of these are exact.
+                // Durations whose sums are exact as floating-point numbers.
                 let took = if check < minute.slow { Duration::from_secs(12) } else { Duration::from_millis(125) };
                 let ended = Ended {
                     namespace: &format!("shoot--p--{number}"),
@@ -438,7 +437,7 @@ impl Processes {
     }
 }
 
-/// The server's calls for what is reviewed within a minute.
+/// Records the reviews of one minute.
 fn review(metrics: &WebhookMetrics, (_, path, resource): (&str, &str, &str), reviews: Reviews) {
     let request = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
         "uid": "u", "operation": "UPDATE", "resource": {"resource": resource}, "name": "s",
@@ -446,7 +445,7 @@ fn review(metrics: &WebhookMetrics, (_, path, resource): (&str, &str, &str), rev
     let request = ReviewRequest::parse(&request.to_string().into()).unwrap();
     metrics.certificate_expires(reviews.expires);
     metrics.certificate_refused(reviews.refused);
-    // Sums of these are exact.
+    // Durations whose sums are exact as floating-point numbers.
     let (quick, slow) = (Duration::from_micros(15_625), Duration::from_secs(5));
     for number in 0..10 {
         let took = if number < reviews.slow { slow } else { quick };
@@ -471,7 +470,7 @@ fn waiting(zone_fails: bool) -> WaitingPool {
     }
 }
 
-/// A look at a Worker with two pools.
+/// The result of reconciling a Worker with two pools.
 fn pass(number: usize, fails: bool) -> Reconciled {
     let deployment = |pool: &str| DeploymentProgress {
         pool: pool.to_owned(),
@@ -502,15 +501,15 @@ fn pass(number: usize, fails: bool) -> Reconciled {
     }
 }
 
-/// A look at a Worker whose Cluster can't be read.
+/// The result of reconciling a Worker whose Cluster can't be read.
 fn unplanned() -> Reconciled {
     Reconciled::of(ReconcileOutcome::Failed(Failure::new("the Cluster can't be read")))
 }
 
-/// Name of a series, and its sample of each minute.
+/// The samples of each series, one for each minute.
 type Series = BTreeMap<String, Vec<Option<f64>>>;
 
-/// What Prometheus records when the incident happens after an hour.
+/// The series that Prometheus records if the incident happens after an hour.
 async fn recorded(incident: Option<&Incident>) -> Series {
     let (mut processes, mut series) = (Processes::default(), Series::new());
     for at in 0..MINUTES {
@@ -535,9 +534,9 @@ async fn recorded(incident: Option<&Incident>) -> Series {
     series
 }
 
-/// Takes the samples of an exposition; `pod` is the label that Prometheus gives its target.
+/// Adds the samples of an exposition. Prometheus sets the label `pod` from its target.
 fn scrape(exposition: &str, pod: &str, at: usize, series: &mut Series) {
-    // The version of the program is no news.
+    // The version of the program must not change the series.
     let is_news = |line: &&str| !line.starts_with('#') && !line.contains("_build_info{");
     for line in exposition.lines().filter(is_news) {
         let (sample, value) = line.rsplit_once(' ').unwrap();
@@ -549,7 +548,7 @@ fn scrape(exposition: &str, pod: &str, at: usize, series: &mut Series) {
     }
 }
 
-/// Samples in promtool's notation: `1+2x3` is 1, 3, 5, 7, and `_x3` is nothing three times.
+/// Formats samples in promtool's notation: `1+2x3` means 1, 3, 5, 7, and `_x3` means three missing samples.
 fn notation(samples: &[Option<f64>]) -> String {
     let mut words = Vec::new();
     let mut rest = samples;
@@ -564,7 +563,7 @@ fn notation(samples: &[Option<f64>]) -> String {
         let is_next = |pair: &&[Option<f64>]| matches!(**pair, [Some(one), Some(next)] if next - one == step);
         let steps = rest.windows(2).take_while(is_next).count();
         words.push(match step {
-            // `0x180` by itself is a number to YAML, and a sample of 384 to promtool.
+            // YAML reads a plain `0x180` as a number, and promtool would use it as one sample of 384.
             0.0 if first == 0.0 => format!("0+0x{steps}"),
             0.0 => format!("{first}x{steps}"),
             step => format!("{first}{step:+}x{steps}"),

@@ -1,4 +1,4 @@
-//! What a chart renders, in a real API server, and the program that its Deployment describes, as a process beside it.
+//! Installs a rendered chart in a real API server and runs the program of its Deployment as a local process.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ use test_support::cluster::{ADMIN, ControlPlane, Process, Program, eventually};
 use test_support::shoot::SOON;
 use test_support::{http, program};
 
-/// Who applies what an operator would.
+/// The field manager of objects that an operator applies.
 const OPERATOR: &str = "operator";
 
-/// Applies an object as `kubectl apply --server-side --validate=strict` does. Returns what is stored.
+/// Applies an object like `kubectl apply --server-side --validate=strict`. Returns the stored object.
 pub(crate) async fn apply(client: &Client, object: &Value) -> Result<Value> {
     apply_as(OPERATOR, client, object).await
 }
@@ -30,7 +30,7 @@ async fn apply_as(applier: &str, client: &Client, object: &Value) -> Result<Valu
         let version = text(&object["apiVersion"]);
         let (group, version) = version.split_once('/').unwrap_or(("", &version));
         let kind = GroupVersionKind::gvk(group, version, &kind);
-        // What was defined a moment ago is served before it is announced.
+        // The API server serves a new kind before discovery lists it.
         let (resource, capabilities) = eventually(SOON, "its kind is announced", async || {
             discovery::pinned_kind(client, &kind).await.context("asking for its kind")
         })
@@ -51,8 +51,9 @@ fn namespaced(client: &Client, object: &Value, resource: &ApiResource) -> Api<Dy
     Api::namespaced_with(client.clone(), namespace, resource)
 }
 
-/// Installs what a chart renders, into a namespace. Objects of the whole cluster have one name wherever a chart is installed, so
-/// a second namespace would take the permissions of the first away; the API server refuses that, as the first has applied them.
+/// Installs a rendered chart in a namespace. Cluster-scoped objects have the same name in every installation, so a
+/// second namespace would take over the permissions of the first. The API server rejects that, because each namespace
+/// has its own field manager.
 pub(crate) async fn install(client: &Client, rendered: &Rendered, namespace: &str) -> Result<()> {
     for object in &rendered.objects {
         apply_as(&format!("{OPERATOR}-{namespace}"), client, object).await?;
@@ -60,13 +61,13 @@ pub(crate) async fn install(client: &Client, rendered: &Rendered, namespace: &st
     Ok(())
 }
 
-/// The user that a service account is to the API server.
+/// The user name of a service account.
 pub(crate) fn user(namespace: &str, service_account: &str) -> String {
     format!("system:serviceaccount:{namespace}:{service_account}")
 }
 
-/// Starts the program as a Deployment describes it: its arguments and environment, its files, as its service account. What
-/// stands in for the kubelet: mounted files are at other paths, and the kubeconfig takes the place of the pod's own token.
+/// Starts the program of a Deployment with its arguments, environment, files and service account. Two things differ
+/// from a pod: mounted files have other paths, and a kubeconfig replaces the pod's own token.
 pub(crate) async fn start(
     control_plane: &ControlPlane,
     rendered: &Rendered,
@@ -94,7 +95,7 @@ pub(crate) async fn start(
         let name = variable["name"].as_str().context("a variable has a name")?;
         let value = match variable.pointer("/valueFrom/fieldRef/fieldPath").and_then(Value::as_str) {
             Some("metadata.namespace") => namespace,
-            // A name that no other process has.
+            // A name that is unique among the processes.
             Some("metadata.name") => account,
             Some(field) => anyhow::bail!("{name} comes from {field}"),
             None => variable["value"].as_str().context("a variable has a value")?,
@@ -104,7 +105,7 @@ pub(crate) async fn start(
     Process::start(change(program), control_plane.folder())
 }
 
-/// A client that is a service account to the API server.
+/// A client that authenticates as a service account.
 pub(crate) async fn client(control_plane: &ControlPlane, namespace: &str, account: &str) -> Result<Client> {
     let admin = control_plane.client(ADMIN).await?;
     let folder = control_plane.folder().join(namespace);
@@ -114,7 +115,7 @@ pub(crate) async fn client(control_plane: &ControlPlane, namespace: &str, accoun
     Ok(Client::try_from(config)?)
 }
 
-/// Waits until `/readyz` of the pod says so.
+/// Waits until `/readyz` of the pod succeeds.
 pub(crate) async fn ready(program: &Process, port: u16) -> Result<()> {
     eventually(SOON, "/readyz says that all is there", async || {
         if let Err(ended) = program.ensure_running() {
@@ -127,14 +128,14 @@ pub(crate) async fn ready(program: &Process, port: u16) -> Result<()> {
     .await?
 }
 
-/// Writes the ConfigMaps that are mounted; paths in the pod and here.
+/// Writes the mounted ConfigMaps. Returns the path in the pod and the local path of each.
 fn mounted(rendered: &Rendered, pod: &Value, folder: &Path) -> Result<Vec<(String, String)>> {
     let mut mounts = Vec::new();
     for volume in pod["volumes"].as_array().into_iter().flatten() {
         let Some(name) = volume.pointer("/configMap/name").and_then(Value::as_str) else { continue };
         let here = folder.join(volume["name"].as_str().unwrap_or_default());
         std::fs::create_dir_all(&here)?;
-        // One that the chart does not make is an operator's.
+        // A ConfigMap outside the chart is created by the operator.
         let made =
             rendered.objects.iter().find(|object| object["kind"] == "ConfigMap" && object["metadata"]["name"] == name);
         for (file, content) in made.and_then(|made| made["data"].as_object()).into_iter().flatten() {
@@ -148,7 +149,7 @@ fn mounted(rendered: &Rendered, pod: &Value, folder: &Path) -> Result<Vec<(Strin
     Ok(mounts)
 }
 
-/// A kubeconfig with a token of the service account, as the kubelet would ask for one.
+/// Creates a kubeconfig with a token of the service account, like the token that the kubelet requests.
 async fn kubeconfig(
     control_plane: &ControlPlane,
     client: &Client,

@@ -1,4 +1,4 @@
-//! What roles allow, beside what a program asked for.
+//! Compares the permissions of roles with the requests of a program.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use test_support::cluster::Request;
 
-/// A resource (its group, its sub-resource, and the name that a rule is limited to) and a verb.
+/// A resource (group, subresource, and the name to which the rule is limited) and a verb.
 pub(crate) type Permission = (String, String);
 
-/// Fails if a request was refused, if something is allowed that no request needed, or the other way round. `rarely` are those
-/// that a run can't be made to need for certain: resource, verb, and when it is needed.
+/// Fails if a request was denied, a permission is unused, or a used permission is missing. `rarely` lists permissions
+/// that a run can't be forced to use: resource, verb, and the case that needs it.
 pub(crate) fn ensure_exact(
     allowed: &BTreeSet<Permission>,
     requests: &[Request],
@@ -27,7 +27,7 @@ pub(crate) fn ensure_exact(
     Ok(())
 }
 
-/// Fails if a request was refused.
+/// Fails if a request was denied.
 pub(crate) fn ensure_not_refused(requests: &[Request]) -> Result<()> {
     let refused = requests.iter().filter(|request| [401, 403].contains(&request.code));
     let refused: BTreeSet<_> = refused.map(|request| (&request.verb, &request.resource)).collect();
@@ -35,7 +35,7 @@ pub(crate) fn ensure_not_refused(requests: &[Request]) -> Result<()> {
     Ok(())
 }
 
-/// What roles allow: every combination that their rules have.
+/// The permissions of roles: every combination in their rules.
 pub(crate) fn allowed(objects: &[Value]) -> Result<BTreeSet<Permission>> {
     let mut allowed = BTreeSet::new();
     let roles = objects.iter().filter(|object| ["Role", "ClusterRole"].iter().any(|kind| object["kind"] == *kind));
@@ -70,7 +70,7 @@ fn permission(group: &str, resource: &str, name: &str) -> String {
     format!("{group}{separator}{resource}{name}")
 }
 
-/// What requests needed. A name counts where a rule is limited to names.
+/// The permissions that requests used. Includes the name if a rule is limited to it.
 fn used(requests: &[Request], allowed: &BTreeSet<Permission>) -> BTreeSet<Permission> {
     let mut used = BTreeSet::new();
     for request in requests.iter().filter(|request| !request.resource.is_empty()) {

@@ -1,4 +1,4 @@
-//! Runs the binary as a shell would, with nothing of the surrounding environment that changes its output.
+//! Runs the binary like a shell, without the environment variables that change its output.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// What came of a command.
+/// Exit code and outputs of a command.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: i32,
@@ -26,7 +26,7 @@ impl Outcome {
     }
 }
 
-/// The binary in the folder of the package.
+/// The binary with these arguments, run in the folder of the package.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = test_support::program::command();
     command.current_dir(env!("CARGO_MANIFEST_DIR")).args(arguments);
@@ -40,14 +40,14 @@ pub(crate) fn run(arguments: &[&str]) -> Outcome {
     outcome(command(arguments), "")
 }
 
-/// Runs a command with a file on standard input.
+/// Runs a command with this standard input.
 pub(crate) fn outcome(mut command: Command, input: &str) -> Outcome {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
     let writer = std::thread::spawn(move || {
-        // A command that fails early reads nothing.
+        // A command that fails early reads no input.
         let _ = stdin.write_all(input.as_bytes());
     });
     let output = child.wait_with_output().unwrap();
@@ -59,7 +59,7 @@ pub(crate) fn outcome(mut command: Command, input: &str) -> Outcome {
     }
 }
 
-/// The example with replacements, each of which must be found.
+/// Returns the example with replacements, each of which must match.
 #[track_caller]
 pub(crate) fn example(replacements: &[(&str, &str)]) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("test/cli/azure.yaml");

@@ -1,4 +1,4 @@
-//! What is explained is what is planned: for the example, and for every case of `test/parity/cases` and `PARITY_CASES`.
+//! `explain` matches the plan, for the example and for every case of `test/parity/cases` and `PARITY_CASES`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn inputs() -> Vec<WorkerInput> {
     let examples = files(&[repository().join("example")]).files;
     let examples = examples.iter().filter_map(|file| workers_of_file(file).ok());
     let cases = folders(vec![own()], "PARITY_CASES").into_iter().flat_map(|folder| collect(&folder).unwrap());
-    // Some are malformed on purpose.
+    // Some cases are malformed on purpose.
     let cases = cases.filter_map(|case| {
         let path = Path::new(&case.family).join(case.name);
         workers_of_documents(&path, vec![case.documents.ok()?.input]).ok()
@@ -28,7 +28,7 @@ fn inputs() -> Vec<WorkerInput> {
     examples.chain(cases).flatten().collect()
 }
 
-/// How many pools were compared, planned and failed.
+/// Numbers of compared pools whose plan succeeded or failed.
 #[derive(Default)]
 struct Compared {
     planned: usize,
@@ -54,7 +54,8 @@ fn compare(input: &WorkerInput, compared: &mut Compared) {
             }
             Ok(planned) => {
                 assert!(explained.error.is_none(), "{at}");
-                // The provider's answer for pools that fail, held against one that does not.
+                // Runs the provider's explanation of failing pools on a pool that does not fail, and compares it with
+                // the plan.
                 let correct: Vec<PlacementPlan> = planned.machines.iter().map(PlacementPlan::from).collect();
                 assert_eq!(planner.explain_pool(pool).placements, correct, "{at}");
                 let classes =
@@ -76,8 +77,8 @@ fn compare(input: &WorkerInput, compared: &mut Compared) {
     }
 }
 
-/// The image that the provider spec names: Azure has an object for it, GCP the boot disk, AliCloud and OpenStack
-/// other members.
+/// The image in the provider spec: an object for Azure, the boot disk for GCP, and other members for AliCloud and
+/// OpenStack.
 fn image_of<'a>(machine: &'a MachinePlan, member: &str) -> &'a Value {
     let spec = &machine.class.provider_spec;
     let of_clouds = [
@@ -91,7 +92,7 @@ fn image_of<'a>(machine: &'a MachinePlan, member: &str) -> &'a Value {
     of_clouds.iter().find_map(|path| spec.pointer(path)).unwrap_or(&Value::Null)
 }
 
-/// Members of a pool that are hashed, by the first part of their names.
+/// First parts of the names of hashed pool members.
 const POOL_INPUTS: [&str; 8] = [
     "dataVolumes",
     "inPlaceHash",
@@ -103,7 +104,7 @@ const POOL_INPUTS: [&str; 8] = [
     "volume",
 ];
 
-/// Whose infrastructure gives a hashed input, of those that infrastructures give.
+/// Checks the cause of each hashed input. Returns the inputs from the infrastructure, each with the worker type.
 fn infrastructure_inputs(input: &WorkerInput) -> Vec<(String, String)> {
     let Some(cluster) = &input.cluster else { return Vec::new() };
     let worker_type = &input.worker.spec.worker_type;

@@ -1,4 +1,5 @@
-//! What is made from the definitions of the commands: version, manual pages, schemas, the name as a plugin.
+//! Outputs that are generated from the definitions of the commands: version, manual pages, schemas, and the name as a
+//! plugin.
 
 use serde_json::{Value, json};
 
@@ -103,7 +104,7 @@ fn a_profile_follows_the_schema_of_profiles() {
     }
 }
 
-/// What of a document does not follow a schema, as far as our schemas say something.
+/// Violations of a schema in a document. Supports only the parts of JSON Schema that our schemas use.
 fn violations(document: &Value, schema: &Value, path: &str) -> Vec<String> {
     let types = match &schema["type"] {
         Value::Array(types) => types.clone(),

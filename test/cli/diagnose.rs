@@ -1,4 +1,4 @@
-//! `diagnose` as a person reads it.
+//! The text output of `diagnose`.
 
 use serde_json::{Value, json};
 
@@ -120,7 +120,7 @@ fn a_request_without_a_controller_is_reported() {
     assert_eq!(found["severity"], "waiting");
 }
 
-/// What the drivers of each cloud say, one text for each code that has been given to one.
+/// Messages of each cloud's driver, one for each error code.
 #[test]
 fn the_words_of_each_cloud_s_driver_have_their_code_and_a_next_step() {
     for cloud in ["alicloud", "aws", "azure", "gcp", "openstack"] {
@@ -183,7 +183,8 @@ fn missing_prerequisites_are_reported() {
     );
 }
 
-/// What keeps the Worker waiting when a removed pool is held by a finalizer, and machine-controller-manager has these replicas.
+/// The output for a Worker whose removed pool is held by a finalizer, with this number of replicas of
+/// machine-controller-manager.
 fn removed_pool(hibernated: bool, replicas: u8, held: &[&str]) -> Outcome {
     let bundle = with(&["Worker", "Deployment"], |items| {
         let metadata = |name: &str| json!({"name": name, "namespace": NAMESPACE});

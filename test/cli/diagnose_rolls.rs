@@ -1,4 +1,4 @@
-//! `diagnose` while machines change, and for a whole seed.
+//! `diagnose` during rolls, and for a whole seed.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::objects::Server;
 const NAMESPACE: &str = "shoot--garden--prod";
 const BEFORE: &str = "1877.3.0";
 
-/// A roll of all pools from one image version to another, as the controller and machine-controller-manager leave it.
+/// The objects of the controller and machine-controller-manager during a roll of all pools to another image version.
 pub(crate) fn rolling() -> Vec<Value> {
     let render = |text: &str, at: i64| {
         let mut command = command(&["render", "-", "-o", "json"]);
@@ -182,7 +182,8 @@ fn rolled() -> Vec<Value> {
     objects
 }
 
-/// A seed with this many Workers. The first ones have a problem of the owner, of the operator, and a healthy roll.
+/// A seed with this number of Workers. The first has a problem for the owner, the second one for the operator, and the
+/// third a healthy roll.
 fn seed(workers: usize) -> Vec<Value> {
     let healthy = rolled();
     let moved = |objects: &[Value], number: usize| -> Vec<Value> {

@@ -1,4 +1,4 @@
-//! What documents say is so: links lead somewhere, commands can be typed, flags and test targets exist.
+//! Checks the documents: links have a target, commands are valid, and flags and test targets exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,8 @@ fn collect(folder: &Path, deeply: bool, documents: &mut BTreeMap<PathBuf, String
     }
 }
 
-/// Lines outside of code blocks, and those of blocks of a shell or of no language. Tests run the blocks of `sh` on some pages; `bash` needs a cluster.
+/// Lines outside of code blocks, and those of blocks of a shell or of no language. Tests run the `sh` blocks of some
+/// pages; `bash` blocks need a cluster.
 fn lines_of(text: &str) -> (Vec<&str>, Vec<&str>) {
     let (mut prose, mut shell, mut block) = (Vec::new(), Vec::new(), None);
     for line in text.lines() {
@@ -60,7 +61,7 @@ fn lines_of(text: &str) -> (Vec<&str>, Vec<&str>) {
     (prose, shell)
 }
 
-/// Anchors of headings, as GitHub makes them, and those that are written as such.
+/// Anchors that GitHub generates for headings, and explicit anchors.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     for line in lines_of(text).0 {
@@ -110,7 +111,7 @@ fn links_lead_somewhere() {
     assert!(dead.is_empty(), "{}", dead.join("\n"));
 }
 
-/// Words of each command of a shell block, without what follows a comment, a pipe or a redirection.
+/// The words of each command in a shell block, without comments, pipes and redirections.
 fn commands(lines: &[&str]) -> Vec<Vec<String>> {
     let joined = lines.join("\n").replace("\\\n", " ");
     let commands = joined.lines().flat_map(|line| {
@@ -119,7 +120,7 @@ fn commands(lines: &[&str]) -> Vec<Vec<String>> {
     });
     let words = commands.map(|command| {
         let words = command.split_whitespace().map(|word| word.trim_matches(['\'', '"']).to_owned());
-        // Variables for one command.
+        // Skips environment variables before the command.
         words.skip_while(|word| word.contains('=') && !word.starts_with('-')).collect::<Vec<_>>()
     });
     words.filter(|words| !words.is_empty()).collect()
@@ -183,7 +184,7 @@ fn files_of_the_examples_exist() {
     );
     let (mut missing, mut seen) = (BTreeSet::new(), 0);
     for (path, text) in texts {
-        // `example/` at the beginning of a word: paths below other folders are theirs.
+        // Only `example/` at the beginning of a word is a path from the root.
         for (start, _) in text.match_indices("example/") {
             let before = text[..start].chars().next_back().unwrap_or(' ');
             let end = |letter: char| !(letter.is_ascii_alphanumeric() || "/._-".contains(letter));

@@ -1,4 +1,4 @@
-//! No command answers from missing evidence: what is not there, was not given, or could not be read is in the answer.
+//! No command gives an answer without evidence: the output lists inputs that are missing, not given or unreadable.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ const SHOOTS: &str = "example/versions/shoots.yaml";
 const WORKERS: &str = "test/cli/azure.yaml";
 const AT: &str = "--at=2026-02-01";
 
-/// Two images of EKS, and a lookup that finds them.
+/// Two images of EKS, and a lookup that matches them.
 fn eks(folder: &std::path::Path) -> [String; 2] {
     let image = |id: &str, version: &str| {
         json!({"ImageId": id, "Name": format!("eks-node-{version}-v20251106"), "State": "available",
@@ -68,7 +68,7 @@ fn versions_are_unknown_without_shoots() {
     assert!(versions.iter().all(|version| version["removable"] != "yes"), "{versions:?}");
 }
 
-/// The versions of the example that can be removed beside these objects.
+/// The exit code, and the versions of the example that can be removed according to these objects.
 fn removable(objects: &str, arguments: &[&str]) -> (i32, Vec<String>) {
     let arguments = [&["cloudprofile", "versions", PROFILE, AT, "-o", "json"], arguments].concat();
     let printed = outcome(command(&arguments), objects);
@@ -123,7 +123,7 @@ fn both_commands_agree_about_images() {
     assert_eq!(unused, removable);
 }
 
-/// A folder with the Shoots of the example, one that can't be read, and one whose profile is not there.
+/// A folder with the Shoots of the example, an unreadable one, and one without its profile.
 fn partial() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let shoots = fs::read_to_string(test_support::repository().join(SHOOTS)).unwrap();
@@ -220,7 +220,7 @@ fn unreadable_credentials_have_a_reason() {
     }
 }
 
-/// The objects of an example without those of this kind, whose name begins so.
+/// The example without the objects of this kind whose name has this prefix.
 fn example_without(kind: &str, prefix: &str) -> String {
     let text = fs::read_to_string("example/azure.yaml").unwrap();
     let documents: Vec<&str> = text.split("\n---\n").collect();

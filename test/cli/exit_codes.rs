@@ -1,8 +1,8 @@
-//! One table of exit codes for all commands.
+//! All commands use the same exit codes.
 
 use crate::binary::{command, outcome, run};
 
-/// What each command is called with to read a file.
+/// Arguments with which each command reads a file.
 const READERS: [&[&str]; 15] = [
     &["preview", "test/cli/azure.yaml"],
     &["takeover", "check"],
@@ -30,7 +30,7 @@ fn wrong_usage_is_2() {
     for arguments in [
         &["completions", "cobol"][..],
         &["controller", "--no-such-option"],
-        // Before a kubeconfig is read, which is not there.
+        // These fail before the missing kubeconfig is read.
         &["controller", "--kubeconfig", "a", "--shard-name", "a"],
         &["controller", "--kubeconfig", "a", "--shard-ring", "a"],
         &["controller", "--kubeconfig", "a", "--worker-type", "azur"],
@@ -148,7 +148,7 @@ fn ignores_variables_of_other_programs() {
     assert!(output.stderr.contains("no-such-kubeconfig"), "it continues: {output:?}");
 }
 
-/// Without these the controller would write more than its operator wants.
+/// If the controller ignored these variables, it would write more than its operator intends.
 #[test]
 fn rejects_invalid_limits_from_old_variables() {
     for variable in ["SHADOW", "WORKER_TYPE", "SHARD_RING"] {

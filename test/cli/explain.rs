@@ -1,4 +1,4 @@
-//! `explain` as a person reads it.
+//! The text output of `explain`.
 
 use crate::binary::{Outcome, command, example, outcome, run};
 use crate::golden::assert_same;
@@ -38,7 +38,7 @@ fn a_worker_of_an_unknown_type() {
 
 #[test]
 fn an_image_that_fits_no_machine() {
-    // gen1 only, on a machine type that is arm64 and gen2.
+    // An image for gen1 only, on a machine type with arm64 and gen2.
     let text = example(&[
         ("machineType: Standard_D4s_v5", "machineType: Standard_D4ps_v5"),
         ("1877.3.0}\n      architecture: amd64", "1592.9.0}"),
@@ -121,7 +121,7 @@ fn prints_no_secrets() {
         let printed = run(&["explain", "test/cli/azure.yaml", "-o", output]).stdout;
         assert!(!printed.contains("sig=") && !printed.contains("#!/bin/bash"), "{printed}");
     }
-    // Before Kubernetes 1.35 the whole provider config is hashed as text.
+    // Before Kubernetes 1.35, the hash contains the whole provider config as text.
     let printed =
         explain(&example(&[("1.35.1\n      minimum", "1.34.1\n      minimum")]), &["--pool", "workers"]).succeeded();
     assert!(!printed.stdout.contains("sig="), "{}", printed.stdout);

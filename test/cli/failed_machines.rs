@@ -8,7 +8,8 @@ use crate::binary::{command, outcome};
 
 const WORKER: &str = include_str!("azure.yaml");
 
-/// The maximum of each machine deployment of pool `workers`, which has three zones. The one in zone 1 exists with `live`.
+/// The maximum of each machine deployment of pool `workers`, which has three zones. The deployment in zone 1 already
+/// exists with `live`.
 fn rendered(of_pool: &str, live: i32) -> BTreeMap<String, Option<i64>> {
     let settings = format!("maxSurge: 2\n      machineControllerManager: {{{of_pool}}}\n");
     let worker = WORKER.replacen("maxSurge: 2\n", &settings, 1);

@@ -1,7 +1,8 @@
-//! A fix in 48 hours, from its publication until nothing runs the vulnerable image: for five clouds of Gardener, and for
-//! Cluster API on AWS.
+//! Rolls out a fix in 48 hours, from its publication until no machine runs the vulnerable image: for five clouds of
+//! Gardener, and for Cluster API on AWS.
 //!
-//! The maintenance of the 48 hours is simulated without `forecast`, and the images are those in the rendered machine classes.
+//! The test simulates the maintenance of the 48 hours without `forecast`, and reads the images from the rendered
+//! machine classes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -34,7 +35,7 @@ const CLOUDS: [(&str, &str, &str); 5] = [
     ("alicloud", "ecs.g7.xlarge", "eu-central-1"),
 ];
 
-/// The Shoots of each cloud, and whether the answer has to name them.
+/// The Shoots of each cloud, and whether `forecast --still-on` must list them.
 const SHOOTS: [(&str, bool); 5] =
     [("auto", false), ("sleeping", false), ("opted-out", true), ("opted-out-sleeping", true), ("frozen", true)];
 
@@ -90,10 +91,9 @@ fn shoot(name: &str, cloud: (&str, &str, &str), pool: &Value) -> Value {
     shoot
 }
 
-/// The objects of each Shoot, made from the example of the cloud.
+/// The seed objects of each Shoot, generated from the example of the cloud.
 type Landscape = BTreeMap<&'static str, SeedObjects>;
 
-/// The objects of a Shoot on its seed.
 #[derive(Clone)]
 struct SeedObjects {
     worker: Value,
@@ -140,7 +140,7 @@ fn landscape(folder: &TempDir, cloud: (&str, &str, &str)) -> Landscape {
     BTreeMap::from(shoots)
 }
 
-/// Fills the profile of a cloud with the fix.
+/// Adds the fixed image to the profile of a cloud.
 fn fill(folder: &TempDir, cloud: &str, expire: &str) {
     let profile = format!("example/images/profiles/{cloud}.yaml");
     let filled = run(
@@ -167,7 +167,7 @@ fn fill(folder: &TempDir, cloud: &str, expire: &str) {
     std::fs::write(folder.path().join("filled.yaml"), filled.stdout).unwrap();
 }
 
-/// The Shoots that the answer names, and the earliest expiration that moves some of them.
+/// The Shoots in the output of `forecast --still-on`, and the earliest expiration that moves some of them.
 fn still_on(folder: &TempDir) -> (BTreeSet<String>, Option<String>) {
     let output = run(
         folder,
@@ -194,7 +194,7 @@ fn still_on(folder: &TempDir) -> (BTreeSet<String>, Option<String>) {
     (named.collect(), expirations.min().map(str::to_owned))
 }
 
-/// The Shoots whose machine classes have another image than the new one after all windows until the deadline.
+/// The Shoots whose machine classes still have the old image after all windows until the deadline.
 fn running_old_image(folder: &TempDir, landscape: &Landscape) -> BTreeSet<String> {
     let filled = profile(folder, "filled.yaml");
     let spec: ProfileSpec = serde_json::from_value(filled["spec"].clone()).unwrap();
@@ -209,7 +209,7 @@ fn running_old_image(folder: &TempDir, landscape: &Landscape) -> BTreeSet<String
         let ten_minutes = SignedDuration::from_mins(10);
         let mut history = History::start(state, &catalog, garden, ten_minutes, published);
         history.advance(deadline);
-        // Gardener reconciles no frozen Shoot.
+        // Gardener does not reconcile frozen Shoots.
         if name != "frozen" {
             let image = history.state.shoot.spec.provider.workers[0].machine.image.clone().unwrap();
             worker["spec"]["pools"][0]["machineImage"]["version"] = image.version.into();
@@ -254,7 +254,7 @@ fn nothing_runs_the_old_image_except_what_was_named() {
         previews_the_same(&folder, &named);
         assert_eq!(running_old_image(&folder, &landscape), named, "{cloud:?}");
 
-        // The expiration of the answer moves all but the frozen one.
+        // The expiration from the forecast moves all Shoots except the frozen one.
         fill(&folder, cloud.0, &earlier.unwrap());
         let (named, _) = still_on(&folder);
         assert_eq!(named, BTreeSet::from(["frozen".to_owned()]), "{cloud:?}");
@@ -262,7 +262,7 @@ fn nothing_runs_the_old_image_except_what_was_named() {
     }
 }
 
-/// The preview of the first window rolls the Shoots that the answer does not name. Those that sleep have no nodes.
+/// The preview of the first window rolls the Shoots that the forecast does not list. Hibernated Shoots have no nodes.
 fn previews_the_same(folder: &TempDir, named: &BTreeSet<String>) {
     let arguments =
         ["preview", "--maintenance", "--cloudprofile-new", "filled.yaml", "landscape.yaml", "--at", PUBLISHED];
@@ -272,13 +272,13 @@ fn previews_the_same(folder: &TempDir, named: &BTreeSet<String>) {
     assert_eq!(workers.len(), SHOOTS.len(), "{output:?}");
     for worker in workers {
         let name = worker["namespace"].as_str().unwrap().trim_start_matches("shoot--farm--");
-        // Maintenance changes a frozen Shoot, too, and the Worker only follows when Gardener reconciles it again.
+        // Maintenance also changes a frozen Shoot, but the Worker changes only when Gardener reconciles it again.
         let rolls = worker.to_string().contains("\"ROLL\"");
         assert_eq!(rolls, name == "frozen" || !named.contains(name), "{name}: {worker}");
     }
 }
 
-/// The objects of a management cluster, with the rule of the webhook of Cluster API's provider.
+/// The objects of a management cluster, with the validation of the webhook of Cluster API's provider.
 #[derive(Default)]
 struct ManagementCluster {
     templates: BTreeMap<String, Value>,
@@ -287,7 +287,7 @@ struct ManagementCluster {
 }
 
 impl ManagementCluster {
-    /// `AWSMachineTemplate.spec` is immutable.
+    /// Applies templates, of which `AWSMachineTemplate.spec` is immutable.
     fn apply(&mut self, templates: &str) {
         for template in yaml::documents(templates).unwrap() {
             let name = template["metadata"]["name"].as_str().unwrap().to_owned();
@@ -337,7 +337,7 @@ fn machine_deployments_move_to_a_new_template() {
     cluster.deployments = ["a", "b"].map(|name| (name.to_owned(), first.clone())).into();
     assert_eq!(cluster.images(), BTreeSet::from([vulnerable]));
 
-    // The CVE is published, and the same version of Kubernetes is built again.
+    // The CVE is published, and an image for the same version of Kubernetes is rebuilt.
     publish(&[ami(vulnerable, 1, "2026-09-22"), ami(fixed, 2, "2026-11-22")]);
     assert_eq!(images(&["update", "--lock", "capa.lock"]).code, 1);
     write(&folder, "consumers.yaml", &cluster.consumers());

@@ -1,4 +1,4 @@
-//! `forecast` of many Shoots: grouped by change, sorted by date.
+//! `forecast` groups many Shoots by change and sorts them by date.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::binary::{Outcome, command, outcome};
 
 const PROFILE: &str = "example/versions/cloudprofile.yaml";
 
-/// The example's Shoots, this many times.
+/// The forecast of this number of copies of the example's Shoots.
 fn forecast(times: usize, options: &[&str]) -> Outcome {
     let text = std::fs::read_to_string("example/versions/shoots.yaml").unwrap();
     let shoots = gardener_extension_worker::reader::objects::objects(&text).unwrap();
@@ -37,7 +37,7 @@ fn many_shoots_are_grouped_by_date() {
     assert!(all.lines().count() > few * 20 && !all.contains("see --all"), "{} lines", all.lines().count());
 }
 
-/// The forecast of two Shoots in this format: one has Kubernetes 1.37, and the other gets it in June.
+/// The forecast of two Shoots in this format. One has Kubernetes 1.37, and the other one is updated to it in June.
 pub(crate) fn newer_than_measured(until: &str, format: &str) -> Outcome {
     let read = |path: &str| {
         let text = std::fs::read_to_string(path).unwrap();
@@ -75,7 +75,7 @@ fn marks_kubernetes_newer_than_measured() {
     assert_eq!((counts("2026-03-01"), counts("2027-02-01")), ((of(1), 1), (of(2), 2)));
 }
 
-/// Gardener #14311 writes the stages of the present into the status, which may lag behind the specification.
+/// Gardener #14311 writes the current stages into the status, which may be older than the specification.
 #[test]
 fn forecast_and_lint_ignore_cloudprofile_status() {
     let text = std::fs::read_to_string(PROFILE).unwrap();

@@ -1,5 +1,5 @@
-//! Every command reads its objects in every form that tools write them in, and refuses a part of a list. A new command has to be added
-//! to this table.
+//! Every command reads its objects in every form that tools write, and rejects incomplete lists. A new command must be
+//! added to this table.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use crate::binary::{command, outcome};
 
-/// `OBJECTS` in the arguments is the file or folder with the objects.
+/// A command and its input. `OBJECTS` in the arguments is replaced with the file or folder that contains the objects.
 struct Reader {
     arguments: &'static [&'static str],
-    /// Files with the objects, as the repository has them.
+    /// The files of the repository that contain the objects.
     objects: &'static [&'static str],
 }
 
@@ -74,7 +74,7 @@ const LOOKUPS: &str = "example/images/lookups.yaml";
 const PLAN: &str = "--to=target/tmp/takeover-plan";
 const LOCK: &str = "--lock=example/images/images.lock";
 
-/// Commands that read no objects, or those of a cluster only.
+/// Commands that read no objects, or only those of a cluster.
 const OTHERS: [&str; 13] = [
     "controller",
     "admission",
@@ -87,12 +87,12 @@ const OTHERS: [&str; 13] = [
     "images fetch azure",
     "images fetch ec2",
     "images fetch glance",
-    // Two locks.
+    // Reads two lock files.
     "images promote",
     "help",
 ];
 
-/// A way in which tools write objects.
+/// A name, and a function that writes objects in this form.
 type Form = (&'static str, fn(&[Value], &Path));
 
 const FORMS: [Form; 9] = [
@@ -152,7 +152,7 @@ fn mounted(objects: &[Value], folder: &Path) {
     symlink("..data/objects.yaml", folder.join("objects.yaml")).unwrap();
 }
 
-/// The objects of files, without the places that comments and order would give them.
+/// The objects of files, without the line numbers that comments and order would change.
 fn read(files: &[&str]) -> Vec<Value> {
     let documents = files.iter().flat_map(|file| {
         let text = fs::read_to_string(test_support::repository().join(file)).unwrap();
@@ -161,7 +161,7 @@ fn read(files: &[&str]) -> Vec<Value> {
     gardener_extension_worker::reader::objects::flattened(documents.collect())
 }
 
-/// What a command prints, without the name of the file and lines in it.
+/// Runs a command. The outputs contain no file names and line numbers.
 fn result(reader: &Reader, path: &Path) -> (i32, String, String) {
     let path = path.display().to_string();
     let arguments: Vec<String> = reader.arguments.iter().map(|argument| argument.replace("OBJECTS", &path)).collect();
@@ -171,7 +171,7 @@ fn result(reader: &Reader, path: &Path) -> (i32, String, String) {
         outcome(call, "")
     };
     let lines = regex::Regex::new(r"OBJECTS(/objects\.yaml)?(:\d+)?").unwrap();
-    // Wrapped lines depend on the length of the path.
+    // Line breaks depend on the length of the path.
     let plain = |text: &str| {
         let text = text.replace(&path, "OBJECTS");
         lines.replace_all(&text, "OBJECTS").split_whitespace().collect::<Vec<_>>().join(" ")
@@ -186,7 +186,7 @@ fn every_command_reads_every_form() {
         let folder = tempfile::tempdir().unwrap();
         let mut expected = None;
         for (position, (form, write)) in FORMS.iter().enumerate() {
-            // All names have one length, so that tables are wrapped alike.
+            // All names have the same length, so that tables are wrapped in the same way.
             let path = folder.path().join(format!("objects-{position}"));
             if *form == "a mounted ConfigMap" || *form == "a Git checkout" {
                 fs::create_dir(&path).unwrap();

@@ -1,8 +1,8 @@
-//! Compares text with a kept file, and writes the file where `UPDATE_GOLDEN` is set.
+//! Compares text with a stored file. With `UPDATE_GOLDEN`, writes the file instead.
 
 use std::path::PathBuf;
 
-/// Fails with the first line that differs.
+/// Fails with the first different line.
 #[track_caller]
 pub(crate) fn assert_same(file: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file);

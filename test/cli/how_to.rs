@@ -1,11 +1,11 @@
-//! `docs/how-to`: each `sh` block prints the `text` block below it. A line `…` stands for any lines.
+//! `docs/how-to`: each `sh` block prints the `text` block below it. A line `…` matches any lines.
 
 use std::path::{Path, PathBuf};
 
 use crate::golden::assert_same;
 use crate::images::{copy, shell};
 
-/// A folder with the examples, and a shell in it that finds the program.
+/// A folder with the examples and with the program for `PATH`.
 fn folder() -> tempfile::TempDir {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().unwrap();
@@ -24,7 +24,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// Whether the lines between `…` are printed in this order.
+/// Whether the parts between `…` are printed in this order.
 fn reports(displayed: &str, printed: &str) -> bool {
     let mut rest = format!("\n{printed}");
     for part in format!("\n{displayed}").split("\n…") {
@@ -38,7 +38,7 @@ fn reports(displayed: &str, printed: &str) -> bool {
     true
 }
 
-/// The page with what its commands print now. Shortened outputs stay if they are still right.
+/// The page with the current output of its commands. Shortened outputs stay if they still match.
 fn with_outputs(page: &str) -> (String, usize) {
     let folder = folder();
     let mut parts = page.split("```sh\n");

@@ -1,4 +1,4 @@
-//! `images` as a person uses it: docs/images.md from its first command to its last, and files that are wrong.
+//! The commands of `images`: all commands of docs/images.md in order, and invalid files.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::binary::{command, outcome};
 use crate::golden::assert_same;
 use crate::json::assert_described;
 
-/// A folder with the files of the documentation, and a shell in it that finds the program.
+/// A folder with the files of the documentation and with the program for `PATH`.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("example/images"), &folder.path().join("example/images"));
@@ -34,7 +34,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What a script prints, on stdout and stderr.
+/// Runs a script and returns its output on stdout and stderr.
 pub(crate) fn shell(folder: &TempDir, script: &str) -> String {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{{ {script}\n}} 2>&1")]).current_dir(folder.path());
@@ -150,7 +150,7 @@ fn a_file_of_a_gigabyte_is_refused_before_it_is_read() {
 #[test]
 fn standard_input_without_an_end_is_not_read_to_its_end() {
     let folder = folder();
-    // A gigabyte of spaces, as a pipe: nobody knows its size before.
+    // A gigabyte of spaces through a pipe, whose size is unknown in advance.
     let script =
         "head -c 1073741824 /dev/zero | tr '\\0' ' ' | gardener-extension-worker images list --source -; echo $?";
     let reported = "-: more than the 256 MiB that are read of a file\n3\n";
@@ -168,7 +168,7 @@ fn a_lock_is_written_as_a_whole_or_not_at_all() {
     assert!(missing.code == 3 && missing.stderr.contains("nosuch.lock"), "{missing:?}");
     assert_eq!(update("example/images/images.lock", &["--dry-run"]).code, 1);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "a dry run writes nothing");
-    // A folder in the place of the file: what was written beside it is taken away again.
+    // With a folder in place of the lock file, the temporary file next to it is deleted again.
     std::fs::create_dir_all(folder.path().join("locks/images.lock")).unwrap();
     let output = images(&folder, &[&["lock", "--lock", "locks/images.lock"], &SOURCE[..]].concat(), "");
     assert_eq!(output.code, 3, "{output:?}");
@@ -226,7 +226,7 @@ fn fill_writes_a_profile_in_the_format_that_it_has() {
         std::fs::write(folder.path().join("new.yaml"), &filled.stdout).unwrap();
         let linted = run(&["cloudprofile", "lint", "--at", "2026-11-22", "new.yaml"]);
         assert_eq!(linted.code, 0, "{cloud}: {}", linted.stdout);
-        // Nobody who had an image gets another one, which the diff of both says as well.
+        // No machine type that had an image gets another one. The diff of both profiles confirms that.
         let diff = run(&["cloudprofile", "diff", "old.yaml", "new.yaml", "-o", "json"]).json();
         assert!(!diff.to_string().contains("2001.2.0"), "{cloud}: {diff}");
     }
@@ -240,7 +240,7 @@ fn fill_writes_azure_profiles_of_the_old_format() {
     let fill = |more: &[&str]| {
         images(&folder, &[&["fill", "old.yaml", "--where", "variant=gardener_prod"], &SOURCE[..], more].concat(), "")
     };
-    // The old format can't tell generations apart: a person has to.
+    // The old format can't distinguish generations, so the user must select one.
     let both = fill(&[]);
     assert_eq!((both.code, both.stdout.as_str()), (3, ""), "{}", both.stderr);
     assert!(both.stderr.contains("are the same to this profile"), "{}", both.stderr);
@@ -348,7 +348,7 @@ fn fill_keeps_the_order_and_comments_of_files() {
     for cloud in ["aws", "azure", "gcp", "openstack", "alicloud"] {
         let path = folder.path().join(format!("example/images/profiles/{cloud}.yaml"));
         let text = std::fs::read_to_string(&path).unwrap();
-        // An order and comments that no writer would choose.
+        // Formatting and comments that no serializer would write.
         let text = text.replace("  machineTypes:\n", "  # Types of machines.\n  machineTypes:\n");
         let text = text.replace("      version: \"2001.2.0\"\n", "      version: 2001.2.0 # in use\n");
         std::fs::write(&path, &text).unwrap();
@@ -524,7 +524,7 @@ fn flavors_for_the_same_machines_are_a_warning() {
     };
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(["aws", "azure"].iter().all(|cloud| !check(cloud, &|_| {}).stdout.contains("overlap")));
-    // A second flavor with the same images, for some of the machines of the first one.
+    // A second flavor with the same images, for some machines of the first one.
     let output = check("aws", &|flavors| {
         let mut part = flavors[0].clone();
         let capabilities = if part["capabilities"].is_object() { &mut part["capabilities"] } else { &mut part };
@@ -535,7 +535,7 @@ fn flavors_for_the_same_machines_are_a_warning() {
     assert!(output.stdout.contains("1 finding"), "{}", output.stdout);
     let reported = words(&output.stdout);
     assert!(reported.contains("overlap gardenlinux 2001.2.0"), "{reported}");
-    // The flavor of gen1 says nothing of its generation, in both halves: it is for gen2 as well, which its image can't run.
+    // In both halves, the flavor of gen1 has no generation, so it also matches gen2, which its image does not support.
     let output = check("azure", &|flavors| {
         let flavor = &mut flavors[0];
         let capabilities = if flavor["capabilities"].is_object() { &mut flavor["capabilities"] } else { &mut *flavor };
@@ -608,7 +608,7 @@ fn images_prints_what_is_described() {
     assert_described(&[updated], "images update -o json");
     let fill = |more: &[&str]| json(&[&["fill", "example/images/profiles/aws.yaml"], more].concat(), "");
     std::fs::write(folder.path().join("other.lock"), lock.replace("ami: ami-0", "ami: ami-1")).unwrap();
-    // One image in one region only, and one for machines that the profile does not have.
+    // One image for only one region, and one for an architecture that the profile does not have.
     let image = |id: &str, region: &str, architecture: &str| {
         json!({"provider": "aws", "region": region, "reference": {"ami": id}, "image": "os", "version": "1.0.0",
             "facts": {"architecture": [architecture]}})

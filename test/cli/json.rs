@@ -1,4 +1,4 @@
-//! The JSON of the commands and its description are about the same members.
+//! The JSON output of the commands has exactly the described members.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ pub(crate) fn assert_described(samples: &[Value], command: &str) {
     let mut seen = BTreeSet::new();
     samples.iter().for_each(|sample| paths(sample, "", &mut seen));
     if samples.iter().all(|sample| sample["evidence"].is_object()) {
-        // One type writes the evidence of all commands; each command has only some of its members.
+        // All commands share one type for the evidence, but each command writes only some of its members.
         evidence_samples().iter().for_each(|sample| paths(&json!({"evidence": sample}), "", &mut seen));
     }
     let described: BTreeSet<String> = fields.iter().map(|field| field.path.clone()).collect();
@@ -54,7 +54,7 @@ pub(crate) fn assert_described(samples: &[Value], command: &str) {
     assert!(unprinted.is_empty(), "described, but in no sample: {unprinted:?}");
 }
 
-/// Evidence with each of its members.
+/// Evidence samples that together have every member.
 fn evidence_samples() -> [Value; 2] {
     let profile = "example/versions/cloudprofile.yaml";
     let without_shoots = run(&["cloudprofile", "versions", profile, "-o", "json"]).json();
@@ -92,7 +92,7 @@ fn explain_prints_what_is_described() {
     assert_eq!(hazards(2)[0]["kind"], "noRoomToRoll");
 }
 
-/// `preview` of changes whose members are all that there are.
+/// Outputs of `preview` that together have every member.
 fn previewed() -> Vec<Value> {
     let changes: [Replacements<'_>; 4] = [
         ROLL,
@@ -115,12 +115,12 @@ fn preview_prints_what_is_described() {
 
 #[test]
 fn takeover_check_prints_what_is_described() {
-    // What is printed is compared with this file elsewhere.
+    // Another test compares this file with the output.
     let kept = std::fs::read_to_string("test/cli/golden/takeover.json").unwrap();
     let mut output: Value = serde_json::from_str(&kept).unwrap();
     let previewed: Vec<Value> = previewed().iter().flat_map(|it| it["workers"].as_array().unwrap().clone()).collect();
     output["workers"].as_array_mut().unwrap().extend(previewed);
-    // Only operations that have failed, seeds, and files that can't be read have these.
+    // Only failed operations, seeds, and unreadable files have these members.
     output["workers"][0]["failed"] = json!("Reconcile is Error");
     output["permissions"] = json!({"asked": 1, "missing": [{"group": "", "resource": "secrets", "verb": "get"}]});
     output["writers"]["unknown"] = json!(["Leases"]);
@@ -151,7 +151,8 @@ fn the_matrix_prints_what_is_described() {
     let output = |text: &str| outcome(command(&["cloudprofile", "matrix", "-", "-o", "json"]), text).json();
     let no_image = azure.replace("          urn: example:gardenlinux:gen1:1592.9.0\n", "");
     assert_ne!(no_image, azure);
-    // For the proposal, the first values of all capabilities decide first.
+    // A profile for which GEP-33 would choose another flavor, because it first compares the first values of all
+    // capabilities.
     let another_order = azure
         .replace("values: [gen2, gen1]", "values: [gen3, gen2, gen1]")
         .replace("hypervisorType: [gen2]}", "hypervisorType: [gen2], azure-networking: [basic]}")

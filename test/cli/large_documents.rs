@@ -1,5 +1,5 @@
-//! Documents that are large or built to be slow: each is read to its end, or refused with a reason. `cargo bench --bench
-//! worker_files` measures how long that takes.
+//! Documents that are large or slow to parse: each is read completely, or rejected with a reason. `cargo bench --bench
+//! worker_files` measures the duration.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -23,7 +23,7 @@ fn a_file_of_many_workers_equals_their_folder() {
         fs::write(folder.path().join(format!("{number:03}.yaml")), &worker).unwrap();
         write!(all, "{worker}\n---\n").unwrap();
     }
-    // Each line is a Worker. It begins with the name of its file.
+    // Each line is a Worker and begins with the name of its file.
     let without_file = |line: &str| line.split_once("\"machineClassSecrets\"").unwrap().1.to_owned();
     let results = |output: Outcome| output.succeeded().stdout.lines().map(without_file).collect::<Vec<_>>();
     let of_file = results(outcome(command(&["render", "-o", "result", "-"]), &all));
@@ -35,7 +35,7 @@ fn a_file_of_many_workers_equals_their_folder() {
 #[test]
 fn workers_of_one_namespace_have_their_own_secrets() {
     let worker = fs::read_to_string(test_support::repository().join("test/cli/azure.yaml")).unwrap();
-    // Each has a boot script of its own, which is in the Secret of its class.
+    // Each Worker has its own boot script in the Secret of its class.
     let of = |name: &str| {
         let worker = worker.replace("name: prod\n", &format!("name: {name}\n"));
         worker.replace("gardener-node-agent-workers", &format!("gardener-node-agent-{name}"))

@@ -14,7 +14,7 @@ const PROFILE: &str = "example/versions/cloudprofile.yaml";
 const WORKERS: &str = "example/images/landscape.yaml";
 const AT: &str = "--at=2026-02-01";
 
-/// A profile and the only Shoot of a garden, as its API server lists them. Two versions have no user.
+/// The API server of a garden with a profile and one Shoot. Two versions are unused.
 #[derive(Clone)]
 struct Garden(Vec<Value>);
 
@@ -25,7 +25,7 @@ impl Garden {
         Self([read(PROFILE), read("example/versions/shoots.yaml").split_off(2)].concat())
     }
 
-    /// Serves it and returns its kubeconfig.
+    /// Starts the server and returns its kubeconfig.
     fn serve(self) -> tempfile::NamedTempFile {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let kubeconfig = crate::refused::kubeconfig(listener.local_addr().unwrap().port());
@@ -66,7 +66,7 @@ impl Garden {
     }
 }
 
-/// Answers of both commands: the evidence, and whether each image version can be removed.
+/// The evidence of both commands, each with whether the image versions can be removed.
 fn results(kubeconfig: &str, more: [&[&str]; 2]) -> [(Value, Vec<String>); 2] {
     let live = ["--live", "--kubeconfig", kubeconfig, AT, "-o", "json"];
     let versions = run(&[&["cloudprofile", "versions"], &live[..], more[0]].concat()).json();

@@ -1,4 +1,4 @@
-//! Processes that update one lock file at the same time lose nothing.
+//! Concurrent updates of one lock file by several processes lose no entries.
 
 use std::fs;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! What a person sees on the command line: tables, JSON, exit codes, messages.
+//! The user interface of the command line: tables, JSON, exit codes and messages.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]

@@ -1,4 +1,4 @@
-//! One way to name an object, and kubectl's flags, in every command that reads objects of a cluster.
+//! Every command that reads objects of a cluster accepts the same object names and kubectl's flags.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -15,7 +15,7 @@ const ZONE_1: &str = "shoot--garden--prod-workers-z1";
 /// Every command that reads objects, without a name.
 pub(crate) const COMMANDS: [&[&str]; 5] = [&["diagnose"], &["why"], &["explain"], &["preview"], &["takeover", "check"]];
 
-/// An API server with objects, and the requests that it got.
+/// An API server with objects, which records its requests.
 #[derive(Clone)]
 pub(crate) struct Server {
     pub(crate) objects: Arc<Mutex<Vec<Value>>>,
@@ -121,7 +121,7 @@ impl Server {
     }
 }
 
-/// The objects of the example as a seed has them, with machines.
+/// The objects of the example as stored in a seed, with machines.
 pub(crate) fn seed_objects() -> Vec<Value> {
     let rendered = outcome(command(&["render", "test/cli/azure.yaml", "-o", "json"]), "").json();
     let mut objects = rendered["items"].as_array().unwrap().clone();
@@ -229,7 +229,7 @@ fn an_ambiguous_name_is_refused_with_its_meanings() {
     }
 }
 
-/// kubectl's flags, and what the answer then has.
+/// kubectl's flags, each with a text in the resulting output.
 const FLAGS: [(&[&str], &str); 11] = [
     (&["-n", NAMESPACE], NAMESPACE),
     (&["--namespace", NAMESPACE], NAMESPACE),
@@ -282,7 +282,7 @@ fn watch_prints_each_change() {
             documents += usize::from(line == "}");
             if documents == 1 && line == "}" {
                 let mut objects = seed.objects.lock().unwrap();
-                // Each command shows whether an object exists.
+                // Every command prints whether this object exists.
                 objects.retain(|object| object["metadata"]["name"] != "shoot--garden--prod-workers-z2");
             }
             if documents == 2 {

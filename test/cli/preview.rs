@@ -1,4 +1,4 @@
-//! `preview` of two files as a person reads it, and its exit codes.
+//! The text output of `preview` for two files, and its exit codes.
 
 use gardener_extension_worker::api::gardener::Shoot;
 use gardener_extension_worker::pool::hash::node_agent_secret_name;
@@ -9,7 +9,7 @@ use crate::golden::assert_same;
 
 pub(crate) type Replacements<'a> = &'a [(&'a str, &'a str)];
 
-/// One pool rolls in all its zones and grows, the other one only grows.
+/// One pool rolls in all its zones and grows, and the other one only grows.
 pub(crate) const ROLL: Replacements<'_> = &[
     ("77ac3aaaf0a1b2c3", "1111111111111111"),
     ("maximum: 10", "maximum: 12"),
@@ -22,7 +22,7 @@ pub(crate) const UNPLANNABLE: Replacements<'_> = &[
     ("machineType: Standard_D4s_v5", "machineType: Standard_D4ps_v5"),
 ];
 
-/// The example and a changed one, in files.
+/// Files with the example and a changed copy.
 struct Pair {
     old: String,
     new: String,
@@ -55,7 +55,7 @@ impl Pair {
     }
 }
 
-/// A gallery has the version anew: the same version has another image.
+/// An image that is rebuilt in the gallery with the same version.
 const REBUILT: (&str, &str) = ("gardenlinux-gen2/Versions/1877.3.0", "gardenlinux-gen2-rebuilt/Versions/1877.3.0");
 
 #[test]
@@ -79,7 +79,7 @@ fn a_controller_that_pins_images_keeps_those_of_classes_that_stay() {
         "{reported}"
     );
     assert!(reported.contains("keeps it until it is replaced"), "{reported}");
-    // A class that is replaced has nothing to keep.
+    // A replaced class has no image to keep.
     let rolls = [REBUILT, ROLL[0]];
     let (code, rolled) = findings(&rolls, &["--pin-images"]);
     let (same_code, same) = findings(&rolls, &[]);
@@ -219,7 +219,7 @@ fn deleted_machines_are_a_hazard_with_a_code_above_that_of_a_roll() {
     assert!(findings.iter().any(|it| it["kind"] == "machines-deleted" && it["severity"] == "hazard"), "{printed:#}");
     assert_eq!(printed["exitCode"], 6);
 
-    // A Worker that only OLD has goes with all its machines.
+    // A Worker that only OLD has is deleted with all its machines.
     file("before/a.yaml", &example(&[]));
     file("before/b.yaml", &example(&[("shoot--garden--prod", "shoot--garden--other")]));
     file("after/a.yaml", &example(&[]));
@@ -332,7 +332,7 @@ fn what_no_garden_lets_through_is_warned_of() {
             assert!(printed.stderr.lines().any(is_named), "{warning}: {printed:?}");
         }
     }
-    // What is there already was let through.
+    // Mistakes in OLD produce no warnings.
     assert_eq!(run(&["preview", &pair.new, &pair.old]).stderr, "");
     let twice = format!("{}---\n{}", example(&[]), example(&[]));
     for arguments in [&["render", "-"][..], &["preview", "test/cli/azure.yaml", "-"]] {
@@ -384,7 +384,7 @@ fn one_worker_is_no_plural() {
     }
 }
 
-/// What the next window does to the example with changes in its Cluster.
+/// The preview of the next maintenance window, for the example with changes in its Cluster.
 fn maintained(changes: Replacements<'_>, more: &[&str]) -> Outcome {
     let mut text = std::fs::read_to_string("example/azure.yaml").unwrap();
     for (from, to) in changes {
@@ -446,7 +446,7 @@ fn a_window_can_touch_no_node_or_nothing_at_all() {
     assert!(minor.stdout.contains("Kubernetes goes from 1.34.3 to 1.35.1 (forced"), "{}", minor.stdout);
 }
 
-/// What moves makes another class, also where there is no node that it replaces.
+/// An update results in another class, even without nodes to replace.
 #[test]
 fn a_window_gives_new_classes_to_pools_without_nodes() {
     let text = std::fs::read_to_string("example/azure.yaml").unwrap();
@@ -465,7 +465,7 @@ fn a_window_gives_new_classes_to_pools_without_nodes() {
     assert!(!worker["findings"].to_string().contains("node-agent-secret-unchanged"), "{worker:#}");
 }
 
-/// What an owner leaves to the next window rolls as well.
+/// Changes that an owner defers to the next window also roll.
 #[test]
 fn a_window_rolls_what_its_operation_rolls() {
     let rolled = |operation: &str, more: &[(&str, &str)]| {

@@ -1,4 +1,4 @@
-//! `preview --cache`: an answer that was kept is the same, byte for byte, and is used for nothing else.
+//! `preview --cache`: a cached output is byte-for-byte the same, and is used only for the same inputs.
 
 use std::fs;
 use std::path::PathBuf;
@@ -65,15 +65,15 @@ fn cached_result_is_equal_byte_for_byte() {
     };
     let (code, output, _) = same(&[], "at first");
     assert_eq!((code, output.matches("new-nodes-differ").count() > 4), (4, true), "{output}");
-    // What was kept is what is printed.
+    // The output comes from the cache.
     let kept = landscape.read("cache/preview.cache");
     landscape.write("cache/preview.cache", &kept.replace("\"name\":\"s3\"", "\"name\":\"kept\""));
     assert!(landscape.cached(&[]).stdout.contains("\"name\": \"kept\""));
-    // A file that changed is not what was kept.
+    // A changed file is not read from the cache.
     landscape.write("shoots/s3.yaml", &landscape.read("shoots/s3.yaml").replace("maxSurge: 3", "maxSurge: 2"));
     let (_, output, _) = same(&[], "one file changed");
     assert!(!output.contains("kept"), "{output}");
-    // Nor is anything with other flags or another profile.
+    // Nor are results for other flags or another profile.
     same(&["--presume", "reservation-by-machine-type"], "another flag");
     let (code, output, _) = same(&["--pin-images"], "a controller that pins images");
     assert_eq!((code, output.matches("new-nodes-differ").count()), (0, 0), "{output}");
@@ -83,7 +83,7 @@ fn cached_result_is_equal_byte_for_byte() {
     landscape.write("new.yaml", &landscape.read("new.yaml").replace("newest:", "last:"));
     let (_, output, _) = same(&[], "another profile to come");
     assert!(output.contains("last:"), "{output}");
-    // Files that can't be read are not kept, nor are Shoots that are in two files.
+    // Unreadable files are not cached, nor are Shoots in two files.
     landscape.write("shoots/s1.yaml", "kind: Shoot\nspec: [");
     assert_eq!(same(&[], "a broken file").0, 3);
     landscape.write("shoots/s1.yaml", &landscape.read("shoots/s2.yaml"));
@@ -91,7 +91,7 @@ fn cached_result_is_equal_byte_for_byte() {
     assert!(message.contains("several files of OLD have this Worker"), "{message}");
 }
 
-/// Without its Shoots `--cache` still says what a note says.
+/// With cached Shoots, the output still contains the notes.
 #[test]
 fn notes_are_kept_as_well() {
     let landscape = Landscape::new();
@@ -123,7 +123,7 @@ fn what_is_no_cache_is_ignored_with_a_warning() {
         assert_eq!(landscape.read("cache/preview.cache") == text, stays, "{why}");
     }
     assert_eq!(fs::read_dir(landscape.path("cache")).unwrap().count(), 1, "nothing unfinished is left");
-    // A folder that can't be made keeps nobody from the answer.
+    // If the cache folder can't be created, the output is still complete.
     landscape.write("file", "");
     let nowhere = landscape.path("file/cache");
     let output = landscape.preview(&["--cache", nowhere.to_str().unwrap()]);

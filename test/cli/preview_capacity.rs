@@ -1,10 +1,11 @@
-//! `preview --capacity`: whether the machines that come for a time fit into what a cloud has left.
+//! `preview --capacity`: whether the temporary machines fit into the remaining capacity of a cloud.
 
 use crate::binary::{Outcome, run};
 
 const SHOOTS: &str = include_str!("shoots.yaml");
 
-/// A roll of `web`, 6 nodes of 4 vCPUs with a surge of 3, zones 1 and 2, and of `batch` with one of 1, against limits.
+/// A roll of `web`, 6 nodes of 4 vCPUs with a surge of 3, zones 1 and 2, and of `batch` with a surge of 1, against
+/// limits.
 fn preview(limits: &str, options: &[&str]) -> Outcome {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
@@ -38,7 +39,7 @@ fn pools_that_do_not_fit_are_named_for_limits_of_each_program() {
                 {{"currentValue": 0, "limit": 0, "name": {{"value": "PremiumDiskCount"}}}}]"#
         )
     };
-    // 3 and 1 machines of 4 vCPUs come.
+    // 3 and 1 temporary machines of 4 vCPUs.
     assert_eq!(findings(&azure("100", "48")), none);
     assert_eq!(
         findings(&azure("100", "47")),
@@ -55,7 +56,7 @@ fn pools_that_do_not_fit_are_named_for_limits_of_each_program() {
     let own = |limits: &str| format!("limits:\n- {{name: all, machineTypes: [\"Standard_D*s_v5\"], {limits}}}\n");
     assert_eq!(findings(&own("unit: machines, limit: 12, used: 8")), none);
     assert_eq!(findings(&own("unit: machines, limit: 11, used: 8")).len(), 1);
-    // Eight machines of these pools are known.
+    // Without `used`, the eight machines of these pools are counted.
     assert_eq!(findings(&own("unit: machines, limit: 11")).len(), 1);
     assert_eq!(findings(&own("unit: machines, limit: 0, used: 0, region: elsewhere")), none);
     let output = preview(&own("unit: machines, limit: 8, used: 8"), &["--fail-on", "hazard"]);

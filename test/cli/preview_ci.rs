@@ -1,4 +1,4 @@
-//! The recipes of `example/ci`: their own steps, run as a runner would run them in a repository with a branch.
+//! Runs the steps of the recipes in `example/ci` like a runner, in a repository with a branch.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::preview_git::{Repository, SHOOT};
 
-/// A folder for `PATH` with the program, and others that answer what they are told to.
+/// A folder for `PATH` with the program, and stubs of other programs.
 struct Programs(TempDir);
 
 impl Programs {
@@ -27,7 +27,7 @@ impl Programs {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
 
-    /// The exit code of a script, and what it prints.
+    /// The exit code and output of a script.
     fn run(&self, repository: &Repository, arguments: &[&str], variables: &[(&str, &str)]) -> (i32, String) {
         let path = format!("{}:{}", self.0.path().display(), std::env::var("PATH").unwrap());
         let mut command = Command::new("sh");
@@ -46,7 +46,7 @@ fn document(name: &str) -> Value {
     yaml::documents(&std::fs::read_to_string(recipe(name)).unwrap()).unwrap().remove(0)
 }
 
-/// A commit that rolls, then one that deletes a pool: the first one passes the gate, with its table.
+/// Checks that the gate passes a commit that rolls, with its table, and then stops a commit that deletes a pool.
 fn check(run: impl Fn(&Repository) -> (i32, String)) {
     let repository = Repository::new();
     repository.edit(SHOOT, "version: 1592.4.0", "version: 1592.9.0");

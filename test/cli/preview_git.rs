@@ -1,4 +1,4 @@
-//! `preview --git`: the working tree against a revision of a repository in a temporary folder.
+//! `preview --git` compares the working tree with a revision of a temporary repository.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::binary::{Outcome, command, outcome};
 
 const SHOOTS: &str = include_str!("shoots.yaml");
 
-/// A repository with a CloudProfile, a Shoot, and what else lies in one.
+/// A repository with a CloudProfile, a Shoot, and other typical files.
 pub(crate) struct Repository {
     folder: TempDir,
 }
@@ -49,13 +49,12 @@ impl Repository {
         self.git(&["commit", "--quiet", "--message", "m"]);
     }
 
-    /// The id of the last commit.
     pub(crate) fn head(&self) -> String {
         let output = Command::new("git").current_dir(&self.folder).args(["rev-parse", "HEAD"]).output().unwrap();
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// A person replaces a text in a file.
+    /// Replaces a text in a file, like a user.
     pub(crate) fn edit(&self, name: &str, old: &str, new: &str) {
         let text = std::fs::read_to_string(self.path(name)).unwrap();
         assert!(text.contains(old), "{old:?} is not in {name}");
@@ -88,7 +87,7 @@ fn a_branch_is_compared_with_its_base() {
     repository.commit();
     assert_eq!(repository.preview(&["HEAD"]).code, 0);
     assert_eq!(repository.preview(&["HEAD~1"]).code, 5);
-    // Only what is named counts; a file that was moved is the same one.
+    // Only the given paths are compared. A moved file is recognized.
     assert_eq!(repository.preview(&["HEAD~1", "--profiles", "profiles", "--", "chart"]).code, 3, "nothing is there");
     assert_eq!(repository.preview(&["HEAD~1", "--", SHOOT, "profiles"]).code, 5);
     repository.git(&["mv", SHOOT, "shoots/plain.yaml"]);
@@ -97,7 +96,7 @@ fn a_branch_is_compared_with_its_base() {
     assert_eq!(repository.preview(&["HEAD"]).code, 6, "the machines of its pools go");
 }
 
-/// Each side has its own CloudProfiles, and Shoots that nobody has edited change with them.
+/// Each side uses its own CloudProfiles, so unedited Shoots change with them.
 #[test]
 fn a_changed_cloudprofile_reaches_shoots_that_nobody_has_edited() {
     let repository = Repository::new();

@@ -1,8 +1,8 @@
-//! `preview` of Shoots that the garden would refuse, and of maxima that fall.
+//! `preview` of Shoots that the garden would reject, and of smaller maxima.
 
 use crate::binary::{Outcome, run};
 
-/// The preview of an edit: texts of the old Shoot are replaced by others.
+/// The preview of an edit of the old Shoot.
 fn preview(profile: &str, old: &str, replacements: &[(&str, &str)]) -> Outcome {
     let folder = tempfile::tempdir().unwrap();
     let [profile, old] = [profile, old].map(|name| format!("test/cli/refusals/{name}.yaml"));

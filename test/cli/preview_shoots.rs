@@ -9,13 +9,13 @@ use crate::json::assert_described;
 
 const SHOOTS: &str = include_str!("shoots.yaml");
 
-/// The Shoot before and after, with the CloudProfile in one file beside them or as it comes with both.
+/// The Shoot before and after, with the CloudProfile in a separate file or in both files.
 struct Files {
     folder: TempDir,
 }
 
 impl Files {
-    /// A person replaces texts in the stored Shoot.
+    /// Writes the stored Shoot and a manifest with these replacements.
     fn new(replacements: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (profile, shoot) = SHOOTS.split_once("---\n").unwrap();
@@ -51,14 +51,14 @@ fn a_roll_names_what_was_edited_in_the_shoot() {
 #[test]
 fn what_follows_of_an_edit_and_what_does_not() {
     let cases: [(&[(&str, &str)], i32); 7] = [
-        // As the API server writes it, and what it would fill in anyway.
+        // The API server's notation, and a default that it sets.
         (&[("memory: 1Gi", "memory: 1024Mi"), ("minimum: 2", "minimum: 2\n      cri: {name: containerd}")], 0),
-        // Who writes a Shoot does not write its status.
+        // Manifests have no status.
         (&[("\nstatus: {technicalID: shoot--meadow--canary}", "")], 0),
         (&[("maxSurge: 3", "maxSurge: 4")], 1),
         (&[("    kubelet: {kubeReserved: {cpu: 80m", "    kubelet: {kubeReserved: {cpu: 90m")], 5),
         (&[("name: batch", "name: batch-2")], 6),
-        // The CloudProfile does not have it; the API server takes no number for a text.
+        // The CloudProfile does not have this version, and the API server rejects a number instead of a string.
         (&[("version: 1592.4.0", "version: '9999'")], 7),
         (&[("version: 1592.4.0", "version: 9999")], 7),
     ];
@@ -79,7 +79,7 @@ fn a_changed_cloudprofile_over_all_shoots() {
     assert!(output.stdout.contains("existing nodes stay, new nodes differ"), "{output:?}");
 }
 
-/// What a project adds to a CloudProfile, as it stands in a repository: without a status.
+/// A project's extension of a CloudProfile as stored in a repository, without a status.
 const OWN_PROFILE: &str = "
 kind: NamespacedCloudProfile
 metadata: {name: own, namespace: garden-meadow}
@@ -94,7 +94,7 @@ spec:
     machineImages: [{name: gardenlinux, versions: [{version: 1592.5.0, urn: \"sap:gardenlinux:own:1592.5.0\"}]}]
 ";
 
-/// A changed profile reaches those that name it, those of projects that extend it, and nobody else.
+/// A changed profile affects only the Shoots that name it, or whose project's profile extends it.
 #[test]
 fn a_changed_profile_reaches_those_that_name_or_extend_it() {
     let files = Files::new(&[]);
@@ -113,14 +113,14 @@ fn a_changed_profile_reaches_those_that_name_or_extend_it() {
     let of_project = shoot
         .replace("{kind: CloudProfile, name: az}", "{kind: NamespacedCloudProfile, name: own}")
         .replace("canary", "own");
-    // One pool has an image of the project, the other one of the parent.
+    // One pool has an image of the project, the other one an image of the parent.
     let of_project = of_project.replacen("1592.4.0", "1592.5.0", 1);
     write("shoots/b.yaml", &of_project);
     write("shoots/c.yaml", &shoot.replace("name: az}", "name: other}").replace("canary", "other"));
     let changed = write("changed.yaml", &profile.replace("greatest:1592.4.0", "newest:1592.4.0"));
     let own_changed = write("own-changed.yaml", &OWN_PROFILE.replace("own:1592.5.0", "mine:1592.5.0"));
     let [profiles, shoots] = ["profiles", "shoots"].map(|name| files.path(name));
-    // By Worker: the pools of which new nodes differ.
+    // The pools of each Worker whose new nodes differ.
     let differing = |output: &Outcome| -> Vec<String> {
         let document = output.json();
         assert_eq!(document["errors"], serde_json::json!([]), "{document:#}");
@@ -145,7 +145,7 @@ fn a_changed_profile_reaches_those_that_name_or_extend_it() {
     assert!(output.stderr.contains("1 Shoot names another CloudProfile and keeps it"), "{output:?}");
     let output = with(&own_changed);
     assert_eq!(differing(&output), ["canary ", "own web", "other "], "{output:?}");
-    // Without --cloudprofile-new: folders with their profiles.
+    // Without --cloudprofile-new, the folders contain the profiles.
     std::fs::rename(&profiles, write("shoots/x", "").replace("/x", "/profiles")).unwrap();
     let [new, old] = ["new", "shoots"].map(|name| files.path(name));
     let copied = std::process::Command::new("cp").args(["-r", &old, &new]).status().unwrap();
@@ -153,7 +153,7 @@ fn a_changed_profile_reaches_those_that_name_or_extend_it() {
     std::fs::copy(&changed, format!("{new}/profiles/az.yaml")).unwrap();
     let output = run(&["preview", &old, &new, "-o", "json"]);
     assert_eq!(differing(&output), ["canary web,batch", "own batch", "other "], "{output:?}");
-    // Nobody knows the parent.
+    // The parent is missing.
     std::fs::remove_file(format!("{old}/profiles/az.yaml")).unwrap();
     let b = format!("{old}/b.yaml");
     let lacks = run(&["preview", "--profiles", &own.replace("/profiles", "/shoots/profiles"), &b, &b]);
@@ -170,7 +170,8 @@ fn a_shoot_without_its_cloudprofile_is_an_error() {
     assert!(output.stderr.contains(expected), "{output:?}");
 }
 
-/// Two manifests, as a repository has them: what they do not tell is presumed, and named where it decides.
+/// Two manifests from a repository. Missing settings are assumed, and an assumption that affects the result is
+/// reported.
 #[test]
 fn what_is_presumed_is_named_where_it_decides() {
     let bare = [
@@ -187,21 +188,21 @@ fn what_is_presumed_is_named_where_it_decides() {
             presumed.map(|finding| format!("{}: {}", finding["pool"], finding["message"])).collect::<Vec<_>>();
         (output["exitCode"].as_i64().unwrap(), reported.join("\n"))
     };
-    // Nothing presumed decides.
+    // No assumption affects the result.
     assert_eq!(of(&[], &[("maxSurge: 3", "maxSurge: 4")], &[]), (1, String::new()));
     assert_eq!(of(&[], &[("version: 1592.4.0", "version: 1592.9.0")], &[]), (5, String::new()));
-    // A policy for the cluster is lost where each pool has settings of its own.
+    // A cluster-wide policy has no effect on pools with their own settings.
     let policy = ("    version: 1.34.3\n", "    version: 1.34.3\n    kubelet: {cpuManagerPolicy: static}\n");
     let (code, reported) = of(&[], &[policy], &[]);
     assert_eq!((code, reported.matches("its nodes stay").count()), (5, 2), "{reported}");
     assert!(reported.contains("statically, not by machine type; where it reserves by machine type"), "{reported}");
     assert_eq!(of(&[], &[policy], &["--presume", "reservation-by-machine-type"]), (0, String::new()));
-    // kube-proxy's mode counts together with node-local DNS.
+    // The mode of kube-proxy matters together with node-local DNS.
     let ipvs = ("    version: 1.34.3\n", "    version: 1.34.3\n    kubeProxy: {mode: IPVS}\n");
     let (code, reported) = of(&[], &[ipvs], &[]);
     assert_eq!((code, reported.matches("no node-local DNS; where it does").count()), (0, 2), "{reported}");
     assert_eq!(of(&[], &[ipvs], &["--presume", "node-local-dns"]).0, 5);
-    // The old manifest leaves the image open: it may be any.
+    // The old manifest leaves the image open, so it can be any.
     let open = (", image: {name: gardenlinux, version: 1592.4.0}}\n      minimum: 6", "}\n      minimum: 6");
     let newest = ("version: 1592.4.0", "version: 1592.9.0");
     for (edit, code, end) in
@@ -240,7 +241,7 @@ fn explain_names_the_members_of_a_shoot_that_replace_nodes() {
     assert_eq!(run(&["explain", "--shoot", "example/azure.yaml"]).code, 3);
 }
 
-/// Nothing enters a class that a pool does not have.
+/// If a pool has no classes, no member of the Shoot is an input of one.
 #[test]
 fn explain_names_no_members_of_a_pool_without_classes() {
     let pool = |edits: &[(&str, &str)]| {
@@ -273,7 +274,7 @@ fn explain_of_shoots_prints_what_is_described() {
     assert_eq!(schema["properties"]["shoots"]["items"]["properties"]["shoot"]["type"], json!(["string"]), "{schema}");
 }
 
-/// Another policy needs another server group; a volume of OpenStack's pools does not count.
+/// Another policy needs another server group. OpenStack ignores the volume of pools.
 #[test]
 fn a_pool_of_openstack_rolls_with_the_policy_of_its_server_group() {
     const OPENSTACK: &str = "
@@ -327,7 +328,7 @@ spec:
     assert!(explained.contains("server group         presumed: from the cloud"), "{explained}");
 }
 
-/// Shoots of AliCloud, which no case of the corpus is about: verdicts, causes, and what enters the class.
+/// Shoots of AliCloud, which no case of the corpus covers: verdicts, causes, and the inputs of the class.
 #[test]
 fn a_shoot_of_alicloud_rolls_with_what_enters_its_class() {
     const ALICLOUD: &str = "
@@ -396,7 +397,7 @@ spec:
     assert!(pool["error"].is_null() && !pool["classes"][0]["hash"].is_null(), "{pool:#}");
 }
 
-/// Whatever stands in a Shoot, nothing panics.
+/// No content of a Shoot causes a panic.
 #[test]
 fn members_of_another_form_are_refused() {
     for (old, new) in [
@@ -426,7 +427,7 @@ fn what_rolls_is_saved_for_the_controller() {
     let pools = planned["pools"].as_object().unwrap();
     assert_eq!(pools.keys().collect::<Vec<_>>(), worker["nodes"].as_object().unwrap().keys().collect::<Vec<_>>());
     assert_eq!((&planned["v"], &planned["saved"]), (&1.into(), &saved["saved"]));
-    // Of a pool that rolls: what a person has edited, and nothing that only the landscape knows.
+    // Contains the edited members of a pool that rolls, but no inputs that only the landscape has.
     let inputs: Vec<&String> = pools.values().flat_map(|inputs| inputs.as_object().unwrap().keys()).collect();
     assert!(!inputs.is_empty() && inputs.iter().all(|input| input.contains("machineImage")), "{planned}");
 
@@ -437,8 +438,8 @@ fn what_rolls_is_saved_for_the_controller() {
     assert_eq!((nowhere.code, nowhere.stdout.as_str()), (3, ""), "{nowhere:?}");
 }
 
-/// `gardenadm connect` registers a self-hosted shoot (Gardener #15502). Admission then adds members to it, by which the
-/// name of the node agent Secret changes.
+/// `gardenadm connect` registers a self-hosted shoot (Gardener #15502). Admission then adds members, which change the
+/// name of the node agent Secret.
 #[test]
 fn names_what_connecting_adds_to_self_hosted_shoots() {
     let files = Files::new(&[("    - name: web\n", "    - name: web\n      controlPlane: {}\n")]);

@@ -1,4 +1,4 @@
-//! The reference page says what the commands say.
+//! The reference page matches the help of the commands.
 
 use gardener_extension_worker::cli::{Program, reference};
 

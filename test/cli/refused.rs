@@ -1,4 +1,5 @@
-//! Commands that read a cluster, against one that refuses everything, one that is no API server, and none: what a person reads then.
+//! Error messages of commands that read a cluster, if the server rejects every request, is no API server, or is
+//! unreachable.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -23,10 +24,10 @@ const COMMANDS: &[&[&str]] = &[
 ];
 const FORBIDDEN: &str = "User \"jane\" is not allowed to do that";
 const NOTHING: &[&str] = &[];
-/// What only programmers read.
+/// Internal texts that users must not see.
 const RAW: &[&str] = &["ApiError", "ServiceError", "HyperError", "Status {", "Some(", "kube::", "[src/"];
 
-/// A server that answers all requests with that; its kubeconfig.
+/// Starts a server that returns this response to all requests. Returns its kubeconfig.
 fn server(result: String) -> tempfile::NamedTempFile {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -64,7 +65,7 @@ fn http(status: &str, content_type: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// What is wrong with what the commands say.
+/// Runs all commands and returns the outputs that are wrong.
 fn complaints(kubeconfig: &tempfile::NamedTempFile, expected: &str) -> Vec<String> {
     let mut complaints = Vec::new();
     for arguments in COMMANDS {

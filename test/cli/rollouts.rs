@@ -1,4 +1,4 @@
-//! `rollouts`: pools that roll, wait or are on hold, with the command that changes it.
+//! `rollouts` lists pools that roll, wait or are on hold, with the command that changes their state.
 
 use serde_json::{Value, json};
 
@@ -143,7 +143,7 @@ fn seed_is_read_with_three_lists() {
     let output = outcome(command(&["rollouts", "-A", "--at", AT, "--kubeconfig", path]), "").succeeded();
     let page = words(&output.stdout);
     assert!(page.contains("2 Workers. Pools rolling: 2, waiting: 2, on hold: 2."), "{page}");
-    // The Shoot may stop other pools, and a value on the Worker would end that.
+    // The Shoot may stop other pools, and the suggested value on the Worker would override that.
     assert!(page.contains("rollouts shoot--garden--prod/prod") && !page.contains("stop-rolls="), "{page}");
     assert!(page.contains("gardener-extension-worker/zone-by-zone=database"), "the Worker has the setting: {page}");
     let requests = server.requests();

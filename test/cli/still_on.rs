@@ -1,11 +1,11 @@
-//! `forecast --still-on`: who still runs a version, why, and what would move them.
+//! `forecast --still-on` lists the pools that still run a version, the reasons, and what would move them.
 
 use serde_json::{Value, json};
 
 use crate::binary::{Outcome, command, outcome};
 use crate::json::assert_described;
 
-/// An image whose version 1.0.0 has a successor for amd64, and only a preview for arm64.
+/// An image whose version 1.0.0 has a successor for amd64, but only a preview for arm64.
 fn profile() -> Value {
     let version = |version: &str, stage: &str, architecture: &str| json!({"version": version, "classification": stage, "architectures": [architecture], "cri": [{"name": "containerd"}]});
     let mut old = version("1.0.0", "deprecated", "amd64");
@@ -66,7 +66,7 @@ fn request(shoots: &[Value], profile: &Value, version: &str, at: &str, more: &[&
     outcome(command(&[&arguments, more].concat()), &documents.join("\n---\n"))
 }
 
-/// The reasons and the expiration of the first pool of one Shoot; `None` if it is not listed.
+/// The reasons and the expiration of the first pool of a Shoot, or `None` if it is not listed.
 fn result(shoot: &Value, profile: &Value, version: &str, at: &str) -> Option<(Vec<String>, Value)> {
     let output = request(std::slice::from_ref(shoot), profile, version, at, &["-o", "json"]);
     let document = output.json();
@@ -137,7 +137,7 @@ fn named_expiration_moves_the_pool_in_time() {
     let opted_out = shoot("opted-out", opt_out);
     for (at, expires, in_time) in [
         ("2026-11-24T00:00:00Z", "2026-11-23T22:00:00Z", true),
-        // The last quarter of an hour of a window is not used.
+        // Gardener does not use the last 15 minutes of a window.
         ("2026-11-23T22:45:00Z", "2026-11-23T22:00:00Z", true),
         ("2026-11-23T22:44:00Z", "2026-11-22T22:00:00Z", true),
         ("2026-11-22T12:00:00Z", "2026-11-22T22:00:00Z", false),
@@ -149,7 +149,7 @@ fn named_expiration_moves_the_pool_in_time() {
         assert_eq!(expiration, expected, "{at}");
         profile["spec"]["machineImages"][0]["versions"][0]["expirationDate"] = expires.into();
         assert_eq!(result(&opted_out, &profile, "os@1.0.0", at).is_none(), in_time, "{at}");
-        // Later expirations are too late.
+        // A later expiration is too late.
         let later: jiff::Timestamp = expires.parse().unwrap();
         let later = later + jiff::SignedDuration::from_hours(1);
         profile["spec"]["machineImages"][0]["versions"][0]["expirationDate"] = later.to_string().into();

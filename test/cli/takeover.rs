@@ -1,4 +1,4 @@
-//! `takeover check` over what the Go extensions have made: the measured cases of ../parity, as files.
+//! `takeover check` of objects that the Go extensions created: the measured cases of ../parity, as files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use crate::golden::assert_same;
 use test_support::left_by_go::left_by_go;
 use test_support::measured::cases::{collect, find, own};
 
-/// One case of each family in which the Go extension has made machine deployments.
+/// One case of each family in which the Go extension created machine deployments.
 fn one_of_each_family() -> BTreeMap<String, Value> {
     let mut chosen = BTreeMap::new();
     let mut families = BTreeSet::new();
@@ -219,10 +219,10 @@ fn undecodable_input_is_reported_with_its_field_and_stops_no_other() {
         assert!(object["message"].as_str().unwrap().contains(word), "{word:?} is missing: {object}");
     }
 
-    // The only Worker there is has an answer as well.
+    // The check also has a result if this is the only Worker.
     let only = Files::new(&[("c.json", &object_bundle)]).check(&["-o", "json"]);
     assert_eq!((only.code, only.json()["workers"].as_array().unwrap().len()), (3, 1), "{only:?}");
-    // Where both sides are needed, the file is told instead.
+    // A command that needs both sides reports the file instead.
     let file = files.path().join("c.json");
     let output = run(&["preview", file.to_str().unwrap(), file.to_str().unwrap()]);
     assert!(output.code == 3 && output.stderr.contains("c.json: MachineDeployment"), "{output:?}");
@@ -241,7 +241,7 @@ fn extension_of_azure() -> Value {
 
 const CHART: &str = "registry.example.org/charts/gardener-extension-worker:0.1.0";
 
-/// Plans from a measured case and registrations. Returns the outcome and the written files.
+/// Creates plans from a measured case and registrations. Returns the outcome and the written files.
 fn plan(bundle: &Value, registrations: &Value, options: &[&str]) -> (Outcome, BTreeMap<String, Value>) {
     plan_of(&Files::new(&[("bundle.json", bundle)]), registrations, options)
 }

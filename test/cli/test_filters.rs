@@ -1,11 +1,11 @@
-//! Commands in documents that run some tests: without a match `cargo test FILTER` passes and proves nothing.
+//! Commands in documents that run some tests. Without a match, `cargo test FILTER` passes and proves nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
 
-/// Paths of tests by target: `--lib` for all crates, else the target's name.
+/// Paths of tests by target: `--lib` for all crates, otherwise the name of the target.
 fn tests() -> BTreeMap<String, Vec<String>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
@@ -43,7 +43,8 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The filters of `cargo test`, with the target of each. Words of several targets are not told apart.
+/// The filters of `cargo test`, each with its target. If a command has several targets, each filter applies to all of
+/// them.
 fn filters(command: &str) -> Vec<(String, String)> {
     let words: Vec<&str> = command.split_whitespace().skip(2).collect();
     let targets: Vec<&str> = words.windows(2).filter(|pair| pair[0] == "--test").map(|pair| pair[1]).collect();
@@ -64,7 +65,7 @@ fn test_filters_match_tests() {
     for (path, text) in super::documents::documents() {
         for found in command.find_iter(&text) {
             for (target, filter) in filters(found.as_str()) {
-                // Names of measured cases are no names of functions.
+                // Names of measured cases are not names of functions.
                 let is_case = filter.contains(['/', '<', '.', '-']) || filter.chars().any(char::is_uppercase);
                 let has_match = tests.get(&target).is_some_and(|paths| paths.iter().any(|path| path.contains(&filter)));
                 if !has_match && !is_case {

@@ -1,4 +1,4 @@
-//! What docs/versions.md and docs/preview.md show is what the commands print.
+//! The examples in docs/versions.md and docs/preview.md match the output of the commands.
 
 use std::path::Path;
 
@@ -27,17 +27,18 @@ fn examples(document: &str) {
     crate::golden::assert_same(document, &made);
 }
 
-/// A forecast with everything that the examples of the document have not.
+/// A forecast with every member that the examples in the document don't have.
 pub(crate) fn sample(more: &[&str]) -> serde_json::Value {
     let shoots = std::fs::read_to_string("example/versions/shoots.yaml").unwrap();
     let profile = std::fs::read_to_string("example/versions/cloudprofile.yaml").unwrap();
-    // A date within the window, a prerelease, a feature gate that no version has, automatic images, a profile and a window that are missing.
+    // A date within the window, a prerelease, a feature gate that no version has, automatic images, a missing profile,
+    // and a missing window.
     let profile = profile.replace("2026-05-01T00:00:00Z", "2026-05-01T01:20:00Z").replace("1877.3.0", "1877.3.0-x");
     let profile = profile.replace("updateStrategy: minor", "updateStrategy: major");
     let shoots = shoots.replace("{version: 1.33.6}", "{version: 1.33.6, kubelet: {featureGates: {Nonsense: true}}}");
     let shoots = shoots.replacen("name: az}", "name: missing}", 1);
     let shoots = shoots.replacen("machineImageVersion: false", "machineImageVersion: true", 1);
-    // The second of two equal windows.
+    // Removes the second of two equal windows.
     let at = shoots.rfind("    timeWindow: {begin: 010000+0000, end: 020000+0000}\n").unwrap();
     let (before, behind) = shoots.split_at(at);
     let shoots = format!("{before}{}", behind.split_once('\n').unwrap().1);
@@ -97,7 +98,7 @@ fn stuck_versions_name_their_expiration() {
     }
 }
 
-/// A shoot whose control plane expires on 2026-05-01 and whose image on 2026-06-01, with changes of it.
+/// A changed Shoot whose control plane version expires on 2026-05-01 and whose image expires on 2026-06-01.
 fn expiring(edits: &[(&str, &str)]) -> crate::binary::Outcome {
     let shoot = "{apiVersion: core.gardener.cloud/v1beta1, kind: Shoot, metadata: {name: s, namespace: p}, spec: {\
         cloudProfile: {kind: CloudProfile, name: c}, region: r, kubernetes: {version: 1.33.6}, maintenance: {\
@@ -121,7 +122,7 @@ fn expiring(edits: &[(&str, &str)]) -> crate::binary::Outcome {
     outcome(command(&["forecast", "-", "--at", "2026-02-01"]), &text)
 }
 
-/// What is printed, without its line breaks.
+/// The output without its line breaks.
 fn in_one_line(output: &crate::binary::Outcome) -> String {
     output.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -160,7 +161,7 @@ fn what_the_api_server_refuses_of_maintenance_is_stuck() {
         assert!(refusal.is_none_or(|refusal| output.contains(refusal)), "{edits:?}: {output}");
         assert!(output.contains(since), "{edits:?}: {output}");
     }
-    // What has nowhere to go keeps its shoot where it is: its image does not fit its machines.
+    // Without a target version, the Shoot keeps its version, whose image does not fit its machines.
     let alone = ("{architecture: [amd64]}]}]}], machineTypes", "{architecture: [arm64]}]}]}], machineTypes");
     let output = expiring(&[arm, alone]);
     let refusal = "machine type \"t\" are not supported by machine image linux:1592.9.0";
@@ -190,7 +191,7 @@ fn bad_input_of_one_shoot_stops_no_other() {
     let forecast = |shoots: &str, profile: &str| {
         outcome(command(&["forecast", "-", "--at", "2026-02-01"]), &format!("{shoots}\n---\n{profile}"))
     };
-    // What the first shoot says otherwise, and what is said about it.
+    // A replacement in the first Shoot, and the expected error.
     for (from, to, error) in [
         ("name: az}", "name: none}", "Shoot garden-farm/web: CloudProfile \"none\" is not given"),
         ("{version: 1.34.2}", "{version: \"7\"}", "Shoot garden-farm/web: couldn't find a suitable version for 7"),
@@ -207,11 +208,11 @@ fn bad_input_of_one_shoot_stops_no_other() {
             "{output:?}"
         );
     }
-    // Gardener takes such a window for the whole day.
+    // Gardener replaces an invalid window with the whole day.
     let window = forecast(&shoots.replacen("begin: 230000+0100", "begin: noon", 1), &profile);
     assert_eq!((window.code, window.stderr.as_str()), (5, ""));
     assert!(window.stdout.contains("garden-farm/web  az, window 00:00 to 23:59"), "{}", window.stdout);
-    // A version whose end can't be read has not none.
+    // An unreadable expiration date is an error, not a missing date.
     let date = forecast(&shoots, &profile.replacen("2026-05-01T00:00:00Z", "May 1st", 1));
     assert_eq!(date.code, 3, "{date:?}");
     let location = "CloudProfile \"az\": spec.kubernetes.versions[3].expirationDate: a time such as 2027-03-31T23:59:59Z is expected";
@@ -278,7 +279,7 @@ fn dates_within_the_window_take_effect_either_day() {
     assert!(tomorrow.stdout.contains("2026-05-02") && !tomorrow.stdout.contains("2026-05-01"), "{}", tomorrow.stdout);
 }
 
-/// A Cluster of a Shoot, with the copy of a profile.
+/// A Cluster of a Shoot, with a copy of a profile.
 fn cluster(shoot: &str, profile: &str) -> serde_json::Value {
     let read = |text: &str| gardener_extension_worker::api::gotext::yaml::documents(text).unwrap().remove(0);
     let (shoot, profile) = (read(shoot), read(profile));
@@ -322,7 +323,7 @@ fn the_profile_in_a_cluster_is_that_of_its_shoot() {
         assert!(both.contains(&alone[0]), "{both:?} instead of {alone:?}");
         assert!(both.contains(&("garden-farm/mine".to_owned(), alone[0].1 + 1)), "{both:?}");
     }
-    // One that is given as itself counts, and a Shoot beside its Cluster is one Shoot.
+    // A profile that is given directly takes precedence. A Shoot and its Cluster are one Shoot.
     let given = forecast(&[&second, &first, &sooner, careful]);
     let of_sooner = steps(&forecast(&[careful, &sooner]));
     assert!(steps(&given).contains(&of_sooner[0]) && steps(&given).len() == 2, "{:?}", steps(&given));
@@ -390,7 +391,7 @@ fn an_error_with_a_hostile_name_is_one_line() {
     assert!(output.stderr.contains(r"garden-farm/w\n::warning::x\nall is well"), "{}", output.stderr);
 }
 
-/// An input of which commands say too little or the wrong thing easily.
+/// An input for which a command could easily report too little or something wrong.
 #[track_caller]
 pub(crate) fn finding_input(name: &str) -> String {
     let path = format!("{}/test/cli/findings/{name}", env!("CARGO_MANIFEST_DIR"));

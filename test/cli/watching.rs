@@ -59,7 +59,7 @@ impl Drop for PseudoTerminal {
     }
 }
 
-/// What a person sees: the lines on the screen after all output so far.
+/// The visible screen: its lines after all output so far.
 #[derive(Default)]
 struct Display {
     bytes: Vec<u8>,
@@ -99,7 +99,7 @@ impl Display {
     }
 }
 
-/// The rest of an escape sequence; `None` if it is incomplete.
+/// The rest of an escape sequence, or `None` if it is incomplete.
 fn sequence(letters: &mut std::str::Chars<'_>) -> Option<String> {
     let mut sequence = String::new();
     for letter in letters {
@@ -148,7 +148,7 @@ fn watch_redraws_on_terminal() {
     assert!(changed.contains(&&["diagnose"][..]) && changed.len() > 1, "the object is only in {changed:?}");
 }
 
-/// Waits until the screen has exactly the response.
+/// Waits until the screen shows exactly the response.
 fn wait_for(terminal: &PseudoTerminal, display: &mut Display, response: &[String], words: &[&str]) {
     let deadline = Instant::now() + TIMEOUT;
     loop {

@@ -1,4 +1,4 @@
-//! `why`: what `render` records is what `why` tells, over several changes and other controllers in between.
+//! `why` prints what `render` recorded, across several changes and changes of other controllers.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::golden::assert_same;
 
 const ANNOTATION: &str = "gardener-extension-worker/class-inputs";
 const Z1: &str = "shoot--garden--prod-workers-z1";
-/// What gardenlet changes with a new image: the name of the node-agent secret.
+/// gardenlet changes this name of the node agent Secret with a new image.
 const OTHER_NODE_AGENT: (&str, &str) = ("77ac3aaaf0a1b2c3", "1111111111111111");
 
 /// The objects after a reconcile at that time, as one JSON document.
@@ -20,7 +20,7 @@ pub(crate) fn rendered(text: &str, seconds: i64) -> String {
     output.stdout
 }
 
-/// The example with replacements, beside the objects that lie there; without the example's own machine deployment.
+/// The example with replacements and with the live objects, but without its own machine deployment.
 #[track_caller]
 fn input(replacements: &[(&str, &str)], live: &str) -> String {
     let text = example(replacements);
@@ -28,7 +28,7 @@ fn input(replacements: &[(&str, &str)], live: &str) -> String {
     format!("{}\n---\n{live}", &text[..own])
 }
 
-/// A seed that sees one reconcile after the other, a day apart.
+/// The objects of a seed after these reconciles, one each day.
 fn reconciled(steps: &[&[(&str, &str)]]) -> String {
     let mut live = String::new();
     for (day, replacements) in (1..).zip(steps) {
@@ -73,7 +73,7 @@ fn what_stands_behind_the_node_agent_is_named() {
 
 #[test]
 fn every_changed_input_is_named() {
-    // (what changes, the input that is named, what stands behind it)
+    // (what changes, the named input, the cause of that input)
     type Case<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a [&'a str]);
     let cases: &[Case<'_>] = &[
         (&[("size: 20Gi", "size: 21Gi")], "dataVolumes[logs].size", &[]),
@@ -149,13 +149,13 @@ fn another_order_of_the_same_inputs_is_named() {
 fn nothing_is_written_when_nothing_changes() {
     let first = reconciled(&[&[]]);
     assert_eq!(reconciled(&[&[], &[], &[]]), first, "also not the time");
-    // What does not count in the class name is not recorded either.
+    // Changes outside the class name are not recorded.
     let scaled = reconciled(&[&[], &[("maximum: 10", "maximum: 12")]]);
     let annotation = |objects: &str| deployment(objects, Z1)["metadata"]["annotations"][ANNOTATION].clone();
     assert_eq!(annotation(&scaled), annotation(&first));
 }
 
-/// The objects as the Go extension leaves them that never heard of this program.
+/// The objects without the record, as the Go extension leaves them.
 fn without_record(objects: &str) -> String {
     let mut list: Value = serde_json::from_str(objects).unwrap();
     for object in list["items"].as_array_mut().unwrap() {
@@ -173,7 +173,7 @@ fn taking_over_records_the_present_and_leaves_the_template() {
     assert_eq!(deployment(&after, Z1)["spec"], deployment(&before, Z1)["spec"]);
     let output = why(&after).succeeded();
     assert!(output.stdout.contains("was found at 1970-01-06T18:53:20Z"), "{}", output.stdout);
-    // A roll after that is explained.
+    // A later roll is explained.
     let rolled = rendered(&input(&[("size: 20Gi", "size: 21Gi")], &after), 600_000);
     assert_eq!(change(&rolled, Z1)["inputs"][0]["input"], "dataVolumes[logs].size");
     assert_eq!(change(&rolled, Z1)["from"]["found"], true);
@@ -182,7 +182,7 @@ fn taking_over_records_the_present_and_leaves_the_template() {
 #[test]
 fn reports_changes_of_other_controllers_as_unknown() {
     let ours = reconciled(&[&[]]);
-    // The Go extension rolled: another class, our annotation as it was.
+    // The Go extension rolled: it set another class and kept our annotation.
     let class = deployment(&ours, Z1)["spec"]["template"]["spec"]["class"]["name"].as_str().unwrap().to_owned();
     let theirs = ours.replace(&format!("\"name\": \"{class}\""), "\"name\": \"shoot--garden--prod-workers-fffff-z1\"");
     assert_ne!(theirs, ours);
@@ -270,7 +270,7 @@ fn unreadable_input_is_exit_code_3() {
     assert!(output.stderr.contains("kubeconfig no-such-kubeconfig can't be read"), "{output:?}");
 }
 
-/// Serves one object at one path over plain HTTP, as an API server would.
+/// Serves one object at one path over plain HTTP, like an API server.
 fn api_server(path: &'static str, object: Value) -> String {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! `why` for a shoot: one line for each roll, over all pools and zones.
+//! `why` for a shoot prints one line for each roll, across all pools and zones.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn why(objects: &[Value], options: &[&str]) -> Outcome {
     outcome(command(&[&["why", "garden/prod", "-f", "-", "--at", AT], options].concat()), &list.to_string())
 }
 
-/// The finished roll, and a Shoot whose maintenance has a record like this.
+/// The finished roll, and a Shoot whose maintenance recorded this description.
 pub(crate) fn maintained(description: &str) -> Vec<Value> {
     let mut objects = rolling();
     for object in &mut objects {
@@ -33,7 +33,7 @@ pub(crate) fn maintained(description: &str) -> Vec<Value> {
     objects
 }
 
-/// Documents of rolls: finished, under way, and with a class that another controller made.
+/// Documents of rolls: finished, in progress, and with a class that another controller created.
 pub(crate) fn documents() -> Vec<Value> {
     let mut foreign = rolling();
     for object in foreign.iter_mut().filter(|object| object["kind"] == "MachineDeployment") {

@@ -1,4 +1,5 @@
-//! CloudProfiles are refused with a text that says what to do, accepted when both halves fit, and kept alike.
+//! CloudProfiles are denied with a message that contains the fix, and accepted if both halves match. The webhook keeps
+//! the halves consistent.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -26,7 +27,7 @@ async fn a_profile_whose_halves_fit_is_stored_as_it_was_written() -> Result<()> 
 async fn a_denial_names_version_capability_both_sides_and_the_fix() -> Result<()> {
     let (control_plane, _) = program::shared().await?;
     let garden = Garden::new(control_plane).await?;
-    // No definitions in core: core's own flavors can't be replaced, so what is compared is what was written.
+    // Core has no definitions, so the webhook can't replace core's own flavors and compares what was written.
     let mut profile = azure_profile("refused");
     profile["spec"]["machineImages"][0]["versions"][0]["version"] = "1.0.1".into();
     let message = refusal(garden.create(&profile).await)?;
@@ -111,7 +112,7 @@ async fn a_profile_that_was_stored_before_can_still_be_labelled_and_deleted() ->
     let (control_plane, _) = program::shared().await?;
     let garden = Garden::new(control_plane).await?;
     let mut profile = azure_profile("from-before");
-    // Without the label nobody reviews it.
+    // Without the label the webhook does not review it.
     profile["metadata"]["labels"] = json!({});
     profile["spec"]["providerConfig"] = azure_config(json!([]));
     garden.create(&profile).await?;
@@ -125,7 +126,8 @@ async fn a_profile_that_was_stored_before_can_still_be_labelled_and_deleted() ->
     Ok(())
 }
 
-/// Where nothing can be written into an object, because of what was stored before or of who is gone, it can still be labelled.
+/// If the webhook can't complete an object, because its providerConfig is unreadable or its parent is deleted, it can
+/// still be labelled.
 #[tokio::test]
 async fn what_can_not_be_completed_any_more_can_still_be_labelled() -> Result<()> {
     let (control_plane, admission) = program::shared().await?;
@@ -221,7 +223,7 @@ async fn what_expires_is_a_warning_and_refuses_nothing() -> Result<()> {
     let expires = json!(["linux 1.0.0 expires on 2999-04-01, then forced to 2.0.0"]);
     ensure!(response["allowed"] == true && response["warnings"] == expires, "{response}");
 
-    // A Shoot is told where its own pool goes: what has expired goes in its next window.
+    // The warning for a Shoot is about its own pool: an expired version is replaced in the next maintenance window.
     profile["spec"]["machineImages"][0]["versions"][0]["expirationDate"] = "2020-04-01T00:00:00Z".into();
     garden.create(&profile).await?;
     let mut shoot = azure_shoot("garden-expiring");
@@ -234,7 +236,7 @@ async fn what_expires_is_a_warning_and_refuses_nothing() -> Result<()> {
     let expires = json!(["pool a: linux 1.0.0 expired on 2020-04-01: forced to 2.0.0"]);
     ensure!(response["allowed"] == true && response["warnings"] == expires, "{response}");
 
-    // So is one that goes to another Kubernetes version only; one that is merely labelled is not.
+    // The warning also appears if only the Kubernetes version changes, but not if the Shoot is merely labelled.
     let upgraded = shoot.clone();
     shoot["spec"]["kubernetes"]["version"] = "1.33.0".into();
     let mut labelled = shoot.clone();
@@ -248,7 +250,7 @@ async fn what_expires_is_a_warning_and_refuses_nothing() -> Result<()> {
     Ok(())
 }
 
-/// Off unless it is asked for; a program that may not list Shoots says so and lets the profile through.
+/// Off by default. If the program may not list Shoots, it adds a warning and allows the profile.
 #[tokio::test]
 async fn warns_of_pools_with_new_nodes() -> Result<()> {
     let (control_plane, shared) = program::shared().await?;
@@ -261,7 +263,7 @@ async fn warns_of_pools_with_new_nodes() -> Result<()> {
     shoot["spec"]["kubernetes"] = json!({"version": "1.33.1"});
     shoot["spec"]["provider"]["workers"][0]["machine"]["image"] = json!({"name": "linux", "version": "1.0.0"});
     garden.create(&shoot).await?;
-    // Another one has an image that its project adds.
+    // A second Shoot uses an image that its project adds.
     shoot["metadata"]["name"] = "t".into();
     shoot["spec"]["cloudProfile"] = json!({"kind": "NamespacedCloudProfile", "name": "own"});
     shoot["spec"]["provider"]["workers"][0]["machine"]["image"] = json!({"name": "linux", "version": "2.0.0"});

@@ -1,4 +1,4 @@
-//! Given certificates are read again when their files change.
+//! Certificates from files are reloaded when the files change.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use test_support::garden::{self, Garden, refusal};
 use test_support::garden_objects::azure_profile;
 use test_support::https::Connection;
 
-/// A certificate that trusts itself, with its key: PEM, and as it is presented.
+/// A self-signed certificate with its key: PEM, and the DER that the server presents.
 struct Given {
     pem: String,
     key: String,

@@ -1,4 +1,4 @@
-//! Profiles as large as etcd takes them.
+//! Profiles of the maximum size that etcd accepts.
 
 use anyhow::{Result, ensure};
 use serde_json::json;
@@ -13,7 +13,7 @@ async fn a_profile_of_a_megabyte_and_a_half_is_reviewed_and_changed() -> Result<
     let garden = Garden::new(control_plane).await?;
     let mut profile = huge_profile("huge");
     let last = profile["spec"]["machineImages"][0]["versions"].as_array().expect("a list").len() - 1;
-    // Its last version has other flavors than the provider's half.
+    // The flavors of its last version differ between core and the provider's half.
     let flavors = profile["spec"]["machineImages"][0]["versions"][last]["capabilityFlavors"].take();
     profile["spec"]["machineImages"][0]["versions"][last]["capabilityFlavors"] = json!([{"architecture": ["amd64"]}]);
     let stored = garden.create(&profile).await?;

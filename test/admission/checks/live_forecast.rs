@@ -1,4 +1,4 @@
-//! `forecast --live`: Shoots and their profiles are read from a real API server, page by page.
+//! `forecast --live` reads Shoots and their profiles from a real API server, page by page.
 
 use std::process::Output;
 
@@ -13,7 +13,7 @@ use test_support::cluster::{ControlPlane, READER};
 use test_support::garden::Garden;
 use test_support::garden_objects::{azure_profile, azure_shoot};
 
-/// What docs/versions.md says that it needs.
+/// The permissions that docs/versions.md requires.
 fn rules_of_the_page() -> Result<Vec<PolicyRule>> {
     let page = include_str!("../../../docs/versions.md");
     let (_, rules) = page.split_once("```yaml\nrules:").context("no rules")?;
@@ -31,7 +31,7 @@ async fn forecast(control_plane: &ControlPlane, arguments: &[&str]) -> Result<Ou
 
 #[tokio::test]
 async fn all_shoots_of_a_garden_are_forecast() -> Result<()> {
-    // More than a page.
+    // More than one page.
     const SHOOTS: usize = 510;
     let (control_plane, _) = program::shared().await?;
     let garden = Garden::new(control_plane).await?;

@@ -1,4 +1,4 @@
-//! `preview --live` of Shoots: the stored Shoot and its CloudProfile are read from a real API server.
+//! `preview --live` reads the stored Shoot and its CloudProfile from a real API server.
 
 use std::process::Output;
 
@@ -52,7 +52,7 @@ async fn a_manifest_is_compared_with_the_stored_shoot() -> Result<()> {
     ensure!(cause["object"] == "Shoot" && cause["field"] == "spec.provider.workers[a].volume.size", "{cause}");
     let elsewhere = show(&edited, &["-n", "elsewhere"]).await?;
     ensure!(elsewhere.0 == Some(3) && elsewhere.1.to_string().contains("no Shoot in NEW"), "{elsewhere:?}");
-    // A CloudProfile of a file is the one after the change.
+    // A CloudProfile from a file describes the state after the change.
     let mut changed = profile;
     changed["spec"]["providerConfig"]["machineImages"][0]["versions"][0]["capabilityFlavors"][0]["urn"] =
         "a:b:c:9".into();

@@ -1,4 +1,4 @@
-//! `cloudprofile … --live`: the commands read profiles from a real API server, by name, of a project, or all of them.
+//! `cloudprofile … --live` reads profiles from a real API server: one by name, one of a project, or all of them.
 
 use std::process::Output;
 
@@ -50,10 +50,10 @@ async fn every_profile_of_the_garden_is_checked() -> Result<()> {
     let found: Value = serde_json::from_str(&text(&lint))?;
     let profiles = found["profiles"].as_array().context("no profiles")?;
     let of = |name: &str| profiles.iter().find(|found| found["profile"] == name);
-    // Other tests make profiles, too.
+    // Other tests also create profiles.
     let names: Vec<&Value> = profiles.iter().map(|found| &found["profile"]).collect();
     ensure!(of("live-b").is_some(), "{names:?}");
-    // Core's half is checked whoever the provider is.
+    // Core's half is checked for every provider.
     for (name, paths) in [("live-c", &["spec.machineTypes"][..]), ("live-e", &["spec.machineTypes", "spec.type"])] {
         let findings = of(name).context("a profile is missing")?["findings"].as_array().context("no findings")?;
         for path in paths {
@@ -76,7 +76,7 @@ async fn a_profile_of_a_project_is_read_as_it_is_merged() -> Result<()> {
     let early = cloudprofile(control_plane, &["matrix", &name]).await?;
     let message = String::from_utf8_lossy(&early.stderr).into_owned();
     ensure!(early.status.code() == Some(3) && message.contains("no status.cloudProfileSpec"), "{message}");
-    // What Gardener's controller writes; the webhook adds the project's images.
+    // Gardener's controller writes this status; the webhook adds the project's images.
     let mut spec = parent["spec"].clone();
     let of_project = profile["spec"]["machineImages"][0]["versions"][0].clone();
     spec["machineImages"][0]["versions"].as_array_mut().context("no versions")?.push(of_project);

@@ -1,4 +1,4 @@
-//! Nonsense gets an answer that says so, and holds up nobody.
+//! Malformed requests get an error response and delay no other client.
 
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ async fn objects_that_make_no_sense_are_refused_and_never_end_the_program() -> R
 #[tokio::test]
 async fn slow_and_silent_clients_delay_no_other_client() -> Result<()> {
     let (_, admission) = program::shared().await?;
-    // Never says a word; talks no TLS; begins a request and stops.
+    // Clients that send nothing, that don't use TLS, or that send an incomplete request.
     let mut silent = Vec::new();
     for _ in 0..50 {
         silent.push(TcpStream::connect(("127.0.0.1", admission.port)).await?);
@@ -100,7 +100,7 @@ async fn slow_and_silent_clients_delay_no_other_client() -> Result<()> {
     let body = review("cloudprofiles", &azure_profile("x"));
     let response = tokio::time::timeout(Duration::from_secs(5), other.post(VALIDATE, JSON, &body)).await??;
     ensure!(response.status == 200 && response.body.contains(r#""allowed":true"#), "{response:?}");
-    // It is told that it was too slow.
+    // The slow client gets a timeout response.
     ensure!(slow.response().await?.status == 408);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! One file per thing that a user would notice.
+//! One file for each behaviour that a user notices.
 
 mod cloud_profiles;
 mod given_certificates;

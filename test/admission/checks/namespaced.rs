@@ -1,4 +1,5 @@
-//! NamespacedCloudProfiles are judged against their parent, their flavors kept, and their document merged into the status.
+//! NamespacedCloudProfiles are reviewed against their parent, their flavors are kept, and their document is merged into
+//! the status.
 
 use anyhow::{Result, ensure};
 use serde_json::json;
@@ -49,7 +50,7 @@ async fn a_parent_must_exist_and_be_a_cloud_profile() -> Result<()> {
     let namespace = control_plane.namespace("garden-c").await?;
     let message = refusal(garden.create(&namespaced_profile(&namespace, "nobody")).await)?;
     ensure!(message.contains(r#"spec.parent.name: Invalid value: "nobody": no such CloudProfile exists"#), "{message}");
-    // A name must not lead anywhere else.
+    // A name must not redirect the request to another path.
     let message = refusal(garden.create(&namespaced_profile(&namespace, "../../../../api/v1/secrets")).await)?;
     ensure!(message.contains("must be the name of a CloudProfile"), "{message}");
     let mut profile = namespaced_profile(&namespace, "nobody");
@@ -67,7 +68,7 @@ async fn the_merged_status_has_the_images_of_both_once() -> Result<()> {
     garden.create(&parent).await?;
     let profile = namespaced_profile(&control_plane.namespace("garden-d").await?, "parent-d");
     let stored = garden.create(&profile).await?;
-    // What Gardener's controller writes: the parent's document, which we complete.
+    // Gardener's controller writes the parent's document, which the webhook completes.
     let written = |generation: i64| {
         let spec = json!({"type": "azure", "providerConfig": parent["spec"]["providerConfig"]});
         json!({"observedGeneration": generation, "cloudProfileSpec": spec})

@@ -1,4 +1,4 @@
-//! The webhooks register themselves, and repair what somebody else has changed.
+//! The webhooks register themselves and revert changes by other clients.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ async fn both_configurations_and_the_secret_are_there() -> Result<()> {
     let secret = Api::<Secret>::namespaced(client, NAMESPACE).get(NAME).await?;
     let data = secret.data.context("an empty Secret")?;
     ensure!(["ca.crt", "tls.crt", "tls.key"].iter().all(|member| data.contains_key(*member)), "{:?}", data.keys());
-    // Nothing of it is told.
+    // The log contains nothing of the key.
     let log = admission.log()?;
     let key = String::from_utf8_lossy(&data["tls.key"].0);
     ensure!(key.lines().filter(|line| !line.starts_with("---")).all(|line| !log.contains(line)), "the key was logged");
@@ -65,7 +65,7 @@ async fn replicas_share_one_certificate() -> Result<()> {
 async fn a_changed_configuration_and_a_lost_secret_are_repaired_with_the_documented_permissions() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
     garden::install(&control_plane).await?;
-    // What docs/admission.md says, and nothing else.
+    // Exactly the permissions in docs/admission.md.
     let written = vec!["get", "create", "update"];
     let rules = json!([
         {"apiGroups": [""], "resources": ["secrets"], "verbs": written},
@@ -75,7 +75,7 @@ async fn a_changed_configuration_and_a_lost_secret_are_repaired_with_the_documen
         {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
     ]);
     control_plane.grant(RESTRICTED, serde_json::from_value(rules)?).await?;
-    // Looked after every second.
+    // The announcement sets the period of the check: a quarter of 4 s is one second.
     let admission = Admission::start_as(&control_plane, RESTRICTED, "repaired", |program| {
         program
             .flag("certificate-announcement", "4s")

@@ -1,4 +1,4 @@
-//! Certificates of our own are renewed while requests come in, and none of them fails.
+//! Certificates that the program issues itself are renewed under load without a failed request.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Mutex;
@@ -18,7 +18,7 @@ use test_support::garden::{self, Garden};
 use test_support::garden_objects::azure_profile;
 use test_support::https::Connection;
 
-/// Short enough to see a whole life: announcement at 20 s, switch at 25 s, end of the first authority at 30 s.
+/// Short enough for one full rotation: announcement at 20 s, switch at 25 s, end of the first authority at 30 s.
 const VALIDITY: &str = "30s";
 const ANNOUNCEMENT: &str = "5s";
 
@@ -70,7 +70,8 @@ async fn certificates_are_renewed_under_load_without_a_failed_request() -> Resul
     ensure!(requests > 100, "only {requests} requests: that is no load");
     ensure!(presented > 1, "one certificate was presented all the time");
     repairs_what_a_wrong_clock_has_written(&admission, &secrets).await?;
-    // The API server reads the bundle of the new authority with a delay. Until then it refuses, as it did with the wrong one.
+    // The API server picks up the bundle of the new authority with a delay. Until then it rejects requests, as it did
+    // with the wrong authority.
     eventually(Duration::from_secs(30), "requests are reviewed again", async || {
         garden.try_create(&azure_profile("load")).await?;
         Ok(())
@@ -81,7 +82,7 @@ async fn certificates_are_renewed_under_load_without_a_failed_request() -> Resul
     control_plane.stop().await
 }
 
-/// Another replica, of a version that does not compare clocks, had a clock that was 40 days ahead.
+/// Simulates another replica whose clock is 40 days ahead and whose version does not compare clocks.
 async fn repairs_what_a_wrong_clock_has_written(admission: &Admission, secrets: &Api<Secret>) -> Result<()> {
     let ahead = Timestamp::now() + SignedDuration::from_hours(40 * 24);
     let span = json!({"issued": ahead, "expires": ahead + SignedDuration::from_hours(24)});
@@ -93,7 +94,7 @@ async fn repairs_what_a_wrong_clock_has_written(admission: &Admission, secrets: 
     let key = KeyPair::generate()?;
     let authority = parameters.self_signed(&key)?.pem();
     let key = key.serialize_pem();
-    // Whoever presents it is refused, so it may be its own server.
+    // It is not valid yet, so clients reject it anyway, and the CA certificate can also be the server certificate.
     let members = [("ca.crt", &authority), ("tls.crt", &authority), ("tls.key", &key), ("authority.crt", &authority)];
     let mut data: BTreeMap<&str, String> = members.into_iter().map(|(name, text)| (name, text.clone())).collect();
     data.insert("authority.key", key);
@@ -110,7 +111,8 @@ async fn repairs_what_a_wrong_clock_has_written(admission: &Admission, secrets: 
     admission.ready().await
 }
 
-/// A certificate that can't be renewed serves until it expires, and one that has expired is said to be missing until there is another.
+/// A certificate that can't be renewed serves until it expires. Afterwards `/readyz` reports an error until another
+/// certificate exists.
 async fn expires_where_nothing_can_be_written(admission: &Admission, secrets: &Api<Secret>) -> Result<()> {
     let immutable = Patch::Merge(json!({"immutable": true}));
     secrets.patch(NAME, &PatchParams::default(), &immutable).await?;

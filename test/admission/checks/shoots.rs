@@ -1,4 +1,4 @@
-//! Pools of Shoots are refused where no machine could be made for them; everything else about a Shoot stays possible.
+//! Pools of Shoots are denied if no machine can be created for them. All other changes of a Shoot are allowed.
 
 use anyhow::{Context as _, Result, ensure};
 use gardener_extension_worker::api::gotext::yaml::documents;
@@ -116,7 +116,7 @@ async fn a_machine_type_that_no_image_fits_is_refused_with_both_sides_and_a_way_
     shoot["spec"]["provider"]["workers"][0]["machine"]["image"]["version"] = "1.1.0".into();
     garden.create(&shoot).await?;
 
-    // The same by the merged profile of a project.
+    // The same check with the merged profile of a project.
     let namespace = shoot["metadata"]["namespace"].as_str().expect("a namespace").to_owned();
     let mut own = namespaced_profile(&namespace, "fitting");
     own["spec"]["machineImages"][0]["versions"][0]["version"] = "2.0.0".into();
@@ -129,13 +129,13 @@ async fn a_machine_type_that_no_image_fits_is_refused_with_both_sides_and_a_way_
     let message = refusal(garden.create(&shoot).await)?;
     ensure!(message.contains("no image of linux@1.0.0 fits machine type Standard_D4s_v5"), "{message}");
 
-    // Without its profile a Shoot is not held up.
+    // A missing profile does not block the Shoot.
     shoot["spec"]["cloudProfile"] = json!({"kind": "CloudProfile", "name": "nobody"});
     garden.create(&shoot).await?;
     Ok(())
 }
 
-/// A CloudProfile of `example/cloudprofiles`, as Gardener labels it.
+/// A CloudProfile of `example/cloudprofiles` with Gardener's labels.
 fn example_profile(provider: &str) -> Result<Value> {
     let file = test_support::repository().join(format!("example/cloudprofiles/{provider}.yaml"));
     let mut profile = documents(&std::fs::read_to_string(file)?)?.pop().context("a CloudProfile")?;
@@ -143,7 +143,7 @@ fn example_profile(provider: &str) -> Result<Value> {
     Ok(profile)
 }
 
-/// A Shoot with one pool of that machine type, by the example's profile and image.
+/// A Shoot with one pool of this machine type, with the profile and image of the example.
 fn shoot_of(provider: &str, namespace: &str, region: &str, machine_type: &str) -> Value {
     let mut shoot = azure_shoot(namespace);
     shoot["metadata"]["labels"] = labels(provider);
@@ -195,7 +195,7 @@ async fn images_are_compared_for_every_cloud_whose_profiles_are_reviewed() -> Re
         let message = refusal(garden.try_create(&shoot_of(provider, &namespace, misfit.0, misfit.1)).await)?;
         ensure!(message.contains(problem), "{provider}: {message}");
     }
-    // An encrypted volume at AliCloud starts from a copy in the account, whatever the profile lists.
+    // On AliCloud, an encrypted volume starts from a copy of the image in the account, regardless of the profile.
     let mut encrypted = shoot_of("alicloud", &namespace, "us-east-1", "ecs.g7.xlarge");
     encrypted["spec"]["provider"]["workers"][0]["volume"]["encrypted"] = true.into();
     garden.try_create(&encrypted).await?;
@@ -232,7 +232,7 @@ async fn an_invalid_pool_hides_no_image_error_of_another_pool() -> Result<()> {
     ] {
         ensure!(message.contains(part), "{part:?} is missing in: {message}");
     }
-    // As the API server itself makes them, so that kubectl names each field once.
+    // Same form as the API server's own causes, so that kubectl prints each field once.
     ensure!(details["kind"] == "Shoot" && details["name"] == "s", "{details}");
     ensure!(details["group"] == "core.gardener.cloud", "{details}");
     let encrypted = json!({

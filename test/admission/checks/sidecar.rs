@@ -1,4 +1,5 @@
-//! machine-controller-manager gets the sidecar of its provider when gardenlet writes its Deployment, and keeps it.
+//! The webhook adds the provider's sidecar to machine-controller-manager when gardenlet writes its Deployment, and
+//! keeps it there.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
@@ -14,7 +15,7 @@ use test_support::cluster::{self, ADMIN, ControlPlane, RESTRICTED};
 const NAME: &str = "gardener-extension-worker-sidecar";
 const MUTATED: &str = "provider.extensions.gardener.cloud/mutated-by-controlplane-webhook";
 
-/// A seed with the webhook, which all tests share. It has the permissions of docs/sidecar.md.
+/// A seed with the webhook and the permissions of docs/sidecar.md. All tests share it.
 async fn seed() -> Result<&'static ControlPlane> {
     static SHARED: tokio::sync::OnceCell<Admission> = tokio::sync::OnceCell::const_new();
     let control_plane = cluster::shared().await?;
@@ -38,7 +39,7 @@ async fn seed() -> Result<&'static ControlPlane> {
     Ok(control_plane)
 }
 
-/// Only in its own namespace it may write its certificate.
+/// Grants access to Secrets in the webhook's own namespace only, for its certificate.
 async fn grant_own_secrets(control_plane: &ControlPlane) -> Result<()> {
     let client = control_plane.client(ADMIN).await?;
     let (kind, group) = ("Role", "rbac.authorization.k8s.io");
@@ -61,7 +62,7 @@ struct ControlPlaneNamespace {
 }
 
 impl ControlPlaneNamespace {
-    /// One for a shoot of that provider, with the credentials and the Cluster.
+    /// Creates a namespace for a shoot of this provider, with the credentials and the Cluster.
     async fn new(control_plane: &ControlPlane, name: &str, provider: &str, pool: Value) -> Result<Self> {
         let namespace = Self::bare(control_plane, name, provider).await?;
         namespace.credentials(json!({})).await?;
@@ -108,7 +109,7 @@ impl ControlPlaneNamespace {
         Ok(serde_json::to_value(created)?)
     }
 
-    /// As gardenlet does: a merge patch that brings the whole pod.
+    /// Patches like gardenlet: a merge patch with the whole pod.
     async fn patch(&self, group: &str, object: &Value) -> Result<Value> {
         let name = object["metadata"]["name"].as_str().context("no name")?;
         let patch = Patch::Merge(json!({"metadata": {"labels": object["metadata"]["labels"]}, "spec": object["spec"]}));
@@ -116,7 +117,7 @@ impl ControlPlaneNamespace {
         Ok(serde_json::to_value(patched)?)
     }
 
-    /// The Deployment as gardenlet writes it, with more containers.
+    /// The Deployment that gardenlet writes, with additional containers.
     fn deployment(&self, more: &[Value]) -> Value {
         let mut containers = vec![json!({"name": "machine-controller-manager", "image": "mcm:v1"})];
         containers.extend_from_slice(more);
@@ -133,7 +134,7 @@ impl ControlPlaneNamespace {
         })
     }
 
-    /// What the Go extension puts into it.
+    /// The container that the Go extension injects.
     fn container_of_go(&self, name: &str, image: &str) -> Value {
         json!({
             "name": name, "image": image, "imagePullPolicy": "IfNotPresent",
@@ -157,7 +158,7 @@ impl ControlPlaneNamespace {
     }
 }
 
-/// What an API server adds to a container.
+/// Adds the defaults that an API server sets in a container.
 fn stored(mut container: Value) -> Value {
     container["terminationMessagePath"] = json!("/dev/termination-log");
     container["terminationMessagePolicy"] = json!("File");
@@ -178,13 +179,13 @@ async fn the_deployment_of_gardenlet_comes_back_with_the_sidecar_and_stays_as_it
     ensure!(pod(&created)["containers"][1] == sidecar, "{:#}", pod(&created)["containers"][1]);
     ensure!(pod(&created)["containers"][0]["name"] == "machine-controller-manager", "{created:#}");
     ensure!(pod(&created)["volumes"].as_array().map(Vec::len) == Some(1), "{created:#}");
-    // gardenlet knows nothing of the sidecar and writes its own pod again and again.
+    // gardenlet does not include the sidecar and writes its own pod repeatedly.
     for _ in 0..2 {
         let patched = shoot.patch("apps", &expected).await?;
         ensure!(patched["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"], "{patched:#}");
         ensure!(patched["metadata"]["generation"] == 1, "{patched:#}");
     }
-    // A workload identity is noticed with the next write.
+    // The next write picks up a workload identity.
     shoot.credentials(json!({"security.gardener.cloud/purpose": "workload-identity-token-requestor"})).await?;
     let patched = shoot.patch("apps", &expected).await?;
     let mount = json!({"name": "workload-identity", "mountPath": "/var/run/secrets/gardener.cloud/workload-identity"});
@@ -206,7 +207,7 @@ async fn what_the_go_extension_has_injected_stays_to_the_byte() -> Result<()> {
     let control_plane = seed().await?;
     let shoot = ControlPlaneNamespace::new(control_plane, "shoot--sidecar--go", "azure", json!({"name": "a"})).await?;
     let injected = shoot.container_of_go("machine-controller-manager-provider-azure", "mcm-azure:v1");
-    // No webhook sees this one.
+    // Without the label, no webhook reviews this Deployment.
     let mut unseen = shoot.deployment(&[injected]);
     unseen["metadata"]["labels"] = json!({});
     let before = shoot.create("apps", unseen.clone(), true).await?;
@@ -231,7 +232,7 @@ async fn other_providers_and_self_hosted_shoots_get_what_is_theirs() -> Result<(
     let arguments = sidecar["args"].to_string();
     ensure!(arguments.ends_with(r#""--target-kubeconfig=none","--v=3"]"#), "{arguments}");
     ensure!(sidecar["volumeMounts"].is_null(), "{sidecar:#}");
-    // No image, no webhook.
+    // Without an image for the provider, the webhook is not called.
     let shoot = ControlPlaneNamespace::bare(control_plane, "shoot--sidecar--gcp", "gcp").await?;
     let created = shoot.create("apps", shoot.deployment(&[]), true).await?;
     ensure!(pod(&created)["containers"].as_array().map(Vec::len) == Some(1), "{created:#}");

@@ -1,4 +1,4 @@
-//! A garden that does not answer: the person hears of it before the API server gives up.
+//! If the garden does not respond, the user gets an error before the API server times out.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use test_support::shoot::SOON;
 #[tokio::test]
 async fn review_ends_in_time_without_the_garden() -> Result<()> {
     let (control_plane, _) = program::shared().await?;
-    // Takes connections and says nothing.
+    // Accepts connections and never responds.
     let silent = TcpListener::bind("127.0.0.1:0").await?;
     let kubeconfig = tempfile::NamedTempFile::new()?;
     let server = format!("http://{}", silent.local_addr()?);
@@ -58,7 +58,8 @@ async fn review_ends_in_time_without_the_garden() -> Result<()> {
     admission.stop().await
 }
 
-/// A client has read it once: with the CA of before it would reach nobody, and reviews that ask the garden would be denied.
+/// The client reads the kubeconfig only once. With the old CA it could no longer reach the garden, and reviews that
+/// need the garden would be denied.
 #[tokio::test]
 async fn a_process_ends_when_the_kubeconfig_of_the_garden_changes() -> Result<()> {
     let (control_plane, _) = program::shared().await?;

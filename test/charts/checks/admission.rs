@@ -1,4 +1,5 @@
-//! The webhooks run as their charts install them, under the roles of these and no other, and use all that they allow.
+//! Runs the webhooks as their charts install them, with exactly the permissions of the charts' roles. They use all of
+//! these permissions.
 
 use std::time::Duration;
 
@@ -27,7 +28,8 @@ async fn the_roles_of_the_webhooks_allow_what_is_needed_and_nothing_else() -> Re
     install_files(&client, &["seed-crds/10-crd-autoscaling.k8s.io_verticalpodautoscalers.yaml"]).await?;
     let namespace = control_plane.namespace("garden").await?;
     let [webhook, metrics, health] = free_ports()?;
-    // As gardener-operator gives them to both charts; one cluster plays both, and no Service leads anywhere here.
+    // The values that gardener-operator gives to both charts. Here one cluster has both roles, and Services route to no
+    // process.
     let mut values = Chart::AdmissionRuntime.needed();
     merge(
         &mut values,
@@ -58,7 +60,7 @@ async fn the_roles_of_the_webhooks_allow_what_is_needed_and_nothing_else() -> Re
     let mut shoot = azure_shoot(&namespace);
     shoot["spec"]["cloudProfile"] = json!({"kind": "NamespacedCloudProfile", "name": "own"});
     shoot["spec"]["provider"]["workers"][0]["machine"]["image"] = json!({"name": "linux", "version": "2.0.0"});
-    // Whatever it says: it has to look for that.
+    // The result does not matter, because the review needs the request in any case.
     let _ = garden.try_create(&shoot).await;
     let configurations = Api::<ValidatingWebhookConfiguration>::all(client.clone());
     configurations.patch(NAME, &PatchParams::default(), &Patch::Merge(json!({"webhooks": []}))).await?;
@@ -75,7 +77,7 @@ async fn the_roles_of_the_webhooks_allow_what_is_needed_and_nothing_else() -> Re
     ensure_exact(&allowed(&objects)?, &audit.requests(&user(&namespace, NAME), mark).await?, &[])
 }
 
-/// The webhook of the seed: its role is one of the controller's chart.
+/// The webhook of the seed. The controller's chart contains its role.
 #[tokio::test]
 async fn the_role_of_the_sidecar_allows_what_is_needed_and_nothing_else() -> Result<()> {
     const NAME: &str = "gardener-extension-worker-sidecar";
@@ -97,7 +99,7 @@ async fn the_role_of_the_sidecar_allows_what_is_needed_and_nothing_else() -> Res
     install(&client, &rendered, &namespace).await?;
     let audit = control_plane.audit().await?;
     let mark = audit.mark().await?;
-    // No Service leads anywhere here; and a certificate shall not outlive the test.
+    // Services route to no process here, and the certificate must expire within the test.
     let reached = |program: Program| {
         program
             .flag("webhook-config-mode", "url")
@@ -144,7 +146,7 @@ async fn the_role_of_the_sidecar_allows_what_is_needed_and_nothing_else() -> Res
     ensure_exact(&allowed(&own)?, &audit.requests(&user(&namespace, NAME), mark).await?, &[])
 }
 
-/// Waits until another authority signs, which was announced before.
+/// Waits until the announced authority signs.
 async fn is_renewed(client: &Client, namespace: &str, name: &str) -> Result<()> {
     let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
     eventually(3 * SOON, "the certificate is renewed", async || {

@@ -1,5 +1,5 @@
-//! Alert rules and the dashboard, by promtool: each incident of incidents.yaml fires its alerts and no other, and whatever is
-//! asked of Prometheus exists.
+//! Checks alert rules and the dashboard with promtool. Each incident of incidents.yaml fires exactly its alerts, and
+//! every queried metric exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -34,7 +34,7 @@ fn alerts(rules: &Value) -> Result<Vec<&Value>> {
     Ok(groups.iter().flat_map(|group| group["rules"].as_array().into_iter().flatten()).collect())
 }
 
-/// How long incidents.yaml records.
+/// The length of the series in incidents.yaml.
 const RECORDED_MINUTES: usize = 180;
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn each_incident_fires_its_alert_and_no_other() -> Result<()> {
             tests.push(test("a healthy seed", &series, at, None));
         }
     }
-    // Both are at work, and none of them is a leader too many.
+    // Both shards are active. That must not fire the alert about several leaders.
     let mut shards = healthy.clone();
     for metric in ["leader", "shard"] {
         shards.extend(["a", "b"].map(|pod| (format!("{PREFIX}{metric}{{pod={pod:?}}}"), json!("1x180"))));
@@ -85,7 +85,7 @@ async fn each_incident_fires_its_alert_and_no_other() -> Result<()> {
     check(folder.path(), &["test", "rules", "tests.yaml"]).await
 }
 
-/// The same until this time at least: the last minutes of each series continue.
+/// Extends each series with the trend of its last minutes, until at least this time.
 fn continued(series: &Map<String, Value>, until: &str) -> Result<Map<String, Value>> {
     let minutes: usize = until.strip_suffix('m').context("a time in minutes")?.parse()?;
     let more = minutes.saturating_sub(RECORDED_MINUTES);
@@ -100,8 +100,8 @@ fn continued(series: &Map<String, Value>, until: &str) -> Result<Map<String, Val
     series.collect()
 }
 
-/// The same as Gardener's PodMonitor and the chart's ServiceMonitor record it when both scrape the pods: neither keeps the
-/// program's own label `namespace`, as that of the target is in its place.
+/// The series as recorded if both Gardener's PodMonitor and the chart's ServiceMonitor scrape the pods. Both replace
+/// the program's own label `namespace` with that of the target.
 fn scraped_twice(series: &Map<String, Value>) -> Map<String, Value> {
     let of_job = |job: &'static str| {
         series.iter().map(move |(name, values)| {
@@ -112,7 +112,7 @@ fn scraped_twice(series: &Map<String, Value>) -> Map<String, Value> {
     of_job("extensions").chain(of_job("gardener-extension-worker")).collect()
 }
 
-/// What fires is exactly this.
+/// A test that exactly these alerts fire.
 fn test(what: &str, series: &Map<String, Value>, at: &str, fires: Option<&str>) -> Value {
     let series: Vec<Value> =
         series.iter().map(|(series, values)| json!({"series": series, "values": values})).collect();
@@ -133,7 +133,7 @@ async fn check(folder: &Path, arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// A relative link leads nowhere, so alerts have no link while the documentation is not published.
+/// Relative links don't work in alerts, so alerts have no link until the documentation is published.
 #[tokio::test]
 async fn alerts_have_no_dead_link() -> Result<()> {
     for chart in [Chart::Worker, Chart::AdmissionRuntime] {
@@ -183,7 +183,7 @@ async fn the_dashboard_queries_metrics_that_exist() -> Result<()> {
         }
     }
     ensure!(rules.len() > 10, "{} queries", rules.len());
-    // One shoot can be looked at by itself.
+    // Users can select a single shoot.
     let variables = dashboard["templating"]["list"].as_array().context("there are variables")?;
     let variable =
         variables.iter().find(|variable| variable["name"] == "namespace").context("no variable namespace")?;
@@ -193,11 +193,11 @@ async fn the_dashboard_queries_metrics_that_exist() -> Result<()> {
         let selected = format!("{PREFIX}{metric}{{namespace=~\\\"$namespace\\\"}}");
         ensure!(rules.iter().any(|rule| rule.to_string().contains(&selected)), "no panel has {selected}");
     }
-    // What a shadow tells is asked for as well.
+    // The panels also cover the metrics of dry runs.
     for name in documented().keys().filter(|name| name.starts_with("shadow_")) {
         ensure!(rules.iter().any(|rule| rule.to_string().contains(&format!("{PREFIX}{name})"))), "no panel has {name}");
     }
-    // As rules, promtool reads them.
+    // promtool can't check single queries, so they are written as rules.
     let folder = tempfile::tempdir()?;
     let document = json!({"groups": [{"name": "dashboard", "rules": rules}]});
     std::fs::write(folder.path().join("rules.yaml"), document.to_string())?;
@@ -209,7 +209,7 @@ fn documented() -> BTreeMap<String, BTreeSet<String>> {
     in_section(METRICS.split("\n## ").next().unwrap_or_default())
 }
 
-/// Those of all programs, by name.
+/// Labels of the documented metrics of all programs, by name.
 fn documented_of_all() -> BTreeMap<String, BTreeSet<String>> {
     let of_webhooks = METRICS.split("\n## ").find(|section| section.starts_with("Webhooks\n")).unwrap_or_default();
     let of_webhooks = in_section(of_webhooks);
@@ -231,8 +231,8 @@ fn in_section(section: &str) -> BTreeMap<String, BTreeSet<String>> {
     metrics
 }
 
-/// Whether what a controller serves is what docs/metrics.md says, with exactly the labels: every metric that `is_meant`, and
-/// none that is not there.
+/// Fails unless the served metrics and their labels match docs/metrics.md: all metrics for which `is_meant` returns
+/// true are served, and no others.
 pub(super) fn ensure_documented(served: &str, is_meant: impl Fn(&str) -> bool) -> Result<()> {
     let documented = documented();
     let mut types = BTreeSet::new();
@@ -263,7 +263,7 @@ pub(super) fn ensure_documented(served: &str, is_meant: impl Fn(&str) -> bool) -
     Ok(())
 }
 
-/// Whether the metrics of a query, with the labels that it names, are documented.
+/// Fails unless the metrics and labels of a query are documented.
 fn queries(query: &str) -> Result<()> {
     for part in query.split(PREFIX).skip(1) {
         let end =
@@ -272,7 +272,7 @@ fn queries(query: &str) -> Result<()> {
         let selector = rest.strip_prefix('{').and_then(|rest| rest.split('}').next()).unwrap_or_default();
         known(&format!("{PREFIX}{name}{{{selector}}}"))?;
     }
-    // Labels that a result is grouped by.
+    // Labels in the grouping of a query.
     for part in query.split("by (").skip(1) {
         let labels = part.split(')').next().unwrap_or_default().split(',').map(str::trim);
         for label in labels {
@@ -284,7 +284,7 @@ fn queries(query: &str) -> Result<()> {
     Ok(())
 }
 
-/// Whether a series, or a selector, is one of the documented metrics.
+/// Fails unless a series or selector is one of the documented metrics.
 fn known(series: &str) -> Result<()> {
     let (name, labels) = series.trim_end_matches('}').split_once('{').unwrap_or((series, ""));
     let name = name.trim_start_matches(PREFIX);
@@ -293,7 +293,7 @@ fn known(series: &str) -> Result<()> {
     let known = of_histogram.and_then(|name| documented.get(name)).or_else(|| documented.get(name));
     let known = known.with_context(|| format!("docs/metrics.md has no {name}"))?;
     for label in labels.split(',').filter_map(|label| label.split(['=', '!']).next()).map(str::trim) {
-        // Those of the target and of histograms are Prometheus' own.
+        // Prometheus adds the labels of targets and histograms.
         let is_of_prometheus = ["", "pod", "le", "exported_namespace"].contains(&label);
         let is_moved = label == "exported_namespace" && !known.contains("namespace");
         ensure!(is_of_prometheus && !is_moved || known.contains(label), "{name} has no {label}");

@@ -1,5 +1,5 @@
-//! `example/landscape`: what an operator applies is taken, renders the charts, and hands Workers over and back so that nobody
-//! ever has two registrations for them.
+//! `example/landscape`: an API server accepts the files, they render the charts, and they transfer Workers in both
+//! directions. Workers never have two registrations.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ fn read(file: &str) -> Result<Vec<Value>> {
 async fn charts_render_with_the_values_of_the_examples() -> Result<()> {
     let extension = read("extension.yaml")?.pop().context("an Extension")?;
     let registration = read("controller-registration.yaml")?;
-    // Gardener labels the namespaces of the pods, which meet that standard.
+    // Gardener labels the namespaces of the pods with this standard, which the pods meet.
     for registered in [&extension, &registration[1]] {
         let standard = &registered["metadata"]["annotations"]["security.gardener.cloud/pod-security-enforce"];
         ensure!(standard == "restricted", "{} has pod security {standard}", registered["kind"]);
@@ -32,7 +32,7 @@ async fn charts_render_with_the_values_of_the_examples() -> Result<()> {
     let deployment = &extension["spec"]["deployment"];
     for given in [&deployment["extension"]["values"], &registration[0]["helm"]["values"]] {
         let mut values = given.clone();
-        // gardenlet's.
+        // gardenlet sets these values.
         let gardener =
             json!({"version": "v1.149.3", "garden": {"clusterIdentity": "x"}, "seed": {"name": "x", "spec": {}}});
         merge(&mut values, &json!({ "gardener": gardener }));
@@ -40,10 +40,10 @@ async fn charts_render_with_the_values_of_the_examples() -> Result<()> {
         let text = rendered.one("ConfigMap", "")?["data"]["config.yaml"].to_string();
         ensure!(text.contains("- azure"), "{text}");
     }
-    // gardener-operator's; each chart gets its part.
+    // gardener-operator sets these values, and each chart gets its part.
     let account = json!({"name": "extension-admission-worker", "namespace": "kube-system"});
     let values = &deployment["admission"]["values"];
-    // From 1.151 on, the operator need not say that a virtual garden is enabled.
+    // Since 1.151, the operator may omit whether a virtual garden is enabled.
     for enabled in [json!({"enabled": true}), json!({})] {
         ensure_garden_is_another_cluster(values, &enabled, &account).await?;
     }
@@ -115,7 +115,7 @@ async fn a_takeover_and_the_way_back_never_register_workers_twice() -> Result<()
     let on = api.get(ours).await?;
     let extension = on.data.pointer("/spec/deployment/extension").context("the Extension has no deployment")?;
     ensure!(extension["values"]["shadow"] == false && extension["policy"] == "OnDemand", "{extension}");
-    // Without a dry run, or after it, the example is applied as a whole.
+    // The whole example also works without a dry run, or after it.
     apply(&client, &read("extension.yaml")?.pop().context("an Extension")?).await?;
     ensure!(who(&api).await? == [(ours.to_owned(), false)], "after the whole example: {:?}", who(&api).await?);
 
@@ -128,7 +128,7 @@ async fn a_takeover_and_the_way_back_never_register_workers_twice() -> Result<()
     Ok(())
 }
 
-/// Who is registered for Workers of Azure, and whether its controller is off.
+/// The Extensions that are registered for Workers of Azure, each with whether its controller is disabled.
 async fn who(api: &Api<DynamicObject>) -> Result<Vec<(String, bool)>> {
     let mut found = Vec::new();
     for extension in api.list(&Default::default()).await? {
@@ -149,7 +149,7 @@ async fn is_off(api: &Api<DynamicObject>, name: &str) -> Result<bool> {
     Ok(off.and_then(Value::as_array).is_some_and(|off| off.contains(&json!("worker"))))
 }
 
-/// Runs a command of a plan, as kubectl would. Commands that only read are skipped.
+/// Runs a command of a plan like kubectl. Skips read-only commands.
 async fn run_planned(api: &Api<DynamicObject>, command: &str) -> Result<()> {
     let words: Vec<&str> = command.split_whitespace().collect();
     let document = |file: &str| -> Result<Value> {
@@ -174,7 +174,7 @@ async fn run_planned(api: &Api<DynamicObject>, command: &str) -> Result<()> {
     Ok(())
 }
 
-/// Commands of a plan after a word, in order.
+/// The commands of a plan that follow this word, in order.
 fn planned<'a>(plan: &'a str, word: &str) -> Vec<&'a str> {
     let commands = plan.lines().filter_map(|line| line.trim_start().strip_prefix(word)?.strip_prefix(' '));
     commands.map(str::trim).collect()
@@ -182,7 +182,7 @@ fn planned<'a>(plan: &'a str, word: &str) -> Vec<&'a str> {
 
 #[tokio::test]
 async fn planned_takeover_leads_there_and_back() -> Result<()> {
-    // Of its own, because the other test has objects of the same names.
+    // A separate control plane, because the other test has objects of the same names.
     let control_plane = ControlPlane::start().await?;
     let client = control_plane.client(ADMIN).await?;
     install_files(&client, &["operator/10-crd-operator.gardener.cloud_extensions.yaml"]).await?;

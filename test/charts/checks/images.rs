@@ -1,4 +1,4 @@
-//! The controllers for images run as the chart installs them: under their role, of which they use everything.
+//! Runs the controllers for images as the chart installs them. They use every permission of their role.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use test_support::shoot::SOON;
 
 const NAME: &str = "gardener-extension-worker";
 const GROUPS: [&str; 2] = ["images.gardener-extension-worker", "infrastructure.cluster.x-k8s.io"];
-/// What an API server that does not stream lists is asked for.
+/// Requests to an API server that does not stream lists.
 const RARELY_NEEDED: [(&str, &str, &str); 4] = [
     ("images.gardener-extension-worker/imagelookups", "list", "lists are streamed"),
     ("images.gardener-extension-worker/imageselections", "list", "lists are streamed"),
@@ -33,7 +33,7 @@ async fn the_role_for_images_allows_what_is_needed_and_nothing_else() -> Result<
     let namespace = control_plane.namespace("extension-worker").await?;
     let mut values = Chart::Worker.needed();
     merge(&mut values, &json!({"images": {"enabled": true, "machineTemplates": true, "intervalSeconds": 1}}));
-    // As on a management cluster without Gardener: nothing else is allowed then.
+    // A management cluster without Gardener, where the program gets no other permissions.
     merge(&mut values, &json!({"disableControllers": ["worker"]}));
     let rendered = render(Chart::Worker, &values, &namespace).await?;
     let others = ["VerticalPodAutoscaler"];
@@ -63,7 +63,7 @@ async fn the_role_for_images_allows_what_is_needed_and_nothing_else() -> Result<
         Ok(())
     })
     .await?;
-    // Nobody uses it any more.
+    // Removes all users of the image.
     let resource = ApiResource::erase::<AwsMachineTemplate>(&());
     let templates: Api<DynamicObject> = Api::namespaced_with(client.clone(), &namespace, &resource);
     templates.delete("nodes", &Default::default()).await?;
@@ -102,7 +102,7 @@ fn template(namespace: &str) -> Value {
         "metadata": {"name": "nodes", "namespace": namespace, "labels": labels}, "spec": {"template": {"spec": {}}}})
 }
 
-/// A stand-in for the definition of somebody else's kind, which takes anything: what counts here are requests.
+/// A minimal CRD for a kind of another project. It accepts any content, because this test only checks requests.
 fn stand_in(group: &str, version: &str, kind: &str, scope: &str) -> Value {
     let plural = format!("{}s", kind.to_lowercase());
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -114,7 +114,7 @@ fn stand_in(group: &str, version: &str, kind: &str, scope: &str) -> Value {
     }})
 }
 
-/// What names images, and what is said where no policy allows it.
+/// Objects that name images, each with the expected error if a policy does not allow the image.
 fn named_images(namespace: &str) -> Vec<(&'static str, Value, Option<&'static str>)> {
     let with = |mut object: Value, path: &[&str], value: Value| {
         *path.iter().fold(&mut object, |member, step| &mut member[*step]) = value;
@@ -176,7 +176,7 @@ fn named_images(namespace: &str) -> Vec<(&'static str, Value, Option<&'static st
             profile(json!({"version": "1.0.0", "capabilityFlavors": [{"regions": region("ami-00000009")}]})),
             Some(image),
         ),
-        // As Go writes lists that are empty.
+        // Go writes empty lists as null.
         (
             "a profile with null for what it has not",
             profile(json!({"version": "1.0.0", "regions": region("ami-00000001"), "capabilityFlavors": null})),
@@ -193,7 +193,7 @@ fn named_images(namespace: &str) -> Vec<(&'static str, Value, Option<&'static st
     ]
 }
 
-/// The policies judge by themselves: no program runs.
+/// The API server enforces the policies itself, so no program runs here.
 #[tokio::test]
 async fn images_that_a_policy_does_not_allow_are_refused_with_its_name() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
@@ -240,7 +240,7 @@ async fn images_that_a_policy_does_not_allow_are_refused_with_its_name() -> Resu
         })
         .await?;
     }
-    // What was there before can be labelled, and let go; it can't go further.
+    // Existing objects can be labelled and released from finalizers, but not extended to more owners.
     let more = json!(["999999999999", "888888888888"]);
     for ((plural, _), wider) in of_others.iter().zip([json!({"owners": more}), json!({"owner": "888888888888"})]) {
         let label = json!({"metadata": {"labels": {"a": "b"}, "finalizers": null}});
@@ -251,7 +251,7 @@ async fn images_that_a_policy_does_not_allow_are_refused_with_its_name() -> Resu
     Ok(())
 }
 
-/// An object with images that the policy will not allow, under this name.
+/// An object of this kind with images that the policy does not allow.
 fn others(plural: &'static str, mut object: Value) -> (&'static str, Value) {
     object["metadata"] = json!({"name": "of-others", "finalizers": ["example.org/held"]});
     let owner = json!("999999999999");
@@ -267,7 +267,7 @@ fn machine_image() -> Value {
         "provider": "aws", "image": "ubuntu", "version": "24.4.13402", "reference": {"ami": "ami-00000009"}}})
 }
 
-/// Changes the object of others.
+/// Changes the object that [`others`] creates.
 async fn change(client: &Client, plural: &str, change: &Value) -> Result<()> {
     let path = format!("/apis/images.gardener-extension-worker/v1alpha1/{plural}/of-others");
     let request = axum::http::Request::patch(path).header("content-type", "application/merge-patch+json");
@@ -275,7 +275,7 @@ async fn change(client: &Client, plural: &str, change: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Why the API server refuses to create an object; nothing is stored.
+/// Returns the API server's error for the creation of an object, if any. Stores nothing.
 async fn dry_run(client: &Client, object: &Value) -> Result<Option<String>> {
     let object: DynamicObject = serde_json::from_value(object.clone())?;
     let types = object.types.clone().context("a kind")?;

@@ -1,4 +1,4 @@
-//! What an operator would notice, one file each.
+//! One file for each behaviour that an operator notices.
 
 mod admission;
 mod alerts;

@@ -1,5 +1,6 @@
-//! What RBAC can't say: service accounts that may write Secrets, scale Deployments and delete pods reach only the objects that
-//! their programs have to do with. Each attempt passes under the role alone, and is refused once the policies are there.
+//! Restrictions that RBAC can't express. Some service accounts may write Secrets, scale Deployments and delete pods,
+//! but only the objects that their programs need. Each attempt is allowed by the role alone, and denied with the
+//! policies installed.
 
 use std::path::Path;
 use std::time::Duration;
@@ -20,13 +21,13 @@ const TOKEN: &str = "kubernetes.io/service-account-token";
 
 const SECURITY: &str = include_str!("../../../docs/security.md");
 
-/// A request that a program could make; nothing is stored.
+/// A request that a program could send. Stores nothing.
 struct Attempt {
     what: &'static str,
     method: &'static str,
     path: String,
     body: Value,
-    /// What the policy says; `None` where the program needs it.
+    /// The message of the policy, or `None` if the program needs the request.
     refused: Option<&'static str>,
 }
 
@@ -39,7 +40,8 @@ impl Attempt {
         Self { refused: Some(why), ..self }
     }
 
-    /// Why the API server refuses it, with the code that the alert `WorkerRequestsForbidden` counts; nothing when it does not.
+    /// Returns the API server's error with its code, or nothing if the request is allowed. The alert
+    /// `WorkerRequestsForbidden` counts that code.
     async fn refusal(&self, client: &Client) -> Result<Option<String>> {
         let content = if self.method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let request = Request::builder().method(self.method).uri(format!("{}?dryRun=All", self.path));
@@ -73,7 +75,7 @@ fn update(what: &'static str, name: &str, labels: &[(&str, &str)]) -> Attempt {
 }
 
 fn delete(what: &'static str, namespace: &str, resource: &str, name: &str) -> Attempt {
-    // With a body, the query does not count.
+    // The API server ignores the query if the request has a body.
     let options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "dryRun": ["All"]});
     Attempt::new(what, "DELETE", format!("/api/v1/namespaces/{namespace}/{resource}/{name}"), options)
 }
@@ -83,7 +85,7 @@ fn scale(what: &'static str, namespace: &str, name: &str, replicas: usize) -> At
     Attempt::new(what, "PATCH", path, json!({"spec": {"replicas": replicas}}))
 }
 
-/// What the controller could do under its role.
+/// Requests that the controller's role allows.
 fn of_the_controller() -> Vec<Attempt> {
     let labelled: &[(&str, &str)] = &[MACHINE_CLASSES];
     let (elsewhere, foreign) = ("not in the namespace of a shoot", "not the Secret of a machine class");
@@ -113,7 +115,7 @@ fn of_the_controller() -> Vec<Attempt> {
     ]
 }
 
-/// What a program with certificates of its own could do to Secrets of its namespace.
+/// Requests for Secrets of its namespace that a program with its own certificates could send.
 fn of_webhooks(namespace: &str, own: &'static str) -> Vec<Attempt> {
     let foreign = "not the Secret with the certificates of the webhook";
     vec![
@@ -124,8 +126,8 @@ fn of_webhooks(namespace: &str, own: &'static str) -> Vec<Attempt> {
     ]
 }
 
-/// What a program with webhooks could do to webhook configurations. `wider` is said of those for other resources than the
-/// `resources` of that group.
+/// Requests for webhook configurations that a program with webhooks could send. `wider` is the expected error for
+/// configurations that cover more than `resources` of `group`.
 fn of_registration(own: &'static str, group: &str, resources: &[&str], wider: &'static str) -> Vec<Attempt> {
     let create = |what, name: &str, groups: &[&str], resources: &[&str]| {
         let rule = json!({
@@ -151,7 +153,7 @@ fn of_registration(own: &'static str, group: &str, resources: &[&str], wider: &'
     ]
 }
 
-/// Objects that are there before.
+/// Creates the objects that the attempts need.
 async fn install_objects(client: &Client) -> Result<()> {
     let labels = json!({"gardener.cloud/role": "shoot"});
     apply(client, &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHOOT, "labels": labels}}))
@@ -207,7 +209,7 @@ async fn service_accounts_reach_only_what_their_programs_need() -> Result<()> {
             let program = installed::client(&control_plane, &namespace, account).await?;
             for attempt in attempts {
                 let expected = if enabled { attempt.refused } else { None };
-                // A policy counts a moment after it is stored.
+                // A policy takes effect shortly after it is stored.
                 eventually(Duration::from_secs(30), attempt.what, async || {
                     let refusal = attempt.refusal(&program).await?;
                     let is_as_expected = match (&refusal, expected) {
@@ -229,7 +231,7 @@ async fn service_accounts_reach_only_what_their_programs_need() -> Result<()> {
     Ok(())
 }
 
-/// The threat model says which tests show it; they are there.
+/// Every test that the threat model names as evidence exists.
 #[test]
 fn every_test_that_the_threat_model_names_exists() -> Result<()> {
     let model = SECURITY.split("\n## ").find(|section| section.starts_with("Threat model\n")).context("a section")?;

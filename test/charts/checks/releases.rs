@@ -1,5 +1,5 @@
-//! A release as a stranger gets it: the commands of docs/install.md with the files of a release and Helm, while a Worker has
-//! machines. No command touches a machine.
+//! Installs a release like a new user: runs the commands of docs/install.md with the files of a release and Helm, while
+//! a Worker has machines. No command affects a machine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +23,7 @@ const IMAGE: &str = "registry.example.org/gardener-extension-worker";
 const NAMESPACE: &str = "extension-worker";
 const HOMEPAGE: &str = "https://docs.example.org/worker";
 
-/// The folder of two releases, and Helm.
+/// A folder with two releases, and Helm.
 struct Stranger {
     folder: tempfile::TempDir,
     helm: PathBuf,
@@ -46,7 +46,7 @@ impl Stranger {
         Ok(Self { folder, helm: helm().await?, kubeconfig: control_plane.kubeconfig_file(ADMIN)?, health })
     }
 
-    /// Runs a command of Helm as the page has it.
+    /// Runs a Helm command exactly as documented.
     fn run_documented(&self, command: &str) -> Result<()> {
         let start = format!("helm {command} ");
         let line = PAGE.lines().find(|line| line.starts_with(&start));
@@ -95,7 +95,7 @@ fn write_charts(folder: &Path, version: &str) -> Result<()> {
     Ok(())
 }
 
-/// The values of the page.
+/// The values of docs/install.md.
 fn documented_values() -> Result<&'static str> {
     let (_, rest) = PAGE.split_once("```yaml\n# values.yaml\n").context("docs/install.md has no values.yaml")?;
     Ok(rest.split("```").next().unwrap_or_default())

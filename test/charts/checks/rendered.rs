@@ -1,5 +1,5 @@
-//! What the charts render is sound: by Helm, by Kubernetes' schemas, and by a real API server that takes nothing it does not
-//! know.
+//! The rendered charts are valid: for Helm, for Kubernetes' schemas, and for a real API server that rejects unknown
+//! fields.
 
 use anyhow::{Context as _, Result, ensure};
 use gardener_extension_worker::api::gotext::quantity::Quantity;
@@ -10,9 +10,9 @@ use crate::installed::apply;
 use crate::programs::kubernetes_validate;
 use test_support::cluster::{self, ADMIN, install_files};
 
-/// The oldest and a late version of Kubernetes that a seed may have.
+/// The oldest and a recent version of Kubernetes that a seed may have.
 const KUBERNETES: [&str; 2] = ["1.31", "1.36"];
-/// Kinds that others define: their definitions below `example/` of Gardener's module.
+/// CRDs of other projects that the charts need, below `example/` of Gardener's module.
 const OF_OTHERS: [&str; 3] = [
     "seed-crds/10-crd-autoscaling.k8s.io_verticalpodautoscalers.yaml",
     "seed-crds/10-crd-monitoring.coreos.com_prometheusrules.yaml",
@@ -42,7 +42,7 @@ async fn objects_follow_the_schemas_of_kubernetes() -> Result<()> {
             }
         }
     }
-    // A check that finds nothing wrong anywhere would be none.
+    // A negative test, so that the check can't pass for any input.
     std::fs::write(file.path(), "apiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: {port: 1}\n")?;
     let wrong = kubernetes_validate(file.path(), KUBERNETES[0])?.context("it has just worked")?;
     ensure!(wrong.contains("port"), "a wrong Service passes: {wrong}");
@@ -75,7 +75,7 @@ async fn an_api_server_takes_every_object() -> Result<()> {
     Ok(())
 }
 
-/// Where that is not so, the API server refuses everything that a policy is about, whoever asks.
+/// If a kind is missing, the API server rejects every request that the policy covers.
 #[tokio::test]
 async fn policies_come_with_the_kinds_that_they_refer_to() -> Result<()> {
     let mut found = 0;
@@ -100,7 +100,7 @@ async fn policies_come_with_the_kinds_that_they_refer_to() -> Result<()> {
     Ok(())
 }
 
-/// An alert for what nobody scrapes fires for ever.
+/// An alert for metrics that Prometheus does not scrape fires forever.
 #[tokio::test]
 async fn what_has_metrics_is_scraped_where_monitors_are_made() -> Result<()> {
     for chart in [Chart::Worker, Chart::AdmissionRuntime] {
@@ -119,7 +119,7 @@ async fn what_has_metrics_is_scraped_where_monitors_are_made() -> Result<()> {
     Ok(())
 }
 
-/// Gardener's webhook for high availability sets two replicas where nothing else is said.
+/// By default, Gardener's webhook for high availability sets two replicas.
 #[tokio::test]
 async fn gardener_leaves_the_replicas_as_they_are() -> Result<()> {
     for chart in [Chart::Worker, Chart::AdmissionRuntime] {
@@ -136,7 +136,7 @@ async fn gardener_leaves_the_replicas_as_they_are() -> Result<()> {
     Ok(())
 }
 
-/// Network policies of the seed let only those pods through that have the label.
+/// The network policies of the seed require this label on the pods.
 #[tokio::test]
 async fn who_counts_nodes_reaches_the_api_servers_of_shoots() -> Result<()> {
     const LABEL: &str = "networking.resources.gardener.cloud/to-all-shoots-kube-apiserver-tcp-443";
@@ -150,7 +150,7 @@ async fn who_counts_nodes_reaches_the_api_servers_of_shoots() -> Result<()> {
     Ok(())
 }
 
-/// A recommendation between bounds that both are given: above what a node has, a pod is not scheduled again.
+/// Both bounds of the recommendation are set. A pod that requests more than a node has is never scheduled again.
 #[tokio::test]
 async fn autoscalers_have_a_lower_and_an_upper_bound() -> Result<()> {
     let mut found = 0;
@@ -173,7 +173,7 @@ async fn autoscalers_have_a_lower_and_an_upper_bound() -> Result<()> {
     Ok(())
 }
 
-/// The API server itself judges by its strictest standard, which Gardener's landscapes need not even demand.
+/// The API server enforces its strictest standard. Gardener's landscapes may be less strict.
 #[tokio::test]
 async fn pods_meet_the_restricted_standard() -> Result<()> {
     let control_plane = cluster::shared().await?;
@@ -206,7 +206,7 @@ async fn pods_meet_the_restricted_standard() -> Result<()> {
         pod["metadata"] = json!({"name": "one", "namespace": namespace, "labels": template["metadata"]["labels"]});
         let stored = apply(&client, &pod).await?;
         ensure!(stored["spec"]["containers"][0]["securityContext"]["readOnlyRootFilesystem"] == true, "{stored}");
-        // It is the standard that speaks.
+        // The pod is denied because of the standard.
         pod["metadata"]["name"] = json!("two");
         pod["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = Value::Bool(true);
         let refused = apply(&client, &pod).await.err().context("a pod that may become root is not refused")?;

@@ -1,5 +1,5 @@
-//! The controller runs as the chart installs it: with its configuration, as its service account, under its role and no other;
-//! and it uses all that the role allows.
+//! Runs the controller as the chart installs it: with its configuration and service account, and exactly the
+//! permissions of its role. It uses all of these permissions.
 
 use std::slice;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use test_support::shoot::{Kind, SOON, Shoot, pool, set_image};
 
 const OPERATIONS: &str = include_str!("../../../docs/operations.md");
 
-/// What no run can be made to need for certain, and when it is needed.
+/// Permissions that a test run can't be forced to use, each with the case that needs it.
 const RARELY_NEEDED: [(&str, &str, &str); 3] = [
     ("events.k8s.io/events", "patch", "an event that repeats within minutes is counted up rather than written anew"),
     ("extensions.gardener.cloud/clusters", "list", "an API server that does not stream lists is asked for pages"),
@@ -40,7 +40,7 @@ async fn the_program_understands_every_setting() -> Result<()> {
     let namespace = control_plane.namespace("everything").await?;
     let [metrics, health] = free_ports()?;
     let mut values = Chart::Worker.everything();
-    // What is mounted of a Secret is not there; it is read only when a shoot moves.
+    // The Secret for mounted files is missing; the controller reads it only when a shoot moves.
     merge(&mut values, &json!({"ports": {"metrics": metrics, "health": health}, "shadow": true}));
     let rendered = render(Chart::Worker, &values, &namespace).await?;
     install_others(&client).await?;
@@ -49,15 +49,15 @@ async fn the_program_understands_every_setting() -> Result<()> {
     let mark = audit.mark().await?;
     let program = installed::start(&control_plane, &rendered, "-worker", |program| program).await?;
     ready(&program, health).await?;
-    // It is a shadow: reading is all that its role allows.
+    // In a dry run, the role allows only reads.
     ensure_not_refused(&audit.requests(&user(&namespace, "gardener-extension-worker"), mark).await?)
 }
 
-/// Every operation of a Worker under the role of the chart. Nothing is refused, so no rule is missing; and nothing is left
-/// over, so none could be removed.
+/// Runs every operation of a Worker under the role of the chart. No request is denied, so no rule is missing. Every
+/// rule is used, so none can be removed.
 #[tokio::test]
 async fn the_role_allows_what_is_needed_and_nothing_else() -> Result<()> {
-    // Of its own: two controllers would share the work.
+    // A separate control plane, because two controllers would share the work.
     let control_plane = ControlPlane::start().await?;
     let client = control_plane.client(ADMIN).await?;
     let namespace = control_plane.namespace("extension-worker").await?;
@@ -87,12 +87,12 @@ async fn the_role_allows_what_is_needed_and_nothing_else() -> Result<()> {
     program.stop(Duration::from_secs(5)).await?;
 
     let (all, requests) = (allowed(&rendered.objects)?, audit.requests(&account, mark).await?);
-    // What was refused explains what did not happen.
+    // Checked first, because denied requests explain failed operations.
     ensure_not_refused(&requests)?;
     operations?;
     ensure_exact(&all, &requests, &RARELY_NEEDED)?;
-    // Neither a dry run nor a forecast of versions is on, nor objects for images, nor a roll budget, and no zone waits. What
-    // all but the first serve, test/charts/incidents.yaml has.
+    // The dry run, the version forecast, image objects and the roll budget are off, and no zone waits.
+    // test/charts/incidents.yaml covers the metrics of all but the dry run.
     const OFF: [&str; 6] = ["shadow_", "pool_", "image_lookup_", "machine_images", "rolls_held", "roll_budget"];
     ensure_documented(&served, |name| !OFF.iter().any(|off| name.starts_with(off)))?;
     let everywhere = allowed(slice::from_ref(rendered.one("ClusterRole", "-worker")?))?.len();
@@ -105,7 +105,7 @@ async fn the_role_allows_what_is_needed_and_nothing_else() -> Result<()> {
     Ok(())
 }
 
-/// How many permissions `takeover check` checks, all of which the service account has.
+/// Returns the number of permissions that `takeover check` checks. The service account has all of them.
 fn permissions_of_the_takeover_check(control_plane: &ControlPlane, account: &str) -> Result<u64> {
     let mut check = test_support::program::command();
     check.args(["takeover", "check", "-o", "json", "--as", account, "--kubeconfig"]);
@@ -117,7 +117,7 @@ fn permissions_of_the_takeover_check(control_plane: &ControlPlane, account: &str
     permissions["asked"].as_u64().with_context(|| format!("no permissions in {report}"))
 }
 
-/// As when the chart is installed a second time, elsewhere: its binding names the service account of the last.
+/// A second installation in another namespace rebinds the ClusterRole to its own service account.
 #[tokio::test]
 async fn a_program_whose_role_is_bound_to_another_is_unready_with_the_reason() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
@@ -146,7 +146,7 @@ async fn a_program_whose_role_is_bound_to_another_is_unready_with_the_reason() -
     .await?;
     bind(&namespace).await?;
     ready(&program, health).await?;
-    // Watches begin again once a second.
+    // Each watch is retried once a second.
     let log = std::fs::read_to_string(program.log())?;
     let refused = log.lines().filter(|line| line.contains("403")).count();
     let warned = log.lines().filter(|line| line.contains("a watch is not allowed")).count();
@@ -154,7 +154,7 @@ async fn a_program_whose_role_is_bound_to_another_is_unready_with_the_reason() -
     program.stop(Duration::from_secs(5)).await
 }
 
-/// Its lease is named after its pod. That shards need nothing else than a leader does is in test/running/shards.rs.
+/// The lease is named after the pod. test/running/shards.rs verifies that shards need the same permissions as a leader.
 #[tokio::test]
 async fn the_role_of_a_shard_allows_its_lease_and_that_of_leaders() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
@@ -215,7 +215,8 @@ pub(super) async fn install_others(client: &kube::Client) -> Result<()> {
     install_files(client, &files.each_ref().map(String::as_str)).await
 }
 
-/// A shoot in a namespace that is labelled as gardenlet does: the policies of the chart let the controller write there only.
+/// Creates a shoot in a namespace with gardenlet's labels. The policies of the chart allow the controller to write only
+/// in such namespaces.
 pub(super) async fn shoot_of(control_plane: &ControlPlane, prefix: &str) -> Result<Shoot> {
     let shoot = Shoot::new(control_plane, prefix).await?;
     let labels = json!({"gardener.cloud/role": "shoot"});
@@ -224,13 +225,13 @@ pub(super) async fn shoot_of(control_plane: &ControlPlane, prefix: &str) -> Resu
     Ok(shoot)
 }
 
-/// A shoot from its creation to its deletion: made, changed, rolled, a pool less, put to sleep, woken, deleted.
+/// The full lifecycle of a shoot: created, changed, rolled, updated without changes, hibernated, deleted.
 async fn lives(control_plane: &ControlPlane) -> Result<()> {
     let shoot = shoot_of(control_plane, "lives").await?;
     let _machines = shoot.fake_machines(control_plane, Duration::ZERO).await?;
     shoot.create(|_| {}).await?;
     shoot.succeeded().await?;
-    // Another class for the one, more memory in the class of the other; new user data for both.
+    // One pool gets a new class, the class of the other pool gets more memory, and both get new user data.
     let script = Patch::Merge(json!({"stringData": {"script": "#!/bin/bash\necho again\n"}}));
     shoot.api(Kind::Secret).patch("boot", &PatchParams::default(), &script).await?;
     shoot
@@ -240,7 +241,7 @@ async fn lives(control_plane: &ControlPlane) -> Result<()> {
         })
         .await?;
     shoot.succeeded().await?;
-    // Nothing differs.
+    // A no-op.
     shoot.change_worker(|_| {}).await?;
     shoot.succeeded().await?;
     let cluster = shoot.namespace.clone();
@@ -261,7 +262,7 @@ async fn lives(control_plane: &ControlPlane) -> Result<()> {
     shoot.deleted().await
 }
 
-/// A shoot that has moved here with a machine, and is deleted.
+/// A shoot with one machine moves here and is deleted.
 async fn moves_here(control_plane: &ControlPlane) -> Result<()> {
     let shoot = shoot_of(control_plane, "moves").await?;
     shoot
@@ -297,12 +298,12 @@ async fn moves_here(control_plane: &ControlPlane) -> Result<()> {
         Ok(())
     })
     .await?;
-    // As machine-controller-manager would; the machine set it has never taken up.
+    // Simulates machine-controller-manager, which has never processed the machine set.
     shoot.api(Kind::Machine).delete(&machine, &DeleteParams::default()).await?;
     shoot.deleted().await
 }
 
-/// machine-controller-manager does nothing about a new class, for longer than it may.
+/// machine-controller-manager ignores a new class past its deadline.
 async fn is_stuck(control_plane: &ControlPlane) -> Result<()> {
     let shoot = shoot_of(control_plane, "stuck").await?;
     shoot.create(|_| {}).await?;
@@ -317,15 +318,15 @@ async fn is_stuck(control_plane: &ControlPlane) -> Result<()> {
         "metadata": {"name": "machine-controller-manager-1", "namespace": shoot.namespace, "labels": labels},
     });
     apply(&shoot.client, &pod).await?;
-    // As if the class had been there for a minute: the pod counts as one that should have done something by now when both
-    // are older by another minute.
+    // Backdates the change of the class, because its deadline is 2 minutes. 58 seconds keep the pod old enough: it was
+    // created less than a minute after the change, half of the deadline.
     let name = deployment["metadata"]["name"].as_str().context("it has a name")?;
     let age = |deployment: &mut Value| {
         let record = &mut deployment["metadata"]["annotations"][ANNOTATION];
         let mut history = record.as_str().and_then(History::read).expect("a record of its class");
         history.generations[0].since = Timestamp::now() - SignedDuration::from_secs(58);
         *record = json!(history.write());
-        // machine-controller-manager's sign that it has seen the deployment.
+        // machine-controller-manager adds this finalizer when it observes the deployment.
         deployment["metadata"]["finalizers"] = json!(["machine.sapcloud.io/machine-controller-manager"]);
     };
     shoot.change(Kind::MachineDeployment, name, age).await?;
@@ -345,7 +346,7 @@ async fn is_stuck(control_plane: &ControlPlane) -> Result<()> {
     .await
 }
 
-/// A Worker that nobody can read.
+/// A Worker that can't be decoded.
 async fn is_undecodable(control_plane: &ControlPlane) -> Result<()> {
     let shoot = shoot_of(control_plane, "undecodable").await?;
     let autoscaler = json!({"maxNodeProvisionTime": "soon"});
@@ -372,7 +373,7 @@ async fn replicas_of_machine_controller(shoot: &Shoot) -> Result<Option<i32>> {
     Ok(deployments.get("machine-controller-manager").await?.spec.and_then(|spec| spec.replicas))
 }
 
-/// What gardenlet keeps of machines, in the form of `status.state`.
+/// The machine state in the form in which gardenlet keeps it in `status.state`.
 fn packed(deployments: &Value) -> Result<Value> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
     serde_json::to_writer(&mut gzip, &json!({"machineDeployments": deployments}))?;

@@ -1,4 +1,4 @@
-//! Values: each is described, each is checked, and what is wrong is refused with its place.
+//! Each value is documented and validated, and an invalid value is rejected with its path.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,8 @@ fn every_value_is_described_and_has_a_schema() -> Result<()> {
         let (mut with_default, mut with_schema) = (BTreeSet::new(), BTreeSet::new());
         members(&document, &schema, "", &mut with_default);
         members_of_schema(&schema, "", &mut with_schema);
-        // Helm's own, for charts in charts; the controller's limit, which nobody should set, has no default.
+        // `global` belongs to Helm, for subcharts. The controller's limit has no default, because operators should not
+        // set it.
         let has_no_default = |member: &str| member == "resources.limits" && !with_default.contains(member);
         with_schema.retain(|member| member != "global" && !has_no_default(member));
         ensure!(with_default == with_schema, "{:?}", with_default.symmetric_difference(&with_schema));
@@ -38,7 +39,7 @@ fn every_value_is_described_and_has_a_schema() -> Result<()> {
     Ok(())
 }
 
-/// Members with a default, down to where the schema lets anything in.
+/// Members with a default, down to the level where the schema allows any content.
 fn members(document: &Value, schema: &Value, at: &str, found: &mut BTreeSet<String>) {
     match (document, schema.get("properties")) {
         (Value::Object(members_here), Some(properties)) => {
@@ -163,7 +164,7 @@ async fn is_refused(chart: Chart, change: &Value, location: &str) -> Result<()> 
     Ok(())
 }
 
-/// gardenlet gives its own values; operators write numbers as texts, with quotes and all.
+/// gardenlet adds its own values, and operators write numbers as strings, including quotes.
 #[tokio::test]
 async fn texts_stay_texts() -> Result<()> {
     let mut values = Chart::Worker.needed();

@@ -1,4 +1,4 @@
-//! Broken Workers and CloudProfiles, one a line, and everything that a person reads about each of them.
+//! Broken Workers and CloudProfiles, one on each line, and the complete output for each of them.
 
 use gardener_extension_worker::api::gotext::yaml::documents;
 use serde_json::{Value, json};
@@ -51,7 +51,7 @@ fn workers() {
         };
         put(&mut bundle[document], &format!("{before}/{rest}"), case.value.clone());
         let output = render(&bundle);
-        // What is accepted is a matter of the tests of `render`: that it is, and what is warned of, is all that counts here.
+        // The tests of `render` cover the objects. Here only acceptance and warnings matter.
         let stdout = if output.code == 0 { "(the objects are printed)\n".to_owned() } else { output.stdout };
         Outcome { stdout, ..output }
     });

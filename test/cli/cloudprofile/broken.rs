@@ -1,4 +1,5 @@
-//! `cloudprofile lint` of profiles that a garden's API server refuses: all of it is found, and nothing stops the rest.
+//! `cloudprofile lint` of profiles that a garden's API server rejects. It reports every problem, and none stops the
+//! other checks.
 
 use super::{AT, example, replaced};
 use crate::binary::{Outcome, command, outcome, run};
@@ -15,7 +16,7 @@ fn everything_that_is_refused_is_found_at_once() {
     assert_same("test/cli/golden/cloudprofile-lint-broken.txt", &output.stdout);
 }
 
-/// The example of Azure with one change, and what is said about it.
+/// Lints the example of Azure with one change.
 fn changed(from: &str, to: &str) -> Outcome {
     lint(&replaced(&example("azure"), &[(from, to)]), &[])
 }

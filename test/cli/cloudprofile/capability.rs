@@ -1,4 +1,4 @@
-//! `cloudprofile capability`: what depends on a capability, and what breaks without it.
+//! `cloudprofile capability` reports what depends on a capability, and what breaks without it.
 
 use serde_json::{Value, json};
 
@@ -114,7 +114,7 @@ fn whole_capability_can_be_removed_without_effect() {
         "a machine type lists it, and nothing breaks"
     );
     assert_eq!(request("rdma=infiniband", &[listed], &[]).code, 0);
-    // Flavors that only differ by the generation become equal.
+    // Flavors that differ only in the generation become equal.
     let output = request("hypervisorType", &[example("azure")], &["-o", "json"]);
     assert_eq!(output.code, 4, "{output:?}");
     let effects = &output.json()["profiles"][0]["without"]["combinations"];
@@ -147,7 +147,7 @@ fn capability_prints_what_is_described() {
     let whole = request("hypervisorType", &documents(), &["-o", "json"]);
     let aws = request("bootMode", &[example("aws")], &["-o", "json"]);
     let architecture = request("architecture", &[example("azure")], &["-o", "json"]);
-    // A version with this flavor only.
+    // A profile in which a version has only this flavor.
     let only = replaced(
         &example("azure"),
         &[

@@ -38,7 +38,7 @@ fn there_and_back_is_the_same_profile() {
     assert_eq!(document(&back.stdout), document(&old));
 }
 
-/// The clouds whose Workers are not served, each with a profile in its old format.
+/// Clouds whose Workers this program does not serve, each with a profile in its old format.
 const OLD: [(&str, &str); 3] = [
     ("gcp", include_str!("old/gcp.yaml")),
     ("openstack", include_str!("old/openstack.yaml")),
@@ -50,7 +50,8 @@ fn every_cloud_is_converted_there_and_back() {
     for (cloud, old) in OLD {
         let there = cloudprofile("convert", &["-o", "json"], old).succeeded().json();
         assert_eq!(there["proof"]["lost"], json!([]), "{cloud}: {there:#}");
-        // Who could have an image has the same; a suffix that says the architecture gives one to others.
+        // Every machine type keeps its images. A suffix that names the architecture adds images for other machine
+        // types.
         let gained = |difference: &Value| difference["before"]["admitted"] == false;
         assert!(there["intended"].as_array().unwrap().iter().all(gained), "{cloud}: {there:#}");
         assert!(there["proof"]["questions"].as_u64() > Some(3), "{cloud}: {}", there["proof"]);
@@ -62,7 +63,7 @@ fn every_cloud_is_converted_there_and_back() {
     }
 }
 
-/// What `convert` prints, with these options.
+/// The JSON output of `convert` with these options.
 fn converted(profile: &Value, options: &[&str]) -> Value {
     let output = cloudprofile("convert", &[options, &["-o", "json"]].concat(), &profile.to_string());
     assert!([0, 1].contains(&output.code), "{}", output.stderr);
@@ -78,18 +79,19 @@ fn to_convert_twice_is_to_convert_once() {
     {
         let once = converted(&document(old), &[])["profile"].take();
         assert_eq!(converted(&once, &[])["profile"], once);
-        // What is decided later gives what it would have given at once.
+        // A later decision has the same result as an immediate one.
         assert_eq!(converted(&once, options)["profile"], converted(&document(old), options)["profile"]);
     }
 }
 
-/// The versions of an image in a list of images; those of the provider's half may have several entries.
+/// The versions of an image in a list of images. In the provider's half, a version may have several entries.
 fn entries<'a>(images: &'a Value, version: &str) -> Vec<&'a Value> {
     let versions = images[0]["versions"].as_array().unwrap().iter();
     versions.filter(|entry| entry["version"].as_str().unwrap().starts_with(version)).collect()
 }
 
-/// A profile whose provider's half has the first version also as 1.0.0, and as the only one of another image.
+/// Copies the first version in the provider's half to a version 1.0.0 of the same image and of another image, which
+/// core's half does not list.
 fn with_unlisted(mut profile: Value) -> Value {
     let first = profile["spec"]["machineImages"][0]["versions"][0]["version"].clone();
     let images = &mut profile["spec"]["providerConfig"]["machineImages"];
@@ -141,7 +143,7 @@ fn what_the_old_format_cannot_express_of_an_unlisted_version_is_reported() {
     let amd64 = |image: &str| json!({"capabilities": {"architecture": ["amd64"]}, "image": image});
     let tied = undecided("gcp", json!([amd64("projects/p/one"), amd64("projects/p/two")]));
     assert!(tied.len() == 1 && tied[0].contains("1.0.0 flavor 1"), "{tied:?}");
-    // A name without regions is for amd64 there.
+    // In the old format of OpenStack, a name without regions is for amd64.
     let arm64 = json!({"capabilities": {"architecture": ["arm64"]}, "image": "one"});
     let unwritable = undecided("openstack", json!([amd64("two"), arm64]));
     assert!(unwritable.len() == 1 && unwritable[0].contains("no word for its image for arm64"), "{unwritable:?}");
@@ -164,13 +166,13 @@ fn flavors_of_a_version_have_the_images_of_their_cloud() {
         {"capabilities": capabilities("arm64"), "image": "projects/p/arm"},
     ]);
     assert_eq!(flavors("gcp", 0), (core.clone(), gcp));
-    // Both architectures fall back to the name, where there is no id.
+    // Both architectures fall back to the name if there is no ID.
     let openstack = json!([
         {"capabilities": capabilities("amd64"), "image": "gardenlinux-1877.3.0", "regions": [{"name": "north", "id": "n-amd"}]},
         {"capabilities": capabilities("arm64"), "image": "gardenlinux-1877.3.0", "regions": [{"name": "north", "id": "n-arm"}]},
     ]);
     assert_eq!(flavors("openstack", 0), (core.clone(), openstack));
-    // Only core's half says what the image is for; the suffix brings both together.
+    // Only core's half contains the architecture of an image. The suffix of the version connects both halves.
     let alicloud = json!([
         {"capabilities": capabilities("amd64"),
             "regions": [{"name": "eu-central-1", "id": "m-gw8example1"}, {"name": "cn-beijing", "id": "m-2zeexample1"}]},
@@ -197,7 +199,7 @@ fn entries_of_which_only_the_first_counts_become_one_that_gives_the_same() {
 
 #[test]
 fn an_image_that_the_old_format_cannot_express_is_reported() {
-    // A name without regions is for amd64 there, whatever it was for.
+    // In the old format, a name without regions is for amd64, whatever its architecture was.
     let arm = replaced(
         &example("openstack"),
         &[
@@ -223,7 +225,7 @@ fn architectures_that_share_a_version_get_one_each_where_a_version_has_one_image
     let (_, old) = OLD[2];
     let there = cloudprofile("convert", &["-o", "json"], old).json();
     let mut profile = there["profile"].clone();
-    // Without the version that stands for arm64 alone.
+    // Removes the version that is only for arm64.
     for half in ["/spec", "/spec/providerConfig"] {
         profile.pointer_mut(&format!("{half}/machineImages/0/versions")).unwrap().as_array_mut().unwrap().truncate(1);
     }
@@ -334,9 +336,9 @@ fn the_names_of_drafts_become_those_of_today() {
         "  - name: azure-networking\n    values: [accelerated, basic]\n",
     ];
     let definitions = format!("  machineCapabilities:\n{first}{second}{third}");
-    // A map has no order: names stand in that of the alphabet.
+    // A map has no order, so names are sorted alphabetically.
     let sorted = replaced(&profile, &[(&format!("{second}{third}"), &format!("{third}{second}"))]);
-    // JSON is formatted like a draft. A file in YAML would keep its order and comments.
+    // JSON input is formatted like a draft. A YAML file would keep its order and comments.
     let as_json = document(&sorted).to_string();
     let today = outcome(command(&["cloudprofile", "convert", "-"]), &as_json).succeeded().stdout;
     let as_map = "  capabilities:\n    architecture: [amd64, arm64]\n    hypervisorType: \"gen2,gen1\"\n    \
@@ -351,7 +353,7 @@ fn the_names_of_drafts_become_those_of_today() {
         converted.stderr
     );
     assert!(converted.stderr.contains("Put them into the order of preference."), "{}", converted.stderr);
-    // Each set of capabilities beside its version.
+    // Each set of capabilities next to its version.
     let flat = replaced(
         &sets,
         &[

@@ -1,4 +1,4 @@
-//! `cloudprofile diff` as a person reads it.
+//! The text output of `cloudprofile diff`.
 
 use super::{AT, example, replaced};
 use crate::binary::{Outcome, command, outcome};
@@ -9,7 +9,7 @@ fn diff(new: &str, arguments: &[&str]) -> Outcome {
     outcome(command(&[&["cloudprofile", "diff", old, "-"], &AT[..], arguments].concat()), new)
 }
 
-/// A profile in which a flavor, a machine type and an image change.
+/// The example with changes of a flavor, a machine type and an image.
 fn edited() -> String {
     replaced(
         &example("azure"),

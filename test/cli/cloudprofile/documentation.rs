@@ -1,4 +1,4 @@
-//! `docs/cloudprofiles.md`: every rule is explained, and every example is what it says.
+//! `docs/cloudprofiles.md` explains every rule, and every example on the page has the documented result.
 
 use gardener_extension_worker::resolved_profile::lint::Rule;
 use serde_json::Value;
@@ -6,13 +6,13 @@ use serde_json::Value;
 use super::{AT, example};
 use crate::binary::{command, outcome};
 
-/// Rules whose example can't be a few lines.
+/// Rules whose example does not fit into a few lines.
 const WITHOUT_FRAGMENTS: [Rule; 1] = [Rule::Size];
 
-/// What the page says about a rule.
+/// The section of the page about a rule.
 struct Section {
     rule: Rule,
-    /// Fragments that are found, and what they should be.
+    /// Fragments with a finding, each with its correction.
     fragments: Vec<(String, String)>,
 }
 
@@ -35,7 +35,7 @@ fn sections() -> Vec<Section> {
     sections.collect()
 }
 
-/// The text with one fragment in place of the other, at the indent that it has there.
+/// Replaces a fragment in the text and keeps the indent at that place.
 fn with_fragment(text: &str, from: &str, to: &str) -> Option<String> {
     let (lines, expected): (Vec<&str>, Vec<&str>) = (text.lines().collect(), from.lines().collect());
     for start in 0..lines.len() {

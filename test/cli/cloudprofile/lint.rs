@@ -15,12 +15,12 @@ fn defective() -> String {
     replaced(
         &example("azure"),
         &[
-            // A tie for what no other flavor is better for.
+            // A tie, because no other flavor fits better.
             (
                 "          urn: example:gardenlinux:gen2:1592.9.0\n",
                 "          urn: example:gardenlinux:gen2:1592.9.0\n        - capabilities: {architecture: [amd64], hypervisorType: [gen2]}\n          urn: example:gardenlinux:gen2-hardened:1592.9.0\n",
             ),
-            // Two machine types that nothing is for.
+            // Two machine types without a matching flavor.
             (
                 "Standard_D8ps_v5, cpu: \"8\", gpu: \"0\", memory: 32Gi, capabilities: {architecture: [arm64], hypervisorType: [gen2]",
                 "Standard_D8ps_v5, cpu: \"8\", gpu: \"0\", memory: 32Gi, capabilities: {architecture: [arm64], hypervisorType: [gen1]",
@@ -29,7 +29,7 @@ fn defective() -> String {
                 "Standard_D4ps_v5, cpu: \"4\", gpu: \"0\", memory: 16Gi, capabilities: {architecture: [arm64], hypervisorType: [gen2]",
                 "Standard_D4ps_v5, cpu: \"4\", gpu: \"0\", memory: 16Gi, capabilities: {architecture: [arm64], hypervisorType: [gen1]",
             ),
-            // The order decides for this one.
+            // For this machine type, the order of flavors decides.
             (
                 "- {name: Standard_D4s_v5, cpu: \"4\", gpu: \"0\", memory: 16Gi, capabilities: {architecture: [amd64], hypervisorType: [gen2]}}",
                 "- {name: Standard_D4s_v5, cpu: \"4\", gpu: \"0\", memory: 16Gi, capabilities: {architecture: [amd64]}}",
@@ -49,7 +49,7 @@ fn a_clean_profile() {
     assert_same("test/cli/golden/cloudprofile-lint-clean.txt", &output.succeeded().stdout);
 }
 
-/// The name of GEP-33's own example: what it promises stays off at every machine of Azure.
+/// GEP-33 uses this name in its example, but it enables nothing on machines of Azure.
 #[test]
 fn lint_names_the_capability_that_was_meant() {
     let text = replaced(&example("azure"), &[]).replace("azure-networking", "network");
@@ -65,7 +65,7 @@ fn lint_names_the_capability_that_was_meant() {
         "{}",
         output.stdout
     );
-    // Beside the right name, or with a value of it, another name is as good as any.
+    // Next to the correct name, or with different values, any other name is valid.
     let beside =
         replaced(&example("azure"), &[("  regions:\n", "  - {name: network, values: [fast, slow]}\n  regions:\n")]);
     assert!(!lint(&beside, &[]).stdout.contains("without-effect"), "{}", lint(&beside, &[]).stdout);
@@ -86,7 +86,7 @@ fn clean_profiles_of_clouds_with_images_only() {
         let output = run(&[&["cloudprofile", "lint", &path][..], &AT].concat()).succeeded();
         assert!(output.stdout.contains("Nothing found."), "{}", output.stdout);
     }
-    // One of the two halves lists another version.
+    // The two halves list different versions.
     for (cloud, image) in [("alicloud", "regions:"), ("gcp", "capabilityFlavors:"), ("openstack", "capabilityFlavors:")]
     {
         let listed = format!("      - version: 1877.3.0\n        {image}");
@@ -137,7 +137,7 @@ fn findings_lead_to_the_line() {
     assert_eq!(line("expires-soon"), "- version: 1592.9.0");
 }
 
-/// A version has not expired at the very moment of its date, and is not forgotten then.
+/// A version has not yet expired at the exact time of its expiration date, but is still reported then.
 #[test]
 fn a_version_is_found_each_day_around_its_end() {
     let text = std::fs::read_to_string("example/versions/cloudprofile-expiring.yaml").unwrap();
@@ -294,7 +294,7 @@ fn lint_project(replacements: &[(&str, &str)]) -> Outcome {
 fn a_namespaced_profile_is_checked_with_its_parent() {
     let output = lint_project(&[]);
     assert_eq!((output.code, output.stdout.contains("Nothing found.")), (0, true), "{}", output.stdout);
-    // Without the parent there is nothing to judge it by.
+    // Without its parent, the profile can't be checked.
     let alone = lint(PROJECT, &[]);
     assert_eq!(
         (alone.code, alone.stderr.contains("name its parent with `lint --parent`")),
@@ -341,7 +341,7 @@ fn what_comes_of_a_project_s_profile_and_its_parent_is_found() {
     )]);
     assert_eq!(expired.code, 1);
     assert!(expired.stdout.contains("leaves it out without a word"), "{}", expired.stdout);
-    // The flavor has an image; but two are equally good now.
+    // The flavor has an image, but two mappings match it equally well.
     let flavor = "      - {architecture: [arm64], hypervisorType: [gen2]}\n";
     let mapping = "        - {capabilities: {architecture: [arm64], hypervisorType: [gen2]}, urn: \"own:linux:arm64:1877.4.0\"}\n";
     let tie = lint_project(&[
@@ -352,7 +352,7 @@ fn what_comes_of_a_project_s_profile_and_its_parent_is_found() {
     assert!(tie.stdout.contains("error tie") && tie.stdout.contains("status.cloudProfileSpec."), "{}", tie.stdout);
 }
 
-/// The example of Azure with one mistake.
+/// Lints the example of Azure with one mistake.
 fn mistake(replacements: &[(&str, &str)]) -> String {
     let output = lint(&replaced(&example("azure"), replacements), &[]);
     assert_eq!(output.code, 1, "{}", output.stdout);
@@ -365,7 +365,7 @@ fn a_mistyped_value_is_one_finding() {
         "      - {architecture: [amd64], hypervisorType: [gen2]}\n      - {architecture: [amd64], hypervisorType: [gen1]}\n      - {architecture: [arm64]",
         "      - {architecture: [amd64], hypervisorType: [Gen2]}\n      - {architecture: [amd64], hypervisorType: [gen1]}\n      - {architecture: [arm64]",
     )]);
-    // The webhook replaces it by what the provider's half has; a garden without webhooks refuses it.
+    // The webhook replaces the value with that of the provider's half. A garden without webhooks rejects it.
     assert!(output.contains("warning filled-in: gardenlinux") && !output.contains("\nerror "), "{output}");
     assert!(output.contains(r#"Unsupported value: "Gen2": supported values: "gen2", "gen1""#), "{output}");
     assert!(!output.contains("mapping-missing"), "{output}");
@@ -410,7 +410,7 @@ fn a_profile_without_a_version_to_select_is_no_fault_of_its_machine_types() {
         (&two.0, &two.1),
         ("expirationDate: \"2027-03-31T23:59:59Z\"", "expirationDate: \"2026-03-31T23:59:59Z\""),
     ]);
-    // One for what Gardener would refuse if it were created, one for who can use it.
+    // One finding for Gardener's validation of new profiles, and one because no version can be selected.
     assert_eq!(output.matches("error ").count(), 2, "{output}");
     assert!(output.contains("must provide at least one version for the machine image 'gardenlinux'"), "{output}");
     assert!(!output.contains("Standard_"), "{output}");
@@ -425,7 +425,7 @@ fn a_region_that_a_setting_does_not_cover_is_found() {
     let output = mistake(&[(zones, "  - name: northeurope\n"), (count, "")]);
     assert!(output.contains("error missing-region: northeurope"), "{output}");
     assert!(output.contains("countFaultDomains does not list region northeurope"), "{output}");
-    // With zones nobody needs the number.
+    // Regions with zones don't need the number.
     let zoned = lint(&replaced(&example("azure"), &[(count, "")]), &[]);
     assert_eq!((zoned.code, zoned.stdout.contains("Nothing found.")), (0, true), "{}", zoned.stdout);
 }
@@ -466,7 +466,8 @@ fn links_in_sarif_are_absolute_or_absent() {
     assert_eq!(lint(&defective(), &["-o", "sarif", "--docs-url", "docs/x"]).code, 2);
 }
 
-/// What happens to pools when a version expires depends on the strategy, on what follows, and on whom it fits.
+/// The effect of an expired version on pools depends on the update strategy, the following versions, and the machine
+/// types that these fit.
 #[test]
 fn reports_expiring_versions_where_they_cause_problems() {
     const NEWEST: &str = "- version: 1877.3.0\n      classification: supported";
@@ -474,7 +475,7 @@ fn reports_expiring_versions_where_they_cause_problems() {
     let lasting = |text: &str| format!("{text}\n      expirationDate: \"2027-12-31T00:00:00Z\"");
     let only_gen2 = "      classification: supported\n      cri: [{name: containerd}]\n      capabilityFlavors:\n      - {architecture: [amd64], hypervisorType: [gen2]}\n";
     let without_gen1 = format!("{only_gen2}      - {{architecture: [amd64], hypervisorType: [gen1]}}\n");
-    // From, to; rules that are found, in order; a text among them.
+    // Replaced text, new text, rules of the findings in order, and a text in one of them.
     let rows: [(&str, &str, &[&str], &str); 9] = [
         ("updateStrategy: minor", "updateStrategy: major", &[], ""),
         (

@@ -1,4 +1,4 @@
-//! `cloudprofile lint` about versions: copied images, variants in names, updates in place, and what has expired.
+//! `cloudprofile lint` of versions: copied images, variants in names, updates in place, and expired versions.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn the_only(findings: &[String], rule: &str) -> String {
     of_rule[0].clone()
 }
 
-/// Both versions of an example point to the image of the older one.
+/// Lints an example in which both versions use the image of the older one.
 fn copied(cloud: &str, of_newer: &str, of_older: &str) -> Vec<String> {
     found(&replaced(&example(cloud), &[(of_newer, of_older)]), AT[1])
 }
@@ -48,7 +48,6 @@ fn finds_copied_images_of_every_cloud() {
     }
 }
 
-/// The document in a text.
 fn document_of(text: &str) -> Value {
     gardener_extension_worker::api::gotext::yaml::documents(text).unwrap().remove(0)
 }
@@ -86,7 +85,8 @@ fn finds_another_version_in_a_name() {
         finding.starts_with("other-version gardenlinux 2001.1.0: The name of the image says 1999.1.0 ("),
         "{finding}"
     );
-    // Names of the other cloud write versions with hyphens, and count where another version of the profile has them.
+    // Image names of GCP contain versions with hyphens. They matter only if another version of the profile has that
+    // number.
     let profile = finding_input("in-place-variants.yaml");
     let text = replaced(
         &profile,
@@ -121,7 +121,7 @@ fn variants_for_updates_in_place_stay_versions() {
     let finding = the_only(&findings, "version-suffix");
     assert!(finding.contains("Keep the versions"), "{finding}");
     assert!(!finding.contains("Make flavors"), "{finding}");
-    // What the former advice led to.
+    // The result of the former advice, which merged the variants.
     let input = format!("{}\n---\n{}", finding_input("in-place-merged.yaml"), finding_input("in-place-shoot.yaml"));
     let output = outcome(command(&["forecast", "-", "--at", "2026-02-12"]), &input).stdout.replace("\n    ", " ");
     let why = "the CloudProfile has it, but not for this pool: it does not support inPlaceUpdates";

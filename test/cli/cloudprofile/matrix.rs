@@ -31,7 +31,7 @@ fn the_matrices_of_clouds_with_images_only() {
     ] {
         let path = format!("example/cloudprofiles/{cloud}.yaml");
         let output = matrix(&[&path, "--type", lines[0], "--region", region]).succeeded();
-        // Long references are cut into lines.
+        // Joins lines, because long references are wrapped.
         let text: String = output.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(lines.iter().all(|line| text.contains(line)), "{cloud} {region}: {}", output.stdout);
     }
@@ -103,7 +103,7 @@ fn machine_types_are_filtered_by_architecture_also_where_the_provider_compares_n
 fn groups_problems_by_reason_largest_first() {
     let healthy = matrix(&["example/cloudprofiles/azure.yaml", "--only", "problems"]).succeeded();
     assert_eq!(healthy.stdout, "Every combination that Gardener admits has an image.\n");
-    // Core's half admits what the provider's half has no flavor for.
+    // Core's half admits a combination without a flavor in the provider's half.
     let reference = "/CommunityGalleries/gardenlinux-example/Images/gardenlinux-arm64/Versions/1877.3.0";
     let flavor =
         "        - capabilities: {architecture: [arm64], hypervisorType: [gen2]}\n          communityGalleryImageID: ";

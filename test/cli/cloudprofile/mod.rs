@@ -1,4 +1,4 @@
-//! `cloudprofile` as a person reads it.
+//! The commands of `cloudprofile`.
 
 mod broken;
 mod capability;
@@ -10,16 +10,15 @@ mod lint_versions;
 mod matrix;
 mod workflow_commands;
 
-/// The moment at which everything is judged.
+/// The time at which the commands evaluate the profiles.
 const AT: [&str; 2] = ["--at", "2026-11-21T00:00:00Z"];
 
-/// An example profile.
 fn example(name: &str) -> String {
     let path = format!("{}/example/cloudprofiles/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
     std::fs::read_to_string(path).unwrap()
 }
 
-/// A text with replacements, each of which must be found.
+/// Returns the text with replacements, each of which must match.
 #[track_caller]
 fn replaced(text: &str, replacements: &[(&str, &str)]) -> String {
     let mut text = text.to_owned();

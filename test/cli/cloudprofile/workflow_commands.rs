@@ -1,11 +1,11 @@
-//! What the runner of a pipeline would take for its own commands comes through no format.
+//! No output format lets text from a profile run as a command of a pipeline's runner.
 
 use serde_json::Value;
 
 use super::{AT, example};
 use crate::binary::{Outcome, command, outcome};
 
-/// Names of a machine type that a runner would take for commands.
+/// Names of a machine type that a runner would parse as commands.
 const HOSTILE: [&str; 5] = [
     "##[set-output name=a]b",
     "x ##vso[task.setvariable variable=a]b",
@@ -14,7 +14,7 @@ const HOSTILE: [&str; 5] = [
     r"###[group]##[x] https://example.org <b> \uFFFE",
 ];
 
-/// Commands that runners find, by their own rules, beside those that the program means.
+/// The commands that runners detect by their own rules, including those that the program intends.
 fn commands(text: &str) -> Vec<String> {
     let is_command = |line: &&str| {
         let mut marks = line.match_indices("##").map(|(at, _)| &line[at + 2..]);
@@ -25,7 +25,7 @@ fn commands(text: &str) -> Vec<String> {
     text.split(['\n', '\r']).filter(is_command).map(str::to_owned).collect()
 }
 
-/// Whether a text is one of a format, and how many of the commands in it are meant.
+/// Checks that a text is valid in a format, and returns the number of intended commands in it.
 type Evaluate = fn(&str) -> usize;
 
 fn is_text(_: &str) -> usize {
@@ -41,7 +41,7 @@ fn is_xml(text: &str) -> usize {
     let mut reader = quick_xml::Reader::from_str(text);
     reader.config_mut().check_end_names = true;
     while reader.read_event().unwrap() != quick_xml::events::Event::Eof {}
-    // A character that XML can't have, not even escaped.
+    // XML does not allow this character, not even escaped.
     assert!(!text.contains(['\u{fffe}', '\u{ffff}']));
     0
 }
