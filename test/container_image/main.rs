@@ -1,5 +1,5 @@
-//! The archive that `container-image` writes: the same bytes each time, whole, and the image that the Dockerfile describes.
-//! `cargo test --test container_image`. Whether it runs: `test/node`.
+//! The archive that `container-image` writes: identical bytes each time, complete, and with the image that the
+//! Dockerfile describes. `cargo test --test container_image`. `test/node` tests whether it runs.
 
 #![allow(clippy::expect_used, reason = "a test may end where its own input is not what it expects")]
 
@@ -17,7 +17,7 @@ const NAME: &str = "registry.example.org/gardener-extension-worker:0.1.0";
 const CREATED: i64 = 1_700_000_000;
 const DOCKERFILE: &str = include_str!("../../Dockerfile");
 
-/// The head of a program that needs no other file, for a processor.
+/// The header of a program that needs no other file, for a processor.
 fn program(machine: u16) -> Vec<u8> {
     let mut bytes = vec![0; 64];
     bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
@@ -52,7 +52,7 @@ fn files(archive: &[u8]) -> Result<BTreeMap<String, Entry>> {
     Ok(files)
 }
 
-/// An image as a container runtime reads it: whatever is named by a digest has it.
+/// An image as a container runtime reads it. The content of each digest is verified.
 struct Unpacked {
     descriptor: Value,
     config: Value,
@@ -181,7 +181,7 @@ fn the_image_is_for_the_processor_of_its_program() -> Result<()> {
     Ok(())
 }
 
-/// What could not run is refused before it is shipped.
+/// A program that could not run is rejected before it is shipped.
 #[test]
 fn what_can_not_run_alone_is_refused() -> Result<()> {
     let of_this_test = std::fs::read(std::env::current_exe()?)?;

@@ -1,4 +1,4 @@
-//! Azure as a case has it: the scale sets that it has, the calls that fail, and what was asked of it in order.
+//! Azure in a case: its scale sets, the calls that fail, and the received calls in order.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::case::Case;
 use crate::location::Location;
 use test_support::arm::{Arm, Fault, Group, Naming, ScaleSet, Verb};
 
-/// One stand-in for all cases; they keep apart by subscriptions.
+/// One stand-in for all cases, which use different subscriptions.
 pub(crate) struct Azure(pub(crate) Arm);
 
 /// The resource group of a case.
@@ -18,7 +18,7 @@ pub(crate) struct CaseGroup {
 }
 
 impl Azure {
-    /// Puts there what Azure has at first; `None` for a Worker without a subscription or a resource group.
+    /// Creates the initial state of Azure; `None` for a Worker without a subscription or a resource group.
     pub(crate) fn prepare(&self, case: &Case, location: &Location) -> Option<CaseGroup> {
         let subscription = location.subscription()?;
         let name = case.given.worker.pointer("/spec/infrastructureProviderStatus/resourceGroup/name")?.as_str()?;
@@ -48,7 +48,7 @@ impl Azure {
 }
 
 impl CaseGroup {
-    /// The calls since this was asked before; a body as an object.
+    /// The calls since the last time, with bodies as objects.
     pub(crate) fn calls(&self) -> Value {
         let calls = self.group.calls();
         self.group.forget_calls();
@@ -60,9 +60,9 @@ impl CaseGroup {
     }
 }
 
-/// Calls in a form in which only that order counts which has to be kept. First what pools need is looked up and made, for one
-/// pool independently of the others; then follows a list of all there is, then what nobody needs is deleted. What belongs
-/// together keeps its order, and so do the three parts.
+/// Normalizes calls so that only the required order is compared. First, the controller looks up and creates what pools
+/// need, independently for each pool. Then it lists everything, and deletes what is not needed. Calls for the same
+/// scale set keep their order, and so do the three parts.
 pub(crate) fn in_order_that_counts(calls: &Value) -> Value {
     let mut calls: Vec<Value> = calls.as_array().into_iter().flatten().cloned().map(with_body).collect();
     for part in calls.chunk_by_mut(|call, next| part_of(call) == part_of(next)) {
@@ -71,7 +71,7 @@ pub(crate) fn in_order_that_counts(calls: &Value) -> Value {
     json!(calls)
 }
 
-/// What a call is for: both kinds of providing are one part.
+/// The part that a call belongs to: both kinds of providing are one part.
 fn part_of(call: &Value) -> &str {
     match call.get("call").or_else(|| call.get(0)).and_then(Value::as_str).unwrap_or_default() {
         "get" | "Get" | "createOrUpdate" | "CreateOrUpdate" => "provide",
@@ -79,13 +79,13 @@ fn part_of(call: &Value) -> &str {
     }
 }
 
-/// Name of a scale set without what is chance in it.
+/// The name of a scale set without its random suffix.
 fn stem_of(call: &Value) -> String {
     let name = call.get("name").or_else(|| call.get(2)).and_then(Value::as_str).unwrap_or_default();
     name.rsplit_once('-').map_or(name, |(stem, _)| stem).to_owned()
 }
 
-/// A call with its body as an object instead of text, in which the order of members would count.
+/// A call with its body as an object instead of text, because the order of members does not matter.
 fn with_body(mut call: Value) -> Value {
     let body = call.get(3).and_then(Value::as_str).and_then(|text| serde_json::from_str::<Value>(text).ok());
     if let (Some(body @ Value::Object(_)), Some(location)) = (body, call.get_mut(3)) {

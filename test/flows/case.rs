@@ -1,21 +1,20 @@
-//! One case: what is given, the steps, and what was measured after each, from documents of either form.
+//! One case: the given objects, the steps, and the measured result of each, from documents of either form.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 use test_support::measured::cases::{self, Documents, Form};
 
-/// A case.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) family: String,
     pub(crate) given: Given,
-    /// In order; the next begins when the one before has ended.
+    /// In order. Each step begins when the previous one has ended.
     pub(crate) steps: Vec<Step>,
 }
 
-/// What lies there at first.
+/// The initial state.
 #[derive(Clone, Debug)]
 pub(crate) struct Given {
     pub(crate) worker: Value,
@@ -35,20 +34,20 @@ pub(crate) struct Given {
 pub(crate) struct Azure {
     pub(crate) scale_sets: Vec<Value>,
     pub(crate) failures: Value,
-    /// How calls and names of new scale sets are written down.
+    /// Notation of calls and of names of new scale sets.
     pub(crate) form: Form,
 }
 
-/// What machine-controller-manager makes of machine deployments.
+/// The behaviour of machine-controller-manager for machine deployments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Machines {
-    /// It is at once done with everything.
+    /// Completes everything at once.
     Healthy,
-    /// Nothing: only what is given counts.
+    /// Does nothing: only the given objects matter.
     AsGiven,
 }
 
-/// An operation, and what was measured after it.
+/// An operation and its measured result.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) operation: String,
@@ -121,7 +120,7 @@ fn of_file(name: String, family: String, mut input: Value, measured: &Value) -> 
     Ok(Case { name, family, given, steps })
 }
 
-/// The members of `expected.yaml` from a measured step. A rendered object counts as long as it is there after the step.
+/// The members of `expected.yaml` from a measured step. Contains a rendered object only if it exists after the step.
 fn expected_of_file(measured: &Value) -> Value {
     let after: Vec<&Value> = items(&measured["machineClassesAfter"]).iter().collect();
     let rendered = |kind: &str| -> Vec<&Value> {

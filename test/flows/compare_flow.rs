@@ -1,4 +1,4 @@
-//! What differs between a measured step and what was found after ours.
+//! Differences between a measured step and the same step of this controller.
 
 use serde_json::{Value, json};
 
@@ -6,8 +6,9 @@ use crate::azure::in_order_that_counts;
 use crate::openstack::changes;
 use test_support::measured::compare::{Difference, compare_list, compare_objects, compare_status, differ, items};
 
-/// All differences of a step. Where the Go extension fails before it has written anything, only the failure counts: we go on
-/// with the pools that can be planned. A failure while waiting comes after all objects are written.
+/// All differences of a step. If the Go extension fails before it has written anything, only the failure is compared,
+/// because we continue with the pools that can be planned. A failure while waiting follows after all objects are
+/// written.
 pub(crate) fn compare(operation: &str, expected: &Value, found: &Value) -> Vec<Difference> {
     let mut differences = Vec::new();
     let error = expected["error"].as_str();
@@ -31,14 +32,14 @@ pub(crate) fn compare(operation: &str, expected: &Value, found: &Value) -> Vec<D
         compare_text(error, &found["error"], &mut differences);
     }
     compare_objects(expected, found, &mut differences);
-    // They were measured only where they count.
+    // These lists were measured only where they matter.
     for list in ["machineSetObjects", "machineObjects"].into_iter().filter(|list| expected.get(list).is_some()) {
         compare_list(list, expected, found, &mut differences);
     }
     let mut status = Vec::new();
     compare_status(&expected["workerStatus"], &found["workerStatus"], &mut status);
     if operation == "delete" {
-        // Nobody reads the status of a Worker that is gone.
+        // No client reads the status of a deleted Worker.
         status.iter_mut().for_each(|difference| difference.path[0] = "statusOfDeleted".to_owned());
     }
     differences.append(&mut status);
@@ -46,7 +47,7 @@ pub(crate) fn compare(operation: &str, expected: &Value, found: &Value) -> Vec<D
     differ(at("azureCalls"), &reference, &got, &mut differences);
     let [reference, mut got] = [expected, found].map(|side| changes(&side["openstackCalls"]));
     if items(&found["openstackCalls"]).is_empty() && reference != got {
-        // Not even looked for.
+        // The controller did not even look up server groups.
         got = Value::Null;
     }
     differ(at("openstackCalls"), &reference, &got, &mut differences);
@@ -68,7 +69,7 @@ fn is_waiting(error: &str) -> bool {
     error.starts_with("failed while waiting")
 }
 
-/// What is waited for, in the words of the Go extension, has to stand in our text: people and tools search for it.
+/// Our text must contain the Go extension's words for what it waits for, because people and tools search for them.
 fn compare_text(reference: &str, got: &Value, differences: &mut Vec<Difference>) {
     let reported =
         reference.rsplit_once("last error: ").map_or(reference, |(_, reported)| reported).trim_end_matches("...");

@@ -1,5 +1,5 @@
-//! The garden: the same API server, which serves ShootStates besides. Gardener serves them by an API server of its own, so
-//! there is no definition to be had from it; this one accepts whatever a case holds.
+//! The garden: the same API server, which also serves ShootStates. Gardener serves them with its own API server and
+//! provides no definition, so this definition accepts everything that a case contains.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use test_support::cluster::eventually;
 
-/// Makes the API server a garden.
+/// Installs the garden's resources in the API server.
 pub(crate) async fn install(client: &Client) -> Result<()> {
     let definition = json!({
         "metadata": {"name": "shootstates.core.gardener.cloud"},

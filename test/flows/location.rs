@@ -1,6 +1,6 @@
-//! Where a case takes place: namespaces of its own in the shared cluster, and a subscription of its own at Azure. Names of
-//! namespaces and subscriptions are exchanged where they stand as such, and back in everything that is compared; they are
-//! part of no other name and of no hash.
+//! The location of a case: its own namespaces in the shared cluster, and its own subscription at Azure. Names of
+//! namespaces and subscriptions are replaced where they are a whole value, and restored in everything that is compared.
+//! They are part of no other name and of no hash.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,18 @@ use serde_json::{Value, json};
 
 use crate::case::Given;
 
-/// Finalizer of the test: a deleted Worker stays to be compared.
+/// Finalizer of the test, which keeps a deleted Worker for the comparison.
 const KEPT: &str = "test.gardener.cloud/kept";
 const FINALIZER: &str = "extensions.gardener.cloud/worker";
-/// The subscription in the ids of all scale sets that were made in measurements, whatever the credentials say.
+/// The subscription in the ids of all measured scale sets, whatever the credentials contain.
 const MEASURED_SUBSCRIPTION: &str = "sub";
 const MACHINES: &str = "machine.sapcloud.io/v1alpha1";
 
-/// The place of one case.
 pub(crate) struct Location {
     pub(crate) client: Client,
-    /// Given names of namespaces and what they are here.
+    /// Given names of namespaces and their names here.
     namespaces: BTreeMap<String, String>,
-    /// Where the credentials of OpenStack lead to.
+    /// The Keystone URL in the credentials of OpenStack.
     keystone: String,
     /// Whether the credentials name a subscription.
     has_subscription: bool,
@@ -37,12 +36,12 @@ pub(crate) struct Location {
     pub(crate) worker_name: String,
 }
 
-/// The API server refuses what is given, so that no controller ever meets it.
+/// The API server refuses a given object, so no controller ever receives it.
 #[derive(Debug)]
 pub(crate) struct NotStorable(pub(crate) String);
 
 impl Location {
-    /// A place that no other case has.
+    /// A location that no other case uses.
     pub(crate) fn new(client: Client, number: usize, given: &Given) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let mut location = Self {
@@ -59,13 +58,13 @@ impl Location {
         location
     }
 
-    /// What a given namespace is called here.
+    /// The name of a given namespace here.
     fn own(&mut self, namespace: &str) -> String {
         let name = format!("flow-{:04}-{}", self.number, self.namespaces.len());
         self.namespaces.entry(namespace.to_owned()).or_insert(name).clone()
     }
 
-    /// Tokens of OpenStack come from there, whatever the case says.
+    /// Requests for OpenStack tokens are sent to this URL, whatever the case specifies.
     pub(crate) fn send_openstack_requests_to(&mut self, url: &str) {
         self.keystone = url.to_owned();
     }
@@ -86,7 +85,7 @@ impl Location {
         format!("subscription-of-flow-{:04}", self.number)
     }
 
-    /// Creates everything but the Worker's request.
+    /// Creates everything except the Worker's request.
     pub(crate) async fn prepare(&mut self, given: &Given) -> Result<Result<(), NotStorable>> {
         self.given = given.objects.iter().map(|object| self.moved(object.clone())).collect();
         let garden: Vec<Value> = given.garden.iter().map(|object| self.moved(object.clone())).collect();
@@ -105,7 +104,7 @@ impl Location {
         Ok(Ok(()))
     }
 
-    /// A given object as it is to be created here.
+    /// A given object in the form in which it is created here.
     fn moved(&mut self, mut object: Value) -> Value {
         if object.is_null() {
             return object;
@@ -154,7 +153,7 @@ impl Location {
         object
     }
 
-    /// Cloud credentials name the subscription, as text or as base64.
+    /// Replaces the subscription in cloud credentials, given as text or as base64.
     fn move_subscription(&mut self, secret: &mut Value) {
         let base64 =
             |text: &str| serde_json::to_value(k8s_openapi::ByteString(text.as_bytes().to_vec())).unwrap_or_default();
@@ -174,7 +173,7 @@ impl Location {
         }
     }
 
-    /// Creates an object with its status. A refusal for what it holds is told apart from other failures.
+    /// Creates an object with its status. A refusal of its content is returned separately from other failures.
     async fn create(&self, object: Value) -> Result<Result<(), NotStorable>> {
         let kind = object["kind"].as_str().unwrap_or_default().to_owned();
         let api = self.api_of(&object);
@@ -203,7 +202,7 @@ impl Location {
         Ok(Ok(()))
     }
 
-    /// The API of an object that is moved here already.
+    /// The API of an object with the names of this location.
     fn api_of(&self, object: &Value) -> Api<DynamicObject> {
         let text = |member: &str| object[member].as_str().unwrap_or_default();
         let resource = resource(text("apiVersion"), text("kind"));
@@ -232,7 +231,7 @@ impl Location {
         let mut objects = self.api(group_version, kind).list(&ListParams::default()).await?.items;
         objects.sort_by_key(kube::ResourceExt::name_any);
         let documents = objects.into_iter().map(|object| {
-            // Members of a list don't say what they are.
+            // Items of a list have no `apiVersion` and `kind`.
             let mut document = serde_json::to_value(object)?;
             document["apiVersion"] = json!(group_version);
             document["kind"] = json!(kind);
@@ -246,7 +245,7 @@ impl Location {
         self.list(MACHINES, kind).await
     }
 
-    /// Which of the given objects are gone, as `Kind/name`.
+    /// The given objects that have been deleted, as `Kind/name`.
     pub(crate) async fn deleted(&self) -> Result<Vec<String>> {
         let mut deleted = Vec::new();
         for object in &self.given {
@@ -259,7 +258,7 @@ impl Location {
         Ok(deleted)
     }
 
-    /// Asks for an operation as gardenlet does.
+    /// Requests an operation as gardenlet does.
     pub(crate) async fn request(&self, operation: &str) -> Result<()> {
         let (api, name) = (self.workers(), &self.worker_name);
         let annotation = match operation {
@@ -275,7 +274,7 @@ impl Location {
         Ok(())
     }
 
-    /// What was found here, with the given names.
+    /// Restores the given names in the state found here.
     pub(crate) fn in_given_names(&self, found: &Value) -> Result<Value> {
         let mut text = serde_json::to_string(found)?;
         for (given, own) in &self.namespaces {

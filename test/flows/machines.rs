@@ -1,4 +1,4 @@
-//! machine-controller-manager as a case has it: at once done with everything, or not there at all.
+//! machine-controller-manager in a case: it completes everything at once, or does nothing.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,9 +16,9 @@ use tokio::task::JoinHandle;
 use crate::case::Machines;
 use crate::location::Location;
 
-/// Label of what the stand-in makes; such objects are not part of any measurement.
+/// Label of objects created by the stand-in, which are not part of any measurement.
 const STAND_IN: &str = "test.gardener.cloud/stand-in";
-/// The finalizer by which machine-controller-manager holds the credentials.
+/// The finalizer with which machine-controller-manager protects the credentials.
 const HOLDS: &str = "machine.sapcloud.io/machine-controller";
 
 /// The stand-in for one namespace. Dropping it stops it.
@@ -30,9 +30,9 @@ pub(crate) struct StandIn {
 #[derive(Default)]
 struct Seen {
     deployments: BTreeSet<String>,
-    /// Name and labels of the machines when the first deployment went.
+    /// Names and labels of the machines when the first deployment was deleted.
     machines_at_deletion: Option<Value>,
-    /// The Secret that is held as long as there are classes, once a deletion has begun.
+    /// The Secret to protect while there are classes, once a deletion has begun.
     credentials: Option<[String; 2]>,
 }
 
@@ -43,7 +43,7 @@ impl StandIn {
         Self { task: tokio::spawn(follower.follow()), seen }
     }
 
-    /// From now on the credentials are held as long as there are classes.
+    /// From now on, protects the credentials while there are classes.
     pub(crate) fn holds(&self, namespace: &str, secret: &str) {
         lock(&self.seen).credentials = Some([namespace.to_owned(), secret.to_owned()]);
     }
@@ -59,7 +59,7 @@ impl Drop for StandIn {
     }
 }
 
-/// Whether the stand-in has made an object.
+/// Whether the stand-in has created an object.
 pub(crate) fn is_of_stand_in(object: &Value) -> bool {
     !object["metadata"]["labels"][STAND_IN].is_null()
 }
@@ -75,7 +75,7 @@ struct Follower {
 }
 
 impl Follower {
-    /// Looks whenever something has changed, again when that did not work.
+    /// Runs a step after each change, and repeats it until it succeeds.
     async fn follow(self) {
         let kinds =
             ["MachineDeployment", "MachineClass", "Machine"].map(|kind| changes(self.location.machines(kind)).boxed());
@@ -100,8 +100,8 @@ impl Follower {
         }
     }
 
-    /// A real machine-controller-manager that does nothing would still have seen the newest generation: a given status is of
-    /// the object as it was given, unless it tells of an older generation itself.
+    /// Sets the observed generation of a given status to the current one, as a real machine-controller-manager would
+    /// even if it did nothing else.
     async fn observe(&self, deployments: &[Value]) -> Result<()> {
         for deployment in deployments {
             let observed = &deployment["metadata"]["generation"];
@@ -112,7 +112,7 @@ impl Follower {
         Ok(())
     }
 
-    /// All machines are there, in a machine set of the current class.
+    /// Reports that all machines are available, in a machine set of the current class.
     async fn complete(&self, deployment: &Value, sets: &[Value]) -> Result<()> {
         let name = deployment["metadata"]["name"].as_str().context("a deployment has a name")?;
         let class = deployment["spec"]["template"]["spec"]["class"]["name"].as_str().unwrap_or_default();
@@ -157,7 +157,8 @@ impl Follower {
         self.status(deployment, status).await
     }
 
-    /// Machine sets and machines go with their deployment; with the last of them all do when the Worker is deleted.
+    /// Deletes machine sets and machines with their deployment. When the Worker is deleted, all of them are deleted
+    /// with the last deployment.
     async fn take_away(&self, deployments: &[Value]) -> Result<()> {
         let names: BTreeSet<String> = deployments
             .iter()
@@ -227,7 +228,7 @@ impl Follower {
     }
 }
 
-/// Something has happened to an object of a kind.
+/// Emits an item for each change to an object of a kind.
 fn changes(api: Api<DynamicObject>) -> impl Stream<Item = ()> + Send {
     watcher(api, watcher::Config::default()).default_backoff().map(|_| ())
 }

@@ -1,21 +1,21 @@
-//! Flows measured from the Go extension, compared with what the shipped controller does with a real API server: deleting,
-//! restoring, waiting, hibernating, changing what exists, and several steps after each other.
+//! Flows measured from the Go extension, compared with the shipped controller against a real API server: deleting,
+//! restoring, waiting, hibernating, changing existing objects, and several steps in sequence.
 //!
 //! ```text
-//! case           what is given, the steps, what was measured
-//!   │ place         namespaces and a subscription of its own
-//!   │ machines      machine-controller-manager as the case has it
-//!   │ azure         scale sets as the case has them
-//!   │ openstack     server groups as the case has them
+//! case           given objects, steps, measured results
+//!   │ location      its own namespaces and subscription
+//!   │ machines      machine-controller-manager of the case
+//!   │ azure         scale sets of the case
+//!   │ openstack     server groups of the case
 //!   │ garden        ShootStates
 //!   ▼
 //! run            one operation after the other, each to its end  ──►  compare_flow, by the rules of deliberate.yaml
 //! ```
 //!
-//! Reads the flows in `cases`, the families of `test/parity/cases` that no plan decides alone, and every case below the
-//! folders in `FLOW_CASES` (separated by colons). Prints what it read, how many cases of each family are equal, every
-//! difference, and the line `N passed, N failed` at the end. `cargo test --test flows -- restore/` runs only cases with these
-//! words in family or name.
+//! Reads the flows in `cases`, the families of `test/parity/cases` whose result depends on more than the plan, and
+//! every case below the folders in `FLOW_CASES` (separated by colons). Prints the folders, how many cases of each
+//! family are equal, every difference, and the line `N passed, N failed` at the end.
+//! `cargo test --test flows -- restore/` runs only cases whose family or name contains these words.
 
 #![allow(clippy::print_stdout, reason = "the report of this program is its output")]
 #![allow(clippy::expect_used, reason = "a test may end where its own input is not what it expects")]
@@ -50,9 +50,9 @@ use test_support::openstack::OpenStack;
 use test_support::program;
 use test_support::tier::without_deep_tests;
 
-/// Cases that run side by side.
+/// Number of cases that run concurrently.
 const SIDE_BY_SIDE: usize = 12;
-/// Families of `test/parity/cases` in which something counts that is no plan.
+/// Families of `test/parity/cases` whose result depends on more than the plan.
 const FAMILIES: [&str; 11] = [
     "azure/delete",
     "azure/existing-objects",
@@ -111,7 +111,7 @@ async fn run_all(folders: Vec<PathBuf>, rules: &Rules) -> Result<ExitCode> {
         cluster.stop().await?;
     } else {
         println!("log of the controller: {} (until the next run)", controller.log().display());
-        // With its folder, which the next run removes.
+        // Keeps the cluster's folder, which the next run removes.
         std::mem::forget(cluster);
     }
     Ok(code)

@@ -1,4 +1,4 @@
-//! OpenStack as a case has it: the server groups that it has, the calls that fail, and what was asked of it in order.
+//! OpenStack in a case: its server groups, the calls that fail, and the received calls in order.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,15 @@ use crate::case::Case;
 use crate::location::Location;
 use test_support::openstack::{Fault, OpenStack, Project, made};
 
-/// Puts into the project of a place what OpenStack has at first.
+/// Creates the initial state of OpenStack in the project of a location.
 pub(crate) fn prepare(openstack: &OpenStack, case: &Case, location: &Location) -> Project {
     let project = openstack.project(&location.namespace);
     let given = &case.given.openstack;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     project.set(|state| {
         state.groups = given["serverGroups"].as_array().cloned().unwrap_or_default();
-        // Ours provides for pools side by side, so that their order is chance.
+        // The controller provides for pools concurrently, so the order of new groups is random. IDs are assigned by
+        // name.
         let measured = case.steps.iter().flat_map(|step| {
             let status = &step.expected["workerStatus"]["providerStatus"];
             status["serverGroupDependencies"].as_array().into_iter().flatten()
@@ -37,14 +38,14 @@ pub(crate) fn prepare(openstack: &OpenStack, case: &Case, location: &Location) -
     project
 }
 
-/// The calls of Nova since this was asked before.
+/// The calls of Nova since the last time.
 pub(crate) fn calls(project: &Project) -> Value {
     let calls = project.take_calls().into_iter().filter(|call| call.kind != "authenticate");
     json!(calls.map(|call| call.in_cases()).collect::<Vec<_>>())
 }
 
-/// Calls without their address, and what is made and deleted alone: how often it is looked up before, each extension decides for
-/// itself. Groups of several pools are made side by side.
+/// Creating and deleting calls without their address. Lookups are omitted, because each extension decides how often it
+/// looks up a group. The calls are sorted, because groups of several pools are created concurrently.
 pub(crate) fn changes(calls: &Value) -> Value {
     let mut calls = calls.as_array().cloned().unwrap_or_default();
     calls.retain(|call| call["call"] == "create" || call["call"] == "delete");

@@ -1,5 +1,5 @@
-//! Runs a case: prepares its location, requests one operation after the other, waits for the end of each, and returns the
-//! objects that exist then, in the form of the measurements.
+//! Runs a case: prepares its location, requests one operation after the other, waits for the end of each, and returns
+//! the objects that exist then, in the form of the measurements.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,19 +19,19 @@ use crate::openstack;
 const SOON: Duration = Duration::from_secs(90);
 /// Time limit for retries after a failed attempt; the first retries begin within seconds.
 const SOON_AGAIN: Duration = Duration::from_secs(20);
-/// A deadline of five minutes has passed.
+/// A time that is longer ago than a deadline of five minutes.
 const LONG_AGO: &str = "2026-01-01T00:00:00Z";
 const EXTENSION_FINALIZER: &str = "extensions.gardener.cloud/worker";
 
-/// What became of a case.
+/// The outcome of a case.
 pub(crate) enum Outcome {
-    /// The API server refuses what is given.
+    /// The API server refuses a given object.
     NotStorable(String),
-    /// What lies there after each step.
+    /// The state after each step.
     Ran(Vec<Value>),
 }
 
-/// Runs a case in a place of its own.
+/// Runs a case in its own location.
 pub(crate) async fn run(case: &Case, mut location: Location, clouds: &Clouds) -> Result<Outcome> {
     let project = openstack::prepare(&clouds.openstack, case, &location);
     location.send_openstack_requests_to(&project.auth_url());
@@ -88,8 +88,8 @@ async fn ended(location: &Location, step: &Step) -> Result<Value> {
 }
 
 impl Location {
-    /// Waits for a condition of the Worker until the limit. Returns the Worker that meets it, because the next attempt may
-    /// begin a moment later. After the limit, returns the Worker as it is.
+    /// Waits for a condition of the Worker until the limit. Returns the Worker that meets it, because the next attempt
+    /// may begin a moment later. After the limit, returns the Worker as it is.
     async fn until(&self, limit: Duration, condition: impl Fn(&DynamicObject) -> bool) -> Result<Value> {
         let is_gone_or = |worker: Option<&DynamicObject>| worker.is_none_or(&condition);
         let reached = await_condition(self.workers(), &self.worker_name, is_gone_or);
@@ -110,7 +110,7 @@ fn state(worker: &DynamicObject) -> &str {
     worker.data["status"]["lastOperation"]["state"].as_str().unwrap_or_default()
 }
 
-/// The end that gardenlet waits for.
+/// Whether the Worker has reached the state that gardenlet waits for.
 fn has_succeeded(worker: &DynamicObject, operation: &str) -> bool {
     let status = &worker.data["status"];
     let is_held = worker.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == EXTENSION_FINALIZER);
@@ -126,13 +126,13 @@ fn has_succeeded(worker: &DynamicObject, operation: &str) -> bool {
     is_of_operation && state(worker) == "Succeeded" && !is_requested
 }
 
-/// Whether it waits for machines.
+/// Whether the controller waits for machines.
 fn waits(worker: &DynamicObject) -> bool {
     let last = &worker.data["status"]["lastOperation"];
     last["state"] == "Processing" && last["progress"].as_i64().is_some_and(|progress| progress > 1)
 }
 
-/// What lies in the place now.
+/// The current state of the location.
 async fn state_after(case: &Case, location: &Location, worker: &Value) -> Result<Value> {
     let as_given = case.given.machines == Machines::AsGiven;
     let given_secrets: Vec<&Value> = case.given.objects.iter().filter(|object| object["kind"] == "Secret").collect();
@@ -173,7 +173,7 @@ async fn state_after(case: &Case, location: &Location, worker: &Value) -> Result
     }))
 }
 
-/// A status as it is given: without the generation that the stand-in has filled in, and without zeros, which Go leaves out.
+/// A status as it was given: without the generation that the stand-in has set, and without zeros, which Go omits.
 fn given_status(status: &Value) -> Value {
     let members = status.as_object().into_iter().flatten();
     let given = members.filter(|(name, value)| *name != "observedGeneration" && *value != &json!(0));

@@ -1,4 +1,4 @@
-//! `lint` calls refused what a garden refuses, and a garden refuses what `lint` calls refused.
+//! A garden refuses exactly the documents that `lint` reports as refused.
 
 use anyhow::{Result, ensure};
 use gardener_extension_worker::api::gotext::yaml::documents;
@@ -7,7 +7,7 @@ use test_support::broken::{cases, put};
 
 use crate::stage::{self, Refusals, Verdict, lint, verdict};
 
-/// What does not agree: a line for each document.
+/// Describes a disagreement between `lint` and the gardens about a document.
 fn disagreements(what: &str, lint: &Refusals, [bare, hooked]: [&Verdict; 2]) -> Option<String> {
     let refused_bare = lint.by_gardener || lint.without_webhooks;
     let refused_hooked = lint.by_gardener || lint.by_provider;
@@ -18,7 +18,7 @@ fn disagreements(what: &str, lint: &Refusals, [bare, hooked]: [&Verdict; 2]) -> 
     })
 }
 
-/// Asks both gardens and `lint`.
+/// Validates a document in both gardens and compares their verdicts with the findings of `lint`.
 async fn compared(what: &str, document: &Value, arguments: &[&str]) -> Result<Option<String>> {
     let [bare, hooked] = [stage::bare().await?, stage::with_webhooks().await?];
     let verdicts = [verdict(&bare.client().await?, document).await?, verdict(&hooked.client().await?, document).await?];

@@ -1,6 +1,6 @@
-//! Installation as `example/landscape` describes it, by Gardener's own code: gardener-operator makes webhooks and a registration of
-//! an Extension, gardener-controller-manager a ControllerInstallation for a seed that needs it, gardenlet what is applied there.
-//! Charts come from a registry, as they do in a landscape.
+//! Installation as described in `example/landscape`, with Gardener's own code: gardener-operator turns an Extension
+//! into webhooks and a registration, gardener-controller-manager creates a ControllerInstallation for a seed that needs
+//! it, and gardenlet generates the objects applied there. Charts are pulled from a registry, as in a landscape.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use test_support::cluster::{GardenerPart, eventually};
 use crate::project::Project;
 use crate::stage;
 
-/// Where the examples take charts and images from.
+/// Registry of the charts and images in the examples.
 const HOST: &str = "registry.example.org";
 const NAME: &str = "gardener-extension-worker";
 
-/// The folders of our charts by the references of the examples.
+/// Folders of our charts, by the references in the examples.
 fn charts() -> Value {
     let folder = |chart: &str| test_support::repository().join("charts").join(chart).display().to_string();
     json!({
@@ -32,7 +32,8 @@ fn example(file: &str) -> Result<Vec<Value>> {
     documents(&std::fs::read_to_string(path)?).map_err(Into::into)
 }
 
-/// What is applied, by ManagedResource, and the answer around it. Without charts in the query, those of the repository are installed.
+/// Returns the applied objects by ManagedResource, and the whole response. A query without charts installs those of the
+/// repository.
 pub(crate) async fn installed(mut query: Value) -> Result<(Value, Value)> {
     if query["charts"].is_null() {
         query["charts"] = charts();
@@ -62,7 +63,7 @@ pub(crate) fn only<'a>(objects: &'a Value, kind: &str) -> Result<&'a Value> {
     Ok(found[0])
 }
 
-/// Whether a Deployment's container is given the kubeconfig of the garden.
+/// Ensures that a Deployment's container has the kubeconfig of the garden.
 fn ensure_reaches_garden(deployment: &Value) -> Result<()> {
     let pod = &deployment["spec"]["template"]["spec"];
     let container = &pod["containers"][0];
@@ -98,7 +99,7 @@ async fn gardener_operator_installs_webhooks_and_registration() -> Result<()> {
     Ok(())
 }
 
-/// A Seed as far as its Shoots need one, ready.
+/// A ready Seed with only the fields that its Shoots need.
 pub(crate) async fn seed(project: &Project) -> Result<Value> {
     let credentials = json!({"apiVersion": "v1", "kind": "Secret", "name": "cloud", "namespace": project.namespace()});
     let seed = json!({

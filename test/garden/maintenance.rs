@@ -1,6 +1,6 @@
-//! What Gardener's own maintenance controller does to Shoots, day by day, against our forecast.
+//! Gardener's own maintenance controller changes Shoots, day by day, and the result is compared with our forecast.
 //!
-//! `HISTORIES=10000 cargo test --test garden -- maintenance` makes that many random histories.
+//! `HISTORIES=10000 cargo test --test garden -- maintenance` runs 10,000 random histories.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ use test_support::cluster::GardenerPart;
 use crate::stage::number_of;
 use crate::version_worlds::{END, moment, profile, shoot};
 
-/// A Shoot and a CloudProfile as an API server has them.
+/// A Shoot and a CloudProfile as stored by an API server.
 fn world(profile: &Value, shoot: &Value) -> [Value; 2] {
     let mut shoot = shoot.clone();
     shoot["apiVersion"] = "core.gardener.cloud/v1beta1".into();
@@ -31,13 +31,13 @@ fn world(profile: &Value, shoot: &Value) -> [Value; 2] {
     }
     shoot["metadata"]["annotations"] = json!({"gardener.cloud/created-by": "owner"});
     if shoot["spec"]["maintenance"]["timeWindow"].is_null() {
-        // The API server would draw one at random; one that can't be read is the whole day, too.
+        // The API server would choose a random window. Like a missing window, an unreadable one is the whole day.
         shoot["spec"]["maintenance"]["timeWindow"] = json!({"begin": "any", "end": "any"});
     }
     let mut profile = json!({
         "apiVersion": "core.gardener.cloud/v1beta1", "kind": "CloudProfile", "metadata": {"name": "p"}, "spec": profile,
     });
-    // An API server takes neither a constraint nor a version that can't be read; the controller would crash.
+    // An API server accepts neither an unreadable constraint nor an unreadable version; the controller would crash.
     for version in profile["spec"]["machineImages"][0]["versions"].as_array_mut().into_iter().flatten() {
         if version["kubeletVersionConstraint"] == "?" {
             version["kubeletVersionConstraint"] = Value::Null;
@@ -49,7 +49,7 @@ fn world(profile: &Value, shoot: &Value) -> [Value; 2] {
     [profile, shoot]
 }
 
-/// What is compared of a Shoot: versions, and how its last maintenance went.
+/// The compared fields of a Shoot: versions, and the result of its last maintenance.
 fn state(history: &History<'_>) -> Value {
     let spec = &history.state.shoot.spec;
     let pools = spec.provider.workers.iter().map(|pool| {
@@ -59,12 +59,12 @@ fn state(history: &History<'_>) -> Value {
     json!({"kubernetes": spec.kubernetes.version, "pools": pools.collect::<Vec<_>>()})
 }
 
-/// The same of what Gardener answers.
+/// The same fields of Gardener's response.
 fn responded(state: &Value) -> Value {
     json!({"kubernetes": state["kubernetes"], "pools": state["pools"].as_array().cloned().unwrap_or_default()})
 }
 
-/// When the controller is woken up, and what we say of the Shoot after each of these times: whenever something happens, the day
+/// The times at which the controller runs, and our state of the Shoot after each: whenever something happens, the day
 /// after, and on some other days.
 struct Expected {
     times: Vec<Timestamp>,
@@ -82,7 +82,7 @@ fn expected(profile: &Value, shoot: &Value, days: &[i64]) -> Result<Expected> {
     let mut whole = start()?;
     whole.advance(moment(END));
     let crashes = whole.steps.iter().any(|step| step.run.crash.is_some());
-    // Never a day after the start itself: within a window that would be one run more than there are.
+    // Uses the next wake-up instead of one day after the start. Within a window, that would add a run.
     let next_run = |after: Timestamp| {
         let [wake_up, _] = whole.window().wake_up(after);
         wake_up + SignedDuration::from_secs(1)
@@ -100,7 +100,7 @@ fn expected(profile: &Value, shoot: &Value, days: &[i64]) -> Result<Expected> {
     Ok(Expected { times, states, crashes })
 }
 
-/// What differs in one history.
+/// The difference in one history, if there is one.
 async fn difference(part: &mut GardenerPart, profile: &Value, shoot: &Value, days: &[i64]) -> Result<Option<String>> {
     let [profile, shoot] = world(profile, shoot);
     let Expected { times, states, crashes } = expected(&profile, &shoot, days)?;

@@ -1,4 +1,5 @@
-//! NamespacedCloudProfiles: Gardener's controller merges them with their parents as we do, and takes what `lint` calls right.
+//! NamespacedCloudProfiles: Gardener's controller merges them with their parents as we do, and accepts those that
+//! `lint` accepts.
 
 use std::time::Duration;
 
@@ -15,10 +16,10 @@ use test_support::garden::{Garden, api};
 
 use crate::stage::{self, Stage, lint, verdict};
 
-/// What people write for a project, each beside the profile of the example for Azure.
+/// Changes that a project's profile makes to its parent, the example for Azure.
 const MERGED: &str = include_str!("namespaced.txt");
 
-/// A project's namespace, and the parent in the garden.
+/// Creates a project's namespace and the parent in the garden. Returns the parent.
 async fn parent(stage: &Stage, name: &str) -> Result<Value> {
     let namespace = json!({"metadata": {
         "name": format!("garden-{name}"),
@@ -29,7 +30,7 @@ async fn parent(stage: &Stage, name: &str) -> Result<Value> {
     let mut parent = documents(&std::fs::read_to_string("example/cloudprofiles/azure.yaml")?)?.remove(0);
     parent["metadata"]["name"] = name.into();
     let stored = Garden::new(&stage.control_plane).await?.create(&parent).await?;
-    // The API server's own cache follows a moment later.
+    // The API server updates its own cache a moment later.
     let beside = json!({
         "apiVersion": "core.gardener.cloud/v1beta1", "kind": "NamespacedCloudProfile",
         "metadata": {"name": "probe", "namespace": format!("garden-{name}")},
@@ -79,7 +80,7 @@ async fn gardener_s_controller_merges_as_we_do() -> Result<()> {
         .context(case.line)?;
         let own: NamespacedProfileSpec = decoded(&stored["spec"])?;
         let ours = serde_json::to_value(merge(decoded(&parent["spec"])?, own))?;
-        // Decoded and encoded, so that both leave out the same.
+        // Decoded and encoded again, so that both omit the same members.
         let theirs = serde_json::to_value(decoded::<ProfileSpec>(&merged)?)?;
         if ours != theirs {
             different.push(format!("{}\nours: {ours}\nGardener: {theirs}", case.line));
@@ -118,7 +119,7 @@ async fn lint_and_a_garden_deny_the_same_profiles_of_projects() -> Result<()> {
     Ok(())
 }
 
-/// The example for Azure under the name that it has in the garden.
+/// The example for Azure with its name in the garden.
 fn parent_file() -> Result<tempfile::NamedTempFile> {
     let text = std::fs::read_to_string("example/cloudprofiles/azure.yaml")?;
     let mut parent = documents(&text)?.remove(0);

@@ -1,4 +1,4 @@
-//! What a garden takes: the profiles of `example/`, and everything that `convert` and `minimize` write.
+//! A garden accepts the profiles of `example/` and everything that `convert` and `minimize` write.
 
 use std::path::Path;
 
@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::stage::{self, command, verdict};
 
-/// The CloudProfiles below a folder, by their files. What Clusters hold is as much of one as a demo needs.
+/// The CloudProfiles below a folder, with their files. Skips the profiles inside Clusters, which contain only what a
+/// demo needs.
 fn profiles(folder: &Path) -> Result<Vec<(String, Value)>> {
     let mut profiles = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -25,7 +26,8 @@ fn profiles(folder: &Path) -> Result<Vec<(String, Value)>> {
     Ok(profiles)
 }
 
-/// Gardener leaves out what has expired, and some day that is all that an example has: dates are moved by a hundred years.
+/// Moves all dates by a hundred years. Gardener omits expired versions, and some day all versions of an example will
+/// have expired.
 fn of_today(profile: Value) -> Value {
     let text = profile.to_string();
     let moved = ["2026", "2027", "2028", "2029"]
@@ -34,12 +36,12 @@ fn of_today(profile: Value) -> Value {
     serde_json::from_str(&moved).expect("dates stay dates")
 }
 
-/// Holds a document against both gardens.
+/// Ensures that both gardens accept a document.
 async fn ensure_taken(what: &str, document: &Value) -> Result<()> {
     for (garden, stage) in
         [("without webhooks", stage::bare().await?), ("with webhooks", stage::with_webhooks().await?)]
     {
-        // What docs/versions.md shows is core's half alone, which no provider takes.
+        // docs/versions.md shows only core's half of a profile, which no provider accepts.
         if garden == "with webhooks" && document["spec"]["providerConfig"].is_null() {
             continue;
         }
@@ -73,7 +75,7 @@ async fn what_convert_and_minimize_write_is_admitted() -> Result<()> {
             let arguments = [&["cloudprofile"], arguments, &["-"]].concat();
             let output = command(&arguments, &profile.to_string()).await?;
             let text = String::from_utf8_lossy(&output.stdout);
-            // What can't be converted is said, and nothing is written.
+            // A profile that can't be converted produces a message and no output.
             let Some(written) = yaml::documents(&text)?.into_iter().next().filter(|written| !written.is_null()) else {
                 let message = String::from_utf8_lossy(&output.stderr);
                 ensure!(!output.status.success() && !message.is_empty(), "{file} {arguments:?}: nothing is said");

@@ -1,4 +1,4 @@
-//! A project of a real garden with what its Shoots need, and what a person is answered who writes them.
+//! A project of a real garden with everything that its Shoots need, and the responses to a user who writes Shoots.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use test_support::garden::{Garden, api};
 use crate::stage::Stage;
 
 const AZURE: &str = "azure.provider.extensions.gardener.cloud/v1alpha1";
-/// Longest answer that is read.
+/// Size limit of a response.
 const LONGEST: usize = 8 << 20;
 
 /// A project; its CloudProfile has the same name.
@@ -23,17 +23,17 @@ pub(crate) struct Project {
     pub(crate) garden: Garden,
 }
 
-/// What a person sees.
+/// A response as a user sees it.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
-    /// As `kubectl` prints them behind `Warning: `.
+    /// In the form that `kubectl` prints after `Warning: `.
     pub(crate) warnings: Vec<String>,
     pub(crate) body: Value,
 }
 
 impl Reply {
-    /// Why it is refused.
+    /// The reason of a refusal.
     pub(crate) fn message(&self) -> &str {
         self.body["message"].as_str().unwrap_or_default()
     }
@@ -45,12 +45,12 @@ impl Reply {
 }
 
 impl Project {
-    /// Makes it, with the profile of the example for Azure after `change`.
+    /// Creates the project, with the CloudProfile of the example for Azure after `change`.
     pub(crate) async fn new(stage: &Stage, name: &'static str, change: impl FnOnce(&mut Value)) -> Result<Self> {
         Self::with_registrations(stage, name, change, registrations()?).await
     }
 
-    /// The same with other registrations of extensions.
+    /// Like [`Self::new`], with other registrations of extensions.
     pub(crate) async fn with_registrations(
         stage: &Stage,
         name: &'static str,
@@ -87,7 +87,7 @@ impl Project {
             let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
             let path = format!("/apis/{}/{kind}s", object["apiVersion"].as_str().unwrap_or_default());
             let response = project.post(&path, &object).await?;
-            // Another project of the garden was faster.
+            // Another project of the garden may have created the object first.
             ensure!(response.status < 300 || response.status == 409, "{path}: {}", response.message());
         }
         Ok(project)
@@ -133,7 +133,7 @@ impl Project {
         format!("/apis/core.gardener.cloud/v1beta1/namespaces/{}/shoots", self.namespace())
     }
 
-    /// `kubectl create`, once the API server knows the profile.
+    /// Creates a Shoot as `kubectl create` does, once the API server has cached the project and its profile.
     pub(crate) async fn create(&self, shoot: &Value) -> Result<Reply> {
         eventually(Duration::from_secs(30), "the project is known", async || {
             let response = self.post(&self.shoots(), shoot).await?;
@@ -145,7 +145,7 @@ impl Project {
         .await
     }
 
-    /// `kubectl apply` of a changed Shoot, with `dry_run` as with `--dry-run=server`.
+    /// Updates a Shoot as `kubectl apply` does. `dry_run` corresponds to `--dry-run=server`.
     pub(crate) async fn edit(&self, name: &str, dry_run: bool, change: impl Fn(&mut Value)) -> Result<Reply> {
         let dry_run = if dry_run { "?dryRun=All" } else { "" };
         let path = format!("{}/{name}{dry_run}", self.shoots());
@@ -153,7 +153,7 @@ impl Project {
             let mut shoot = self.stored(name).await?;
             change(&mut shoot);
             let response = self.request("PUT", &path, &shoot).await?;
-            // Gardener's controllers write into it, too.
+            // Gardener's controllers write to the Shoot, too.
             if response.status != 409 {
                 return Ok(response);
             }
@@ -165,7 +165,6 @@ impl Project {
         Ok(serde_json::to_value(shoots.get(name).await?)?)
     }
 
-    /// Its CloudProfile.
     pub(crate) async fn profile(&self) -> Result<Value> {
         let profiles: Api<DynamicObject> = api(&self.client, "CloudProfile", None);
         Ok(serde_json::to_value(profiles.get(self.name).await?)?)
@@ -189,7 +188,7 @@ impl Project {
     }
 }
 
-/// Who is responsible for what a Shoot needs: for Workers this project, as `example/landscape` says.
+/// Registrations for everything that a Shoot needs. Workers use this project, as in `example/landscape`.
 fn registrations() -> Result<Vec<Value>> {
     let mut objects = documents(&std::fs::read_to_string("example/landscape/controller-registration.yaml")?)?;
     let others = [

@@ -1,4 +1,4 @@
-//! Shoots in a real garden: what people read who edit them, and what Gardener's maintenance does to them beside our webhooks.
+//! Shoots in a real garden: responses to users who edit them, and Gardener's maintenance alongside our webhooks.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::stage::{self, Stage, command};
 /// A version of the minor after that of Shoots, in the example for Azure.
 const NEXT_MINOR: &str = "1.34.2";
 
-/// The stored Shoot with the annotation that asks for maintenance at once.
+/// Requests immediate maintenance with an annotation.
 fn request_maintenance(shoot: &mut Value) {
     shoot["metadata"]["annotations"]["gardener.cloud/operation"] = "maintain".into();
 }
@@ -25,7 +25,7 @@ fn versions(shoot: &Value) -> Vec<Value> {
     [shoot["spec"]["kubernetes"]["version"].clone()].into_iter().chain(images).collect()
 }
 
-/// Asks for maintenance, and waits until the controller has done it. Returns the Shoot.
+/// Requests maintenance, waits until the controller has completed it, and returns the Shoot.
 async fn maintained(project: &Project, name: &str) -> Result<Value> {
     project.edit(name, false, request_maintenance).await?.taken()?;
     eventually(Duration::from_secs(60), "the Shoot is maintained", async || {
@@ -38,7 +38,7 @@ async fn maintained(project: &Project, name: &str) -> Result<Value> {
     .await
 }
 
-/// The versions of the example without the dates that pass some day.
+/// Removes the expiration dates from the example's versions, because they would pass some day.
 fn lasting(profile: &mut Value) {
     for version in [
         "/spec/kubernetes/versions/0",
@@ -53,7 +53,7 @@ fn lasting(profile: &mut Value) {
     }
 }
 
-/// An image version of the profile has expired since yesterday.
+/// Sets the expiration date of an image version in the profile to yesterday.
 async fn expire(project: &Project, version: &str) -> Result<()> {
     let mut profile = project.profile().await?;
     let yesterday = Timestamp::now() - SignedDuration::from_hours(24);
@@ -163,7 +163,7 @@ async fn maintenance_of_a_shoot_is_not_held_up_by_what_was_wrong_before() -> Res
     Ok(())
 }
 
-/// What ShootValidator refuses of maintenance, the forecast does not promise.
+/// The forecast does not promise an update that ShootValidator refuses.
 #[tokio::test]
 async fn what_the_forecast_calls_refused_is_refused() -> Result<()> {
     let change = |profile: &mut Value| {
@@ -178,7 +178,7 @@ async fn what_the_forecast_calls_refused_is_refused() -> Result<()> {
     let response = project.edit("s", true, newer).await?;
     let refusal = "does not support kubelet version";
     ensure!(response.status == 403 && response.message().contains(refusal), "{response:?}");
-    // The minor of the control plane has to go, and the image with it.
+    // The control plane has to leave its minor version, and the image has to change with it.
     let mut profile = project.profile().await?;
     profile["spec"]["kubernetes"]["versions"] = json!([{"version": NEXT_MINOR}]);
     let objects = json!({"apiVersion": "v1", "kind": "List", "items": [profile, project.stored("s").await?]});

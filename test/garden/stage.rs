@@ -1,4 +1,5 @@
-//! Gardens for these tests, each started by the first that asks, and the commands that are held against them.
+//! Gardens for these tests, each started by the first test that needs it, and commands whose results are compared with
+//! them.
 
 use std::process::{Output, Stdio};
 
@@ -49,12 +50,12 @@ impl Stage {
         Ok(stage)
     }
 
-    /// A garden of its own, for what is stored before the webhooks are there.
+    /// A garden for one test, for objects that are stored before the webhooks are installed.
     pub(crate) async fn without_webhooks() -> Result<Self> {
         Self::start(false).await
     }
 
-    /// Reviews what is written from now on.
+    /// Installs webhooks that review all later writes.
     pub(crate) async fn install_webhooks(&mut self) -> Result<()> {
         let webhooks = Webhooks::start(&self.control_plane, "admission", |program| program).await?;
         webhooks.ready().await?;
@@ -62,13 +63,13 @@ impl Stage {
         Ok(())
     }
 
-    /// A client of somebody who may do everything.
+    /// A client with all permissions.
     pub(crate) async fn client(&self) -> Result<Client> {
         self.control_plane.client(ADMIN).await
     }
 }
 
-/// What an API server says to a document that somebody applies.
+/// The API server's verdict on a document that a user applies.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     Accepted,
@@ -80,7 +81,7 @@ impl Verdict {
         matches!(self, Self::Refused(_))
     }
 
-    /// What a person reads.
+    /// The verdict as a user reads it.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Accepted => "accepted",
@@ -89,7 +90,7 @@ impl Verdict {
     }
 }
 
-/// Asks as `kubectl create --dry-run=server` does.
+/// Validates a document as `kubectl create --dry-run=server` does.
 pub(crate) async fn verdict(client: &Client, document: &Value) -> Result<Verdict> {
     let plural = format!("{}s", document["kind"].as_str().unwrap_or_default().to_lowercase());
     let path = match document["metadata"]["namespace"].as_str() {
@@ -112,33 +113,33 @@ pub(crate) async fn command(arguments: &[&str], input: &str) -> Result<Output> {
     command.current_dir(test_support::repository());
     let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let mut stdin = process.stdin.take().context("no standard input")?;
-    // A command that fails early reads nothing.
+    // A command that fails early reads no input, so the write may fail.
     let _ = stdin.write_all(input.as_bytes()).await;
     drop(stdin);
     process.wait_with_output().await.context("running the binary")
 }
 
-/// Who refuses a profile, as `lint` says it.
+/// The components that refuse a profile according to `lint`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refusals {
     /// Gardener itself.
     pub(crate) by_gardener: bool,
-    /// The provider, whose webhooks are ours.
+    /// The provider, with our webhooks.
     pub(crate) by_provider: bool,
-    /// Gardener, unless the provider's webhooks fill something in.
+    /// Gardener, unless the provider's webhooks fill in members.
     pub(crate) without_webhooks: bool,
-    /// What `lint` has written.
+    /// The output of `lint`.
     pub(crate) text: String,
 }
 
-/// What `lint` says to a document.
+/// Runs `lint` on a document.
 pub(crate) async fn lint(document: &Value, arguments: &[&str]) -> Result<Refusals> {
     let arguments = [&["cloudprofile", "lint", "-", "-o", "json"], arguments].concat();
     let output = command(&arguments, &document.to_string()).await?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut refusals = Refusals::default();
     let Ok(found) = serde_json::from_str::<Value>(&text) else {
-        // What is no profile at all is refused by everybody.
+        // Every garden refuses a document that is no profile.
         refusals.text = String::from_utf8_lossy(&output.stderr).into_owned();
         refusals.by_gardener = !output.status.success();
         return Ok(refusals);
@@ -160,7 +161,7 @@ pub(crate) async fn lint(document: &Value, arguments: &[&str]) -> Result<Refusal
     Ok(refusals)
 }
 
-/// How many random cases are made: as a variable says, else so many.
+/// Number of random cases: the value of the environment variable, or `usual`.
 pub(crate) fn number_of(variable: &str, usual: usize) -> Result<usize> {
     match std::env::var(variable) {
         Ok(number) => number.parse().with_context(|| format!("{variable} is {number:?}")),

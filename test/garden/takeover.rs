@@ -1,7 +1,7 @@
-//! `takeover plan`, there and back, next to a registration of the Go extension: a person runs the commands of the plan,
-//! and Gardener's own code judges the result. gardener-operator turns Extensions into registrations, the garden's API
-//! server validates and admits those, gardener-controller-manager installs on a seed, and gardenlet
-//! makes the objects there.
+//! `takeover plan`, forward and back, next to a registration of the Go extension. The test runs the commands of the
+//! plan as a person would, and Gardener's own code processes the result: gardener-operator turns Extensions into
+//! registrations, the garden's API server validates and admits them, gardener-controller-manager installs them on a
+//! seed, and gardenlet creates the objects there.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -27,7 +27,7 @@ const CASE: &str = "azure/pools-zones/priorities";
 const CHART: &str = "registry.example.org/charts/gardener-extension-worker:0.1.0";
 const GO: &str = "provider-azure";
 const OURS: &str = "gardener-extension-worker";
-/// How long Gardener's controllers may take.
+/// Time limit for Gardener's controllers.
 const SOON: Duration = Duration::from_secs(60);
 
 /// How the extensions are registered.
@@ -53,7 +53,7 @@ struct Step {
     undo: Vec<String>,
 }
 
-/// The registration of the Go extension, with a setting that has to stay.
+/// The registration of the Go extension, with a setting that must be preserved.
 fn go_extension(form: Form) -> Vec<Value> {
     let resources: Value = [("Infrastructure", "azure"), ("ControlPlane", "azure"), ("Worker", "azure")]
         .map(|(kind, of_type)| json!({"kind": kind, "type": of_type}))
@@ -102,7 +102,7 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-/// The folder of the objects of a kind at the API server.
+/// The API path of the objects of a kind.
 fn path(object: &Value) -> String {
     let of = |member: &str| object[member].as_str().unwrap_or_default();
     format!("/apis/{}/{}s", of("apiVersion"), of("kind").to_lowercase())
@@ -149,7 +149,7 @@ impl Landscape {
         Ok(json!({"apiVersion": "v1", "kind": "List", "items": items}))
     }
 
-    /// Runs `takeover plan`, and returns the commands of its steps.
+    /// Runs `takeover plan` and returns the commands of its steps.
     async fn plan(&self) -> Result<Vec<Step>> {
         let file = |name: &str| self.folder.path().join(name).to_str().expect("a path").to_owned();
         let (bundle, registrations, to) = (file("bundle.json"), file("registrations.json"), file("plan"));
@@ -230,7 +230,7 @@ impl Landscape {
         Ok(())
     }
 
-    /// Writes an object of the garden with all its members, as gardener-resource-manager does.
+    /// Replaces or creates an object of the garden with all its members, as gardener-resource-manager does.
     async fn store(&self, object: &Value) -> Result<()> {
         let Some(stored) = self.stored(object).await? else {
             self.project.request("POST", &path(object), object).await?.taken()?;
@@ -265,7 +265,7 @@ impl Landscape {
         Ok(())
     }
 
-    /// The registrations that are responsible for Workers.
+    /// The registrations responsible for Workers.
     async fn responsible(&self) -> Result<Vec<String>> {
         let registrations = api(self.project.client(), "ControllerRegistration", None);
         let all = serde_json::to_value(registrations.list(&ListParams::default()).await?.items)?;
@@ -321,7 +321,8 @@ impl Landscape {
         }
     }
 
-    /// Who is registered for Workers, that the Go extension is still installed, and how this extension runs.
+    /// Ensures that exactly these registrations are responsible for Workers, that the Go extension is still installed,
+    /// and that this extension runs as expected.
     async fn ensure(&self, responsible: &[&str], ours: Ours) -> Result<()> {
         ensure!(self.responsible().await? == responsible, "{:?} are responsible", self.responsible().await?);
         eventually(SOON, "the Go extension is installed for the other resources", async || {
@@ -370,7 +371,7 @@ fn document(file: &str) -> Result<Value> {
     documents(&std::fs::read_to_string(file)?)?.pop().context("an empty file")
 }
 
-/// The parts of the Go extension's registration that a person has written.
+/// The user-written parts of the Go extension's registration.
 async fn written(landscape: &Landscape) -> Result<Vec<Value>> {
     let mut parts: Vec<Value> = landscape.extensions.values().map(|extension| extension["spec"].clone()).collect();
     for object in go_extension(Form::Garden) {

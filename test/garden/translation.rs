@@ -1,7 +1,7 @@
-//! From Shoot to Worker by the API server's defaults, its plugins and gardenlet's component: the same Worker as ours for every
-//! edit, and a preview that says "rolls" exactly where machines get another class.
+//! From Shoot to Worker through the API server's defaults, its plugins and gardenlet's component. For every edit, the
+//! Worker equals ours, and a preview reports a roll exactly where machines get another class.
 //!
-//! `SHOOT_EDITS=10000 cargo test --test garden -- translation` makes that many.
+//! `SHOOT_EDITS=10000 cargo test --test garden -- translation` runs 10,000 random edits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ struct Translated {
     worker: Value,
 }
 
-/// By Gardener.
+/// Translates with Gardener's code.
 async fn by_gardener(
     part: &mut GardenerPart,
     shoot: &Value,
@@ -46,7 +46,7 @@ async fn by_gardener(
     Ok(Translated { stored: response["stored"].take(), worker: response["worker"].take() })
 }
 
-/// By this library.
+/// Translates with this library.
 fn by_us(shoot: &Value, profile: &Value, before: Option<&Translated>) -> Result<Translated> {
     let profile: ProfileObject = decode_lenient(&profile.to_string())?;
     let garden = Garden { reservation: Reservation::Static, node_local_dns: false, now: Timestamp::now() };
@@ -56,7 +56,7 @@ fn by_us(shoot: &Value, profile: &Value, before: Option<&Translated>) -> Result<
     Ok(Translated { stored, worker: written["spec"].take() })
 }
 
-/// By pool: what distinguishes the names of its classes.
+/// For each pool, the hash that distinguishes the names of its classes.
 fn hashes(translated: &Translated) -> Result<BTreeMap<String, String>> {
     let spec: WorkerSpec = decode_lenient(&to_go_json(&translated.worker))?;
     let shoot: Shoot = decode_lenient(&to_go_json(&translated.stored))?;
@@ -69,7 +69,7 @@ fn hashes(translated: &Translated) -> Result<BTreeMap<String, String>> {
     Ok(hashes)
 }
 
-/// By pool: whether a preview of the edit says that it rolls.
+/// For each pool, whether a preview of the edit reports a roll.
 fn previewed(old: &Value, new: &Value, profile: Value) -> Result<BTreeMap<String, bool>> {
     let known = CloudProfiles::default();
     let source = Arc::new(ShootSource::new(Timestamp::now()));
@@ -81,7 +81,7 @@ fn previewed(old: &Value, new: &Value, profile: Value) -> Result<BTreeMap<String
     Ok(placements.map(|one| (one.pool.clone(), one.verdict.is_roll())).collect())
 }
 
-/// How often a preview was right about pools.
+/// Correct and wrong previews of pools, and Workers that differ.
 #[derive(Debug, Default)]
 struct Score {
     rolls: usize,

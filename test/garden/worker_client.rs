@@ -1,5 +1,5 @@
-//! gardenlet's own client for Workers against our controller and the real machine-controller-manager: what it does with the Worker
-//! of a shoot from its creation to its end, for every cloud.
+//! gardenlet's own client for Workers against our controller and the real machine-controller-manager: its operations on
+//! the Worker of a shoot from creation to deletion, for every cloud.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::api::core::v1::Node;
@@ -42,7 +42,7 @@ async fn seed() -> Result<&'static ControlPlane> {
 struct Gardenlet {
     part: GardenerPart,
     namespace: String,
-    /// The stored Shoot, its profile, and the Worker from which names of Secrets are taken.
+    /// The stored Shoot, its profile, and the Worker that provides the names of Secrets.
     shoot: Value,
     profile: Value,
     worker: Value,
@@ -50,7 +50,7 @@ struct Gardenlet {
     objects: Shoot,
 }
 
-/// The members that a pool has by the same name in Shoot and Worker.
+/// Members with the same name in a pool of a Shoot and in a pool of a Worker.
 const SAME: [&str; 13] = [
     "name",
     "minimum",
@@ -67,7 +67,7 @@ const SAME: [&str; 13] = [
     "labels",
 ];
 
-/// A pool of the Shoot of which gardenlet would make a pool of a Worker.
+/// The pool of a Shoot that gardenlet would translate to this pool of a Worker.
 fn pool_of_shoot(pool: &Value) -> Value {
     let volume = |volume: &Value| {
         let of = |member: &str| volume[member].clone();
@@ -95,7 +95,7 @@ impl Gardenlet {
         Self::of_shoot(cloud, interval, None).await
     }
 
-    /// The same for a Shoot whose technical id is not its namespace, as that of a self-hosted one.
+    /// Like [`Self::new`]. With a technical ID, the Shoot's namespace differs from it, as for a self-hosted Shoot.
     async fn of_shoot(cloud: &str, interval: &str, technical_id: Option<&str>) -> Result<Self> {
         let seed = seed().await?;
         let objects = Shoot::new(seed, &format!("gardenlet-{cloud}")).await?;
@@ -108,7 +108,7 @@ impl Gardenlet {
         let pools = worker["spec"]["pools"].as_array().context("no pools")?;
         for pool in pools {
             let name = pool["userDataSecretRef"]["name"].as_str().context("a Secret")?;
-            // The key that extensions of operating systems have.
+            // The key used by extensions of operating systems.
             objects
                 .change(Kind::Secret, name, |secret| secret["stringData"] = json!({"cloud_config": "#!/bin/sh"}))
                 .await?;
@@ -128,7 +128,7 @@ impl Gardenlet {
         })
     }
 
-    /// One step, in which the component is made anew where a flow begins.
+    /// Runs one step. A step that begins a flow recreates the component.
     async fn step(&mut self, step: &str, begins: bool) -> Result<Value> {
         let query = match begins {
             true => json!({
@@ -153,7 +153,7 @@ impl Gardenlet {
         Ok(text)
     }
 
-    /// What gardenlet does in every flow that reconciles a shoot. Returns what it was told of deployments, and how long it took.
+    /// Runs the steps of every flow that reconciles a shoot. Returns the published deployments and the total duration.
     async fn reconcile(&mut self) -> Result<Value> {
         self.step("cluster", true).await?;
         let mut seconds = 0.0;
@@ -173,12 +173,12 @@ impl Gardenlet {
         &mut self.shoot["spec"]["provider"]["workers"][index]
     }
 
-    /// Machines by name.
+    /// Names of the machines.
     async fn machines(&self) -> Result<std::collections::BTreeSet<String>> {
         self.objects.names(Kind::Machine).await
     }
 
-    /// How many machines there are to be at least.
+    /// The minimum number of machines of all pools.
     fn expected(&self) -> u64 {
         let pools = self.shoot["spec"]["provider"]["workers"].as_array().into_iter().flatten();
         pools.map(|pool| pool["minimum"].as_u64().unwrap_or_default()).sum()
@@ -199,7 +199,8 @@ impl Gardenlet {
         ensure!(!deployments.is_empty(), "no deployments are published");
         ensure!(self.objects.ready_nodes().await?.len() as u64 == self.expected(), "not all nodes are ready");
         let before = self.machines().await?;
-        // More than a second passes between two flows of gardenlet; here none, so it must not be needed.
+        // More than a second passes between two flows of gardenlet. This test does not wait, because a flow must not
+        // depend on that pause.
         let again = self.reconcile().await?;
         ensure!(again["machineDeployments"] == created["machineDeployments"], "{again}");
         ensure!(self.machines().await? == before, "machines were replaced by a reconcile without a change");
@@ -216,7 +217,7 @@ impl Gardenlet {
         self.ensure_machines(before + 1).await
     }
 
-    /// Labels, annotations and taints of a pool come to its nodes, and no machine is replaced for them.
+    /// A pool's labels, annotations and taints are applied to its nodes without replacing machines.
     async fn relabelled(&mut self) -> Result<()> {
         let before = self.machines().await?;
         let pool = self.pool(0);
@@ -246,7 +247,8 @@ impl Gardenlet {
         Ok(())
     }
 
-    /// What others write into a machine deployment stays: machine-controller-manager and the autoscaler keep notes there.
+    /// Annotations that other controllers write to a machine deployment are kept: machine-controller-manager and the
+    /// autoscaler store notes there.
     async fn keeps_annotations_of_others(&mut self) -> Result<()> {
         let deployments = self.objects.list(Kind::MachineDeployment).await?;
         let pool = self.pool(0)["name"].as_str().context("a name")?.to_owned();
@@ -267,7 +269,8 @@ impl Gardenlet {
         Ok(())
     }
 
-    /// Nothing is deleted at the cloud, whatever state it is in: the Worker goes, and gardenlet takes the objects away.
+    /// A forced deletion deletes nothing in the cloud, whatever its state. The Worker is deleted, and the machine
+    /// objects are left for gardenlet to delete.
     async fn destroyed_by_force(mut self) -> Result<()> {
         self.reconcile().await?;
         let before = self.machines().await?;
@@ -282,7 +285,7 @@ impl Gardenlet {
         Ok(())
     }
 
-    /// The configuration of the nodes of a pool gets a new name, as with another image or version.
+    /// The configuration of the pool's nodes gets a new name, as after a change of the image or version.
     async fn rolled(&mut self) -> Result<()> {
         let before = self.machines().await?;
         let name = self.pool(1)["name"].as_str().context("a name")?.to_owned();
@@ -312,7 +315,7 @@ impl Gardenlet {
         self.machines.take().context("no machine-controller-manager")?.stop().await?;
         take_away(&self.objects).await?;
         self.step("restore", true).await?;
-        // Started earlier, it would make machines in the place of those that are about to come back.
+        // Started earlier, it would create machines in place of those about to be restored.
         eventually(SOON, "the controller starts machine-controller-manager", async || {
             let replicas = &machine_controller(&self.objects).await?["spec"]["replicas"];
             ensure!(*replicas == 1, "it has {replicas} replicas");
@@ -360,7 +363,8 @@ impl Gardenlet {
     }
 }
 
-/// The pause that gardenlet has, and a tenth of a second: what ends between two questions must be told all the same.
+/// gardenlet's polling interval, and a tenth of a second. An operation that ends between two polls must be reported all
+/// the same.
 const PAUSES: [&str; 2] = ["5s", "100ms"];
 
 async fn lives_under_gardenlet(cloud: &str) -> Result<()> {

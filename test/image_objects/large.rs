@@ -1,4 +1,4 @@
-//! 20,000 images: what they cost in memory. `CONTROLLER=FILE` measures another build of the program.
+//! Memory for 20,000 images. `CONTROLLER=FILE` measures another build of the program.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use test_support::program;
 const IMAGES: u32 = 20_000;
 /// MiB besides the program itself (docs/performance-evidence.md).
 const MOST_MEMORY: f64 = 100.0;
-/// MiB with the program, as tests build it, at any time.
+/// Peak in MiB including the program, as built by tests.
 const MOST_AT_ANY_TIME: f64 = 200.0;
 
 #[tokio::test]
@@ -30,7 +30,7 @@ async fn memory_for_twenty_thousand_images_does_not_grow() -> Result<()> {
         Ok(())
     })
     .await?;
-    // A round after the last write.
+    // One round after the last write.
     stage.reads(&controller, 1).await?;
     has_little_memory(&controller, "all images written").await?;
     controller.stop(SOON).await?;
@@ -46,7 +46,8 @@ fn start(stage: &Stage, name: &str) -> Result<Process> {
     Process::start(program, stage.control_plane.folder())
 }
 
-/// Pages of the program's own file are left out: in a debug build they are as much as all the rest, whatever is done with images.
+/// Excludes pages of the program's file: in a debug build they need as much memory as everything else, regardless of
+/// images.
 #[allow(clippy::print_stderr, reason = "the measurement is for who runs it")]
 async fn has_little_memory(controller: &Process, when: &str) -> Result<()> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", controller.id().await?))?;

@@ -1,5 +1,5 @@
-//! Lookups that ask EC2 themselves: a stand-in that checks signatures and answers in pages, and moto, which decides itself what
-//! owners and names mean.
+//! Lookups that query EC2 themselves: against a stand-in that checks signatures and responds in pages, and against
+//! moto, which evaluates owners and names by its own rules.
 
 use anyhow::{Result, ensure};
 use gardener_extension_worker::api::image_objects::ImageLookup;
@@ -20,7 +20,7 @@ fn item(id: u32, name: &str) -> String {
     )
 }
 
-/// A lookup for Flatcar that asks EC2.
+/// A lookup for Flatcar that queries EC2.
 fn live_lookup() -> Value {
     json!({"metadata": {"name": "live"}, "spec": {"provider": "aws", "imagePrefix": "capa-ami",
         "lookupFormat": "-{{.OS}}-?{{.K8sVersion}}-*", "os": ["flatcar-stable"], "arch": ["amd64"], "versions": ">=1.33, <1.36",
@@ -41,7 +41,7 @@ async fn ec2_lookup_finds_images_and_fails_alone() -> Result<()> {
     let program = program.env("AWS_ACCESS_KEY_ID", ACCESS_KEY.0).env("AWS_SECRET_ACCESS_KEY", ACCESS_KEY.1);
     let program = program.env("AWS_EC2_METADATA_DISABLED", "true").env("AWS_ENDPOINT_URL_EC2", ec2.url());
     let controller = Process::start(program, stage.control_plane.folder())?;
-    // Every page of every region.
+    // All pages of all regions are read.
     stage.images_become(&["ami-00000001*", "ami-00000005*", "ami-00000006*", "ami-00000007*"]).await?;
     status(&stage, "live", 3, "").await?;
     let names: Vec<String> = ec2.requests().iter().filter_map(|form| form.get("Filter.1.Value.1").cloned()).collect();
@@ -53,13 +53,13 @@ async fn ec2_lookup_finds_images_and_fails_alone() -> Result<()> {
     status(&stage, "live", 0, "EC2 in eu-central-1: UnauthorizedOperation").await?;
     let events = Api::<Event>::namespaced(stage.client.clone(), "default").list(&ListParams::default()).await?;
     ensure!(events.iter().any(|event| event.reason.as_deref() == Some("ImageLookupFailed")), "{events:?}");
-    // Its images stay, and the other lookup goes on.
+    // Its images stay, and the other lookup continues.
     stage.list(&[ami(1, V1, "2026-09-22"), ami(2, "capa-ami-ubuntu-24.04-v1.34.3-1", "2026-09-22")])?;
     stage.images_become(&["ami-00000001*", "ami-00000002*", "ami-00000005*", "ami-00000006*", "ami-00000007*"]).await?;
     status(&stage, "capi", 2, "").await?;
     controller.ensure_running()?;
 
-    // A region that is none is told before anybody is asked.
+    // An invalid region is reported before any request is sent.
     let wrong = Patch::Merge(json!({"spec": {"ec2": {"regions": ["evil.example.com/"]}}}));
     Api::<ImageLookup>::all(stage.client.clone()).patch("live", &PatchParams::default(), &wrong).await?;
     status(&stage, "live", 0, "is no region").await
@@ -95,7 +95,7 @@ async fn moto_lookup_keeps_images_while_it_is_unreachable() -> Result<()> {
     status(&stage, "live", 2, "").await?;
     stage.is_quiet(&controller).await?;
     controller.stop(SOON).await?;
-    // After a restart the status says nothing new until EC2 has answered, and then what it said before.
+    // After a restart, the status does not change until EC2 responds, and the response does not change it either.
     let before = Api::<ImageLookup>::all(stage.client.clone()).get("live").await?;
     let controller = start("another")?;
     stage.is_quiet(&controller).await?;
@@ -106,7 +106,7 @@ async fn moto_lookup_keeps_images_while_it_is_unreachable() -> Result<()> {
     controller.ensure_running()
 }
 
-/// Waits until the status of a lookup says so.
+/// Waits until the lookup's status has this count and error.
 async fn status(stage: &Stage, name: &str, found: i64, error: &str) -> Result<()> {
     eventually(SOON, &format!("{name} finds {found}"), async || {
         let status = Api::<ImageLookup>::all(stage.client.clone()).get(name).await?.status;

@@ -24,7 +24,7 @@ async fn a_lookup_discovers_images_and_labels_the_newest_latest() -> Result<()> 
     );
     ensure!(printed(&stage, "imagelookups", 0).await? == ["capi", "aws", ">=1.33, <1.36", "2"]);
     stage.is_quiet(&controller).await?;
-    // A file that ends too early says nothing about what is gone.
+    // A truncated file does not prove that images were deleted.
     stage.list_text("{\"Images\": [")?;
     found(&stage, 0, "amis.json").await?;
     ensure!(stage.images().await?.len() == 2, "nothing is deleted because of a mistake");
@@ -64,7 +64,7 @@ async fn a_hand_made_image_is_enriched_and_never_deleted() -> Result<()> {
     ensure!(mine.spec.created.as_deref() == Some("2026-09-22T09:00:00Z"), "{mine:?}");
     let labels = mine.metadata.labels.context("labels")?;
     ensure!(labels["images.gardener-extension-worker/architecture"] == "amd64", "{labels:?}");
-    // The lookup finds the same image: nobody needs a second object for it.
+    // The lookup finds the same image, so it creates no second object.
     stage.lookup().await?;
     stage.list(&[ami(1, V1, "2026-09-22"), ami(2, V2, "2026-11-18")])?;
     stage.images_become(&["ami-00000002*", "mine"]).await?;
@@ -97,7 +97,7 @@ async fn objects_that_make_no_sense_are_refused() -> Result<()> {
     Ok(())
 }
 
-/// What `kubectl get` prints of an object, but for ages and what is empty.
+/// The cells that `kubectl get` prints for an object, except ages and empty ones.
 async fn printed(stage: &Stage, plural: &str, row: usize) -> Result<Vec<String>> {
     let request = Request::get(format!("/apis/images.gardener-extension-worker/v1alpha1/{plural}"))
         .header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
@@ -115,7 +115,7 @@ fn image(name: &str, members: Value) -> Value {
     json!({"metadata": {"name": name}, "spec": spec})
 }
 
-/// Waits until the status of the lookup says so.
+/// Waits until the lookup's status has this count and error.
 async fn found(stage: &Stage, count: i64, error: &str) -> Result<()> {
     eventually(SOON, &format!("the lookup finds {count} images"), async || {
         let lookup = Api::<ImageLookup>::all(stage.client.clone()).get("capi").await?;

@@ -1,10 +1,11 @@
-//! Objects for images on a real API server: definitions, schemas, and the controllers that keep them. `cargo test --test image_objects`.
+//! Objects for images on a real API server: definitions, schemas, and the controllers that maintain them.
+//! `cargo test --test image_objects`.
 //!
 //! ```text
 //! lookups      images are discovered, enriched, marked and cleaned up
 //! selections   first resolutions and upgrades, also with two controllers
-//! templates    AWSMachineTemplates, by the definitions of Cluster API's provider for AWS; its webhook is not there
-//! live         lookups that ask EC2 themselves
+//! templates    AWSMachineTemplates, with the definitions of Cluster API's provider for AWS, without its webhook
+//! live         lookups that query EC2 themselves
 //! large        20,000 images
 //! ```
 

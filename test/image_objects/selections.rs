@@ -1,4 +1,4 @@
-//! First resolutions are recorded once, whoever writes; what is newer is announced.
+//! First resolutions are recorded once, even with two controllers. Newer images are announced.
 
 use anyhow::{Result, ensure};
 use gardener_extension_worker::api::image_objects::ImageSelection;
@@ -106,7 +106,7 @@ async fn a_controller_that_is_killed_at_its_writes_ends_with_the_same_images() -
         controller.wait(SOON).await?;
     }
     let controller = stage.controller("last", CONTROLLER, &[])?;
-    // Of all that was found, the newest: not of what was written before a kill.
+    // The newest of all images found, not of those written before a kill.
     becomes(&stage, &namespace, "ami-00000028", "False", "").await?;
     ensure!(stage.images().await?.len() == amis.len(), "{:?}", stage.images().await?);
     stage.is_quiet(&controller).await

@@ -1,5 +1,5 @@
-//! AWSMachineTemplates that opt in, by the definitions that Cluster API's provider for AWS installs. Its webhook is not there:
-//! what that would refuse, this test does not show.
+//! AWSMachineTemplates that opt in, with the definitions that Cluster API's provider for AWS installs. Its webhook is
+//! not installed, so this test does not cover requests that the webhook would reject.
 
 use anyhow::{Result, ensure};
 use gardener_extension_worker::api::capa::AwsMachineTemplate;
@@ -38,7 +38,7 @@ async fn a_template_that_opts_in_gets_one_image_per_version() -> Result<()> {
     ])?;
     upgrade(&stage, &namespace, "True").await?;
     labelled(&templates, "nodes", &["1.33.6 ami-00000003", "1.34.2 ami-00000001"]).await?;
-    // Whoever writes the newer one moves the version.
+    // Writing the newer image moves the version.
     let newer = json!({"metadata": {"labels": {"cluster.x-k8s.io/version-ami-1.34.2": "ami-00000002"}}});
     templates.patch("nodes", &PatchParams::default(), &Patch::Merge(newer)).await?;
     upgrade(&stage, &namespace, "False").await?;

@@ -1,4 +1,4 @@
-//! Azure's galleries, as `images fetch azure` asks for them.
+//! `images fetch azure`: the galleries of Azure.
 
 use serde_json::json;
 use test_support::arm::{Arm, Gallery};

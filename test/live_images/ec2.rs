@@ -1,4 +1,4 @@
-//! EC2, as `images fetch ec2` asks it.
+//! `images fetch ec2`: the images of EC2.
 
 use serde_json::json;
 use test_support::ec2::{ACCESS_KEY, Ec2, error};
@@ -107,7 +107,7 @@ fn all_pages_of_all_regions_become_a_file_that_other_commands_read() {
     let tokens: Vec<Option<&str>> = requests.iter().map(|form| form.get("NextToken").map(String::as_str)).collect();
     assert_eq!(tokens, [None, None, Some("from 2"), Some("from 4")]);
     assert!(requests.iter().all(|form| form["Owner.1"] == "222222222222" && form["IncludeDeprecated"] == "true"));
-    // Asked in another order, the file is the same: a review shows what has changed.
+    // Another order of arguments returns the same file, so that a review contains only real changes.
     let before = person.read("aws.yaml");
     person.images(&[
         "fetch",

@@ -1,4 +1,4 @@
-//! OpenStack's images, as `images fetch glance` asks for them.
+//! `images fetch glance`: the images of OpenStack.
 
 use serde_json::{Value, json};
 use test_support::openstack::{Fault, OpenStack, Project};

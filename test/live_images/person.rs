@@ -1,17 +1,17 @@
-//! Who runs the program.
+//! A user who runs the program.
 
 use std::path::PathBuf;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A person with a folder and an environment.
+/// A user with a folder and an environment.
 pub(crate) struct Person {
     folder: TempDir,
     environment: Vec<(&'static str, String)>,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) code: i32,
@@ -25,7 +25,7 @@ impl Person {
         Self { folder: tempfile::tempdir().unwrap(), environment }
     }
 
-    /// The same with another value.
+    /// The same user, with another value in the environment.
     pub(crate) fn with(mut self, name: &'static str, value: &str) -> Self {
         self.environment.retain(|(known, _)| *known != name);
         self.environment.push((name, value.to_owned()));
@@ -44,7 +44,7 @@ impl Person {
         std::fs::read_to_string(self.path(name)).unwrap()
     }
 
-    /// Runs a command of `images`. Nothing of the environment of the test is known to it.
+    /// Runs a command of `images`. It does not inherit the environment of the test.
     pub(crate) fn images(&self, arguments: &[&str]) -> Outcome {
         let mut command = test_support::program::command();
         command.arg("images").args(arguments).current_dir(self.folder.path()).env_clear();
@@ -54,7 +54,7 @@ impl Person {
         Outcome { code: output.status.code().unwrap(), stdout: text(output.stdout), stderr: text(output.stderr) }
     }
 
-    /// What `images resolve` makes of files: flavor, and its image.
+    /// The result of `images resolve`: flavors with their images.
     pub(crate) fn resolved(&self, arguments: &[&str]) -> Vec<String> {
         let printed = self.images(&[&["resolve", "-o", "json", "--at", "2026-11-22"], arguments].concat());
         let document: Value =

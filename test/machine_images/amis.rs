@@ -20,7 +20,7 @@ pub(crate) fn ami(id: &str, name: &str, day: &str) -> Value {
         "CreationDate": format!("{day}T09:00:00.000Z")})
 }
 
-/// The same with other members.
+/// The same AMI with other members.
 pub(crate) fn with(mut ami: Value, members: Value) -> Value {
     for (name, value) in members.as_object().unwrap() {
         ami[name] = value.clone();
@@ -32,7 +32,7 @@ pub(crate) fn catalogue(amis: &[Value]) -> Catalogue {
     Catalogue::new(vec![read(&json!({"Images": amis}), Some("eu-central-1")).unwrap()]).unwrap()
 }
 
-/// A lookup for the names that image-builder gives, with other members.
+/// A lookup for names in the format of image-builder, with other members.
 pub(crate) fn lookup(members: Value) -> Lookup {
     let spec = json!({"provider": "aws", "imagePrefix": "capa-ami", "lookupFormat": "-{{.OS}}-?{{.K8sVersion}}-*",
         "os": ["ubuntu-24.04"], "arch": ["amd64"], "versions": ">=1.33, <1.36", "owners": [OURS]});
@@ -47,7 +47,7 @@ pub(crate) fn resolved<'a>(catalogue: &'a Catalogue, lookup: &Lookup) -> Vec<Res
     resolve(catalogue, std::slice::from_ref(lookup), &policy())
 }
 
-/// Flavor, its image and what is said of the others: `ubuntu-24.04 1.34.2 (amd64): ami-…; ami-… older`.
+/// Each flavor with its image and the verdicts on the other ones: `ubuntu-24.04 1.34.2 (amd64): ami-…; ami-… older`.
 pub(crate) fn explained(amis: &[Value], members: Value) -> Vec<String> {
     let catalogue = catalogue(amis);
     let of_flavor = |resolved: Resolved<'_>| {
@@ -64,7 +64,7 @@ pub(crate) fn explained(amis: &[Value], members: Value) -> Vec<String> {
     resolved(&catalogue, &lookup(members)).into_iter().map(of_flavor).collect()
 }
 
-/// The lock after a resolution, and what could be moved.
+/// The lock after a resolution of these images.
 pub(crate) fn locked(amis: &[Value]) -> Lock {
     let mut lock = Lock::default();
     lock.add(&resolved(&catalogue(amis), &lookup(json!({}))), at("2026-11-01"));

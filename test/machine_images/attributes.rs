@@ -1,4 +1,4 @@
-//! Attributes of EC2's DescribeImages in filters of lookups, selections and templates.
+//! Filters of lookups, selections and templates by attributes of EC2's DescribeImages.
 
 use gardener_extension_worker::api::image_objects::{ImageFilter, MachineImage};
 use gardener_extension_worker::images::objects::Objects;
@@ -37,7 +37,7 @@ fn full() -> Value {
     )
 }
 
-/// Each filter of DescribeImages with the value of [`full`].
+/// Each filter of DescribeImages, with its value in [`full`].
 const FILTERS: [(&str, &str); 42] = [
     ("architecture", "x86_64"),
     ("architecture", "amd64"),
@@ -123,7 +123,7 @@ fn attributes_filter_and_distinguish_flavors_of_lookups() {
     assert_eq!(explained(&amis, json!({})).len(), 1, "without it they are one flavor");
 }
 
-/// Decides once, with a template of these annotations, after the images were created.
+/// Decides once for a template with these annotations, after the images were created.
 fn decided(annotations: Value) -> (Objects, Vec<Write>, Vec<String>) {
     let spec = json!({"provider": "aws", "imagePrefix": "capa-ami", "lookupFormat": "-{{.OS}}-?{{.K8sVersion}}-*",
         "os": ["ubuntu-24.04"], "arch": ["amd64"], "versions": ">=1.33, <1.36", "owners": [OURS],

@@ -1,4 +1,5 @@
-//! What `check` finds does not depend on how a profile is written: its format, the order of values, the letters of Azure.
+//! The findings of `check` do not depend on the form of a profile: its format, the order of values, or the case of
+//! Azure's paths.
 
 use gardener_extension_worker::capabilities::Classification;
 use gardener_extension_worker::images::catalogue::Catalogue;
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use crate::amis::{at, policy};
 use crate::profiles::{PROFILES, document, lock, release};
 
-/// The names of images in a document, by their members; each can be changed.
+/// The image references in a document, found by their members. They can be changed.
 fn images_of<'a>(value: &'a mut Value, all: &mut Vec<&'a mut String>) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| images_of(item, all)),
@@ -43,7 +44,7 @@ fn with_images(mut document: Value, change: impl Fn(&mut String)) -> Value {
     document
 }
 
-/// Turns every list of values around that flavors have.
+/// Reverses every list of values in flavors.
 fn reversed(value: &mut Value) {
     match value {
         Value::Array(items) if items.iter().all(Value::is_string) => items.reverse(),
@@ -53,7 +54,7 @@ fn reversed(value: &mut Value) {
     }
 }
 
-/// A profile in every form that it can have, each with a name.
+/// A profile in each of its possible forms, with a name.
 fn forms(name: &str) -> Vec<(String, Value)> {
     let profile = document(&format!("profiles/{name}.yaml"));
     let mut other_order = profile.clone();
@@ -90,7 +91,7 @@ fn another_image_than_the_locked_one_is_found_in_every_form_of_a_profile() {
             image.replace_range(image.len() - 1.., last);
         });
         let other = checked(other, &catalogue, &lock);
-        // Azure's generations are versions of their own in the old format, of which the lock has one.
+        // In the old format, Azure's generations are separate versions, and the lock contains only one of them.
         let unlocked = other.findings.iter().filter(|finding| finding.subject.ends_with("-gen1")).count();
         assert_eq!(count(&other, "missing"), other.checked, "{name}: {other:?}");
         assert_eq!(count(&other, "lock"), other.checked - unlocked, "{name}: {other:?}");
@@ -122,7 +123,7 @@ fn a_capability_that_a_flavor_does_not_name_is_claimed_with_all_its_values() {
     }
 }
 
-/// The path of an image in Azure, in letters that other tools write.
+/// The path of an Azure image in the upper and lower case that other tools write.
 fn in_other_letters(path: &mut String) {
     *path = path
         .replace("CommunityGalleries", "communityGalleries")

@@ -1,11 +1,11 @@
-//! What the tools of clouds print, as people save it, and what is known of images after it.
+//! Output of the clouds' tools, as users save it, and the images that result from it.
 
 use gardener_extension_worker::images::catalogue::Catalogue;
 use gardener_extension_worker::images::record::{ImageRecord, ImageState};
 use gardener_extension_worker::images::sources::{Listing, read};
 use serde_json::{Value, json};
 
-/// An image in a line: what machines name, where it is, who made it and when, what it is for, what is wrong with it.
+/// An image as one line: reference, location, owner, creation date, facts, problems.
 fn line(image: &ImageRecord) -> String {
     let facts: Vec<String> =
         image.facts.0.iter().map(|(name, values)| format!("{name}={}", values.join(","))).collect();
@@ -101,7 +101,7 @@ fn az_sig_image_version_list_with_its_definitions() {
     );
 }
 
-/// The regions of the only image of listings.
+/// The regions of the only image in these listings.
 fn regions(listings: &[&Value]) -> Vec<String> {
     let listings = listings.iter().map(|listing| read(listing, None).unwrap());
     let catalogue = Catalogue::new(listings.collect()).unwrap();
@@ -117,7 +117,7 @@ fn azure_images_are_where_they_are_replicated_to() {
     let target = |name: &str| json!({"name": name, "regionalReplicaCount": 1, "storageAccountType": "Standard_LRS", "encryption": null});
     let replicated = version(json!({"targetRegions": [target("West US 3"), target("westeurope")]}));
     assert_eq!(regions(&[&replicated]), ["westeurope", "westus3"]);
-    // Where the gallery itself is says nothing of its images.
+    // The location of the gallery does not determine the regions of its images.
     assert!(regions(&[&version(json!({"targetRegions": null}))]).is_empty());
     let requested = |region: Value| json!([{"name": "1.0.0", "location": region, "uniqueId": "/CommunityGalleries/os-0123/Images/os/Versions/1.0.0"}]);
     assert_eq!(
@@ -219,7 +219,7 @@ fn openstack_image_list() {
          "Checksum": "0", "Status": "active", "Visibility": "public", "Protected": false, "Project": "abc", "Tags": []},
         {"ID": "4b1a5b52-6f0f-4d0c-8e1c-0a1b2c3d4e5f", "Name": "os-2", "Status": "queued", "Project": "abc"},
     ]);
-    // With what `openstack image show` says of each.
+    // With the output of `openstack image show`.
     let output = json!([
         {"id": "3b1a5b52-6f0f-4d0c-8e1c-0a1b2c3d4e5f", "name": "os-1", "status": "active", "owner": "abc",
          "created_at": "2026-11-18T09:00:00Z", "properties": {"architecture": "x86_64", "hw_firmware_type": "uefi", "os_hash_algo": "sha512"}},

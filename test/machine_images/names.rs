@@ -1,4 +1,4 @@
-//! Each name that a lookup can produce is of its own flavor.
+//! Each name that a lookup can produce belongs to its own flavor.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -31,7 +31,7 @@ proptest! {
         prop_assert_eq!(resolved[0].key.version.clone(), format!("1.34.{patch}{rc}"));
     }
 
-    /// Names that overlap on purpose: what several flavors could mean, none gets.
+    /// Names that overlap on purpose. A name that could belong to several flavors belongs to none.
     #[test]
     fn a_name_is_never_of_another_flavor(
         systems in prop::collection::btree_set("[ab](-[ab]){0,2}", 1..5), which in any::<prop::sample::Index>(),

@@ -1,4 +1,4 @@
-//! What is called unused is needed by nobody, over random landscapes.
+//! Over random landscapes, no user needs a version that is reported as unused.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -60,7 +60,7 @@ fn shoot(profile: Value, image: Value) -> Value {
         "provider": {"type": "aws", "workers": [{"name": "a", "machine": {"type": "t", "image": image}}]}}})
 }
 
-/// A document that needs a version, in one of the forms in which landscapes do, and the versions that it needs.
+/// A document that needs a version, in one of the forms found in landscapes, and the versions that it needs.
 fn user(form: usize, number: usize) -> (Value, BTreeSet<usize>) {
     let image = json!({"name": "os", "version": version(number)});
     let of_p = json!({"kind": "CloudProfile", "name": "p"});
@@ -69,7 +69,7 @@ fn user(form: usize, number: usize) -> (Value, BTreeSet<usize>) {
     match form {
         0 => (shoot(of_p, image), one),
         1 => (shoot(json!({"kind": "NamespacedCloudProfile", "name": "child"}), image), one),
-        // A profile that nobody knows may be one that extends ours.
+        // An unknown profile may extend ours.
         2 => (shoot(json!({"kind": "NamespacedCloudProfile", "name": "unknown"}), image), one),
         3 => (json!({"kind": "Worker", "spec": {"type": "aws", "pools": [{"machineImage": image}]}}), one),
         4 => (
@@ -103,7 +103,7 @@ fn user(form: usize, number: usize) -> (Value, BTreeSet<usize>) {
             (json!({"kind": "Cluster", "spec": {"shoot": shoot(of_p, image), "cloudProfile": profile().document}}), one)
         }
         14 => (shoot(of_p, Value::Null), (0..VERSIONS).collect()),
-        // These need nothing of the profile.
+        // These need nothing from the profile.
         15 => (shoot(json!({"kind": "CloudProfile", "name": "other"}), image), BTreeSet::new()),
         _ => (json!({"kind": "Worker", "spec": {"type": "gcp", "pools": [{"machineImage": image}]}}), BTreeSet::new()),
     }
@@ -116,7 +116,7 @@ fn requested(users: Vec<Value>) -> Result<Unused, UsersError> {
 proptest! {
     #[test]
     fn what_somebody_needs_is_never_unused(choices in prop::collection::vec((0..17_usize, 0..VERSIONS), 0..6)) {
-        // What a bastion has and what new pools get is needed, whoever is there.
+        // The bastion's version and the version of new pools are needed by any landscape.
         let mut needed = BTreeSet::from([0, VERSIONS - 1]);
         let mut documents = vec![json!({"kind": "Shoot", "spec": {"cloudProfileName": "other"}})];
         for (form, number) in choices {
@@ -133,7 +133,7 @@ proptest! {
     }
 }
 
-/// Images of the cloud that nobody names, with these users.
+/// Images of the cloud to which nothing refers, with these users.
 fn images_of_nobody(profile: &Profile, users: Vec<Value>) -> Vec<String> {
     let amis: Vec<Value> =
         [1, 77, 78].map(|number| json!({"ImageId": ami_of(number), "Name": "a", "State": "available"})).to_vec();
@@ -147,13 +147,13 @@ fn an_image_that_any_profile_names_is_not_of_nobody() {
     let shoot = || json!({"kind": "Shoot"});
     let own = profile();
     assert_eq!(images_of_nobody(&own, vec![shoot()]), [ami_of(77), ami_of(78)]);
-    // In a region that the profile does not have (any more).
+    // The profile names the image in a region that it does not have (any more).
     let mut elsewhere = own.document.clone();
     let regions = &mut elsewhere["spec"]["providerConfig"]["machineImages"][0]["versions"][0]["regions"];
     regions.as_array_mut().unwrap().push(json!({"name": "left", "ami": ami_of(77)}));
     let elsewhere = Profile::read(elsewhere, Providers::SHIPPED).unwrap();
     assert_eq!(images_of_nobody(&elsewhere, vec![shoot()]), [ami_of(78)]);
-    // In another profile, or in the copy of it that a seed has.
+    // Another profile, or a seed's copy of it, names the image.
     let other =
         json!({"kind": "CloudProfile", "metadata": {"name": "other"}, "spec": {"providerConfig": {"ami": ami_of(78)}}});
     let copy = json!({"kind": "Cluster", "spec": {"shoot": shoot(), "cloudProfile": other}});

@@ -1,4 +1,5 @@
-//! Objects for images: what lookups make of sources, and which image consumers use; the proposal's rows for objects.
+//! Objects for images: the objects that lookups create from sources, and the images that their consumers use. Also the
+//! proposal's rows for objects.
 
 use std::sync::Arc;
 
@@ -18,11 +19,11 @@ use crate::amis::{OURS, ami, at, catalogue, with};
 const V1: &str = "capa-ami-ubuntu-24.04-v1.34.2-1790000000";
 const V2: &str = "capa-ami-ubuntu-24.04-v1.34.2-1795000000";
 
-/// A cluster without an API server: what is written is there, and what was published.
+/// A cluster without an API server: the written objects, and the published events.
 #[derive(Default)]
 struct Cluster(Written, Vec<ImageEvent>);
 
-/// The objects as an API server has them.
+/// The objects in the API server.
 #[derive(Default)]
 struct Written {
     images: Vec<MachineImage>,
@@ -32,7 +33,7 @@ struct Written {
 }
 
 impl Written {
-    /// As the controllers know them.
+    /// The objects in the controllers' caches.
     fn objects(&self) -> Objects {
         let mut shared = Shared::default();
         Objects {
@@ -52,7 +53,7 @@ impl Cluster {
         Self(Written { lookups: vec![lookup], ..Written::default() }, Vec::new())
     }
 
-    /// Decides and writes until nothing differs. Returns how many rounds wrote something.
+    /// Decides and writes until nothing differs. Returns the number of rounds with writes.
     fn settle(&mut self, sources: Sources<'_>) -> usize {
         for rounds in 0..10 {
             let mut writes = self.0.objects().images_to_write(sources, at("2026-11-22"));
@@ -119,7 +120,7 @@ impl Cluster {
         self.0.templates.push(serde_json::from_value(template).unwrap());
     }
 
-    /// Names of images; those that are the newest with a star.
+    /// Names of images. The newest ones are marked with a star.
     fn images(&self) -> Vec<String> {
         let mut names: Vec<String> = self
             .0
@@ -138,7 +139,7 @@ impl Cluster {
         &self.0.selections[0]
     }
 
-    /// Versions with the images that are used.
+    /// Versions with the images in use.
     fn used(&self) -> Vec<String> {
         self.selection().spec.images.iter().map(|(version, image)| format!("{version} {image}")).collect()
     }
@@ -175,7 +176,7 @@ fn a_lookup_creates_an_object_for_each_image_and_labels_the_newest_latest() {
     cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", V2, "2026-11-18")]);
     assert_eq!(cluster.images(), ["1", "2*"]);
     assert_eq!((cluster.lookup().status.found, cluster.lookup().status.errors.len()), (2, 0));
-    // One that can't be used any more stays, and is the newest no longer.
+    // An image that becomes unusable stays, but is no longer the newest.
     cluster.listed(&[ami("1", V1, "2026-09-22"), with(ami("2", V2, "2026-11-18"), json!({"State": "pending"}))]);
     assert_eq!(cluster.images(), ["1*", "2"]);
 }
@@ -272,7 +273,7 @@ fn live_lookup_status_has_the_response_time() {
     let decided = |cluster: &Cluster, results: &SourceResults| {
         cluster.0.objects().images_to_write_with(files(), results, at("2026-11-22"))
     };
-    // After a start nothing is known until the cloud has answered, whatever the files say.
+    // After a start, nothing is decided until the cloud responds, whatever the files contain.
     assert!(decided(&cluster, &SourceResults::default()).is_empty());
     let result = Ok(catalogue(&[ami("1", V1, "2026-09-22")]));
     let results = SourceResults::from([("capi".to_owned(), (Arc::new(result), at("2026-11-20")))]);
@@ -332,7 +333,7 @@ fn clean_up_spares_what_is_used() {
     assert_eq!(cluster.used(), ["1.34.2 ami-00000001"]);
     assert_eq!(cluster.condition("Resolved"), "False ImageGone: Gone: ami-00000001 of 1.34.2");
     assert_eq!(cluster.condition("UpgradeAvailable"), "True NewerImage: 1.34.2: ami-00000002 after ami-00000001");
-    // Who moves sets it free.
+    // Moving the version to the newer image releases the old one.
     cluster.0.selections[0].spec.images.insert("1.34.2".to_owned(), "ami-00000002".to_owned());
     cluster.listed(&[ami("2", V2, "2026-11-18")]);
     assert_eq!(cluster.images(), ["2*"]);
@@ -388,7 +389,7 @@ fn hand_made_image_is_gone_when_unlisted() {
     let (first, other) = (ami("1", V1, "2026-09-22"), ami("9", V1, "2026-09-22"));
     let state = |cluster: &Cluster| cluster.0.images[0].spec.state.clone();
     cluster.listed(&[first.clone(), other.clone()]);
-    // Nothing is concluded from a source that can't be read, or has no images of the region.
+    // A source that is unreadable, or has no images of the region, changes no state.
     cluster.settle(Sources::Unknown("amis.json: line 3: it ends too early"));
     cluster.listed(&[]);
     assert_eq!((state(&cluster), cluster.1.len()), (None, 0));
@@ -561,7 +562,7 @@ fn a_template_gets_labels_of_its_first_resolutions() {
     assert_eq!(versions(&cluster.0.templates[0]), ["1.33.6 ami-00000004", "1.34.2 ami-00000001"]);
     let owner = &cluster.selection().metadata.owner_references.as_ref().unwrap()[0];
     assert_eq!((owner.kind.as_str(), owner.uid.as_str()), ("AWSMachineTemplate", "u"));
-    // What is newer is announced; a label that somebody writes moves the version.
+    // A newer image is announced. A label that a user writes moves the version.
     let amis = [amis[0].clone(), amis[1].clone(), ami("2", V2, "2026-11-18")];
     cluster.listed(&amis);
     assert!(cluster.condition("UpgradeAvailable").starts_with("True"));
@@ -645,10 +646,10 @@ fn lookups_with_long_names_keep_their_own_images() {
     cluster.listed(&[ami("1", V1, "2026-09-22"), ami("2", "capa-ami-flatcar-stable-v1.34.2-1", "2026-09-22")]);
     let labels: Vec<&str> = cluster.0.images.iter().map(|image| label(image, "lookup").unwrap()).collect();
     assert!(labels[0] != labels[1] && labels.iter().all(|label| label.len() <= 63), "{labels:?}");
-    // What an API server takes, and no other lookup can be called.
+    // The API server accepts these label values, and they cannot be the name of another lookup.
     let letters = |label: &&str| label.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter));
     assert!(labels.iter().all(letters) && labels.iter().all(|label| label.contains('_')), "{labels:?}");
-    // A source that can't be read takes nothing away, and nor does another lookup that is gone.
+    // An unreadable source deletes no image, and a deleted lookup deletes only its own.
     assert_eq!(
         cluster.settle(Sources::Unknown("amis.json: line 3: it ends too early")),
         1,
@@ -658,7 +659,7 @@ fn lookups_with_long_names_keep_their_own_images() {
     cluster.0.lookups.pop();
     cluster.settle(Sources::Unknown("amis.json: line 3: it ends too early"));
     assert_eq!(cluster.images(), ["1*"]);
-    // A template names it as the images do.
+    // A template refers to the lookup by the same value as the images.
     let name = label(&cluster.0.images[0], "lookup").unwrap().to_owned();
     cluster.template(
         json!({"images.gardener-extension-worker/lookup": name, "topology.kubernetes.io/region": "eu-central-1"}),
@@ -691,7 +692,7 @@ fn a_template_reports_what_can_be_no_label_and_keeps_the_rest() {
     );
 }
 
-/// Versions with the images that labels of a template name.
+/// Versions with the images in a template's labels.
 fn versions(template: &AwsMachineTemplate) -> Vec<String> {
     let labels = template.metadata.labels.iter().flatten();
     let of_version =

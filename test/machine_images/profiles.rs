@@ -1,4 +1,4 @@
-//! CloudProfiles that are filled from releases, and checked.
+//! CloudProfiles that are filled from releases and checked.
 
 use std::path::Path;
 
@@ -76,14 +76,14 @@ fn one_release_fills_the_profiles_of_every_cloud() {
     }
 }
 
-/// A lock with the images for one architecture.
+/// The lock without the images of other architectures.
 fn only(lock: &Lock, architecture: &str) -> Lock {
     let mut lock = lock.clone();
     lock.images.retain(|key, _| key.flavor.values("architecture") == Some(&[architecture.to_owned()][..]));
     lock
 }
 
-/// Sets what the first version of core's half is for, or leaves it out.
+/// Sets or removes a list of the first version in core's half (`architectures` or `capabilityFlavors`).
 fn with_list(profile: &Value, member: &str, list: Option<Value>) -> Value {
     let mut profile = profile.clone();
     let version = profile["spec"]["machineImages"][0]["versions"][0].as_object_mut().unwrap();
@@ -156,7 +156,7 @@ fn what_is_filled_passes_the_check() {
     }
 }
 
-/// What `check` says of the AWS profile with one thing changed in the release.
+/// The findings of `check` in the AWS profile, after one change to an image of the release.
 fn found(change: impl Fn(&mut Value)) -> Vec<String> {
     let profile = Profile::read(document("profiles/aws.yaml"), Providers::SHIPPED).unwrap();
     let mut images = json!({"kind": "ImageList", "images": []});
@@ -246,7 +246,7 @@ fn a_region_to_which_an_azure_image_is_not_replicated_is_found() {
 fn a_locked_image_changes_only_on_request() {
     let lock = lock(&release("2001.2"));
     for name in PROFILES {
-        // Another image under the version that the release fills: as the first letters of the lock were changed.
+        // Other images for the version that the release fills: the last character of each locked reference is changed.
         let before = document(&format!("profiles/{name}.yaml"));
         let mut other = lock.clone();
         for image in other.images.values_mut() {

@@ -1,4 +1,5 @@
-//! The proposal's goals, stories and open questions; each test is named after one. What concerns the commands is in `test/cli/images.rs`.
+//! The proposal's goals, stories and open questions. Each test is named after one. `test/cli/images.rs` tests the
+//! commands.
 
 use gardener_extension_worker::images::catalogue::Catalogue;
 use gardener_extension_worker::images::lock::{Cause, UpdatePolicy};

@@ -1,4 +1,4 @@
-//! Cases that users of look-ups by name have met.
+//! Cases that users of lookups by name have reported.
 
 use gardener_extension_worker::images::lock::UpdatePolicy;
 use serde_json::json;

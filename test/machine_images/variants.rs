@@ -1,4 +1,4 @@
-//! Images of different products that one lookup, or two with the same image, put under one flavor.
+//! Images of different products under one flavor, from one lookup or from two lookups with the same image.
 
 use gardener_extension_worker::images::lock::Lock;
 use gardener_extension_worker::images::lookup::Lookup;
@@ -16,7 +16,7 @@ fn os(name: &str, format: &str) -> Lookup {
     Lookup { name: name.to_owned(), ..lookup(spec) }
 }
 
-/// The error of a resolution, with a lock of earlier images.
+/// The error of a resolution, if the lock has earlier images.
 fn error(earlier: &[Value], amis: &[Value], lookups: &[Lookup]) -> Option<String> {
     let mut lock = Lock::default();
     lock.add(&resolve(&catalogue(earlier), lookups, &policy()), at("2026-11-01"));
@@ -39,14 +39,14 @@ fn inner_wildcard_must_not_mix_products() {
     }
     let newer = ami("3", "os-1.34.2-x86_64-v1.40.0", "2026-10-22");
     assert_eq!(error(&[], &[plain.clone(), newer], &any), None);
-    // An unusable image still shows that another product is not its successor.
+    // Even an unusable image proves that another product is not its successor.
     let pending = with(plain.clone(), json!({"State": "pending"}));
     assert!(error(&[], &[pending, fips.clone()], &any).is_some());
     assert!(
         error(std::slice::from_ref(&plain), std::slice::from_ref(&fips), &any).is_some(),
         "only the lock has the other product"
     );
-    // Images of other accounts decide nothing.
+    // Images of other accounts are ignored.
     let foreign = with(fips, json!({"OwnerId": "999999999999"}));
     assert_eq!(error(&[], &[plain, foreign], &any), None);
 }

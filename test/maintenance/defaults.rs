@@ -1,8 +1,8 @@
-//! What the API server sets in objects before the controller sees them, as far as results show it.
+//! Values that the API server sets in objects before the controller reads them, if they affect results.
 
 use serde_json::{Map, Value, json};
 
-/// Components that never are empty: the API server sets members of each.
+/// Components that are never empty, because the API server sets members of each.
 const COMPONENTS: [&str; 6] =
     ["kubeAPIServer", "kubeControllerManager", "kubeScheduler", "kubeProxy", "kubelet", "clusterAutoscaler"];
 

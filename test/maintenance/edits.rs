@@ -1,4 +1,4 @@
-//! Edits of a CloudProfile: what the API server says to them.
+//! Edits of a CloudProfile, and the API server's responses.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Histories: a shoot, its profile, and edits on the way.
+//! Histories: a shoot, its profile, and edits in between.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ pub(crate) fn result(input: &Value) -> Result<Value, String> {
     Ok(world.result())
 }
 
-/// The profile at first and after each event, with what a NamespacedCloudProfile changes in it.
+/// The initial profile, and the profile after each event, with the changes of a NamespacedCloudProfile.
 fn profiles(input: &Value, events: &[Value]) -> Result<Vec<ProfileSpec>, String> {
     let (mut profile, mut namespaced) = (&input["cloudProfile"]["spec"], &input["namespacedCloudProfile"]["spec"]);
     let mut specs = Vec::new();
@@ -71,14 +71,14 @@ pub(crate) fn time(value: &Value) -> Result<Timestamp, String> {
     value.as_str().unwrap_or_default().parse().map_err(|_| format!("no time: {value}"))
 }
 
-/// A history beside the objects as a server has them.
+/// A history, with the objects as an API server has them.
 struct World<'c> {
     history: History<'c>,
     shoot: Value,
     original: Option<KubernetesSettings>,
     defaults: bool,
     window: [String; 2],
-    /// The pools at each step, and what changed besides versions.
+    /// The pools at each step, and changes other than versions.
     steps: Vec<(Vec<String>, Value)>,
 }
 
@@ -105,14 +105,14 @@ impl<'c> World<'c> {
         Ok(world)
     }
 
-    /// Lets time go on, run by run, so that each change of the Shoot is seen.
+    /// Advances the time run by run, to record each change of the Shoot.
     fn advance(&mut self, until: Timestamp) {
         while self.history.advance_once(until) {
             self.follow();
         }
     }
 
-    /// Writes the state into the Shoot, and keeps what changed for the new step.
+    /// Writes the state into the Shoot, and records the changes of a new step.
     fn follow(&mut self) {
         let before = self.shoot["spec"].clone();
         self.history.state.write(self.original.as_ref(), &mut self.shoot);
@@ -214,7 +214,7 @@ fn pools(step: &Step, names: &[String]) -> Vec<Value> {
         (image.is_some() || kubernetes.is_some())
             .then(|| json!({"name": name, "image": image, "kubernetes": kubernetes}))
     };
-    // Names should be different; of equal ones the last one counts.
+    // Names should be unique. Of equal ones, the last one counts.
     let names: Vec<&String> =
         names.iter().enumerate().filter(|(at, name)| !names[..*at].contains(name)).map(|(_, name)| name).collect();
     names.into_iter().filter_map(pool).collect()
@@ -233,7 +233,7 @@ fn failures(step: &Step) -> Vec<Value> {
     failed.map(failure).collect()
 }
 
-/// What differs in a spec besides versions, member by member.
+/// Differences in a spec other than versions, member by member.
 fn spec_changes(before: &Value, after: &Value) -> Value {
     let [mut old, mut new] = [BTreeMap::new(), BTreeMap::new()];
     leaves("spec", before, &mut old);

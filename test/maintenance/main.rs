@@ -1,7 +1,7 @@
-//! What Gardener's own maintenance did, measured, compared with what this library forecasts (docs/versions.md).
+//! Compares measured results of Gardener's own maintenance with the forecasts of this library (docs/versions.md).
 //!
-//! Reads every case below `test/maintenance/cases` and below the folders in `MAINTENANCE_CASES` (separated by colons). Prints how
-//! many cases of each family are equal, every difference, and the line `N passed, N failed` at the end.
+//! Reads all cases below `test/maintenance/cases` and below the folders in `MAINTENANCE_CASES` (separated by colons).
+//! Prints the number of equal cases of each family, every difference, and the line `N passed, N failed` at the end.
 
 #![allow(clippy::print_stdout, reason = "the report of this program is its output")]
 #![allow(clippy::expect_used, reason = "a test may fail")]
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     if let Some(code) = without_deep_tests() {
         return code;
     }
-    // A panic is a difference and printed as one.
+    // A panic is a difference, and is printed as one.
     std::panic::set_hook(Box::new(|_| {}));
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("test/maintenance/cases");
     let Ok(rules) = Rules::read(&[]) else { return ExitCode::FAILURE };

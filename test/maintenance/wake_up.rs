@@ -1,4 +1,4 @@
-//! When the controller wakes up: one window and one moment.
+//! Wake-up times of the controller, for one window and one moment.
 
 use gardener_extension_worker::api::gardener::TimeWindow;
 use gardener_extension_worker::versions::window::EffectiveWindow;

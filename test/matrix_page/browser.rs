@@ -10,9 +10,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-/// The member under which WebDriver hands out elements.
+/// The JSON member in which WebDriver returns elements.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
-/// Nothing here takes longer, also on a busy machine.
+/// Longer than any request takes, even on a busy machine.
 const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A browser with one window.
@@ -23,7 +23,7 @@ pub(crate) struct Browser {
     _profile: tempfile::TempDir,
 }
 
-/// How a person sees the page.
+/// The user's view of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct View {
     pub(crate) device: Device,
@@ -67,7 +67,7 @@ impl View {
 pub(crate) struct Element(String);
 
 impl Browser {
-    /// Starts one; `None`, with a word about it, where none is installed.
+    /// Starts a browser. Returns `None`, with a message, if none is installed.
     pub(crate) fn start() -> Option<Self> {
         let (Some(driver), Some(chromium)) = (found(&["chromedriver"]), found(&["chromium", "google-chrome"])) else {
             eprintln!("skipped: no Chromium with its driver here (Debian: apt-get install chromium chromium-driver)");
@@ -85,7 +85,7 @@ impl Browser {
             "--disable-gpu",
             "--disable-dev-shm-usage",
             "--window-size=1400,900",
-            // No name leads anywhere: the page has to do without a network.
+            // No host name is resolved, because the page must work without a network.
             "--host-resolver-rules=MAP * ~NOTFOUND",
             &folder,
         ];
@@ -98,18 +98,17 @@ impl Browser {
         Some(browser)
     }
 
-    /// Opens a file.
     pub(crate) fn open(&self, file: &Path) {
         self.command("POST", "/url", &json!({"url": format!("file://{}", file.display())}));
     }
 
-    /// Opens a place of the page that is open.
+    /// Opens a location of the page that is open.
     pub(crate) fn open_location(&self, file: &Path, location: &str) {
         self.command("POST", "/url", &json!({"url": "about:blank"}));
         self.command("POST", "/url", &json!({"url": format!("file://{}{location}", file.display())}));
     }
 
-    /// Gives the window the size of a device, and the page its colours.
+    /// Sets the window to the size of a device, and the page to its colours.
     pub(crate) fn show_as(&self, view: View) {
         let [width, height] = view.device.size();
         self.develop(
@@ -124,7 +123,7 @@ impl Browser {
         self.develop("Emulation.setEmulatedMedia", &json!({"features": features}));
     }
 
-    /// Writes a picture of the window into the folder of the variable `PAGE_PICTURES`, for a person to look at.
+    /// Writes a screenshot into the folder in the variable `PAGE_PICTURES`, for manual inspection.
     pub(crate) fn picture(&self, name: &str) {
         let Some(folder) = std::env::var_os("PAGE_PICTURES") else { return };
         let picture = self.command("GET", "/screenshot", &Value::Null);
@@ -136,7 +135,7 @@ impl Browser {
         self.command("POST", "/goog/cdp/execute", &json!({"cmd": command, "params": parameters}));
     }
 
-    /// What the script returns.
+    /// Runs a script and returns its result.
     pub(crate) fn run(&self, script: &str) -> Value {
         self.command("POST", "/execute/sync", &json!({"script": script, "args": []}))
     }
@@ -156,14 +155,14 @@ impl Browser {
         self.command("GET", &format!("/element/{id}/text"), &Value::Null).as_str().unwrap().to_owned()
     }
 
-    /// What the accessibility tree, and so a screen reader, makes of an element.
+    /// Role and label of an element in the accessibility tree, as a screen reader receives them.
     pub(crate) fn spoken(&self, Element(id): &Element) -> (String, String) {
         let of =
             |what| self.command("GET", &format!("/element/{id}/{what}"), &Value::Null).as_str().unwrap().to_owned();
         (of("computedrole"), of("computedlabel"))
     }
 
-    /// Clicks, and waits until what follows in the next frame is drawn.
+    /// Clicks, and waits until the effects in the next frame are drawn.
     pub(crate) fn click(&self, selector: &str) {
         let Element(id) = self.element(selector);
         self.command("POST", &format!("/element/{id}/click"), &json!({}));
@@ -172,14 +171,14 @@ impl Browser {
         );
     }
 
-    /// Types into an element.
+    /// Replaces the text of an element.
     pub(crate) fn type_into(&self, selector: &str, text: &str) {
         let Element(id) = self.element(selector);
         self.command("POST", &format!("/element/{id}/clear"), &json!({}));
         self.command("POST", &format!("/element/{id}/value"), &json!({"text": text}));
     }
 
-    /// Presses keys one after the other, wherever the focus is.
+    /// Presses keys one after the other, in the focused element.
     pub(crate) fn press(&self, keys: &[Key]) {
         let actions: Vec<Value> = keys
             .iter()
@@ -188,7 +187,7 @@ impl Browser {
         self.command("POST", "/actions", &json!({"actions": [{"type": "key", "id": "keys", "actions": actions}]}));
     }
 
-    /// Errors and warnings that the browser has had so far.
+    /// The browser's errors and warnings so far.
     pub(crate) fn complaints(&self) -> Vec<Value> {
         let log = self.command("POST", "/se/log", &json!({"type": "browser"}));
         log.as_array().unwrap().iter().filter(|entry| entry["level"] != "INFO").cloned().collect()
@@ -221,14 +220,14 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The driver ends its Chromium with the session; a driver that is gone has nothing to end.
+        // The driver ends its Chromium with the session. A driver that has exited has nothing to end.
         let _ = self.exchange("DELETE", &format!("/session/{}", self.session), &Value::Null);
         let _ = self.driver.kill();
         let _ = self.driver.wait();
     }
 }
 
-/// A key that is no letter.
+/// A key that is not a letter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Key {
     Tab,
@@ -261,7 +260,7 @@ fn found(names: &[&str]) -> Option<PathBuf> {
     files.into_iter().find(|file| file.is_file())
 }
 
-/// The port that the driver says it listens at.
+/// The port that the driver reports.
 fn port_of(driver: &mut Child) -> u16 {
     let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
     for line in lines.map_while(Result::ok) {

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::browser::{Browser, Key, View};
 use super::{Page, opened};
 
-/// Output of `forecast` of documents on standard input.
+/// Output of `forecast` for documents on standard input.
 pub(crate) fn forecast(arguments: &[&str], documents: &str) -> String {
     let fixed = ["--at", "2026-02-01", "--until", "2026-08-01"];
     forecast_of(&[&fixed, arguments].concat(), documents)
 }
 
-/// The same with the given time.
+/// The same with other times.
 pub(crate) fn forecast_of(arguments: &[&str], documents: &str) -> String {
     let mut child = test_support::program::command()
         .args(["forecast", "-"])
@@ -44,7 +44,7 @@ pub(crate) fn calendar(documents: &str) -> Option<Page> {
     opened(&forecast(&["--html"], documents))
 }
 
-/// What the rows of a list are called, and how many of something they draw.
+/// Names of a list's rows, and the number of matching elements in each row.
 pub(crate) fn rows(browser: &Browser, list: &str, drawn: &str) -> Vec<(String, u64)> {
     let script = format!(
         "return [...document.querySelectorAll('#{list} .row')].map((row) => \

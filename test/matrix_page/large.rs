@@ -1,11 +1,11 @@
-//! A profile of the size that large landscapes have.
+//! A profile as large as those of large landscapes.
 
 use serde_json::{Value, json};
 
 pub(crate) const TYPES: usize = 400;
 pub(crate) const VERSIONS: usize = 200;
 
-/// 400 machine types of which no two can do the same, 200 versions with 4 flavors each.
+/// 400 machine types with different capabilities, and 200 versions with 4 flavors each.
 pub(crate) fn profile() -> Value {
     let names: Vec<String> = (0..9).map(|bit| format!("c{bit}")).collect();
     let mut definitions = vec![json!({"name": "architecture", "values": ["amd64"]})];

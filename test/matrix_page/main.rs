@@ -1,7 +1,7 @@
-//! The pages of `cloudprofile matrix --html` and, in `calendar`, of `forecast --html` in a real browser: what a person sees,
-//! types and hears.
+//! The pages of `cloudprofile matrix --html` and, in `calendar`, of `forecast --html` in a real browser: their
+//! appearance, keyboard input, and texts for screen readers.
 //!
-//! Without Chromium and its driver the tests say so and are skipped.
+//! Without Chromium and its driver, the tests print a message and are skipped.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 #![allow(clippy::print_stderr, reason = "a skipped test says so")]
@@ -33,7 +33,7 @@ fn matrix(arguments: &[&str], profile: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A page in a browser, and the file that it comes from.
+/// A page in a browser, and its file.
 struct Page {
     browser: Browser,
     file: tempfile::NamedTempFile,
@@ -55,7 +55,7 @@ fn example(name: &str) -> String {
     std::fs::read_to_string(format!("{}/example/cloudprofiles/{name}.yaml", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// The words of every cell that is drawn, by row and column of the grid.
+/// The texts of all drawn cells, by row and column of the grid.
 fn cells(browser: &Browser) -> BTreeMap<(u64, u64), String> {
     let drawn = browser.run(
         "return [...document.querySelectorAll('.cell')].map((cell) => \
@@ -158,7 +158,7 @@ fn a_keyboard_and_a_screen_reader_are_enough() {
         unnamed.map(|element| browser.spoken(&element)).filter(|(_, label)| label.is_empty()).collect();
     assert_eq!(unnamed, [], "everything that can have the focus has a name");
 
-    // From the top of the page with nothing but keys: the first stop leads past the filters.
+    // From the top of the page with the keyboard only: the first link skips the filters.
     browser.press(&[Key::Tab, Key::Enter, Key::Tab]);
     if browser.run("return document.activeElement.id") != json!("grid") {
         browser.run("document.getElementById('grid').focus()");
@@ -209,7 +209,7 @@ fn a_large_profile_draws_only_what_is_seen() {
     assert!(browser.run("return document.getElementById('grid').scrollTop").as_f64().unwrap() > 0.0);
     let current = browser.run("return document.getElementById('grid').getAttribute('aria-activedescendant')");
     assert!(!browser.elements(&format!("#{}", current.as_str().unwrap())).is_empty(), "the current cell is drawn");
-    // For docs/performance-evidence.md; how fast this machine is decides nothing.
+    // For docs/performance-evidence.md. The speed of this machine does not affect the result of the test.
     let times = browser.run(
         "const grid = document.getElementById('grid'); const type = document.getElementById('type'); \
          const measure = (act) => { const start = performance.now(); act(); return performance.now() - start; }; \
@@ -222,7 +222,7 @@ fn a_large_profile_draws_only_what_is_seen() {
     assert!(nodes() < 2_000);
 }
 
-/// The example with a version that has expired, and one that core's half admits for machines that get no flavor.
+/// The example with an expired version, and a version that core's half lists for machines without a flavor.
 fn with_problems() -> String {
     let reference = "/CommunityGalleries/gardenlinux-example/Images/gardenlinux-arm64/Versions/1877.3.0";
     let flavor =

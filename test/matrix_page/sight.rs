@@ -1,4 +1,4 @@
-//! Both pages as a person sees them: at 1400 and 390 pixels, in light and dark colours.
+//! The appearance of both pages: at 1400 and 390 pixels, in light and dark colours.
 
 use serde_json::{Value, json};
 
@@ -6,10 +6,10 @@ use super::browser::{Browser, Device, View};
 use super::calendar::{calendar, example, forecast, rows};
 use super::{Page, large, opened, page, titles, with_problems};
 
-/// The least contrast of text that WCAG 2.2 accepts (AA).
+/// Minimum contrast of text according to WCAG 2.2 (AA).
 const LEAST_CONTRAST: f64 = 4.5;
 
-/// Texts on the page with too little contrast, and their contrast.
+/// Texts with too little contrast, and their contrast.
 fn pale(browser: &Browser) -> Vec<Value> {
     let script = format!(
         "const canvas = document.createElement('canvas').getContext('2d', {{ willReadFrequently: true }}); \
@@ -32,7 +32,7 @@ fn pale(browser: &Browser) -> Vec<Value> {
     browser.run(&script).as_array().unwrap().clone()
 }
 
-/// Texts that are cut without an ellipsis, and labels that reach beyond the box that they are in.
+/// Texts that are cut off without an ellipsis, and labels that extend beyond their box.
 fn clipped(browser: &Browser) -> Vec<Value> {
     let script = "const found = []; \
          for (const element of document.body.querySelectorAll('span, label, button, h1, h2, h3, li, td, p')) { \
@@ -60,7 +60,7 @@ fn colour(browser: &Browser, selector: &str, property: &str) -> Value {
     browser.run(&format!("return getComputedStyle(document.querySelector({selector:?})).{property}"))
 }
 
-/// Checks the page in every view, before and after something is selected.
+/// Checks the page in every view, before and after a selection.
 fn check_views(Page { browser, file }: &Page, name: &str, selected: &str) {
     for view in View::ALL {
         browser.show_as(view);
@@ -99,13 +99,13 @@ fn without_profile() -> String {
     part("name: web").replace("name: az}", "name: missing}")
 }
 
-/// The document of the example that contains a text.
+/// The document of the example that contains this text.
 fn part(text: &str) -> String {
     let all = example();
     all.split("\n---\n").find(|document| document.contains(text)).unwrap().to_owned()
 }
 
-/// Shoots of several projects, most of them stuck, with long names of which some are equal.
+/// Shoots of several projects, most of them stuck, with long names that are partly equal.
 fn landscape() -> String {
     let mut documents = vec![part("\nkind: CloudProfile")];
     for (number, name) in ["careful", "behind", "web", "behind", "behind"].into_iter().cycle().take(60).enumerate() {
@@ -204,7 +204,7 @@ fn addresses_keep_selection_and_filters() {
     assert_eq!(browser.complaints(), Vec::<Value>::new());
 }
 
-/// The calendar of the example from a number of days before the real day, over forty days.
+/// The example's calendar over forty days, starting this number of days before today.
 fn calendar_around_today(days_before: i64) -> Option<Page> {
     let now = jiff::Timestamp::now();
     let day = |days: i64| (now + jiff::SignedDuration::from_hours(24 * days)).strftime("%F").to_string();
@@ -305,7 +305,7 @@ fn columns_list_their_machine_types() {
     assert_eq!(heads[2], json!(["Standard_A4_v2", "amd64 · gen1 · basic"]));
 }
 
-/// Title of the details, and the words of the selected cell's row and column.
+/// Title of the details, and texts of the selected cell's row and column headers.
 fn selection(browser: &Browser) -> (String, Value) {
     let script = "const cell = document.querySelector('.cell.active'); if (!cell) return null; \
                   const [row, column] = cell.id.split('-').slice(1); \

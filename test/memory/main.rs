@@ -1,5 +1,5 @@
-//! What each decoder of texts from outside costs in memory, per byte of its input: little that is written must not become
-//! much that is held. Every decoder gets the same hostile shapes, inside of the members that it reads.
+//! Memory of each decoder of external texts, per byte of input: a small input must not occupy much memory. Every
+//! decoder reads the same hostile shapes, inside the members that it decodes.
 //!
 //! `cargo test --test memory` prints the table of docs/reliability-evidence.md.
 
@@ -26,10 +26,10 @@ use serde_json::{Value, json};
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// Bytes of an input, about what an API server takes.
+/// Bytes of an input, about the maximum that an API server accepts.
 const SIZE: usize = 1 << 20;
 
-/// Texts of JSON of about [`SIZE`] that are expensive to hold, by name.
+/// JSON texts of about [`SIZE`] bytes that need much memory, by name.
 fn shapes() -> Vec<(&'static str, String)> {
     let repeated = |item: &str| format!("[{}]", vec![item; SIZE / (item.len() + 1)].join(","));
     let members: Vec<String> = (0..SIZE / 10).map(|member| format!("\"{member:x}\":1")).collect();
@@ -43,7 +43,7 @@ fn shapes() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Pools with nothing but what the API server asks for.
+/// Pools with only the fields that the API server requires.
 fn smallest_pools() -> (&'static str, String) {
     let pool = json!({
         "name": "a", "machineType": "a", "machineImage": {"name": "a", "version": "1"}, "minimum": 0, "maximum": 0,
@@ -53,7 +53,8 @@ fn smallest_pools() -> (&'static str, String) {
     ("smallest pools", format!("[{}]", vec![pool.as_str(); SIZE / pool.len()].join(",")))
 }
 
-/// A decoder: documents in which `null` stands for the shape, what reads them, and how many bytes it may hold per byte.
+/// A decoder: documents with `null` in place of the shape, the function that reads them, and the maximum number of
+/// bytes held per byte.
 struct Decoder {
     name: &'static str,
     documents: Vec<Value>,
@@ -109,12 +110,12 @@ fn decoders() -> Vec<Decoder> {
     ]
 }
 
-/// Errors that a review lists, and one more.
+/// One more error than a review lists.
 const LISTED: usize = 21;
-/// Bytes that a review may hold per byte of its objects.
+/// Maximum number of bytes that a review holds per byte of its objects.
 const MOST_OF_REVIEW: usize = 60;
 
-/// What is reviewed of a CloudProfile.
+/// Reviews a CloudProfile with more errors than a review lists.
 fn review_profile(text: &str) {
     let ProfileObject { spec, .. } = decode_lenient(text).unwrap();
     let format = Providers::SHIPPED.profile_format(&spec.provider_type).unwrap();
@@ -125,7 +126,7 @@ fn review_profile(text: &str) {
     assert!(errors.count() > LISTED, "{errors:?}");
 }
 
-/// What is reviewed of a NamespacedCloudProfile.
+/// Reviews a NamespacedCloudProfile with more errors than a review lists.
 fn review_namespaced(text: &str) {
     let NamespacedCloudProfile { spec, .. } = decode_lenient(text).unwrap();
     let parent = r#"{"type":"azure","machineCapabilities":[{"name":"a","values":["0"]}]}"#;
@@ -137,7 +138,7 @@ fn review_namespaced(text: &str) {
     assert!(errors.count() > LISTED, "{errors:?}");
 }
 
-/// What is reviewed of a Shoot.
+/// Reviews a Shoot with more errors than a review lists.
 fn review_shoot(text: &str) {
     let OrderedShoot { spec, .. } = decode_lenient(text).unwrap();
     let rules = Providers::SHIPPED.for_worker_type(&spec.provider.provider_type).unwrap();
@@ -145,10 +146,10 @@ fn review_shoot(text: &str) {
     assert!(errors.count() > LISTED, "{errors:?}");
 }
 
-/// The kind of the reviewed document, a review of it, and what is measured.
+/// Name and object of a review, and the function that runs it.
 type Review = (&'static str, Value, fn(&str));
 
-/// Objects of reviews of which as much is wrong as fits, by name, with what reviews them.
+/// Reviews of objects with as many errors as fit.
 fn reviews() -> Vec<Review> {
     let number = SIZE / 100;
     let named = |prefix: &str| (0..number).map(|one| format!("{prefix}{one}")).collect::<Vec<_>>();
@@ -194,7 +195,7 @@ fn reviews() -> Vec<Review> {
     ]
 }
 
-/// Bytes that are held at most while `read` reads, per byte of its input.
+/// Maximum number of bytes that are held while `read` runs, per byte of its input.
 fn held(input: &str, bytes: usize, read: fn(&str)) -> usize {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
@@ -202,10 +203,10 @@ fn held(input: &str, bytes: usize, read: fn(&str)) -> usize {
     MEMORY.peak_usage().saturating_sub(before) / bytes
 }
 
-/// Unpacked bytes of a machine state: few enough to be read in a moment, and many beside what is packed.
+/// Unpacked size of a machine state: small enough to be read in a moment, and large compared to its packed size.
 const UNPACKED: usize = 16 << 20;
 
-/// A machine state with the content as often as fits into [`UNPACKED`].
+/// A machine state that repeats the content as often as it fits into [`UNPACKED`].
 fn packed(content: &str) -> String {
     let list = vec![content; UNPACKED / (content.len() + 1)].join(",");
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -213,7 +214,7 @@ fn packed(content: &str) -> String {
     json!({ "state": STANDARD.encode(encoder.finish().unwrap()) }).to_string()
 }
 
-/// Not one of several tests: what others hold at the same time would count as well.
+/// A single test, because memory of concurrent tests would be included.
 #[test]
 fn little_that_is_written_does_not_become_much_that_is_held() {
     println!("| decoder | worst shape | bytes held per byte |");

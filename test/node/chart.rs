@@ -1,4 +1,4 @@
-//! The chart of the controller by Helm's own commands, and the pods that come of it.
+//! The chart of the controller, installed by Helm's own commands, and its pods.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::node;
 
 /// Release and chart.
 const NAME: &str = "gardener-extension-worker";
-/// Longer than a pod may take to end and to become ready.
+/// Longer than a pod may take to terminate and to become ready.
 const SOON: Duration = Duration::from_secs(120);
 
 /// A release of the chart.
@@ -39,16 +39,16 @@ pub(crate) struct Running {
     container: String,
 }
 
-/// Who leads, as the lease says.
+/// The leader named in the lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Leader {
-    /// Of its process: a container that is started anew has another one.
+    /// Identifies the process: a restarted container has another identity.
     pub(crate) identity: String,
     pub(crate) running: Running,
 }
 
 impl Chart {
-    /// A release that is not there yet, in a namespace of its own.
+    /// A release that is not installed yet, in its own namespace.
     pub(crate) async fn new(control_plane: &ControlPlane) -> Result<Self> {
         Ok(Self {
             helm: cluster::helm().await?,
@@ -58,16 +58,16 @@ impl Chart {
         })
     }
 
-    /// Its service account, as the API server calls it.
+    /// Name of its service account at the API server.
     pub(crate) fn account(&self) -> String {
         format!("system:serviceaccount:{}:{NAME}", self.namespace)
     }
 
-    /// Installs or upgrades it with an image, and waits until all pods are ready and have it.
+    /// Installs or upgrades the release with an image, and waits until all pods have that image and are ready.
     pub(crate) async fn with_image(&self, tag: &str) -> Result<Vec<Running>> {
         let values = json!({
             "image": {"repository": REPOSITORY, "tag": tag},
-            // Nodes of shoots are Nodes of the same cluster here.
+            // The nodes of shoots are Nodes of this cluster, too.
             "nodeSelector": {"kubernetes.io/hostname": node::NAME},
         });
         let file = tempfile::NamedTempFile::new()?;
@@ -84,7 +84,7 @@ impl Chart {
         .await
     }
 
-    /// Removes it and waits until nothing of it runs.
+    /// Uninstalls the release and waits until no pod and no process is left.
     pub(crate) async fn uninstall(&self) -> Result<()> {
         self.helm(&["uninstall", NAME, "--wait", "--timeout", "2m"])?;
         eventually(SOON, "no pod is left", async || {
@@ -99,7 +99,7 @@ impl Chart {
         let home = std::env::temp_dir();
         let mut helm = Command::new(&self.helm);
         helm.args(arguments).arg("--kubeconfig").arg(&self.kubeconfig).args(["--namespace", &self.namespace]);
-        // Nobody's own settings.
+        // Ignores the Helm settings of the user who runs the test.
         helm.env("HELM_CONFIG_HOME", &home).env("HELM_CACHE_HOME", &home).env("HELM_DATA_HOME", &home);
         let output = helm.output().context("starting Helm")?;
         let text = [output.stdout, output.stderr].concat();
@@ -112,14 +112,14 @@ impl Chart {
         Ok(pods.list(&ListParams::default().labels(&format!("app.kubernetes.io/name={NAME}"))).await?.items)
     }
 
-    /// Its pods whose container is ready and that are not on their way out.
+    /// Its pods whose container is ready and that are not being deleted.
     pub(crate) async fn ready(&self) -> Result<Vec<Running>> {
         let mut pods = self.pods().await?;
         pods.retain(|pod| pod.metadata.deletion_timestamp.is_none());
         Ok(pods.iter().filter_map(|pod| running(pod, |container| container.ready)).collect())
     }
 
-    /// The process that leads, in a pod that exists.
+    /// The leading process, in a pod that exists.
     pub(crate) async fn leader(&self) -> Result<Leader> {
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), &self.namespace);
         let lease = leases.get("gardener-extension-worker-leader-election").await?;
@@ -132,7 +132,7 @@ impl Chart {
     }
 }
 
-/// A pod with a container, if that is as it is meant to be.
+/// A pod with its first container, if the container matches `is_meant`.
 fn running(pod: &Pod, is_meant: impl Fn(&ContainerStatus) -> bool) -> Option<Running> {
     let mut containers = pod.status.iter().flat_map(|status| status.container_statuses.iter().flatten());
     let container = containers.next().filter(|container| is_meant(container))?;
@@ -145,14 +145,14 @@ fn running(pod: &Pod, is_meant: impl Fn(&ContainerStatus) -> bool) -> Option<Run
 }
 
 impl Running {
-    /// The process of its container, as the node sees it.
+    /// PID of its container's process on the node.
     pub(crate) fn process(&self) -> Result<u32> {
         let processes = processes()?;
         let mut own = processes.iter().filter(|(_, cgroup)| cgroup.contains(&self.container));
         own.next().map(|(id, _)| *id).with_context(|| format!("{} has no process among {processes:?}", self.pod))
     }
 
-    /// What the kernel says about its process, by member.
+    /// Fields of `/proc/<pid>/status` for its process, by name.
     pub(crate) fn status(&self) -> Result<BTreeMap<String, String>> {
         let text = fs::read_to_string(format!("/proc/{}/status", self.process()?))?;
         let members = text.lines().filter_map(|line| line.split_once(':'));
@@ -168,7 +168,7 @@ fn processes() -> Result<Vec<(u32, String)>> {
     for entry in fs::read_dir("/proc")? {
         let entry = entry?;
         let Some(id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-        // A process that has ended meanwhile is not looked for.
+        // Skips a process that has ended meanwhile.
         let Ok(command) = fs::read(entry.path().join("cmdline")) else { continue };
         if command.starts_with(b"/gardener-extension-worker\0controller\0") {
             found.push((id, fs::read_to_string(entry.path().join("cgroup")).unwrap_or_default()));

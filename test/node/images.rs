@@ -1,4 +1,4 @@
-//! The images of the node as archives: there is no registry.
+//! The images of the node as archives, because there is no registry.
 
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,22 @@ use test_support::program;
 
 /// Registry and name of the program's image.
 pub(crate) const REPOSITORY: &str = "registry.example.org/gardener-extension-worker";
-/// What the chart is installed with, and what it is upgraded to.
+/// Tags with which the chart is installed and then upgraded.
 pub(crate) const TAGS: [&str; 2] = ["0.1.0", "0.1.1"];
-/// What holds the namespaces of a pod.
+/// The image of the container that holds the namespaces of a pod.
 pub(crate) const PAUSE: &str = "registry.example.org/pause:1";
 
-/// The whole name of the program's image.
+/// The full name of the program's image.
 pub(crate) fn image_name(tag: &str) -> String {
     format!("{REPOSITORY}:{tag}")
 }
 
-/// Writes all of them into a folder.
+/// Writes all images to a folder.
 pub(crate) async fn write(folder: &Path) -> Result<()> {
     let file = binary()?;
     let binary = std::fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
     for (created, tag) in (0..).zip(TAGS) {
-        // Made a second later: another digest.
+        // Created a second later, so that the digest differs.
         let image = Image { binary: &binary, name: &image_name(tag), created };
         std::fs::write(archive(folder, tag), image.archive().with_context(|| file.display().to_string())?)?;
     }
@@ -44,7 +44,7 @@ fn archive(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.tar"))
 }
 
-/// The program as it is shipped: what `NODE_BINARY` names, else built as docs/operations.md says.
+/// The program as it is released: the file in `NODE_BINARY`, or a build as described in docs/operations.md.
 fn binary() -> Result<PathBuf> {
     if let Some(named) = std::env::var_os("NODE_BINARY") {
         return Ok(named.into());
@@ -58,7 +58,7 @@ fn binary() -> Result<PathBuf> {
     Ok(targets.join(target).join("release/gardener-extension-worker"))
 }
 
-/// Kubernetes' own, from the sources of kubelet.
+/// The pause container of Kubernetes, built from the sources of kubelet.
 async fn pause(folder: &Path) -> Result<PathBuf> {
     let source = module_folder("kubernetes", "k8s.io/kubernetes").await?.join("build/pause/linux/pause.c");
     let pause = folder.join("pause");

@@ -1,4 +1,4 @@
-//! What an operator does with the chart, step by step, beside a Worker with machines.
+//! An operator's actions with the chart, step by step, alongside a Worker with machines.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,10 +16,10 @@ use crate::chart::{Chart, Leader, Running};
 use crate::images::{self, TAGS, image_name};
 use crate::node::Node;
 
-/// A lease lasts for 15 s; the kubelet needs a few more to start a container anew.
+/// A lease lasts 15 s, and the kubelet needs a few more seconds to restart a container.
 const TAKEN_OVER: Duration = Duration::from_secs(60);
 
-/// How long each step took.
+/// Prints the duration of each step.
 struct Figures(Instant);
 
 impl Figures {
@@ -74,14 +74,14 @@ async fn steps(control_plane: &ControlPlane, figures: &mut Figures) -> Result<()
     shoot.deleted().await?;
     figures.step("Worker deleted: nothing of it is left");
     machines.stop().await?;
-    // Before the role goes: pods that are ending may still ask for something.
+    // Checked before the role is deleted, because terminating pods may still send requests.
     under_its_role(control_plane, &chart, &shoot, mark).await?;
     chart.uninstall().await?;
     figures.step("chart uninstalled: no pod and no process is left");
     Ok(())
 }
 
-/// What a seed has before an extension comes.
+/// Creates the objects of a seed that exist before an extension is installed.
 async fn prepare(control_plane: &ControlPlane) -> Result<()> {
     let client = control_plane.client(ADMIN).await?;
     let class = json!({"metadata": {"name": "gardener-system-900"}, "value": 999_998_900});
@@ -108,7 +108,8 @@ async fn nodes(shoot: &Shoot, count: usize) -> Result<()> {
     .await
 }
 
-/// As the kernel sees it: another user than root, no capability, no way to more, and system calls are filtered.
+/// Checks in `/proc/<pid>/status` that the user is not root, has no capabilities and can't gain any, and that system
+/// calls are filtered.
 fn has_no_rights(pod: &Running) -> Result<()> {
     let status = pod.status()?;
     let expected = [
@@ -127,7 +128,7 @@ fn has_no_rights(pod: &Running) -> Result<()> {
     Ok(())
 }
 
-/// Waits until such a process leads.
+/// Waits until a matching process leads.
 async fn leads(chart: &Chart, is_meant: impl Fn(&Leader) -> bool) -> Result<Leader> {
     eventually(TAKEN_OVER, "the leader is the one that is meant", async || {
         let leader = chart.leader().await?;
@@ -148,13 +149,14 @@ async fn upgrade(chart: &Chart, shoot: &Shoot) -> Result<()> {
     Ok(())
 }
 
-/// Classes, and the machines themselves by name: their status goes on.
+/// Versions of the classes, but only names of the machines, because their status keeps changing.
 async fn machine_objects(shoot: &Shoot) -> Result<impl PartialEq + std::fmt::Debug + use<>> {
     Ok((shoot.versions(Kind::MachineClass).await?, shoot.names(Kind::Machine).await?))
 }
 
-/// Once killed, once deleted: another process goes on with what is asked for. After a kill that may be the one in the same pod: its
-/// container is started anew before the lease ends.
+/// Kills the leader's process, then deletes the leader's pod. Each time, another process continues the requested
+/// operation. After the kill, that process may be in the same pod, because its container restarts before the lease
+/// ends.
 async fn loses_its_leader(
     control_plane: &ControlPlane,
     chart: &Chart,
@@ -194,7 +196,7 @@ async fn loses_its_leader(
     Ok(())
 }
 
-/// The service account of the chart did all of it, and nothing was refused.
+/// Ensures that the chart's service account sent the requests and that none of them was refused.
 async fn under_its_role(control_plane: &ControlPlane, chart: &Chart, shoot: &Shoot, mark: Mark) -> Result<()> {
     let requests = control_plane.audit().await?.requests(&chart.account(), mark).await?;
     let refused: Vec<_> = requests.iter().filter(|request| [401, 403].contains(&request.code)).collect();

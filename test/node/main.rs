@@ -1,15 +1,16 @@
-//! The image of the program in a real node: containerd and runc of Debian, a real kubelet, kube-scheduler and
-//! kube-controller-manager, the chart installed by Helm, machines of the real machine-controller-manager.
+//! The program's image on a real node: containerd and runc from Debian, a real kubelet, kube-scheduler and
+//! kube-controller-manager, the chart installed by Helm, and machines of the real machine-controller-manager.
 //!
-//! It needs root and Debian's packages, so it runs by name: `cargo test --test node -- --ignored --nocapture`
-//! (docs/development.md#a-node). Of the machine it uses nothing but a folder of cgroups and a temporary folder, which it removes:
+//! It needs root and Debian's packages, so you run it by name: `cargo test --test node -- --ignored --nocapture`
+//! (docs/development.md#a-node). On the machine it uses only a folder of cgroups and a temporary folder, and removes
+//! both:
 //!
 //! ```text
 //! images        the program and the pause container as archives with an OCI layout
-//! namespaces    the test again, with mounts, processes and a network of its own, which end with it
-//! node          containerd, kubelet, scheduler and controllers in there
-//! chart         Helm's commands, and the pods that come of them
-//! life          what an operator does, step by step, and how long it takes
+//! namespaces    reruns the test with its own mounts, processes and network, which end with it
+//! node          containerd, kubelet, scheduler and controllers in these namespaces
+//! chart         Helm's commands and the resulting pods
+//! life          an operator's actions, step by step, with their durations
 //! ```
 
 #![allow(clippy::print_stderr, reason = "figures of a test that is run by hand")]

@@ -1,5 +1,6 @@
-//! The test again, with mounts, processes and a network of its own: whatever is started, mounted or configured in there ends with
-//! it, however it ends. What namespaces don't hold are cgroups; these are below one folder, which is removed afterwards.
+//! Reruns the test with its own mounts, processes and network. Everything that is started, mounted or configured there
+//! ends with the test, however it ends. Namespaces do not contain cgroups, so these are below one folder, which is
+//! removed afterwards.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -10,18 +11,18 @@ use test_support::cluster::{self, Process, Program, RunFolder, SERVICE, eventual
 
 use crate::images;
 
-/// Names the folder with the images to the inner test.
+/// Passes the folder with the images to the inner test.
 const IMAGES: &str = "NODE_IMAGES";
-/// All steps took less than a minute on two busy cores.
+/// Time limit. On two busy cores all steps took less than a minute.
 const AT_MOST: Duration = Duration::from_secs(20 * 60);
-/// Where cgroups are, and what folders of ours begin with.
+/// The root of all cgroups, and the prefix of our folders in it.
 const CGROUPS: &str = "/sys/fs/cgroup";
 const CGROUP: &str = "gardener-extension-worker-node-";
-/// Names ours to the inner test.
+/// Passes the name of our cgroup to the inner test.
 const OWN_CGROUP: &str = "NODE_CGROUP";
 
-/// Runs as the first process in the namespaces. The kubelet wants settings of the kernel that are not for a test to change: it is
-/// shown others. State of containerd and kubelet is in memory.
+/// Runs as the first process in the namespaces. The kubelet requires kernel settings that a test must not change, so
+/// files with other values are mounted over them. State of containerd and kubelet is in memory.
 const PREPARE: &str = r#"
 set -e
 ip link set lo up
@@ -36,12 +37,12 @@ shift
 if "$@"; then exit 0; else exit 1; fi
 "#;
 
-/// Where the images are, in the inner test.
+/// The folder with the images, set only in the inner test.
 pub(crate) fn images_from_outside() -> Option<PathBuf> {
     std::env::var_os(IMAGES).map(PathBuf::from)
 }
 
-/// The folder of cgroups for the pods of this process, as the kubelet names it.
+/// The folder of cgroups for the pods of this process, in the kubelet's notation.
 pub(crate) fn cgroup() -> Result<String> {
     let folder = std::env::var(OWN_CGROUP).context("the inner test has its cgroup")?;
     for hierarchy in hierarchies()? {
@@ -50,10 +51,10 @@ pub(crate) fn cgroup() -> Result<String> {
     Ok(format!("/{folder}"))
 }
 
-/// Runs a test of this binary in namespaces of its own.
+/// Runs a test of this binary in its own namespaces.
 pub(crate) async fn run(test: &str) -> Result<()> {
     ensure_installed()?;
-    // In there is no network.
+    // Builds before the start, because the namespaces have no network.
     cluster::build_for_pods().await?;
     cluster::helm().await?;
     let folder = RunFolder::new()?;
@@ -69,7 +70,7 @@ pub(crate) async fn run(test: &str) -> Result<()> {
     let inner = Process::start(program, folder.path())?;
     let status = inner.wait(AT_MOST).await;
     eprintln!("{}", inner.last_lines(400));
-    // All of its processes have ended, but the kernel takes a moment to forget them.
+    // All its processes have ended, but the kernel needs a moment to remove them.
     eventually(Duration::from_secs(20), "no cgroup is left", async || remove_cgroups()).await?;
     ensure!(status?.success(), "it failed, see above");
     Ok(())
@@ -91,7 +92,7 @@ fn own_cgroup() -> String {
     format!("{CGROUP}{}", std::process::id())
 }
 
-/// Folders in which cgroups can be made: one for each controller, or one for all of them.
+/// Folders that can contain cgroups: one for each controller, or one for all of them.
 fn hierarchies() -> Result<Vec<PathBuf>> {
     let root = Path::new(CGROUPS);
     if root.join("cgroup.procs").is_file() {
@@ -103,7 +104,7 @@ fn hierarchies() -> Result<Vec<PathBuf>> {
     Ok(folders)
 }
 
-/// Removes what this run and killed ones before it have left.
+/// Removes the cgroups of this run and those left by killed runs.
 fn remove_cgroups() -> Result<()> {
     let own = own_cgroup();
     for hierarchy in hierarchies()? {
@@ -111,7 +112,7 @@ fn remove_cgroups() -> Result<()> {
             let cgroup = entry?.path();
             let name = cgroup.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let Some(run) = name.strip_prefix(CGROUP) else { continue };
-            // Another run may go on.
+            // Another run may still be active.
             if name == own || !Path::new("/proc").join(run).exists() {
                 remove(&cgroup).with_context(|| format!("removing {}", cgroup.display()))?;
             }
@@ -120,7 +121,7 @@ fn remove_cgroups() -> Result<()> {
     Ok(())
 }
 
-/// Cgroups have files that can't be removed, but a folder without folders can.
+/// The files of a cgroup can't be removed, but a folder without subfolders can.
 fn remove(cgroup: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(cgroup)? {
         let entry = entry?;

@@ -13,13 +13,14 @@ use test_support::cluster::{self, ADMIN, ControlPlane, Process, Program, SERVICE
 
 use crate::{images, namespaces};
 
-/// Its name, as pods are bound to it.
+/// Name of the node in bindings of pods.
 pub(crate) const NAME: &str = "node";
-/// Where containerd listens.
+/// Socket of containerd.
 const CONTAINERD: &str = "/run/containerd/containerd.sock";
 const START: Duration = Duration::from_secs(90);
 
-/// Addresses of pods; the node is the first of them. The API server is an address of the node, so nothing has to be translated.
+/// Addresses of pods, of which the node has the first. The API server has an address of the node, so no address
+/// translation is needed.
 const NETWORK: &str = r#"{
   "cniVersion": "0.4.0", "name": "pods", "plugins": [{
     "type": "bridge", "bridge": "pods", "isGateway": true,
@@ -27,7 +28,7 @@ const NETWORK: &str = r#"{
   }]
 }"#;
 
-/// Debian's containerd, without what a test may not do: give processes a better score than its own.
+/// Debian's containerd, except that it gives no process a better OOM score than its own, which a test may not do.
 fn containerd() -> String {
     format!(
         r#"version = 2
@@ -51,24 +52,24 @@ fn kubelet() -> Result<Value> {
         "containerRuntimeEndpoint": format!("unix://{CONTAINERD}"),
         "authentication": {"anonymous": {"enabled": false}, "webhook": {"enabled": true}},
         "authorization": {"mode": "Webhook"},
-        // All of its cgroups are below one.
+        // Puts all of its cgroups below one folder.
         "cgroupDriver": "cgroupfs", "cgroupRoot": namespaces::cgroup()?, "failCgroupV1": false,
-        // Of the machine nothing is changed.
+        // Changes no settings of the machine.
         "protectKernelDefaults": true, "oomScoreAdj": 0, "makeIPTablesUtilChains": false, "failSwapOn": false,
         "resolvConf": "",
         "featureGates": {"KubeletInUserNamespace": true},
-        // The disk is the machine's, whoever fills it.
+        // The disk belongs to the machine, and other programs may fill it.
         "evictionHard": {"memory.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%", "imagefs.available": "0%"},
     }))
 }
 
-/// What runs in the namespaces beside the control plane. Dropping it ends it.
+/// The processes in the namespaces in addition to the control plane. Dropping the node ends them.
 pub(crate) struct Node {
     processes: Vec<Process>,
 }
 
 impl Node {
-    /// Starts all of it, with these images. Returns when the node is ready.
+    /// Starts all processes with these images. Returns when the node is ready.
     pub(crate) async fn start(control_plane: &ControlPlane, images: &[impl AsRef<Path>]) -> Result<Self> {
         let logs = control_plane.folder();
         let kubeconfig = control_plane.kubeconfig_file(ADMIN)?;
@@ -89,7 +90,7 @@ impl Node {
         };
         let controllers = of_control_plane("kube-controller-manager", &programs.kube_controller_manager)
             .flag("root-ca-file", control_plane.authority())
-            // Nodes of a shoot's machines are objects: no kubelet renews their leases.
+            // The nodes of a shoot's machines are only objects, so no kubelet renews their leases.
             .flag("node-monitor-grace-period", "1h");
         let kubelet = Program::new("kubelet", &programs.kubelet)
             .flag("kubeconfig", &kubeconfig)
@@ -103,7 +104,7 @@ impl Node {
         Ok(node)
     }
 
-    /// Gives containerd the images.
+    /// Imports the images into containerd.
     async fn import(&self, images: &[impl AsRef<Path>]) -> Result<()> {
         let ctr = async |arguments: &[&str]| {
             self.ensure_running()?;
@@ -143,7 +144,7 @@ impl Node {
         self.processes.iter().try_for_each(Process::ensure_running)
     }
 
-    /// What they and the containers wrote last, for an error.
+    /// The last log lines of the processes and containers, for an error.
     pub(crate) fn last_lines(&self) -> String {
         let of = |process: &Process| format!("{}:\n{}", process.name(), process.last_lines(12));
         let mut lines: Vec<_> = self.processes.iter().map(of).collect();
@@ -155,7 +156,7 @@ impl Node {
         lines.join("\n")
     }
 
-    /// Ends all of them, the kubelet first.
+    /// Stops all processes, the kubelet first.
     pub(crate) async fn stop(mut self) -> Result<()> {
         while let Some(process) = self.processes.pop() {
             process.stop(Duration::from_secs(5)).await?;

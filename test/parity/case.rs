@@ -1,4 +1,4 @@
-//! What `render -o result` makes of the input of a case.
+//! The result of `render -o result` for the input of a case.
 
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use gardener_extension_worker::provider::Providers;
 use serde_json::{Value, json};
 use test_support::measured::cases::Case;
 
-/// What became of a case.
+/// The outcome of a case.
 pub(crate) enum Outcome {
-    /// Another operation, or waiting: what happens there is decided by steps that follow a plan.
+    /// Another operation, or waiting: steps after the plan decide the result.
     NotDecidedByPlan,
     /// The measured result, and ours in the same form.
     Rendered { expected: Value, got: Value },
@@ -22,14 +22,14 @@ pub(crate) fn outcome(case: Case) -> Result<Outcome, String> {
     let documents = case.documents?;
     let input = documents.input;
     let is_reconcile = input["operation"].is_null() || input["operation"] == "reconcile";
-    // What no pool needs any more is deleted when all machines are there.
+    // Objects that no pool needs any more are deleted when all machines exist.
     let error = documents.expected["error"].as_str();
     let fails_after_machines = error.is_some_and(|error| error.starts_with("post worker reconciliation hook failed"));
     if !is_reconcile || input["mcm"] == "asGiven" || fails_after_machines {
         return Ok(Outcome::NotDecidedByPlan);
     }
     let got = match workers(&case.name, input) {
-        // An object that can't be decoded: the controller says so in the status and leaves everything as it is.
+        // If an object can't be decoded, the controller reports it in the status and changes nothing else.
         Err(error) => json!({"errors": [{"message": format!("{error:#}")}]}),
         Ok(workers) => match <[_; 1]>::try_from(workers) {
             Ok([worker]) => {

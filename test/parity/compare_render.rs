@@ -1,4 +1,4 @@
-//! What differs between a measured result and what `render` makes of the same input.
+//! Differences between a measured result and the result of `render` for the same input.
 
 use serde_json::Value;
 
@@ -22,9 +22,9 @@ pub(crate) fn compare(expected: &Value, got: &Value) -> Vec<Difference> {
     differences
 }
 
-/// Where the Go extension fails, we must not succeed. It stops at the first error while we go on with the other pools,
-/// so objects are not compared, except that a pool with an error must not get any. Where it panics, nothing is deployed
-/// at all unless the error names the pool.
+/// If the Go extension fails, we must not succeed. It stops at the first error, but we continue with the other pools,
+/// so objects are not compared. However, a pool with an error must not get any. If the Go extension panics, nothing is
+/// deployed unless the error names the pool.
 fn compare_failure(expected: &Value, got: &Value, differences: &mut Vec<Difference>) {
     let errors = items(&got["errors"]);
     if errors.is_empty() {

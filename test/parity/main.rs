@@ -1,7 +1,8 @@
-//! Cases measured from the Go extension, compared with what `render -o result` makes of the same input.
+//! Cases measured from the Go extension, compared with the result of `render -o result` for the same input.
 //!
-//! Reads every case below `test/parity/cases` and below the folders in `PARITY_CASES` (separated by colons). Prints what it read, how many cases of each family are equal, every difference, and the line
-//! `N passed, N failed` at the end. Deliberate differences stand in `deliberate.yaml`.
+//! Reads every case below `test/parity/cases` and below the folders in `PARITY_CASES` (separated by colons). Prints the
+//! folders, how many cases of each family are equal, every difference, and the line `N passed, N failed` at the end.
+//! `deliberate.yaml` lists the deliberate differences.
 
 #![allow(clippy::print_stdout, reason = "the report of this program is its output")]
 
@@ -38,7 +39,7 @@ fn main() -> ExitCode {
     total.end()
 }
 
-/// Runs the cases of a folder. Returns the number of those that no plan decides.
+/// Runs the cases of a folder. Returns the number of cases that the plan alone does not decide.
 fn run_folder(folder: &Path, rules: &Rules, total: &mut Total) -> usize {
     println!("\ncases in {}", folder.display());
     let cases = match cases::collect(folder) {
@@ -66,7 +67,7 @@ fn run_folder(folder: &Path, rules: &Rules, total: &mut Total) -> usize {
     left_to_flows
 }
 
-/// The differences of a case; `None` for one that no plan decides.
+/// The differences of a case; `None` for one that the plan alone does not decide.
 fn differences(case: Case) -> Option<Vec<Difference>> {
     match catch_unwind(|| case::outcome(case)) {
         Ok(Ok(Outcome::NotDecidedByPlan)) => None,

@@ -1,4 +1,5 @@
-//! Every cloud: a CloudProfile with other images for the same versions changes nothing of a class but what `--pin-images` keeps.
+//! Every cloud: if a CloudProfile has other images for the same versions, a class changes only in values that
+//! `--pin-images` keeps.
 
 use gardener_extension_worker::api::gardener::{CloudProfile, Shoot, Worker};
 use gardener_extension_worker::api::gotext::json::{decode_lenient, to_go_json};
@@ -14,7 +15,7 @@ use serde_json::Value;
 
 use crate::world::secrets_of;
 
-/// An example of each cloud, and what its images are called in the CloudProfile.
+/// An example of each cloud, with its Worker type.
 const CLOUDS: [(&str, &str); 5] = [
     (include_str!("../../example/azure.yaml"), "azure"),
     (include_str!("../../example/aws.yaml"), "aws"),
@@ -69,7 +70,7 @@ fn planned(worker: &Value, cluster: &Value, secrets: &Secrets, policy: ImagePoli
     }
 }
 
-/// What was planned, as it is in a cluster.
+/// The planned deployments as live objects.
 fn deployed(planned: &Planned, cloud: &str) -> MachineObjects {
     let provider = Providers::SHIPPED.for_worker_type(cloud).unwrap();
     let mut live = MachineObjects::default();
@@ -79,7 +80,7 @@ fn deployed(planned: &Planned, cloud: &str) -> MachineObjects {
     live
 }
 
-/// Gives every image another name at the cloud.
+/// Gives every image another reference at the cloud.
 fn rename_images(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(rename_images),

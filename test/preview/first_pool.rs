@@ -1,5 +1,5 @@
-//! AWS: the first pool of a machine type decides for all of them which architecture it has, where the CloudProfile does not
-//! say it. So two pools that look alike can have images for other machines, and other causes.
+//! AWS: if the CloudProfile lists no architecture for a machine type, the first pool with that type determines it for
+//! all of them. So two pools that look alike can have images for different machines, and different causes.
 
 use gardener_extension_worker::api::gotext::yaml;
 use gardener_extension_worker::api::secret::Secrets;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::world::secrets_of;
 
-/// The Worker, Cluster and Secrets of the example, with a machine type that names no architecture.
+/// The Worker, Cluster and Secrets of the example, with a machine type that has no architecture.
 struct Example {
     worker: Value,
     cluster: Value,
@@ -33,7 +33,7 @@ impl Example {
         Self { worker, cluster, secrets }
     }
 
-    /// The example with an architecture for its two pools.
+    /// The example with these architectures for its two pools.
     fn inputs(&self, architectures: [&str; 2], cluster: &Value, profiles: &CloudProfiles) -> Inputs {
         let mut worker = self.worker.clone();
         for (pool, architecture) in architectures.into_iter().enumerate() {
@@ -52,7 +52,8 @@ fn pools_behind_another_first_pool_have_causes_of_their_own() {
         flavors[flavor]["regions"][0]["ami"] = json!(ami);
     }
     let profiles = CloudProfiles::default();
-    // The second pools ask the same; of two Workers that are compared with the same profiles, the first gives the causes.
+    // The second pools are the same. With the same `profiles`, a comparison reuses the causes of an earlier one for
+    // pools with the same needs.
     let of_second_pool = |first: &str| {
         let old = example.inputs([first, "arm64"], &example.cluster, &profiles);
         let new = example.inputs([first, "arm64"], &cluster, &profiles);

@@ -1,5 +1,5 @@
-//! Writes a landscape as files, to measure `preview` with: `PREVIEW_LANDSCAPE=folder:10000 cargo test --test preview --
-//! --ignored landscape`.
+//! Writes a landscape as files for measurements of `preview`:
+//! `PREVIEW_LANDSCAPE=folder:10000 cargo test --test preview -- --ignored landscape`.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::world::{World, worlds};
 
-/// Bundles of many shoots; every one of them in one of the worlds' forms. Without the variable nothing is written.
+/// Bundles of many shoots, each in the form of one of the worlds. Without the variable nothing is written.
 #[test]
 #[ignore = "writes files where PREVIEW_LANDSCAPE says"]
 fn landscape() {

@@ -1,5 +1,5 @@
-//! `preview` is proved: for generated single and double mutations of realistic Workers, the predicted verdict is what
-//! machine-controller-manager's rule says on the rendered objects, and the named cause is the mutated field.
+//! Proves `preview`: for generated single and double mutations of realistic Workers, the predicted verdict equals the
+//! result of machine-controller-manager's rule on the rendered objects, and the named cause is the mutated field.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 #![allow(clippy::print_stdout, reason = "the report is for people")]
@@ -26,7 +26,7 @@ use world::{World, worlds};
 
 const DOUBLES: usize = 600;
 
-/// What was compared, for the report.
+/// The figures of a comparison, for the report.
 #[derive(Default)]
 struct Count {
     mutations: usize,
@@ -54,7 +54,7 @@ impl Count {
     }
 }
 
-/// Numbers from a seed, the same on every machine (splitmix64).
+/// Pseudorandom numbers from a seed, the same on every machine (splitmix64).
 struct Dice(u64);
 
 impl Dice {
@@ -67,7 +67,7 @@ impl Dice {
     }
 }
 
-/// The objects that a cluster has of a world: replicas where the autoscaler put them, annotations of others.
+/// A world's objects in a cluster: with replicas set by the autoscaler, and annotations of other programs.
 fn lived_in(world: &World, dice: &mut Dice) -> MachineObjects {
     let cloud = cloud_of(world);
     let mut live = as_live(&render(world, &MachineObjects::default(), cloud.as_ref()).unwrap());
@@ -96,7 +96,7 @@ impl<'a> Bench<'a> {
         Self { world, basis: as_live(&old), live, old, profiles: CloudProfiles::default() }
     }
 
-    /// What the cloud is taken to have, before and after.
+    /// The assumed cloud state, before and after.
     fn cloud(&self, new: &World) -> Option<Value> {
         cloud_of(self.world).or_else(|| cloud_of(new))
     }
@@ -106,8 +106,8 @@ impl<'a> Bench<'a> {
         compare(Some(&old), Some(&new), &self.live, Baseline::Rendered, &self.profiles)
     }
 
-    /// Compares a prediction with the oracle. `alone` are the mutations, each with the worlds that have only it and
-    /// everything but it.
+    /// Compares a prediction with the oracle. `alone` contains each mutation, with the world that has only this
+    /// mutation and the world that has all others.
     fn check(&self, who: &str, new: &World, alone: &[(&Mutation, World, World)], count: &mut Count) {
         count.mutations += 1;
         let predicted = self.preview(new);
@@ -174,7 +174,7 @@ impl<'a> Bench<'a> {
                     blamed.insert(id(mutation));
                 }
             }
-            // Each of both is enough.
+            // Each mutation may be sufficient without the other.
             if blamed.is_empty() {
                 for (mutation, only, _) in alone {
                     if self.matters(name, &self.old, render(only, &self.basis, cloud).as_ref()) {
@@ -195,7 +195,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Whether two worlds differ for a deployment; being plannable on one side only is a difference.
+    /// Whether a deployment differs between two worlds. It also differs if it can be planned in only one of them.
     fn matters(&self, name: &str, one: &Rendered, other: Option<&Rendered>) -> bool {
         let Some(other) = other else { return true };
         let pool = [one, other].iter().find_map(|side| side.deployments.get(name)).map(|seen| seen.pool.clone());
@@ -227,8 +227,8 @@ fn single_mutations() {
     assert!(total.mutations >= 1000, "too few");
 }
 
-/// The old side are the objects of a cluster: the verdict is the same where they are what the old inputs lead to, and
-/// where they are not, the object itself is named.
+/// The old side consists of a cluster's objects. The verdict is the same if they equal the result of the old inputs.
+/// Otherwise the object itself is named as the cause.
 #[test]
 fn live_objects_as_the_old_side() {
     let mut total = Count::default();
@@ -245,7 +245,7 @@ fn live_objects_as_the_old_side() {
             let Some(after) = render(&new, &cluster, cloud.as_ref()) else { continue };
             total.mutations += 1;
             for placement in live(&new, &cluster).placements {
-                // Bounds are published in the status, which this cluster doesn't have.
+                // Bounds are published in the status, which this cluster does not have.
                 let (expected, differ) = evaluate(&placement.deployment, &old, &after);
                 let got = placement.verdict.word();
                 let unseen_bounds = expected == "SCALE" && ["NONE", "METADATA"].contains(&got);
@@ -286,7 +286,7 @@ fn double_mutations() {
         let (first, second) = (&mutations[dice.throw(mutations.len())], &mutations[dice.throw(mutations.len())]);
         let (only_first, only_second) = (first.of(bench.world), second.of(bench.world));
         let both = second.of(&only_first);
-        // Two changes of one field are one change; lists that both touch have no field of their own for each.
+        // Two changes of one field are one change. If both change one list, neither has a field of its own.
         let independent = !first.overlaps(second)
             && both == first.of(&only_second)
             && both != only_first
@@ -301,7 +301,7 @@ fn double_mutations() {
     total.report("double");
 }
 
-/// Entries named by position are named otherwise once another change moves or renames entries of the same list.
+/// Entries named by position get another name if another change moves or renames entries of the same list.
 fn touch_one_list(first: &Mutation, second: &Mutation) -> bool {
     let list = |mutation: &Mutation| mutation.field.rfind('[').map(|end| mutation.field[..end].to_owned());
     let by_position = |mutation: &Mutation| {
@@ -317,7 +317,8 @@ fn touch_one_list(first: &Mutation, second: &Mutation) -> bool {
             || list(second).is_some_and(|list| first.field.starts_with(&list)))
 }
 
-/// Nobody asks Azure, but what a change of the CloudProfile does to scale sets is known, and so are their new names.
+/// Without a query to Azure, the effect of a changed CloudProfile on scale sets is predicted, and so are their new
+/// names.
 #[test]
 fn scale_sets_roll_and_come() {
     let (_, flat) = worlds().into_iter().find(|(_, world)| cloud_of(world).is_some()).unwrap();

@@ -1,4 +1,4 @@
-//! Single mutations of a world: each changes one field, and says which.
+//! Single mutations of a world: each changes one field and has the path of the field.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use crate::world::World;
 pub(crate) struct Mutation {
     /// `Worker`, `Shoot`, `CloudProfile` or `Secret`.
     pub(crate) object: &'static str,
-    /// The field as it must be named.
+    /// The expected path of the field in causes.
     pub(crate) field: String,
     pub(crate) apply: Box<dyn Fn(&mut World)>,
 }
@@ -22,7 +22,7 @@ impl Mutation {
         changed
     }
 
-    /// Whether both touch the same field, or one the inside of the other.
+    /// Whether both change the same field, or one changes a field inside the other's.
     pub(crate) fn overlaps(&self, other: &Self) -> bool {
         let inside = |outer: &str, inner: &str| {
             inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
@@ -40,14 +40,14 @@ fn document<'a>(world: &'a mut World, object: &str) -> &'a mut Value {
     }
 }
 
-/// Sets a member, making the objects on the way; a null removes it.
+/// Sets a member and creates missing parents. A null removes the member.
 fn set(document: &mut Value, pointer: &str, value: &Value) {
     let (parents, last) = pointer.rsplit_once('/').unwrap();
     let mut location = document;
     for step in parents.split('/').skip(1) {
         let step = step.replace("~1", "/");
         location = match step.parse::<usize>() {
-            // Another mutation may have taken the entry away.
+            // Another mutation may have removed the entry.
             Ok(index) if location.is_array() => match location.get_mut(index) {
                 Some(entry) => entry,
                 None => return,

@@ -1,5 +1,5 @@
-//! What happens to a world's machines, worked out without the room under test: rendered by the pipeline that the
-//! controller runs, judged by a transcription of machine-controller-manager's rule on the typed template.
+//! The effect of changes on a world's machines, computed without the code under test. The controller's pipeline renders
+//! the objects, and a transcription of machine-controller-manager's rule evaluates the typed template.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// What machine-controller-manager and new nodes see of one deployment.
+/// The parts of one deployment that machine-controller-manager and new nodes use.
 #[derive(Clone)]
 pub(crate) struct Seen {
     pub(crate) pool: String,
@@ -29,20 +29,20 @@ pub(crate) struct Seen {
     priority: Option<i32>,
 }
 
-/// Everything that a world leads to.
+/// The result of rendering a world.
 #[derive(Clone, Default)]
 pub(crate) struct Rendered {
     pub(crate) deployments: BTreeMap<String, Seen>,
     pub(crate) failed: BTreeSet<String>,
 }
 
-/// The verdict as the room under test prints it, and whether new nodes differ.
+/// The verdict as printed by the code under test, and whether new nodes differ.
 pub(crate) type Evaluation = (&'static str, bool);
 
 pub(crate) const NOTHING: Evaluation = ("NONE", false);
 
-/// The cloud before a change: every recorded scale set has the fault domains that the profile asks for. `None` where zones
-/// take their place.
+/// The cloud before a change: every recorded scale set has the number of fault domains in the profile. `None` if the
+/// shoot uses zones instead.
 pub(crate) fn cloud_of(world: &World) -> Option<Value> {
     let infrastructure = world.worker.pointer("/spec/infrastructureProviderStatus")?;
     if infrastructure["zoned"] == true || world.worker["spec"]["type"] != "azure" {
@@ -63,7 +63,7 @@ pub(crate) fn cloud_of(world: &World) -> Option<Value> {
     Some(json!({"assumed": true, "vmss": output.collect::<Vec<_>>()}))
 }
 
-/// Renders a world over live objects and a cloud; `None` when no pool can be planned.
+/// Renders a world with live objects and a cloud. Returns `None` if no pool can be planned.
 pub(crate) fn render(world: &World, live: &MachineObjects, cloud: Option<&Value>) -> Option<Rendered> {
     let worker: Worker = decode_lenient(&to_go_json(&world.worker)).ok()?;
     let cloud_profile: CloudProfile = decode_lenient(&to_go_json(&world.cloud_profile)).ok()?;
@@ -109,7 +109,7 @@ pub(crate) fn as_live(rendered: &Rendered) -> MachineObjects {
     live
 }
 
-/// The rendered deployments and their classes, as a cluster has them.
+/// The rendered deployments and their classes, as in a cluster.
 pub(crate) fn as_cluster(rendered: &Rendered) -> MachineObjects {
     let mut live = as_live(rendered);
     for seen in rendered.deployments.values() {
@@ -122,12 +122,12 @@ pub(crate) fn as_cluster(rendered: &Rendered) -> MachineObjects {
     live
 }
 
-/// What happens to a deployment between two states.
+/// The change of a deployment between two states.
 pub(crate) fn evaluate(name: &str, old: &Rendered, new: &Rendered) -> Evaluation {
     let (old, new) = match (old.deployments.get(name), new.deployments.get(name)) {
         (None, None) => return NOTHING,
         (None, Some(_)) => return ("CREATE", false),
-        // A pool that can't be planned keeps what it has.
+        // A pool that cannot be planned keeps its objects.
         (Some(old), None) if new.failed.contains(&old.pool) => return NOTHING,
         (Some(_), None) => return ("DELETE", false),
         (Some(old), Some(new)) => (old, new),
@@ -154,7 +154,7 @@ pub(crate) fn evaluate(name: &str, old: &Rendered, new: &Rendered) -> Evaluation
     (verdict, differ)
 }
 
-/// `EqualIgnoreHash` of machine-controller-manager, on what is typed of a template.
+/// machine-controller-manager's `EqualIgnoreHash`, for the typed fields of a template.
 fn equal_ignore_hash(first: &MachineTemplate, second: &MachineTemplate) -> bool {
     let (mut labels1, mut labels2) = (&first.metadata.labels, &second.metadata.labels);
     if labels1.len() > labels2.len() {

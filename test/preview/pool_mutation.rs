@@ -1,10 +1,10 @@
-//! Every field of a pool with another value.
+//! Mutations of every field of a pool.
 
 use serde_json::{Value, json};
 
 use crate::mutation::{Mutation, editing, setting};
 
-/// The mutations of one pool.
+/// All mutations of one pool.
 pub(crate) fn of_pool(index: usize, pool: &str) -> Vec<Mutation> {
     let at = format!("/spec/pools/{index}");
     let field = |name: &str| format!("spec.pools[{pool}].{name}");

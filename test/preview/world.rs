@@ -1,4 +1,4 @@
-//! Worlds to mutate: Workers with their surroundings, as gardenlet would leave them.
+//! Worlds to mutate: Workers with their related objects, as gardenlet would write them.
 
 use gardener_extension_worker::api::secret::{SecretContent, Secrets};
 use gardener_extension_worker::preview::{CloudProfiles, Inputs};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 const AZURE: &str = "azure.provider.extensions.gardener.cloud/v1alpha1";
 
-/// Everything that a Worker is planned from.
+/// All inputs of a Worker's plan.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct World {
     pub(crate) worker: Value,
@@ -244,7 +244,7 @@ fn profile(capabilities: Value, machine_types: Value, config: Value) -> Value {
     profile
 }
 
-/// A profile with capabilities in which the order of definitions, of values and of flavors can matter.
+/// A profile with capabilities in which the order of definitions, values and flavors can matter.
 fn capability_profile() -> Value {
     let flavors = |version: &str| {
         let id = |flavor: &str| format!("/CommunityGalleries/g/Images/gardenlinux-{flavor}/Versions/{version}");

@@ -1,7 +1,7 @@
-//! Profiles that are converted, converted back and written shorter: the machines of every pool stay the same.
+//! Profiles that are converted, converted back and shortened: the machines of every pool stay the same.
 //!
-//! The witness is not the comparison that the commands print, but the controller's own way from a Worker to machine
-//! classes: one pool for every machine type and image version, before and after.
+//! The check does not use the comparison that the commands print. It uses the controller's own path from a Worker to
+//! machine classes: one pool for every machine type and image version, before and after.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -26,7 +26,7 @@ fn documents(text: &str) -> Vec<Value> {
     yaml::documents(text).unwrap()
 }
 
-/// The machine class of a pool for every machine type and version, or that there is none.
+/// The machine class of a pool for every machine type and version, or `None`.
 fn machines(profile: &Value, surroundings: &[Value]) -> BTreeMap<(String, String), Option<Value>> {
     let spec = &profile["spec"];
     let types: Vec<(&str, &str)> = items(&spec["machineTypes"])
@@ -77,7 +77,7 @@ fn machines(profile: &Value, surroundings: &[Value]) -> BTreeMap<(String, String
         .collect()
 }
 
-/// What machines are made from; the name of the pool in it does not count.
+/// The parts of a class that determine a machine, without the name of the pool.
 fn machine(class: Value) -> Value {
     json!([
         class["providerSpec"]["properties"]["storageProfile"]["imageReference"],
@@ -87,7 +87,7 @@ fn machine(class: Value) -> Value {
     ])
 }
 
-/// Only which images they have.
+/// Keeps only the images of machines.
 fn images(machines: &BTreeMap<(String, String), Option<Value>>) -> BTreeMap<(String, String), Option<Value>> {
     let image = |machine: &Value| json!([machine[0], machine[2], machine[3]]);
     machines.iter().map(|(title, machine)| (title.clone(), machine.as_ref().map(image))).collect()
@@ -97,7 +97,7 @@ fn items(list: &Value) -> impl Iterator<Item = &Value> {
     list.as_array().into_iter().flatten()
 }
 
-/// The architecture of a pool, as Gardener fills it in.
+/// The architecture that Gardener fills in for a pool.
 fn architecture<'a>(machine_type: &'a Value, spec: &'a Value) -> &'a str {
     let capability = &machine_type["capabilities"]["architecture"][0];
     let only = &spec["machineCapabilities"][0]["values"];
@@ -105,7 +105,7 @@ fn architecture<'a>(machine_type: &'a Value, spec: &'a Value) -> &'a str {
     capability.as_str().or(if only[1].is_null() { only[0].as_str() } else { None }).or(field).unwrap_or("amd64")
 }
 
-/// Every pool that had a machine has the same; one that had none may have gained one.
+/// Every pool that had a machine has the same one. A pool without a machine may have gained one.
 fn assert_kept(
     before: &BTreeMap<(String, String), Option<Value>>,
     after: &BTreeMap<(String, String), Option<Value>>,
@@ -116,7 +116,7 @@ fn assert_kept(
     Ok(())
 }
 
-/// Every image that a machine type could have with some version it still can.
+/// Every image that a machine type had with some version is still available to it.
 fn assert_reachable(
     before: &BTreeMap<(String, String), Option<Value>>,
     after: &BTreeMap<(String, String), Option<Value>>,
@@ -150,7 +150,7 @@ fn profile(provider: &str, types: Vec<Value>, core: Vec<Value>, config: Value, d
     profile
 }
 
-/// A profile for Azure in the old format. Every image has a reference of its own.
+/// A profile for Azure in the old format. Every image has its own reference.
 fn old_azure() -> impl Strategy<Value = Value> {
     let version = (any::<bool>(), any::<bool>(), any::<(bool, bool)>(), any::<bool>());
     let versions = prop::collection::btree_map(prop::sample::select(&VERSIONS[..]), version, 1..6);
@@ -223,7 +223,7 @@ fn old_aws() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Values of capabilities besides the architecture; absent means all of them.
+/// Values of capabilities besides the architecture. An absent capability means all values.
 fn values() -> impl Strategy<Value = Value> {
     let subset = |values: [&'static str; 2]| prop::option::of(prop::sample::subsequence(values.to_vec(), 1..=2));
     (subset(["gen2", "gen1"]), subset(["accelerated", "basic"])).prop_map(|(hypervisor, networking)| {
@@ -238,7 +238,7 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A profile with capabilities, with flavors that tie, that nobody gets and that share an image.
+/// A profile with capabilities. Some flavors tie, some are never selected, and some share an image.
 fn new_azure() -> impl Strategy<Value = Value> {
     let flavor = (any::<bool>(), values(), 0..3_u8);
     let versions =
@@ -323,7 +323,7 @@ fn new_aws() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Profiles of which core's half may not list every version.
+/// Profiles whose core half may omit versions.
 fn with_unlisted(profiles: impl Strategy<Value = Value>) -> impl Strategy<Value = Value> {
     (profiles, prop::collection::vec(prop::bool::weighted(0.2), 6)).prop_map(|(mut profile, is_unlisted)| {
         let versions = profile["spec"]["machineImages"][0]["versions"].as_array_mut().unwrap();
@@ -334,7 +334,7 @@ fn with_unlisted(profiles: impl Strategy<Value = Value>) -> impl Strategy<Value 
     })
 }
 
-/// The versions of which the provider's half has an image.
+/// The versions that have an image in the provider's half.
 fn with_images(profile: &Value) -> BTreeSet<&str> {
     let versions = items(&profile["spec"]["providerConfig"]["machineImages"][0]["versions"]);
     let has_image = |members: &Value| items(&members["regions"]).next().is_some() || members["urn"].is_string();
@@ -343,19 +343,18 @@ fn with_images(profile: &Value) -> BTreeSet<&str> {
     with_images.map(|version| version["version"].as_str().unwrap()).collect()
 }
 
-/// Converts to capabilities.
 fn to_capabilities(profile: &Value, knowledge: &Knowledge) -> Result<Value, TestCaseError> {
     let converted = convert(profile, Format::Capabilities, knowledge, Providers::SHIPPED);
     converted.map(|new| new.profile).map_err(|error| TestCaseError::fail(format!("{error}: {error:?}")))
 }
 
-/// What was converted stays as it is.
+/// A converted profile does not change when it is converted again.
 fn check_again(new: &Value) -> Result<(), TestCaseError> {
     prop_assert_eq!(&to_capabilities(new, &Knowledge::default())?, new, "nothing is left to do");
     Ok(())
 }
 
-/// What can be decided about a profile can be decided about the converted one.
+/// Settings that decide a conversion also work for the converted profile.
 fn check_decided_later(old: &Value, new: &Value) -> Result<(), TestCaseError> {
     let decided = Knowledge { machine_types: vec!["*=hypervisorType:gen2".parse().unwrap()], ..Knowledge::default() };
     if to_capabilities(old, &decided).is_ok() {
@@ -364,7 +363,7 @@ fn check_decided_later(old: &Value, new: &Value) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Shorter, and back to the old format: the same machines.
+/// Shortens the profile and converts it to the old format: the machines stay the same.
 fn check_new(profile: &Value, surroundings: &[Value]) -> Result<(), TestCaseError> {
     let before = machines(profile, surroundings);
     let shorter = minimize(profile, Providers::SHIPPED).unwrap();
@@ -380,7 +379,7 @@ fn check_new(profile: &Value, surroundings: &[Value]) -> Result<(), TestCaseErro
             prop_assert!(with_images(profile).is_subset(&with_images(&old.profile)), "{}", old.profile);
             let after = machines(&old.profile, surroundings);
             assert_reachable(&images(&before), &images(&after))?;
-            // The same image may do more or less than before where that is told.
+            // The same image may support more or less than before if the conversion reports it.
             let is_reported = |machine_type: &String, version: &String| {
                 let mut differences = old.intended.iter();
                 differences
@@ -395,7 +394,7 @@ fn check_new(profile: &Value, surroundings: &[Value]) -> Result<(), TestCaseErro
     Ok(())
 }
 
-/// There, back, and shorter: each time the same machines.
+/// Converts to capabilities, back, and shortens. The machines stay the same each time.
 fn check_old(old: &Value, surroundings: &[Value]) -> Result<(), TestCaseError> {
     let knowledge = Knowledge::default();
     let before = machines(old, surroundings);

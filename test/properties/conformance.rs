@@ -1,10 +1,10 @@
-//! The providers that come with the program hold what every provider must.
+//! The shipped providers meet the requirements for every provider.
 
 use gardener_extension_worker::provider::aws::Aws;
 use gardener_extension_worker::provider::azure::Azure;
 use test_support::conformance::{Example, check};
 
-/// Changes that concern numbers and nodes, and no machine.
+/// Changes of numbers and nodes that affect no machine.
 const NOT_HASHED: [(&str, &str); 6] = [
     ("/minimum", "1"),
     ("/maximum", "9"),

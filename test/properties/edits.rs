@@ -1,4 +1,4 @@
-//! A family of cases shows what its cases are: edits make of one document exactly another one.
+//! The cases of a family are stored as edits, which turn one document into exactly another one.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! Lint and the forecast follow the same rules: lint says that pools and control planes move to a version if and only if the
-//! forecast moves them there.
+//! Lint and the forecast follow the same rules: lint reports that pools and control planes move to a version if and
+//! only if the forecast moves them there.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use crate::version_worlds::{moment, profile};
 
 const KUBELETS: [&str; 5] = ["1.30.0", "1.31.1", "1.32.0", "1.33.2", "1.34.3"];
 
-/// Versions of a list, each once: Gardener refuses others.
+/// Removes duplicate versions, because Gardener refuses them.
 fn once(versions: &mut Value) {
     let mut known = BTreeSet::new();
     let versions = versions.as_array_mut().unwrap();
@@ -34,14 +34,14 @@ fn findings(spec: &Value, now: Timestamp) -> Vec<Finding> {
     lint(&document, Settings { now, soon, gates: FeatureGates::default() }, Providers::SHIPPED).unwrap().findings
 }
 
-/// What findings about the end of a version say.
+/// The reason of the finding about a version's expiration.
 fn message<'f>(findings: &'f [Finding], subject: &str) -> &'f str {
     let rules = [Rule::Expired, Rule::ExpiresSoon, Rule::KubernetesExpiresSoon];
     let found = findings.iter().find(|finding| finding.subject == subject && rules.contains(&finding.rule));
     found.map_or("", |finding| finding.reason.as_str())
 }
 
-/// The versions behind `are moved to`, up to what it depends on.
+/// The versions after `are moved to`, without the conditions that follow.
 fn targets(text: &str) -> BTreeSet<String> {
     let Some((_, list)) = text.split_once("are moved to ") else { return BTreeSet::new() };
     let ends = [", by ", ", and some are stuck", ", but those"];
@@ -50,7 +50,7 @@ fn targets(text: &str) -> BTreeSet<String> {
     list.split(", ").map(str::to_owned).collect()
 }
 
-/// Where the forecast moves an expired version first.
+/// The version to which the forecast first moves an expired version.
 fn moved(shoot: &Value, spec: &ProfileSpec, at: Timestamp) -> Option<String> {
     let state = MaintainedShoot::read(shoot, true).unwrap();
     let catalog = VersionCatalog::new("p", spec);
@@ -84,13 +84,13 @@ fn decoded(spec: &Value) -> ProfileSpec {
     spec
 }
 
-/// The moment at which an expired version is left first.
+/// The first moment at which an expired version is replaced.
 fn end(expires: Option<Timestamp>, now: Timestamp) -> Timestamp {
     expires.map_or(now, |expires| now.max(expires + SignedDuration::from_nanos(1)))
 }
 
-/// An hour after stages begin on a day: a stage that begins in the same instant is not yet reached for lint, and
-/// is reached within the second that the forecast looks at.
+/// An hour after stages begin on a day. At the exact instant, a stage has not begun for lint, but it begins within the
+/// second that the forecast covers.
 fn an_hour_later(day: i64) -> Timestamp {
     moment(day) + SignedDuration::from_hours(1)
 }
@@ -99,7 +99,7 @@ proptest! {
     #[test]
     fn lint_moves_images_as_the_forecast_does(mut profile in profile(), day in 0_i64..40) {
         once(&mut profile["machineImages"][0]["versions"]);
-        // Control planes that move as well would make the API server refuse some of the moves.
+        // If control planes moved as well, the API server would refuse some of the moves.
         profile["kubernetes"] = json!({"versions": KUBELETS.map(|version| json!({"version": version}))});
         let now = an_hour_later(day);
         let (spec, findings) = (decoded(&profile), findings(&profile, now));
@@ -114,7 +114,8 @@ proptest! {
             prop_assert_eq!(targets(rolling), of_forecast("AutoRollingUpdate"), "{}: {}", text, reason);
             let of_forecast = of_forecast("AutoInPlaceUpdate");
             let is_reported = if in_place.is_empty() { targets(rolling) } else { targets(in_place) };
-            // Without a word about them, pools in place go where others go, or there are none.
+            // If lint does not mention pools updated in place, they move to the same versions as other pools, or to
+            // none.
             let is_silent = in_place.is_empty() && of_forecast.is_empty();
             prop_assert!(is_silent || is_reported == of_forecast, "{text}: {reason}: {of_forecast:?}");
         }

@@ -1,15 +1,15 @@
-//! What holds for every input, not only for the measured ones.
+//! Properties that hold for every input, not only for the measured ones.
 //!
-//! * [`cloud_profiles`]: converted and shortened profiles make the same machines;
-//! * [`conformance`]: what holds for every provider of machines;
+//! * [`cloud_profiles`]: converted and shortened profiles produce the same machines;
+//! * [`conformance`]: requirements for every provider of machines;
 //! * [`provider_config`]: which bytes of a provider config are hashed;
-//! * [`lint_forecast`]: where pools go, in the words of lint and of the forecast;
-//! * [`profiles`]: both halves of a CloudProfile: what admission writes is what it accepts;
-//! * [`shoot_edits`]: nodes roll exactly where classes get other names;
-//! * [`status_size`]: what a status takes, whatever is wrong with a Worker;
+//! * [`lint_forecast`]: lint and the forecast move pools to the same versions;
+//! * [`profiles`]: both halves of a CloudProfile: admission accepts what it writes;
+//! * [`shoot_edits`]: nodes roll exactly where class names change;
+//! * [`status_size`]: size limits of a status, whatever is wrong with a Worker;
 //! * [`versions`]: maintenance over time;
 //! * [`zones`]: numbers and percentages of a pool spread over its zones;
-//! * [`mutations`]: inputs that were damaged at random give objects or an error, never a panic.
+//! * [`mutations`]: randomly damaged inputs produce objects or an error, never a panic.
 //!
 //! `PROPTEST_CASES` sets the number of random cases.
 

@@ -1,5 +1,5 @@
-//! Damaged inputs: at random places of Worker, Cluster, Secrets and live objects members are removed, get another type or
-//! an extreme value. Whatever comes in, objects or an error come out.
+//! Damaged inputs: random members of Worker, Cluster, Secrets and live objects are removed, or get another type or an
+//! extreme value. Every input produces objects or an error.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,16 +17,16 @@ use crate::parity_inputs::{self, ParityInput};
 
 static INPUTS: LazyLock<Vec<ParityInput>> = LazyLock::new(parity_inputs::all);
 
-/// One damage.
+/// One way to damage a value.
 #[derive(Clone, Debug)]
 enum Mutation {
     Remove,
     Replace(Value),
-    /// A list a hundred times as long; an object under a hundred names.
+    /// Repeats a list a hundred times, or an object's first member under a hundred names.
     Multiply,
-    /// The value of another place.
+    /// Copies the value of another location.
     CopyFrom(Index),
-    /// Below so many lists.
+    /// Nests the value in this many lists.
     Bury(usize),
 }
 
@@ -40,7 +40,7 @@ fn mutation() -> impl Strategy<Value = Mutation> {
     ]
 }
 
-/// Values of every type, those at the borders first of all.
+/// Values of every type, especially boundary values.
 fn replacement() -> impl Strategy<Value = Value> {
     const TEXTS: [&str; 26] = [
         "",
@@ -94,7 +94,7 @@ fn replacement() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Pointers to all places of a value, its own included.
+/// Pointers to all locations in a value, including its root.
 fn locations(value: &Value) -> Vec<String> {
     fn collect(value: &Value, pointer: &str, locations: &mut Vec<String>) {
         locations.push(pointer.to_owned());
@@ -118,7 +118,7 @@ fn locations(value: &Value) -> Vec<String> {
     found
 }
 
-/// Damages one place and says which.
+/// Damages one location and returns its pointer.
 fn damage(bundle: &mut Value, location: Index, mutation: &Mutation) -> String {
     let locations = locations(bundle);
     let pointer = location.get(&locations).clone();
@@ -188,7 +188,7 @@ fn pools_with_placements(worker: &Worker) -> BTreeSet<String> {
     pools.map(|pool| pool.name.clone()).collect()
 }
 
-/// Every pool has machine deployments or an error that a person can read.
+/// Every pool has machine deployments or an error that a user can read.
 fn check_result(pools: &BTreeSet<String>, rendered: &Rendered) -> Result<(), TestCaseError> {
     let is_whole = rendered.errors.iter().any(|error| error.pool.is_none());
     let failed: BTreeSet<_> = rendered.errors.iter().filter_map(|error| error.pool.as_deref()).collect();
@@ -227,7 +227,7 @@ proptest! {
         let mut bundle = input.bundle.clone();
         let damaged: Vec<_> =
             mutations.iter().map(|(location, mutation)| damage(&mut bundle, *location, mutation)).collect();
-        // An error of the whole file is an answer, too.
+        // An error for the whole file is a valid result, too.
         let workers = workers_of_documents(Path::new("input"), vec![bundle]).unwrap_or_default();
         for worker in workers {
             let pools = pools_with_placements(&worker.worker);
@@ -237,7 +237,7 @@ proptest! {
     }
 }
 
-/// Every member of one input alone, by everything that is extreme.
+/// Replaces each member of one input with each extreme value.
 #[test]
 fn no_single_member_can_cause_a_panic() {
     let input = parity_inputs::one("azure/in-place/auto-image-version");

@@ -1,14 +1,12 @@
-//! The inputs of the parity cases as material for other inputs.
+//! Inputs of the parity cases, from which other inputs are derived.
 
 use serde_json::Value;
 use test_support::measured::cases::{collect, find, own};
 
-/// One input.
 #[derive(Clone, Debug)]
 pub(crate) struct ParityInput {
-    /// The case, for messages.
+    /// Name of the case, for messages.
     pub(crate) name: String,
-    /// The bundle.
     pub(crate) bundle: Value,
 }
 

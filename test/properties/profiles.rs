@@ -1,5 +1,5 @@
-//! Both halves of a CloudProfile: what admission writes into core's half is what it accepts there, and damaged profiles
-//! give errors, never a panic.
+//! Both halves of a CloudProfile: admission accepts what it writes into core's half, and damaged profiles produce
+//! errors, never a panic.
 
 use gardener_extension_worker::api::gardener::{NamespacedProfileSpec, ProfileSpec};
 use gardener_extension_worker::api::gotext::json::decode_lenient;
@@ -47,7 +47,7 @@ fn any_entry() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A profile whose core lists every version of the provider's half, with flavors that nobody has looked at.
+/// A profile whose core half lists every version of the provider's half, with flavors that are not validated.
 fn any_profile() -> impl Strategy<Value = Value> {
     let entries = proptest::collection::vec(any_entry(), 1..6);
     (entries, proptest::collection::vec(any_flavor(), 1..3)).prop_map(|(entries, flavors)| {
@@ -86,7 +86,7 @@ fn with_flavors(spec: &mut ProfileSpec, config: &dyn ProfileConfig) {
     }
 }
 
-/// Puts something else at one place of a document.
+/// Replaces the value at one location of a document.
 fn damage(document: &mut Value, location: &Index, with: &Value) {
     fn locations(value: &Value, path: &mut Vec<String>, found: &mut Vec<String>) {
         found.push(path.iter().map(|step| format!("/{step}")).collect());

@@ -1,7 +1,7 @@
-//! Which bytes of a provider config are hashed: those that were received, not those that we would write.
+//! Which bytes of a provider config are hashed: the received ones, not those that this program would write.
 //!
-//! A random `WorkerConfig` is written twice with other orders of members, white space and escapes. Both texts mean the
-//! same, and only Kubernetes 1.35 and later may see it.
+//! A random `WorkerConfig` is written twice with a different member order, white space and escapes. Both texts have the
+//! same meaning. Only Kubernetes 1.35 and later hashes the meaning instead of the bytes.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::parity_inputs::{self, ParityInput};
 
 static PLAIN: LazyLock<ParityInput> = LazyLock::new(|| parity_inputs::one("azure/hash-rules/plain-1.34.0"));
 
-/// Everything around the provider config of one pool.
+/// Everything except the provider config of one pool.
 struct Surroundings {
     bundle: Value,
     cluster: Cluster,
@@ -41,7 +41,7 @@ impl Surroundings {
         Self { bundle, cluster: cluster.unwrap(), secrets }
     }
 
-    /// The machines of a Worker that the API server sends with exactly this text.
+    /// The machines of a Worker whose provider config the API server sends with exactly this text.
     fn received(&self, text: &str) -> MachinePlan {
         const MARK: &str = "the provider config";
         let mut worker = self.bundle["worker"].clone();
@@ -50,7 +50,7 @@ impl Surroundings {
         machine(&decode_lenient(&worker).unwrap(), &self.cluster, &self.secrets)
     }
 
-    /// The machines of a Worker in a file.
+    /// The machines of a Worker that is read from a file.
     fn read_from_file(&self, text: &str) -> MachinePlan {
         let mut bundle = self.bundle.clone();
         let config = yaml::documents(text).unwrap().remove(0);
@@ -73,13 +73,13 @@ fn machine(worker: &Worker, cluster: &Cluster, secrets: &Secrets) -> MachinePlan
     plan.machines().next().unwrap().clone()
 }
 
-/// The texts of the provider config that enter the hash.
+/// The texts of the provider config that are included in the hash.
 fn hashed_texts(machine: &MachinePlan) -> Vec<String> {
     let items = machine.hash_items.iter().filter(|item| item.input == "providerConfig");
     items.map(|item| item.value.clone()).collect()
 }
 
-/// Texts with everything that JSON can write in several ways.
+/// Texts with everything that JSON can encode in several ways.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z0-9/]{0,8}",
@@ -147,7 +147,7 @@ fn config() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Writes JSON as somebody else might; `choices` decide, again and again from the start.
+/// Writes JSON as another program might. `choices` select the form, and repeat when used up.
 struct Writer<'a> {
     text: String,
     choices: std::iter::Cycle<std::slice::Iter<'a, u8>>,

@@ -1,5 +1,5 @@
-//! A preview of an edited Shoot says that nodes roll exactly where the names of their classes become others. The names are made here
-//! once more, from the Workers that gardenlet would write.
+//! A preview of an edited Shoot reports a roll exactly where the names of classes change. The test computes the names
+//! again, from the Workers that gardenlet would write.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ fn now() -> Timestamp {
     "2026-10-01T00:00:00Z".parse().unwrap()
 }
 
-/// By pool: what distinguishes the names of its classes.
+/// For each pool, the hash that distinguishes the names of its classes.
 fn hashes(shoot: &Value, profile: &Value, before: Option<&Value>) -> (Value, BTreeMap<String, String>) {
     let profile: ProfileObject = decode_lenient(&profile.to_string()).unwrap();
     let garden = Garden { reservation: Reservation::Static, node_local_dns: false, now: now() };

@@ -1,5 +1,5 @@
-//! Size laws of a status: however many machines fail and whatever a cloud says of them, the status can be written, says how
-//! many there are besides those it names, has all that the autoscaler reads, and is written once.
+//! Size limits of a status: however many machines fail and whatever texts a cloud returns, the status can be written,
+//! counts the machines that it does not name, contains everything that the autoscaler reads, and is written once.
 
 use std::collections::BTreeMap;
 
@@ -22,29 +22,29 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// etcd takes 1.5 MiB for an object; a third of it is left to the specification.
+/// Size limit of a status. etcd accepts 1.5 MiB for an object, and a third of it is reserved for the specification.
 const MOST_OF_STATUS: usize = 1 << 20;
-/// What texts may take of it, the conditions' included.
+/// Size limit of the texts in a status, including those of conditions.
 const MOST_OF_TEXTS: usize = 256 * 1024;
 
 const NOW: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
-/// What is wrong with a Worker.
+/// The failures of a Worker.
 #[derive(Clone, Debug)]
 struct Outage {
     pools: usize,
     zones: usize,
-    /// Failed machines of each deployment but the first.
+    /// Failed machines of each deployment except the first.
     machines: usize,
-    /// Failed machines of the first one.
+    /// Failed machines of the first deployment.
     machines_of_first: usize,
-    /// Pools that can't be planned, of a hundred.
+    /// Percentage of pools that can't be planned.
     unplanned: usize,
-    /// What the cloud says.
+    /// Texts that the cloud returns.
     texts: Vec<String>,
-    /// Whether it says it of each machine with a number of its own, as it does with request ids.
+    /// Whether the text contains a different number for each machine, as with request IDs.
     is_numbered: bool,
-    /// What pools are called, besides a number.
+    /// Prefix of pool names, before the number.
     name: String,
 }
 
@@ -175,7 +175,7 @@ fn worker(status: &Value) -> Worker {
     serde_json::from_str(&document.to_string()).unwrap()
 }
 
-/// What a reconcile writes into the status of a Worker that has `before`.
+/// The status that a reconcile writes for a Worker whose status is `before`.
 fn written(outage: &Outage, before: &Value) -> Option<Value> {
     let (plan, progress, pending_deletion, worker) =
         (outage.plan(), outage.progress(), PendingDeletion::default(), worker(before));

@@ -1,11 +1,11 @@
-//! Profiles and shoots of every kind, for maintenance over time.
+//! Profiles and Shoots of every kind, for maintenance over time.
 
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 const START: i64 = 1_770_000_000;
-/// No stage begins at this day or later.
+/// No stage begins on this day or later.
 pub(crate) const LAST_STAGE: i64 = 120;
 pub(crate) const END: i64 = 150;
 
@@ -62,7 +62,7 @@ pub(crate) fn shoot() -> impl Strategy<Value = Value> {
     let pools = prop::collection::vec(pool, 0..4);
     ("1\\.3[0-3]\\.[0-3]", pools, window, any::<bool>(), any::<bool>()).prop_map(
         |(version, pools, window, kubernetes, image)| {
-            // The API server takes each name of a pool once.
+            // The API server refuses duplicate names of pools.
             let pool = |(number, (image, version, in_place, known)): (usize, (String, Option<String>, bool, bool))| {
                 json!({
                     "name": format!("pool-{number}"), "kubernetes": {"version": version}, "minimum": 1, "maximum": 3,

@@ -1,7 +1,7 @@
-//! Maintenance over time, for profiles and shoots of every kind: time moves forward only, a forecast that is taken up on the way
-//! goes on as it had said, what is stable stays, and nothing panics.
+//! Maintenance over time, for profiles and Shoots of every kind: time only moves forward, a forecast from a later
+//! moment matches the earlier one, stable versions stay, and nothing panics.
 //!
-//! `PROPTEST_CASES=10000 cargo test --test properties -- versions` makes 10,000 random histories for each of them.
+//! `PROPTEST_CASES=10000 cargo test --test properties -- versions` runs 10,000 random histories for each property.
 
 use gardener_extension_worker::api::gardener::ProfileSpec;
 use gardener_extension_worker::versions::catalog::VersionCatalog;
@@ -64,12 +64,12 @@ proptest! {
         let catalog = VersionCatalog::new("p", &spec);
         let garden = Garden { validation: Validation::WithProfile, ..Garden::default() };
         let mut half = history(&shoot, &catalog, 0);
-        // Within the window it would act at once.
+        // Within the window, the controller would act at once.
         if half.window().contains(moment(0)) {
             return Ok(());
         }
         half.advance(moment(on_the_way));
-        // What a controller that crashes does later depends on who starts it again.
+        // After a crash, the controller's later actions depend on what restarts it.
         if half.steps.iter().any(|step| step.run.crash.is_some()) {
             return Ok(());
         }

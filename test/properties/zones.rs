@@ -1,5 +1,5 @@
-//! Numbers of a pool spread over its zones (docs/contract.md#numbers-per-zone). Small enough to try everything: one to six
-//! zones, 0 to 20 machines, numbers 0 to 20, percentages 0 to 200.
+//! Numbers of a pool spread over its zones (docs/contract.md#numbers-per-zone). The test tries every combination: one
+//! to six zones, 0 to 20 machines, numbers 0 to 20, percentages 0 to 200.
 
 use gardener_extension_worker::pool::zones::{ZonePosition, distribute, distribute_int_or_percentage};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -101,7 +101,8 @@ fn a_percentage_of_an_evenly_divided_total_stays() {
     });
 }
 
-/// `share / (total / count) × percentage`, rounded up; where that is a whole number, floats may end one above it.
+/// `share / (total / count) × percentage`, rounded up. If that is a whole number, floating-point arithmetic may return
+/// one more.
 #[test]
 fn a_scaled_percentage_is_the_exact_one_rounded_up() {
     each_percentage(|count, total, percentage, shares, scaled| {
@@ -132,7 +133,7 @@ fn zones_with_more_machines_get_no_smaller_percentage_and_zones_without_none() {
     });
 }
 
-/// Over all zones a percentage allows at least as many machines as it does for the pool as a whole.
+/// Over all zones, a percentage allows at least as many machines as for the whole pool.
 #[test]
 fn no_machine_of_the_allowance_is_lost() {
     each_percentage(|count, total, percentage, shares, scaled| {

@@ -1,4 +1,4 @@
-//! The documentation as a site.
+//! The documentation as a website.
 
 use std::path::Path;
 
@@ -48,7 +48,7 @@ fn broken_links_of_the_site_are_found() {
     assert!(error.contains("lost.html: no page links to it"), "{error}");
 }
 
-/// Builds the site into target/book with the mdbook that `MDBOOK` names: `.ci/book`.
+/// Builds the site into target/book with the mdbook in `MDBOOK`. `.ci/book` runs this test.
 #[test]
 #[ignore = "needs mdbook"]
 fn site_has_no_broken_link() {

@@ -1,5 +1,5 @@
-//! A release with the binary of the tests: its files, their contents, and the same bytes each time.
-//! `cargo test --test release`. How it is installed: `test/charts`.
+//! A release with the binary of the tests: its files, their contents, and identical bytes each time.
+//! `cargo test --test release`. `test/charts` tests the installation.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test may fail")]
 
@@ -25,7 +25,7 @@ const HOMEPAGE: &str = "https://docs.example.org/worker";
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// The head of a static program, which stands in for a release build.
+/// The header of a static program, in place of a release build.
 fn program(machine: u16) -> Vec<u8> {
     let mut bytes = vec![0; 64];
     bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
@@ -251,7 +251,7 @@ fn materials_are_crates_of_the_lock() {
     let components = materials["components"].as_array().unwrap();
     let names: BTreeSet<&str> = components.iter().map(|component| component["name"].as_str().unwrap()).collect();
     assert!(names.contains("kube") && names.contains("tikv-jemalloc-sys"), "{names:?}");
-    // Neither those of tests nor those of optional features.
+    // Neither dependencies of tests nor those of optional features.
     for absent in ["gardener-extension-worker", "proptest", "criterion", "aws-config", "opentelemetry"] {
         assert!(!names.contains(absent), "{absent}");
     }

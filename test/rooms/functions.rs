@@ -1,8 +1,8 @@
-//! Functions and how long they are, as rustfmt lays them out.
+//! Functions and their lengths, as formatted by rustfmt.
 
 use regex::Regex;
 
-/// A function: its name and how many lines it has, from the one with its name to its closing brace.
+/// A function: its name, and its number of lines, from the one with its name to its closing brace.
 pub(crate) fn functions(code: &str) -> Vec<(String, usize)> {
     let head = Regex::new(r"^(\s*)(?:pub(?:\([^)]*\))? )?(?:const )?(?:async )?fn (\w+)").unwrap();
     let lines: Vec<&str> = code.lines().collect();
@@ -12,7 +12,7 @@ pub(crate) fn functions(code: &str) -> Vec<(String, usize)> {
 
 fn length(lines: &[&str], indent: &str) -> usize {
     let is_last = |line: &str| match line.strip_prefix(indent) {
-        // One that is declared and not defined, or one that fits on a line.
+        // A function without a body, or one that fits on a line.
         Some(rest) => rest == "}" || (!rest.starts_with(' ') && (rest.ends_with(';') || rest.ends_with(" }"))),
         None => false,
     };

@@ -1,5 +1,5 @@
-//! The crates and rooms of `src/`: pure crates depend on no client or runtime, a room uses only the rooms above it, pure places
-//! use no clock, no files of a room use each other in a circle, and functions fit on a screen.
+//! The crates and rooms of `src/`: pure crates depend on no client or runtime, a room uses only the rooms above it,
+//! pure places use no clock, no files of a room use each other in a circle, and functions fit on a screen.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -14,8 +14,8 @@ use std::process::Command;
 use modules::Modules;
 use sources::{Source, all};
 
-/// The crates below `src/` with their rooms from the first to the last. A room may use itself and the rooms before it. Which
-/// crate may use which is what their `Cargo.toml` says.
+/// The crates below `src/`, with their rooms from the first to the last. A room may use itself and the rooms before it.
+/// Each `Cargo.toml` defines which other crates a crate may use.
 const CRATES: &[(&str, &[&str])] = &[
     ("wire", &["api", "capabilities"]),
     ("decisions", &["pool", "provider", "worker"]),
@@ -26,13 +26,13 @@ const CRATES: &[(&str, &[&str])] = &[
     ("program", &["admission", "sidecar", "cli", "fuzzing", "simulation"]),
 ];
 
-/// Crates that must not depend on a client or a runtime, directly or through another crate, nor may a provider that depends on
-/// them (`example/pebble`).
+/// Crates that must not depend on a client or a runtime, directly or through another crate. The same applies to a
+/// provider that depends on them (`example/pebble`).
 const PURE_CRATES: &[&str] = &["wire", "decisions", "profiles", "explanations"];
 /// Crates that have a client or a runtime.
 const IMPURE_CRATES: &[&str] = &["kube", "tokio", "hyper", "reqwest", "axum"];
 
-/// Places without files, network, environment and clocks: pure crates, and files like them in others.
+/// Places without files, network, environment and clocks: pure crates, and pure files in other crates.
 const PURE: &[&str] = &[
     "wire/",
     "decisions/",
@@ -56,17 +56,17 @@ const PURE: &[&str] = &[
     "program/sidecar/surroundings.rs",
 ];
 
-/// What pure places must not mention.
+/// Terms that pure places must not mention.
 const IMPURE: &[&str] =
     &["kube::", "tokio::", "std::fs", "std::net", "std::env", "Timestamp::now", "SystemTime", "Instant::now"];
 
-/// Whether the code mentions a path, and not one that only begins like it.
+/// Whether the code mentions a path, and not only a longer name with this prefix.
 fn mentions(code: &str, path: &str) -> bool {
     let continues = |rest: &str| rest.starts_with(|next: char| next.is_alphanumeric() || next == '_');
     code.match_indices(path).any(|(start, _)| !continues(&code[start + path.len()..]))
 }
 
-/// The rooms of a file's crate, and which of them has the file.
+/// The rooms of a file's crate, and the index of the file's room.
 fn room_of(file: &str) -> Option<(&'static [&'static str], usize)> {
     let (folder, rest) = file.split_once('/')?;
     let (_, rooms) = CRATES.iter().find(|(name, _)| *name == folder)?;
@@ -109,7 +109,7 @@ fn pure_crates_depend_on_no_client_or_runtime() {
     }
 }
 
-/// What would be printed past `process/output.rs`, where everything is escaped.
+/// Ways to print that bypass `process/output.rs`, which escapes everything.
 const UNESCAPED: &[&str] = &["println!", "print!", "io::stdout", "io::stderr", "anstream::stdout", "anstream::stderr"];
 
 #[test]
@@ -156,9 +156,9 @@ fn files_of_a_room_do_not_use_each_other_in_a_circle() {
     assert!(cycles.is_empty(), "cycles:\n{}", cycles.join("\n"));
 }
 
-/// Lines that fit on a screen.
+/// Number of lines that fit on a screen.
 const SCREEN: usize = 60;
-/// Rooms whose functions do.
+/// Rooms in which every function fits on a screen.
 const SHORT: &[&str] = &["runtime/cluster/", "controllers/controller/", "decisions/worker/"];
 
 #[test]

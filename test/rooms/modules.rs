@@ -1,4 +1,5 @@
-//! Which module uses which: by `use`, and by paths that begin with `crate`, `self`, `super` or a child's name.
+//! Dependencies between modules: through `use`, and through paths that begin with `crate`, `self`, `super` or a child's
+//! name.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -27,8 +28,8 @@ impl Modules {
         Self(modules)
     }
 
-    /// The shortest cycle through each module that is in one, within a room. A module and what lies in it may use each
-    /// other: together they are one subject. What leads out of it and back is a cycle all the same.
+    /// The shortest cycle through each module that is in one, within a room. A module and its submodules may use each
+    /// other, because together they are one subject. A path that leaves them and returns is still a cycle.
     pub(crate) fn cycles(&self) -> BTreeSet<Vec<String>> {
         self.0.keys().filter_map(|module| self.cycle(module)).collect()
     }
@@ -53,7 +54,7 @@ impl Modules {
     }
 }
 
-/// One cycle has one form, whichever module it was found from.
+/// Rotates a cycle, so that it is the same whichever module it was found from.
 fn from_the_first(mut cycle: Vec<String>) -> Vec<String> {
     let first = (0..cycle.len()).min_by_key(|index| &cycle[*index]).unwrap_or_default();
     cycle.rotate_left(first);
@@ -97,7 +98,7 @@ fn expand(prefix: &str, tree: &str, paths: &mut Vec<String>) {
     }
 }
 
-/// The module that a path leads into: the longest part of the path that is one.
+/// The module to which a path refers: the longest part of the path that is a module.
 fn resolve(module: &str, path: &str, modules: &BTreeMap<String, &Source>) -> Option<String> {
     let steps: Vec<&str> = path.trim().split("::").collect();
     let mut base: Vec<&str> = module.split("::").collect();

@@ -1,4 +1,4 @@
-//! Names say what the field says: one idea has one word, in tests and examples too.
+//! Names use the terms of the field: one idea has one word, also in tests and examples.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,8 @@ use regex::Regex;
 
 use crate::sources::walk;
 
-/// Words that no name has, and the terms for what they stood for. Words with another meaning in Rust or Kubernetes are not here.
+/// Words that names must not contain, and the terms to use instead. Words with another meaning in Rust or Kubernetes
+/// are not listed.
 const OTHER_TERMS: &[(&[&str], &str)] = &[
     (&["ask", "asks", "asked"], "request, query, annotation"),
     (&["question", "questions"], "request, query"),
@@ -22,14 +23,14 @@ const OTHER_TERMS: &[(&[&str], &str)] = &[
     (&["place", "places"], "path, location; shoot namespace"),
     (&["asleep"], "hibernated"),
 ];
-/// Words of the cache's rooms only.
+/// The same, for the rooms of the cache only.
 const OTHER_TERMS_OF_CACHES: &[(&[&str], &str)] = &[(&["known"], "cached"), (&["gone", "goes"], "deleted")];
-/// Folders with names that these rules are for.
+/// Folders to which these rules apply.
 const FOLDERS: [&str; 6] = ["src", "test", "benches", "example", "release", "container-image"];
-/// Fields of Gardener's API, and kinds of tests of a proposal, which has questions.
+/// Exceptions: fields of Gardener's API, and tests that are named after a proposal's questions.
 const ALLOWED: &str = r"(?i)in_?place|^question_";
 
-/// Names with a word that has another term, such as `src/a.rs: asked_names; instead of "asked": request`.
+/// Names that contain one of these words, such as `src/a.rs: asked_names; instead of "asked": request`.
 pub(crate) fn other_terms() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();

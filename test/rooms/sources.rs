@@ -8,13 +8,13 @@ use regex::Regex;
 
 /// A file of `src/`.
 pub(crate) struct Source {
-    /// Its path below `src/`.
+    /// The path below `src/`.
     pub(crate) file: String,
-    /// Its code; lines of comments are empty.
+    /// The code, with empty lines in place of comments.
     pub(crate) code: String,
 }
 
-/// All of them, in the order of their paths.
+/// All files, ordered by path.
 pub(crate) fn all() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
@@ -47,7 +47,7 @@ pub(crate) fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Tests stand last.
+/// Tests are at the end of a file.
 fn code_of(source: &str) -> String {
     let source = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let lines = source.lines().map(|line| if line.trim_start().starts_with("//") { "" } else { line });

@@ -1,4 +1,4 @@
-//! However a Worker disappears, its metrics do, too: no series of a deleted Worker keeps an alert firing.
+//! However a Worker disappears, its metrics disappear too, so no series of a deleted Worker keeps an alert firing.
 
 use std::time::Duration;
 

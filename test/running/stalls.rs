@@ -17,7 +17,7 @@ use test_support::shoot::Shoot;
 pub(crate) const SLOTS: usize = 6;
 /// Request timeout; the rest is for busy machines.
 const AFTER_A_STALL: Duration = Duration::from_secs(30 + 60);
-/// A leader without responses gives up after twice that time.
+/// A leader without responses gives up after twice the timeout.
 const GIVEN_UP: Duration = Duration::from_secs(2 * 30 + 60);
 
 /// Starts a controller whose requests pass through a proxy.

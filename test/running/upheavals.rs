@@ -1,5 +1,5 @@
-//! What changes around a running controller: permissions, the process itself in the middle of a roll, who owns the Worker, and
-//! proxies in the environment.
+//! Changes around a running controller: its permissions, the process itself in the middle of a roll, the Worker's
+//! owner, and proxies in the environment.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::controller::Controller;
 use test_support::cluster::{CONTROLLER, ControlPlane, MACHINE_CONTROLLER_MANAGER, RESTRICTED, eventually};
 use test_support::shoot::{Kind, SOON, Shoot, set_image};
 
-/// Longer than any test: a roll stays as it is.
+/// Longer than any test, so a roll makes no progress.
 const NEVER: Duration = Duration::from_secs(3600);
 /// Prefix of annotations that only this program writes.
 const OWN_PREFIX: &str = "gardener-extension-worker/";
@@ -56,7 +56,7 @@ async fn begin_roll(shoot: &Shoot) -> Result<BTreeSet<String>> {
     Ok(old)
 }
 
-/// Checks that the roll was finished as it began.
+/// Checks that the roll was completed as it began.
 async fn ensure_same_roll(shoot: &Shoot, templates_before: &[Value], old: &BTreeSet<String>) -> Result<()> {
     ensure!(templates(shoot).await? == templates_before, "a machine deployment has another template");
     let classes = shoot.names_of_pool(Kind::MachineClass, "bow").await?;
@@ -156,7 +156,7 @@ async fn half_rolled_workers_change_owners() -> Result<()> {
     }
     let during = templates(&shoot).await?;
 
-    // What the Go extension leaves at this point: the same objects without this program's annotations.
+    // The same objects without this program's annotations, as the Go extension leaves them at this point.
     for kind in [Kind::MachineDeployment, Kind::MachineClass, Kind::ClassSecret, Kind::Worker] {
         for object in shoot.list(kind).await? {
             let name = object["metadata"]["name"].as_str().unwrap_or_default();
@@ -191,7 +191,7 @@ fn remove_own_annotations(object: &mut Value) {
 #[tokio::test]
 async fn proxies_of_the_environment_are_not_used() -> Result<()> {
     let control_plane = ControlPlane::start().await?;
-    // Nothing listens there.
+    // No server listens on this port.
     const NOWHERE: &str = "http://127.0.0.1:9";
     let controller = Controller::start(&control_plane, "behind-proxy", CONTROLLER, |program| {
         ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"]

@@ -1,4 +1,4 @@
-//! Who asks: client secrets, workload identities, clouds, shared tokens.
+//! Credentials: client secrets, workload identities, clouds, shared tokens.
 
 use gardener_extension_worker::api::gardener::ErrorCode;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What nobody needs goes, and nothing else.
+//! Unneeded scale sets are deleted, and nothing else.
 
 use gardener_extension_worker::api::gardener::ErrorCode;
 use gardener_extension_worker::cloud::dependency::{CleanUp, UsedByClasses};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::world::{NAMESPACE, World, id_of, name_of, record};
 use test_support::arm::{Fault, Operations, ScaleSet, Verb};
 
-/// The records that stay, where some have gone.
+/// The remaining records, if some were removed.
 fn done(end: CleanUp) -> Option<Value> {
     match end {
         CleanUp::Done(change) => change.map(|change| change["vmoDependencies"].clone()),
@@ -56,7 +56,7 @@ async fn what_machines_are_still_made_in_stays() {
 async fn what_this_reconcile_created_is_no_orphan() {
     let mut world = World::new(&["a"]);
     let dependencies = world.ensure().await;
-    // The controller hands the new records in, the status has them already.
+    // The controller passes the new records, which are already in the status.
     world.keep(&dependencies);
     assert_eq!(done(world.clean_up(&[]).await), None);
     assert_eq!(world.group.names(), [name_of(&dependencies, "a")]);
@@ -132,7 +132,7 @@ async fn a_deleted_worker_takes_everything_with_it() {
     for pace in [Operations::AtOnce, Operations::Polled { times: 2, retry_after: 0 }] {
         let mut world = with_leftovers();
         world.group.operations(pace);
-        // Nothing of it needs a pool that can be planned.
+        // The removal needs no pool that can be planned.
         world.worker["spec"]["pools"][0]["machineImage"] = Value::Null;
         world.fault_domains = json!([]);
         assert_eq!(done(world.remove().await.unwrap()), Some(Value::Null));

@@ -1,4 +1,4 @@
-//! Nothing is made twice and no node rolls twice, whenever the process ends.
+//! Nothing is created twice and no node rolls twice, whenever the process ends.
 
 use serde_json::json;
 
@@ -29,7 +29,7 @@ async fn a_crash_while_azure_is_at_it_is_followed_to_the_end() {
     let provided = world.ensure_once(true, false).await.unwrap();
     assert!(provided.dependencies.unwrap().waiting.contains_key("a"));
     world.restart();
-    // Azure refuses a second operation while the first goes on.
+    // Azure rejects a second operation while the first one runs.
     world.ensure_once(true, false).await.unwrap();
     let waiting = world.settled_as(|dependencies| dependencies.waiting["a"].message.contains("Conflict")).await;
     assert!(waiting.failures.is_empty(), "that is no failure");

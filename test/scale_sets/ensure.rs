@@ -1,4 +1,4 @@
-//! Scale sets come, stay and are replaced.
+//! Scale sets are created, kept and replaced.
 
 use gardener_extension_worker::api::gardener::ErrorCode;
 use gardener_extension_worker::cloud::WriteAccess;

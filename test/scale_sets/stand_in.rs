@@ -1,4 +1,4 @@
-//! The stand-in keeps the rules of the REST reference; what is tested against it means nothing otherwise.
+//! The stand-in follows the rules of the REST reference. Otherwise tests against it would prove nothing.
 
 use azure_core::http::headers::Headers;
 use azure_core::http::{Method, Request, new_http_client};
@@ -24,7 +24,7 @@ impl Reply {
     }
 }
 
-/// A client without any rule of its own.
+/// A client without rules of its own.
 struct Caller<'a> {
     arm: &'a Arm,
     token: String,

@@ -1,4 +1,4 @@
-//! Azure is slow, throttles, fails or says no.
+//! Azure is slow, throttles, fails or rejects requests.
 
 use std::time::{Duration, Instant};
 

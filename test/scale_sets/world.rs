@@ -1,4 +1,4 @@
-//! A Worker, its surroundings, and who asks Azure for it.
+//! A Worker, its related objects, and the client of Azure.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -36,12 +36,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// A Worker with these pools, in a resource group without anything.
+    /// A Worker with these pools, in an empty resource group.
     pub(crate) fn new(pools: &[&str]) -> Self {
         Self::beside(Arc::new(Arm::start().unwrap()), pools, NAMESPACE)
     }
 
-    /// One more, at the same Azure.
+    /// Another Worker with the same Azure.
     pub(crate) fn beside(arm: Arc<Arm>, pools: &[&str], namespace: &str) -> Self {
         let (azure, rings) = callers(&arm, WriteAccess::Allowed);
         let pools: Vec<Value> = pools.iter().map(|pool| self::pool(pool)).collect();
@@ -76,12 +76,12 @@ impl World {
         }
     }
 
-    /// The process ends and another one begins. What was under way is gone.
+    /// Restarts the process. Its running tasks are lost.
     pub(crate) fn restart(&mut self) {
         (self.azure, self.rings) = callers(&self.arm, WriteAccess::Allowed);
     }
 
-    /// The process may (not) change anything at Azure.
+    /// Restarts the process with or without permission to change anything at Azure.
     pub(crate) fn restart_with(&mut self, writes: WriteAccess) {
         (self.azure, self.rings) = callers(&self.arm, writes);
     }
@@ -128,20 +128,20 @@ impl World {
         serde_json::from_str(&self.worker.to_string()).unwrap()
     }
 
-    /// What one reconcile asks for.
+    /// Ensures the scale sets once, as in one reconcile.
     pub(crate) async fn ensure_once(&self, begins: bool, has_moved: bool) -> Result<DependencyState, WorkerError> {
         let (worker, cluster, secrets) = (self.decoded(), self.cluster(), self.secrets());
         let context = decode::context(&worker, &cluster, &secrets)?;
         self.azure.ensure(DependencyRequest { context: &context, live: &self.live, begins, has_moved }).await
     }
 
-    /// Reconciles until no pool waits any more, as the controller does. The first reconcile begins an operation.
+    /// Reconciles until no pool waits, as the controller does. The first reconcile begins an operation.
     pub(crate) async fn ensure(&self) -> Dependencies {
         self.ensure_once(true, false).await.unwrap();
         self.settled().await
     }
 
-    /// Reconciles until no pool waits any more.
+    /// Reconciles until no pool waits.
     pub(crate) async fn settled(&self) -> Dependencies {
         self.settled_as(|dependencies| dependencies.waiting.is_empty()).await
     }
@@ -158,12 +158,12 @@ impl World {
         .unwrap()
     }
 
-    /// Writes the records down, as the controller does.
+    /// Writes the records to the status, as the controller does.
     pub(crate) fn keep(&mut self, dependencies: &Dependencies) {
         self.record(dependencies.records.clone());
     }
 
-    /// These are the records.
+    /// Sets the records in the status.
     pub(crate) fn record(&mut self, records: Value) {
         self.worker["status"]["providerStatus"] = json!({
             "apiVersion": "azure.provider.extensions.gardener.cloud/v1alpha1",
@@ -172,7 +172,7 @@ impl World {
         });
     }
 
-    /// Cleans up until that has come to an end.
+    /// Cleans up until nothing is left to do.
     pub(crate) async fn clean_up(&self, used: &[&str]) -> CleanUp {
         self.end_of_clean_up(UsedByClasses::Read(used.iter().map(|id| (*id).to_owned()).collect())).await
     }
@@ -196,7 +196,7 @@ impl World {
         self.azure.clean_up(&context, used).await.unwrap()
     }
 
-    /// Removes all that the Worker has left.
+    /// Deletes everything at Azure that belongs to the Worker.
     pub(crate) async fn remove(&self) -> Result<CleanUp, WorkerError> {
         let (worker, secrets) = (self.decoded(), self.secrets());
         loop {
@@ -207,7 +207,7 @@ impl World {
         }
     }
 
-    /// A machine deployment of the pool, whose machines are in the scale set of that id.
+    /// Adds a machine deployment of the pool, with machines in the scale set with that id.
     pub(crate) fn has_machines(&mut self, pool: &str, id: &str) {
         let deployment = json!({
             "metadata": {"name": format!("{NAMESPACE}-{pool}"), "labels": {"worker.gardener.cloud/pool": pool}},
@@ -225,7 +225,7 @@ impl World {
         json!(self.group.calls())
     }
 
-    /// What was asked, one word per call.
+    /// The calls to Azure, one word each.
     pub(crate) fn verbs(&self) -> Vec<String> {
         self.calls().as_array().unwrap().iter().map(|call| call[0].as_str().unwrap().to_owned()).collect()
     }
@@ -251,7 +251,7 @@ pub(crate) fn pool(name: &str) -> Value {
     })
 }
 
-/// `name` of the record of a pool.
+/// The `name` in a pool's record.
 pub(crate) fn name_of(dependencies: &Dependencies, pool: &str) -> String {
     let records = dependencies.records.as_array().unwrap();
     let record = records.iter().find(|record| record["poolName"] == pool);
@@ -266,7 +266,7 @@ pub(crate) fn record(pool: &str, name: &str) -> Value {
     json!({"poolName": pool, "id": id_of(name), "name": name})
 }
 
-/// Text and code of the failure of a pool.
+/// Text and code of a pool's failure.
 pub(crate) fn failure_of(dependencies: &Dependencies, pool: &str) -> (String, Option<ErrorCode>) {
     let failure = dependencies.failures.get(pool).unwrap_or_else(|| panic!("{dependencies:?}"));
     (failure.message.clone(), failure.code)

@@ -1,4 +1,5 @@
-//! Server groups of OpenStack, over real HTTP against a stand-in for Keystone and Nova. `cargo test --test server_groups`.
+//! Server groups of OpenStack, over real HTTP against a stand-in for Keystone and Nova.
+//! `cargo test --test server_groups`.
 
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test")]
 
@@ -21,19 +22,19 @@ use serde_json::{Value, json};
 use test_support::cluster::eventually;
 use test_support::openstack::{Fault, OpenStack as StandIn, Project, made};
 
-/// How long something may take that takes moments.
+/// Time limit for operations that usually take moments.
 const SOON: Duration = Duration::from_secs(20);
-/// What the names of the shoot's groups begin with.
+/// Prefix of the names of the shoot's groups.
 const UID: &str = "6f1a2a0e-4c1f-4be5";
 
-/// A project that no other test has.
+/// A project that no other test uses.
 fn stand_in() -> Project {
     static OPENSTACK: LazyLock<StandIn> = LazyLock::new(|| StandIn::start().unwrap());
     static NUMBER: AtomicU32 = AtomicU32::new(1);
     OPENSTACK.project(&format!("project-{}", NUMBER.fetch_add(1, Ordering::Relaxed)))
 }
 
-/// A process of the extension, and how often it was called back.
+/// A process of the extension, and the number of its callbacks.
 struct Process {
     cloud: OpenStack,
     rings: Arc<Mutex<u32>>,
@@ -65,7 +66,8 @@ impl Process {
     }
 }
 
-/// The Worker of `example/openstack.yaml`, with a policy for pool `search` and these records; it asks the stand-in.
+/// The Worker of `example/openstack.yaml`, with a policy for pool `search` and these records. Its cloud is the
+/// stand-in.
 fn worker(stand_in: &Project, policy: &str, records: Value) -> WorkerInput {
     worker_with(stand_in, policy, records, json!({}))
 }
@@ -108,10 +110,10 @@ async fn a_group_is_made_once_whenever_the_process_ends() {
     let record = &records(&first)[0];
     assert_eq!((&record["poolName"], &record["id"]), (&json!("search"), &json!(made(1))));
     assert!(record["name"].as_str().unwrap().starts_with(UID), "{record}");
-    // It ended before the record was written: the next one finds what is there.
+    // The process ended before the record was written. The next one finds the existing group.
     let second = Process::new(WriteAccess::Allowed).ensure(&none).await;
     assert_eq!((records(&second), stand_in.names().len()), (records(&first), 1));
-    // With the record only this group is asked for, and the answer holds until an operation begins.
+    // With the record, only this group is read, and the result is valid until an operation begins.
     stand_in.calls();
     let third =
         Process::new(WriteAccess::Allowed).ensure(&worker(&stand_in, "soft-anti-affinity", records(&first))).await;
@@ -148,7 +150,7 @@ async fn new_policy_replaces_group_after_its_last_class() {
         ["authenticate", "list", "list offset=2", "list offset=3"],
         "two pages, and their end"
     );
-    // Without a policy the group is not needed any more, and its record goes with it.
+    // Without a policy, the group is no longer needed, and its record is removed with it.
     let deleted = worker(&stand_in, "", records(&changed));
     let CleanUp::Done(Some(patch)) = process.clean_up(&deleted, &[]).await else { panic!("the record has to go") };
     assert_eq!((patch, stand_in.names().len()), (json!({"serverGroupDependencies": null}), 2));
@@ -160,7 +162,7 @@ async fn worker_resources_are_deleted_with_it() {
     let process = Process::new(WriteAccess::Allowed);
     let made = worker(&stand_in, "affinity", json!([]));
     process.ensure(&made).await;
-    // Made, but not written down.
+    // Created, but not recorded.
     let removed = process.cloud.remove(&made.worker, made.cluster.as_ref(), &made.secrets).await.unwrap();
     assert!(matches!(removed, CleanUp::Done(None)), "{removed:?}");
     assert_eq!(stand_in.names(), Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! Whoever holds connections, heads or bodies holds up nobody else.
+//! Clients that hold connections, heads or bodies do not block other clients.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::stage;
 use test_support::https::Connection;
 
 const EVERY_COMMAND: [Command; 3] = [Command::Controller, Command::Admission, Command::Sidecar];
-/// A request that comes to its end in time takes no longer than that, and neither does one that does not.
+/// Time limit for every request, whether it is completed in time or not.
 const EVERY_WAIT: Duration = Duration::from_secs(30);
 
-/// What the webhooks take.
+/// Size limit of the webhooks for a body.
 const LARGEST_BODY: usize = 7 << 20;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -28,7 +28,7 @@ async fn health_and_metrics_respond_during_any_flood() -> Result<()> {
         let running = Running::start(command).await?;
         for stage in stage::plain() {
             for (port, path) in [(running.health, "/healthz"), (running.metrics, "/metrics")] {
-                // Descriptors are shared: the port of health must answer whoever's port they flood.
+                // All ports share the descriptors, so the health port must respond whichever port is flooded.
                 let request = async |stopwatch: &mut Stopwatch| {
                     stopwatch.request(good::get(running.health, "/healthz")).await?;
                     stopwatch.request(good::get(port, path)).await
@@ -42,8 +42,8 @@ async fn health_and_metrics_respond_during_any_flood() -> Result<()> {
     Ok(())
 }
 
-/// As its limit of processor time holds up a process: most of the time it does not run, and what it was at when it was stopped
-/// is another thing each time.
+/// Pauses a process as a CPU limit would. The process is stopped most of the time, at a different point of its work
+/// each time.
 async fn hold_up(running: &Running) -> Result<Infallible> {
     loop {
         for milliseconds in 1..16 {
@@ -94,7 +94,7 @@ async fn sidecar_reviews_complete_during_any_flood() -> Result<()> {
     Ok(())
 }
 
-/// A review with a new connection each time, one as an API server asks, and a probe of kubelet.
+/// Sends a review with a new connection, a review as an API server does, and a probe as kubelet does.
 async fn beside_flood_at_webhooks(running: &Running, stages: &[stage::Stage]) -> Result<Duration> {
     let path = running.command.review_path().context("it has webhooks")?;
     let api_server = ApiServer::new(running.webhooks, path)?;
@@ -117,12 +117,12 @@ async fn every_wait_ends_and_the_connection_of_an_api_server_stays() -> Result<(
     let plain = [running.health, running.metrics]
         .into_iter()
         .flat_map(|port| stage::plain().into_iter().map(move |stage| (port, stage)));
-    // Who has been answered may ask again.
+    // A client that has received its response may send another request, so its connection stays open.
     let silent = webhooks.chain(plain).filter(|(_, stage)| !stage.is_completed);
     try_join_all(silent.map(async |(port, stage)| {
         let mut held = stage.reach(port).await?;
         let reported = timeout(EVERY_WAIT, held.read_to_end(&mut Vec::new())).await;
-        // An end without a farewell of TLS is an end, too.
+        // A connection that is closed without a TLS close notification has ended, too.
         reported.map(drop).with_context(|| format!("{}: held for {EVERY_WAIT:?}", stage.name))
     }))
     .await?;
@@ -130,7 +130,7 @@ async fn every_wait_ends_and_the_connection_of_an_api_server_stays() -> Result<(
     Ok(())
 }
 
-/// As long as all of them together would fill any memory that is set aside for bodies.
+/// Begins bodies. Together, the complete bodies would fill any memory that is reserved for bodies.
 async fn bodies(running: &Running, path: &str, count: usize, framing: &str, sent: &[u8]) -> Result<Vec<Connection>> {
     let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {JSON}\r\n{framing}\r\n\r\n");
     try_join_all((0..count).map(async |_| {
@@ -165,7 +165,7 @@ async fn bodies_that_stop_shortly_before_their_end_make_room() -> Result<()> {
     let nearly = vec![b' '; LARGEST_BODY - 1000];
     let announced = format!("Content-Length: {LARGEST_BODY}");
     let before = running.memory().await?;
-    // 280 MiB in all; some are sent away while they send.
+    // 280 MiB in all. The server disconnects some clients while they send.
     let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {JSON}\r\n{announced}\r\n\r\n");
     let mut begun = Vec::new();
     for _ in 0..40 {

@@ -1,4 +1,4 @@
-//! A process of the binary under test with all of its ports, few descriptors, and an API server that is not there.
+//! A process of the binary under test with all of its ports, few descriptors, and an unreachable API server.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::good;
 use test_support::cluster::{Process, Program, eventually, free_ports};
 use test_support::program;
 
-/// Every file and every connection of a process takes one. Fewer than most systems give.
+/// Limit of descriptors, one for every file and connection of a process. It is lower than on most systems.
 const DESCRIPTORS: u32 = 640;
 
 const KUBECONFIG: &str = r#"{"apiVersion": "v1", "kind": "Config", "current-context": "x",
     "contexts": [{"name": "x", "context": {"cluster": "x", "user": "x"}}], "users": [{"name": "x", "user": {}}],
     "clusters": [{"name": "x", "cluster": {"server": "https://127.0.0.1:1"}}]}"#;
 
-/// What is run.
+/// The command under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Controller,
@@ -35,7 +35,7 @@ impl Command {
         }
     }
 
-    /// Where reviews go, if it has webhooks.
+    /// The path of reviews, if the command has webhooks.
     pub(crate) fn review_path(self) -> Option<&'static str> {
         match self {
             Self::Controller => None,
@@ -45,7 +45,6 @@ impl Command {
     }
 }
 
-/// A running command.
 pub(crate) struct Running {
     pub(crate) command: Command,
     pub(crate) webhooks: u16,
@@ -56,14 +55,14 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts it, and waits until it answers on all of its ports.
+    /// Starts it and waits until it responds on all of its ports.
     pub(crate) async fn start(command: Command) -> Result<Self> {
         let shell = format!("ulimit -n {DESCRIPTORS}; exec \"$0\" \"$@\"");
         let program = Program::new("program", "/bin/sh").arg("-c").arg(shell);
         Self::start_by(command, program.arg(program::binary())).await
     }
 
-    /// Starts it without a limit, as a process whose memory can be asked for.
+    /// Starts it without a limit, as a process whose memory can be read.
     pub(crate) async fn start_directly(command: Command) -> Result<Self> {
         Self::start_by(command, Program::new("program", program::binary())).await
     }
@@ -107,7 +106,7 @@ impl Running {
         .await
     }
 
-    /// Memory that it holds, in bytes.
+    /// Its resident memory in bytes.
     pub(crate) async fn memory(&self) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id().await?))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;

@@ -1,4 +1,4 @@
-//! Many silent clients at once, and how long a good one waits beside them.
+//! Many silent clients at once, and how long a good client waits alongside them.
 
 use std::future::Future;
 use std::pin::pin;
@@ -12,31 +12,31 @@ use tokio::time::timeout;
 
 use crate::stage::{Held, Stage};
 
-/// More than any port takes, and than the process has descriptors.
+/// More clients than any port accepts, and more than the process has descriptors.
 pub(crate) const FLOOD: usize = 700;
-/// How many come at the same time.
+/// Number of clients that connect concurrently.
 const SIDE_BY_SIDE: usize = 16;
-/// How often the good client asks when all of them are there.
+/// Number of requests by the good client once all clients of the flood have connected.
 const QUERIES: usize = 3;
-/// What a good client may wait.
+/// Time limit for a request of a good client.
 pub(crate) const COMPLETED: Duration = Duration::from_secs(1);
 
-/// One flood after the other: descriptors of the test and processors are few, and one that comes beside another is not what is
-/// measured.
+/// Runs one flood at a time. The test has few descriptors and processors, and a concurrent flood would distort the
+/// measurement.
 pub(crate) async fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::const_new(());
     ALONE.lock().await
 }
 
-/// How long good clients waited for their answers.
+/// Measures how long good clients wait for responses.
 pub(crate) struct Stopwatch {
-    /// What one of them may wait.
+    /// Time limit for one request.
     limit: Duration,
     longest: Duration,
 }
 
 impl Stopwatch {
-    /// Asks, and fails when the answer takes too long.
+    /// Sends a request, and fails if the response takes too long.
     pub(crate) async fn request<T>(&mut self, query: impl Future<Output = Result<T>>) -> Result<T> {
         let began = Instant::now();
         let response = timeout(self.limit, query).await;
@@ -46,8 +46,8 @@ impl Stopwatch {
     }
 }
 
-/// Brings a flood to a port, each client to the next of the stages. While it comes and when it is there, good clients ask;
-/// each has to have its answer within the limit. Returns the longest that one of them waited.
+/// Floods a port, with the clients distributed over the stages. While the flood connects and afterwards, good clients
+/// send requests. Each must get its response within the limit. Returns the longest wait.
 pub(crate) async fn good_clients_beside(
     port: u16,
     stages: &[Stage],
@@ -57,7 +57,7 @@ pub(crate) async fn good_clients_beside(
     let names = stages.iter().map(|stage| stage.name).collect::<Vec<_>>().join(", ");
     let mut stopwatch = Stopwatch { limit, longest: Duration::ZERO };
     let coming = iter(stages.iter().cycle().take(FLOOD)).map(|stage| stage.reach(port));
-    // Whoever is not let in, or is sent away again, has lost; that is for the good clients to judge.
+    // A client of the flood that is rejected or disconnected has lost. Only the good clients decide the result.
     let mut coming = pin!(coming.buffer_unordered(SIDE_BY_SIDE).collect::<Vec<Result<Held>>>());
     let flood = loop {
         let asking = pin!(request(&mut stopwatch));

@@ -1,4 +1,4 @@
-//! The client that everybody else must not hold up.
+//! The client that other clients must not block.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use test_support::https::{Connection, Reply, client_config};
 
 pub(crate) const JSON: &str = "application/json";
 
-/// A question that is answered without a cluster.
+/// A review that needs no cluster for its response.
 pub(crate) fn query() -> Vec<u8> {
     garden_objects::review("pods", &json!({"metadata": {"name": "x", "namespace": "y"}}))
 }
@@ -36,13 +36,13 @@ pub(crate) async fn review(port: u16, path: &str) -> Result<()> {
     is_allowed(&response)
 }
 
-/// Whether that is the answer to a review.
+/// Ensures that a response allows the review.
 pub(crate) fn is_allowed(response: &Reply) -> Result<()> {
     ensure!(response.status == 200 && response.body.contains(r#""allowed":true"#), "{response:?}");
     Ok(())
 }
 
-/// Asks as an API server does: over HTTP/2, with one connection as long as it lasts.
+/// Sends reviews as an API server does: over HTTP/2, with one connection as long as it lasts.
 pub(crate) struct ApiServer {
     client: Client<HttpsConnector<HttpConnector>, Body>,
     url: String,
@@ -56,7 +56,7 @@ impl ApiServer {
         Ok(Self { client, url: format!("https://127.0.0.1:{port}{path}") })
     }
 
-    /// Asks; returns the own address of the connection that was taken.
+    /// Sends a review. Returns the local address of the connection.
     pub(crate) async fn review(&self) -> Result<SocketAddr> {
         let request = Request::post(&self.url).header(header::CONTENT_TYPE, JSON).body(Body::from(query()))?;
         let response = self.client.request(request).await.context("HTTP/2")?;

@@ -1,4 +1,4 @@
-//! How far a client goes before it says no more.
+//! The stage of a request at which a client falls silent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,28 +10,28 @@ use tokio::time::timeout;
 
 use test_support::https::{client_config, connect};
 
-/// A connection of whatever kind, held open.
+/// An open connection of any kind.
 pub(crate) type Held = Box<dyn Stream>;
 
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// What a silent client does first.
+/// The requests of a client before it falls silent.
 #[derive(Clone, Debug)]
 pub(crate) struct Stage {
     pub(crate) name: &'static str,
-    /// Protocol after the handshake; `None` is no TLS at all.
+    /// Protocol after the handshake; `None` means no TLS.
     tls: Option<&'static str>,
     sends: Vec<u8>,
-    /// Whether it waits for the answer before it falls silent.
+    /// Whether it waits for the response before it falls silent.
     pub(crate) is_completed: bool,
 }
 
-/// The longest that a client of the flood tries to get to its stage.
+/// Time limit for a client of the flood to reach its stage.
 const STAGE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Stage {
-    /// Goes there.
+    /// Connects and sends everything up to this stage.
     pub(crate) async fn reach(&self, port: u16) -> Result<Held> {
         timeout(STAGE_TIMEOUT, self.go(port)).await.context("not let in")?
     }
@@ -54,7 +54,7 @@ fn stage(name: &'static str, tls: Option<&'static str>, sends: impl Into<Vec<u8>
     Stage { name, tls, sends: sends.into(), is_completed: false }
 }
 
-/// Stages of HTTP/1.1. `method` and `path` are of a request with a body.
+/// Stages of HTTP/1.1. `method` and `path` belong to a request with a body.
 fn http1(tls: Option<&'static str>, method: &str, path: &str) -> [Stage; 5] {
     let head = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n");
     let responded = stage("answered over HTTP/1.1", tls, "GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n");
@@ -95,13 +95,13 @@ const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
 const END_HEADERS: u8 = 4;
 
-/// RFC 9113, section 4.1.
+/// An HTTP/2 frame (RFC 9113, section 4.1).
 fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     let length = u8::try_from(payload.len()).expect("short frames only");
     [&[0, 0, length, kind, flags, 0, 0, 0, stream], payload].concat()
 }
 
-/// A POST of JSON; its fields by their numbers in the static table of RFC 7541.
+/// A POST of JSON. Its fields are encoded by their numbers in the static table of RFC 7541.
 fn begin_http2(path: &str, flags: u8) -> Vec<u8> {
     let text = |text: &str| [&[u8::try_from(text.len()).expect("short texts only")], text.as_bytes()].concat();
     let (method, scheme, authority) = (0x83, 0x87, [&[0x01], text("x").as_slice()].concat());

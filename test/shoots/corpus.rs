@@ -1,5 +1,5 @@
-//! Profiles, bases and cases of a folder: as families of the project's own form, or as they were measured, with a file for
-//! each case in `single` and `pairs`.
+//! Profiles, bases and cases of a folder. They are either families in the project's own form, or measured ones with a
+//! file for each case in `single` and `pairs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ use gardener_extension_worker::shoot::{Garden, Reservation, Surroundings};
 use serde_json::{Value, json};
 use test_support::measured::cases::{Case, Documents, Form, collect};
 
-/// What gardenlet has where a case says nothing.
+/// gardenlet's key in cases that specify none.
 const SSH_KEY: &str = "ssh-rsa AAAA1 shoot";
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub(crate) struct Corpus {
     profiles: BTreeMap<String, Value>,
     bases: BTreeMap<String, Documents>,
     pub(crate) cases: Vec<Case>,
-    /// What differed where a pool rolls, in all cases so far.
+    /// Inputs that differed where a pool rolled, in all cases so far.
     pub(crate) changed_inputs: Mutex<BTreeSet<String>>,
 }
 
@@ -77,7 +77,7 @@ impl Corpus {
     }
 }
 
-/// The documents of a folder by the names of their files.
+/// The documents of a folder by their file names.
 fn files(folder: &Path) -> Result<Vec<(String, Value)>, String> {
     let problem = |error: &dyn std::fmt::Display| format!("{}: {error}", folder.display());
     let mut documents = Vec::new();
@@ -93,12 +93,12 @@ fn files(folder: &Path) -> Result<Vec<(String, Value)>, String> {
     Ok(documents)
 }
 
-/// A profile as it is decoded.
+/// Decodes a profile.
 pub(crate) fn typed(profile: &Value) -> Result<ProfileObject, String> {
     decode_lenient(&profile.to_string()).map_err(|error| error.to_string())
 }
 
-/// What a case says of the garden.
+/// The garden's settings in a case.
 pub(crate) fn garden(outside: &Value) -> Garden {
     let by_formula = outside["resourceReservationByFormula"] == true;
     Garden {
@@ -108,7 +108,7 @@ pub(crate) fn garden(outside: &Value) -> Garden {
     }
 }
 
-/// What a case says of gardenlet.
+/// gardenlet's other inputs in a case.
 pub(crate) fn surroundings<'a>(outside: &'a Value, existing_worker: &'a Value) -> Surroundings<'a> {
     Surroundings {
         infrastructure_status: outside.get("infrastructureProviderStatus"),

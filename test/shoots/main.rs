@@ -1,8 +1,8 @@
-//! What Gardener's API server and gardenlet made of Shoots, measured, compared with what this library makes of them
+//! Shoots and Workers measured from Gardener's API server and gardenlet, compared with the results of this library
 //! (docs/contract.md#from-a-shoot-to-its-worker).
 //!
-//! Reads every case below `test/shoots/cases` and below the folders in `SHOOT_CASES` (separated by colons). Prints how many
-//! cases of each family are equal, every difference, and the line `N passed, N failed` at the end.
+//! Reads every case below `test/shoots/cases` and below the folders in `SHOOT_CASES` (separated by colons). Prints how
+//! many cases of each family are equal, every difference, and the line `N passed, N failed` at the end.
 
 #![allow(clippy::print_stdout, reason = "the report of this program is its output")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may fail")]
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     total.end()
 }
 
-/// The code and the page for owners of shoots name all that rolled a pool, and nothing that never did.
+/// The code and the page for owners of shoots list every input that rolled a pool, and none that never did.
 fn check_usage(corpus: &Corpus, total: &mut Total) {
     let changed = corpus.changed_inputs.lock().expect("no other thread");
     let named = usage::named();
@@ -88,5 +88,5 @@ fn differences(case: &Case, corpus: &Corpus) -> Vec<Difference> {
     differences
 }
 
-/// What was measured, and what the library makes of it.
+/// The measured result, and the library's.
 type Compared = (Value, Value);

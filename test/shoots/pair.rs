@@ -1,4 +1,4 @@
-//! A stored Shoot with its Worker, a change, and what becomes of every pool.
+//! A stored Shoot with its Worker, a change, and the effect on every pool.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ pub(crate) fn result(input: &Value, base: &Documents, expected: &Value, corpus: 
     Ok((reference, got))
 }
 
-/// What is compared of a pool: its effect as far as it is gardenlet's, and which hashes change.
+/// The compared parts of a pool: its effect as far as gardenlet determines it, and which hashes change.
 fn measured(pools: &Value) -> Value {
     let of_pool = |pool: &Value| {
         let effect = if pool["rollsOnlyForAzure"] == true { &json!("settings") } else { &pool["effect"] };

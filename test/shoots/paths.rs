@@ -1,10 +1,10 @@
-//! Members that differ between two documents, written as the cases write them.
+//! Members that differ between two documents, in the notation of the cases.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The paths of all members that differ, in order. Pools are compared by name; any other list counts as one value.
+/// The paths of all members that differ, in order. Pools are compared by name; any other list is compared as one value.
 pub(crate) fn different(old: &Value, new: &Value) -> Vec<String> {
     let mut paths = BTreeSet::new();
     compare("", old, new, &mut paths);
@@ -49,7 +49,7 @@ fn step(path: &str, name: &str) -> String {
     }
 }
 
-/// The pool that a path is in.
+/// The name of the pool in a path.
 pub(crate) fn pool_of(path: &str) -> Option<&str> {
     path.strip_prefix("pools[")?.split_once(']').map(|(name, _)| name)
 }

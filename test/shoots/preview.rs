@@ -1,4 +1,4 @@
-//! What `preview` says of a change, in the words of the cases.
+//! The effects of a change according to `preview`, in the words of the cases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 
 use super::corpus::garden;
 
-/// A pool that the controller would not deploy, whatever gardenlet asks for.
+/// A pool that the controller would not deploy, whatever gardenlet requests.
 const INVALID: &str = "invalid";
 
-/// What happens to every pool, by two Shoots and their CloudProfiles.
+/// The effect on every pool, from two Shoots and their CloudProfiles.
 pub(crate) fn effects(
     shoots: [&Value; 2],
     profiles: [&Value; 2],
@@ -51,8 +51,8 @@ fn change(shoots: [&Value; 2], profiles: [&Value; 2], is_zoned: bool) -> Result<
     Ok(compare(Some(&old), Some(&new), &MachineObjects::default(), Baseline::Rendered, &known))
 }
 
-/// What is saved of a roll is what the controller finds, although a Shoot as it is written tells of no rotation that all class
-/// names come of.
+/// The inputs saved for a roll are those that the controller finds. This holds although a Shoot as written records no
+/// credentials rotation, on which all class names depend.
 fn saved_for_any_unrecorded_state(
     change: &WorkerChange,
     shoots: [&Value; 2],
@@ -81,7 +81,7 @@ fn saved_for_any_unrecorded_state(
     Ok(())
 }
 
-/// Every roll has a cause, and every cause is something that a person can edit.
+/// Every roll has a cause, and a user can edit every cause.
 fn named_by_a_person(change: &WorkerChange) -> Result<(), String> {
     for placement in change.placements.iter().filter(|placement| placement.verdict.is_roll()) {
         let is_edited = |object: &ChangedObject| matches!(object, ChangedObject::Shoot | ChangedObject::CloudProfile);
@@ -106,13 +106,13 @@ fn effect(change: &WorkerChange, pool: &str) -> &'static str {
     }
 }
 
-/// Whether the infrastructure of a Shoot has zones; the cases' own says nothing.
+/// Whether the infrastructure of a Shoot has zones. The infrastructure in the cases does not specify it.
 pub(crate) fn has_zones(shoot: &Value) -> bool {
     let pools = shoot["spec"]["provider"]["workers"].as_array().into_iter().flatten();
     pools.into_iter().any(|pool| pool.get("zones").is_some())
 }
 
-/// What of a pair decides beside what is measured.
+/// The documents of a pair that decide in addition to the measured effect.
 pub(crate) struct Pair<'a> {
     /// The old and the new stored Shoot.
     pub(crate) shoots: [&'a Value; 2],
@@ -123,10 +123,10 @@ pub(crate) struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// What a case says of a pool, and what its provider hashes beside. Where `preview` knows more than what was measured, what it
-    /// says itself: another region or hibernation changes objects, of a provider config only some members count, another strategy
-    /// depends on what machine-controller-manager makes of it, and a pool can't be deployed without a known machine type, a volume, or the zones that it wants, or with a
-    /// provider config of another cloud.
+    /// The effect on a pool in a case, including what its provider hashes. Returns `got` where `preview` considers more
+    /// than was measured. Another region or hibernation changes objects. Only some members of a provider config matter.
+    /// The effect of another strategy depends on machine-controller-manager. A pool can't be deployed without a known
+    /// machine type, a volume, or the zones that it requires, or with a provider config of another cloud.
     pub(crate) fn expected(&self, name: &str, pool: &Value, got: Option<&String>) -> Value {
         let effect = pool["effect"].as_str().unwrap_or_default();
         let is_one_of = |words: &[&str]| got.is_some_and(|got| words.contains(&got.as_str()));
@@ -141,7 +141,7 @@ impl Pair<'_> {
             "settings" if self.is_other_config(name, pool) => {
                 is_one_of(&["none", "settings", self.of_another_class(name)])
             }
-            // A member that only nodes get changes no object.
+            // A member that only affects nodes changes no object.
             "settings" => is_one_of(&["none", "settings"]),
             "none" if differs("/spec/region") || differs("/spec/hibernation") => is_one_of(&["none", "settings"]),
             "strategy-switch" => is_one_of(&["roll", "in-place"]),
@@ -150,7 +150,7 @@ impl Pair<'_> {
         if agrees { json!(got) } else { json!(effect) }
     }
 
-    /// Whether the provider hashes the difference of a member. Azure's own is measured.
+    /// Whether the provider hashes a difference in a member. Azure's own hash is part of the measurements.
     fn hashed(&self, name: &str, member: &str) -> bool {
         let is_in_place = self.of_another_class(name) == "in-place";
         let [old, new] = self.workers.map(|worker| {
@@ -175,7 +175,7 @@ impl Pair<'_> {
         old != new
     }
 
-    /// Which members of a provider config count is compared with measured Workers by the test `parity`.
+    /// The test `parity` checks which members of a provider config are hashed, with measured Workers.
     fn is_other_config(&self, name: &str, case: &Value) -> bool {
         let [old, new] = self.workers.map(|worker| &pool(worker, name)["providerConfig"]);
         case.get("providerDecides").is_some() && self.profile["spec"]["type"] != "azure" && old != new
@@ -214,7 +214,7 @@ fn pool<'a>(worker: &'a Value, name: &str) -> &'a Value {
     pools.find(|pool| pool["name"] == name).unwrap_or(&Value::Null)
 }
 
-/// The profile with an image at the cloud for every version: the cases need none.
+/// Adds an image at the cloud for every version, because the cases contain none.
 fn with_images(profile: &Value) -> Value {
     let mut profile = profile.clone();
     let provider = profile["spec"]["type"].as_str().unwrap_or_default().to_owned();

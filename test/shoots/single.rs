@@ -22,7 +22,7 @@ pub(crate) fn result(input: &Value, expected: &Value, corpus: &Corpus) -> Result
         Ok((stored, worker))
     });
     match made {
-        // Go's texts are not compared; that there is an error is.
+        // Go's error texts are not compared, only that there is an error.
         Err(_) if expected.get("error").is_some() => Ok((Value::Null, Value::Null)),
         Err(error) => Err(error.to_string()),
         Ok(_) if expected.get("error").is_some() => Err("is an error there".to_owned()),
@@ -38,7 +38,7 @@ pub(crate) fn result(input: &Value, expected: &Value, corpus: &Corpus) -> Result
     }
 }
 
-/// What the cases show of a stored Shoot.
+/// The members of a stored Shoot that the cases contain.
 pub(crate) fn output(stored: &Value) -> Value {
     let of = |object: &Value, members: &[&str]| -> Value {
         let found = members.iter().filter_map(|member| Some(((*member).to_owned(), object.get(*member)?.clone())));
@@ -55,7 +55,7 @@ pub(crate) fn output(stored: &Value) -> Value {
     json!({"spec": output})
 }
 
-/// The hashes of every pool that a library of Gardener makes, without what a provider adds.
+/// The hashes that a library of Gardener computes for every pool, without the provider's additions.
 pub(crate) fn hashes(spec: &Value, stored: &Value) -> Result<Value, String> {
     let worker: WorkerSpec = decode_lenient(&to_go_json(spec)).map_err(|error| error.to_string())?;
     let shoot: Shoot = decode_lenient(&to_go_json(stored)).map_err(|error| error.to_string())?;
@@ -68,7 +68,7 @@ pub(crate) fn hashes(spec: &Value, stored: &Value) -> Result<Value, String> {
     Ok(hashes.into())
 }
 
-/// Those of the measured hashes.
+/// The compared ones of the measured hashes.
 pub(crate) fn compared_hashes(pools: &Value) -> Value {
     let of_pool = |pool: &Value| json!({"libraryHash": pool["libraryHash"], "inPlaceHash": pool["inPlaceHash"]});
     pools.as_object().into_iter().flatten().map(|(name, pool)| (name.clone(), of_pool(pool))).collect()

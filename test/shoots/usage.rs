@@ -1,4 +1,4 @@
-//! The list of what replaces nodes, in the code and in docs/usage.md: all that rolls a pool in the cases, and nothing else.
+//! The inputs that replace nodes, in the code and in docs/usage.md: all that roll a pool in the cases, and no others.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,10 +9,10 @@ use gardener_extension_worker::pool::hash::node_agent_items;
 use gardener_extension_worker::shoot::REPLACING_INPUTS;
 use serde_json::Value;
 
-/// What the name of a node agent's Secret is made of, by pool.
+/// The inputs of the name of a node agent's Secret, by pool.
 type Items = BTreeSet<(String, String, String)>;
 
-/// The inputs that differ between two Workers, for pools that both have.
+/// The inputs that differ between two Workers, for pools in both.
 pub(crate) fn changed_inputs(workers: [&Value; 2], shoots: [&Value; 2]) -> Result<BTreeSet<String>, String> {
     let [old, new] = [items(workers[0], shoots[0])?, items(workers[1], shoots[1])?];
     let pools = |items: &Items| items.iter().map(|(pool, ..)| pool.clone()).collect::<BTreeSet<_>>();
@@ -33,12 +33,12 @@ fn items(spec: &Value, stored: &Value) -> Result<Items, String> {
     Ok(all)
 }
 
-/// The inputs that the code names as those that replace nodes.
+/// The inputs that the code lists as replacing nodes.
 pub(crate) fn named() -> BTreeSet<String> {
     REPLACING_INPUTS.iter().map(|known| known.input.to_owned()).collect()
 }
 
-/// Whether the page has the table that the code makes.
+/// Whether the page contains the table generated from the code.
 pub(crate) fn is_documented() -> bool {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/usage.md");
     let page = std::fs::read_to_string(page).expect("docs/usage.md");

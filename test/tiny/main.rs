@@ -1,5 +1,5 @@
-//! The seam for providers, proved from outside: the made-up cloud of `example/tiny` is compiled against the public library
-//! only, answers the commands, and runs in the live demo until an image change has rolled its nodes.
+//! Proves from outside that other crates can add providers: the made-up cloud of `example/tiny` is compiled against the
+//! public library only, supports the commands, and runs in the live demo until an image change has rolled its nodes.
 //!
 //! This binary is all three: the test, the demo, and the program under test (the demo starts itself as the controller).
 
@@ -17,13 +17,13 @@ use test_support::conformance::{Example, check};
 use test_support::tier::without_deep_tests;
 use tiny::PROVIDERS;
 
-/// The program: that of `example/tiny`, with a cloud.
+/// The program of `example/tiny`, with a cloud.
 const PROGRAM: Program = Program { providers: PROVIDERS, clouds: &[&quarry::QuarryFactory] };
-/// Commands of the program that this test calls by starting itself.
+/// Commands of the program that this test runs by starting itself.
 const COMMANDS: [&str; 5] = ["controller", "diagnose", "render", "explain", "cloudprofile"];
-/// What this binary is called with to be the demo.
+/// The argument with which this binary runs as the demo.
 const DEMO: &str = "demo";
-/// Longest that the provider may be to be called tiny, with its imports.
+/// Maximum number of lines of the provider, including its imports.
 const LINES: usize = 200;
 
 fn main() -> ExitCode {
@@ -53,7 +53,8 @@ fn clouds_bring_arguments() {
     assert!(PROGRAM.command().try_get_matches_from(["program", "controller"]).is_err(), "it is required");
 }
 
-/// The demo, which starts this binary as the controller; its cloud is asked before machines are made and after they are ready.
+/// The demo, which starts this binary as the controller. The controller calls the cloud before it creates machines, and
+/// after they are ready.
 fn live() -> ExitCode {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
@@ -70,7 +71,7 @@ fn is_tiny() {
     assert!(lines <= LINES, "{lines} lines");
 }
 
-/// It holds what every provider must.
+/// The provider passes the checks for all providers.
 fn conforms() {
     let example = Example {
         provider: PROVIDERS.for_worker_type("pebble").unwrap(),
@@ -83,7 +84,7 @@ fn conforms() {
     check(&example).unwrap();
 }
 
-/// What the program prints.
+/// The output of the program.
 fn output(arguments: &[&str]) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let output = command.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();

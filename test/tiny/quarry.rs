@@ -1,4 +1,4 @@
-//! A cloud from outside of the library: what it is asked is written into a file.
+//! A cloud outside of the library. It writes each request to a file.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -14,7 +14,7 @@ use gardener_extension_worker::cloud::dependency::{CleanUp, Cloud, DependencyReq
 use gardener_extension_worker::cloud::{CloudFactory, TaskEnded, WriteCheck};
 use gardener_extension_worker::provider::{WorkerContext, WorkerError};
 
-/// The file, as an argument and in the environment.
+/// The file, as an argument and as an environment variable.
 const ARGUMENT: &str = "quarry-log";
 pub(crate) const VARIABLE: &str = "QUARRY_LOG";
 

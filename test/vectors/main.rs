@@ -106,7 +106,7 @@ fn run(folder: &Path, file: &Path, total: &mut Total) {
     total.failed += differences.len();
 }
 
-/// A table is a list, or an object with the list in `cases`; what else stands in the object counts for every case.
+/// A table is a list, or an object with the list in `cases`. Other members of the object apply to every case.
 fn cases(file: &Path) -> Result<Vec<Value>, String> {
     let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
     match serde_json::from_str(&text).map_err(|error| error.to_string())? {

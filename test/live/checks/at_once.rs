@@ -1,4 +1,4 @@
-//! Whatever a Worker waits for, the next request takes effect immediately, not when the wait is over.
+//! The next request takes effect immediately, not after the wait, whatever the Worker waits for.
 
 use std::time::{Duration, Instant};
 

@@ -48,7 +48,7 @@ async fn a_shoot_whose_machines_were_updated_in_place_goes_after_it_has_moved() 
     shoot.deleted().await
 }
 
-/// machine-controller-manager 0.63 also writes the new class into an updated machine (#1153). The test writes it instead.
+/// machine-controller-manager 0.63 also writes the new class into an updated machine (#1153). Here the test writes it.
 #[tokio::test]
 async fn keeps_only_the_class_of_patched_machines() -> Result<()> {
     let (shoot, _machines) = updated_in_place("AutoInPlaceUpdate").await?;
@@ -121,7 +121,7 @@ async fn updated_in_place(strategy: &str) -> Result<(Shoot, MachineControllerMan
     Ok((shoot, machines))
 }
 
-/// Also if there is nothing else to do, until the machine is deleted.
+/// Checks that the class stays until the machine is deleted, even after a no-op reconcile.
 async fn keeps_the_class_of_its_machine(shoot: &Shoot) -> Result<()> {
     let audit = program::shared().await?.audit().await?;
     let classes = shoot.names_of_pool(Kind::MachineClass, "stern").await?;

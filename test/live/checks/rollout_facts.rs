@@ -1,4 +1,4 @@
-//! Facts about machine-controller-manager on which docs/rollouts-specification.md rests. Each test gives it a
+//! Facts about machine-controller-manager on which docs/rollouts-specification.md is based. Each test creates a
 //! MachineDeployment of its own, without a Worker.
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use test_support::shoot::{Kind, SOON, Shoot};
 const NAME: &str = "web";
 /// Class whose machines the cloud creates.
 const OLD: &str = "old";
-/// Another one.
+/// Another class whose machines the cloud creates.
 const NEW: &str = "new";
 /// Class whose machines the cloud rejects, so that a roll to it never ends.
 const FAILING: &str = "failing";
@@ -52,8 +52,8 @@ impl Rollout {
         let rollout = Self { shoot, _machines: machines };
         let count = rollout.deployment().await?["spec"]["replicas"].as_u64().context("replicas")?;
         rollout.reaches(&[(OLD, count)]).await?;
-        // machine-controller-manager adds `maxSurge` to the number of machines in the status, so a late one would give a roll
-        // more machines.
+        // machine-controller-manager adds `maxSurge` to the number of machines in the status, so an outdated status
+        // would give a roll more machines.
         eventually(SOON, "all nodes are ready, also in the status", async || {
             let nodes = rollout.shoot.ready_nodes().await?;
             ensure!(nodes.len() as u64 == count, "{nodes:?}");
@@ -79,7 +79,7 @@ impl Rollout {
         self.patch(json!({"template": {"spec": {"class": {"name": name}}}})).await
     }
 
-    /// Waits until exactly so many machines of each class stay, and all others are gone.
+    /// Waits until each class has exactly this number of machines, and no other machine exists.
     async fn reaches(&self, counts: &[(&str, u64)]) -> Result<()> {
         eventually(SOON, &format!("machines by class are {counts:?}"), async || {
             let machines = self.shoot.list(Kind::Machine).await?;
@@ -93,7 +93,7 @@ impl Rollout {
         .await
     }
 
-    /// Waits until so many nodes have the taint of a roll.
+    /// Waits until this number of nodes has the taint of a roll.
     async fn has_taints(&self, count: usize) -> Result<()> {
         let nodes: Api<Node> = Api::all(self.shoot.client.clone());
         eventually(SOON, &format!("{count} nodes have the taint"), async || {

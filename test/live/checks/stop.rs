@@ -63,8 +63,8 @@ async fn paused(shoot: &Shoot) -> Result<Vec<String>> {
     Ok(paused.iter().map(name).collect())
 }
 
-/// Fails until machine-controller-manager has observed the pause, and each machine set has its target number of machines.
-/// Then the changes that began before the pause are complete.
+/// Fails until machine-controller-manager has observed the pause, and each machine set has its target number of
+/// machines. Then the changes that began before the pause are complete.
 async fn settled(shoot: &Shoot) -> Result<()> {
     for deployment in shoot.list(Kind::MachineDeployment).await? {
         let observed = &deployment["status"]["observedGeneration"];

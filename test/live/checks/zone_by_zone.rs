@@ -23,8 +23,8 @@ pub(super) const LISTS: usize = 4_000;
 /// Machines of the pool during a roll.
 #[derive(Debug, Default)]
 struct Observed {
-    /// Highest target number of all machine sets together. It can exceed the number of the pool plus `maxSurge`, because
-    /// machine-controller-manager counts the machines in the status of its machine sets, which can be late
+    /// Highest target number of all machine sets together. It can exceed the number of the pool plus `maxSurge`,
+    /// because machine-controller-manager counts the machines in the status of its machine sets, which can be outdated
     /// (`NewISNewReplicas`, v0.62.1).
     most: u64,
     /// Zones with a target number above their number of machines, one entry for each change.

@@ -49,7 +49,7 @@ fn definitions_with_old_format(row: &Value) -> Result<Value, String> {
     Ok(json!(Azure.definitions(&declared)))
 }
 
-/// Go answers null for nothing to hash.
+/// Go returns null if there is nothing to hash.
 fn hash_data(row: &Value) -> Result<Value, String> {
     let raw = row["providerConfigRaw"].as_str();
     let pool = pool::pool(&json!({"kubernetesVersion": row["kubernetesVersion"]}), raw)?;
@@ -63,7 +63,7 @@ fn hash_data(row: &Value) -> Result<Value, String> {
     Ok(values.into_iter().map(|item| item.value.as_str()).collect())
 }
 
-/// What a pool gets for machines with these capabilities, as the provider status would keep it.
+/// The image selected for machines with these capabilities, in the form recorded in the provider status.
 fn selected(row: &Value, machine: &str, listed: &Value, kept: &Value) -> Result<(StatusImage, bool), String> {
     let document =
         |kind: &str, images: &Value| json!({"apiVersion": API_VERSION, "kind": kind, "machineImages": images});
@@ -102,8 +102,8 @@ fn in_cloud_profile(row: &Value) -> Result<Value, String> {
     Ok(result)
 }
 
-/// Rows without definitions are not asked: they lead to a branch of the Go function that its caller never takes, because
-/// a profile always has definitions.
+/// Rows without definitions are not compared. They lead to a branch of the Go function that its caller never takes,
+/// because a profile always has definitions.
 fn in_worker_status(row: &Value) -> Result<Value, String> {
     let (image, _) = selected(row, "machineCapabilities", &json!([]), &row["machineImages"])?;
     Ok(references(image.references()))

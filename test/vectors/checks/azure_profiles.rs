@@ -1,4 +1,4 @@
-//! Tables about what admission refuses and changes for Azure: CloudProfiles, pools of Shoots.
+//! Tables about refusals and changes by admission for Azure: CloudProfiles, pools of Shoots.
 
 use gardener_extension_worker::api::gardener::{
     Capabilities, NamespacedProfileSpec, ProfileImage, ProfileSpec, ShootPools,
@@ -79,7 +79,7 @@ fn mutated(case: &Value) -> Outcome {
     Err((expected.clone(), json!(spec.machine_images).to_string()))
 }
 
-/// Lists are compared without their order, which Go leaves open.
+/// Compares lists without their order, which Go does not define.
 fn merged(case: &Value) -> Outcome {
     let expected = &case["statusProviderConfigAfter"];
     let (before, changes) = (raw(&case["statusProviderConfigBefore"]), raw(&case["specProviderConfig"]));
@@ -91,7 +91,7 @@ fn merged(case: &Value) -> Outcome {
     if sorted(expected) == sorted(&merged) { Ok(()) } else { Err((expected.clone(), merged.to_string())) }
 }
 
-/// A document whose lists have an order.
+/// Sorts the lists of a document.
 pub(super) fn sorted(document: &Value) -> Value {
     let mut document = without_nulls(document);
     for list in ["machineImages", "machineTypes"] {

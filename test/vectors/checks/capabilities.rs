@@ -25,7 +25,7 @@ pub(super) fn for_table(name: &str) -> Option<Check> {
     })
 }
 
-/// Dates of the table are long past or far in the future.
+/// Dates in the table are long past or far in the future.
 fn classification(row: &Value) -> Result<(), (Value, String)> {
     let reference = &row["classification"];
     let got = member::<ExpirableVersion>(row, "version").and_then(|version| {
@@ -58,7 +58,7 @@ fn defaults(row: &Value) -> Result<Value, String> {
     Ok(json!(with_defaults(&capabilities, &definitions(row)?)))
 }
 
-/// The table has the values sorted, because Go leaves their order open.
+/// The table's values are sorted, because Go does not define their order.
 fn common(row: &Value) -> Result<Value, String> {
     let mut common = intersection(&member(row, "a")?, &member(row, "b")?);
     common.0.values_mut().for_each(|values| values.sort());
@@ -85,7 +85,7 @@ fn best(row: &Value) -> Result<Value, String> {
     Ok(flavors[chosen].id.clone().into())
 }
 
-/// Compares the kind of the error as well: its upstream text tells "none" from "several".
+/// Also compares the kind of the error, because its upstream text distinguishes "none" from "several".
 fn best_match(case: &Value) -> Result<(), (Value, String)> {
     let expected = &case["expected"];
     let decoded = || -> Result<_, String> {

@@ -1,4 +1,4 @@
-//! Tables about CloudProfiles as Gardener itself treats them.
+//! Tables about Gardener's own handling of CloudProfiles.
 
 use gardener_extension_worker::api::gardener::{
     CapabilityDefinition, ExpirableVersion, MachineImage, NamespacedProfileSpec, ProfileImage, ProfileMachineType,
@@ -29,7 +29,7 @@ pub(super) fn for_table(name: &str) -> Option<Check> {
 
 type Outcome = Result<(), (Value, String)>;
 
-/// Any time between the pasts (2001) and futures (2999) of the tables.
+/// Any time between the past dates (2001) and the future dates (2999) of the tables.
 fn now() -> Timestamp {
     Timestamp::UNIX_EPOCH + jiff::Span::new().hours(24 * 365 * 56)
 }
@@ -95,7 +95,7 @@ fn kubernetes_version(case: &Value) -> Outcome {
     }
 }
 
-/// Upstream names the value apart from the text.
+/// Removes the value, which upstream does not include in the text.
 fn without_value(text: &str) -> String {
     text.trim_start_matches('"').split_once("\" ").map_or(text, |(_, rest)| rest).to_owned()
 }
@@ -117,7 +117,7 @@ fn machine_image(case: &Value) -> Outcome {
     let expected = &case["expected"];
     match default_image(&images, &definitions, pool, now()) {
         Ok(image) => same(expected, &json!({"name": image.name, "version": image.version})),
-        // Of an unreadable part Go's parser says more.
+        // Go's parser reports more details about an unreadable part.
         Err(error)
             if expected["error"]["detail"]
                 .as_str()

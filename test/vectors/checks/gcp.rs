@@ -21,7 +21,8 @@ fn label(row: &Value) -> Result<Value, String> {
     Ok(json!({"key": label_key(&label), "value": label_value(&label)}))
 }
 
-/// What the Go extension denies is denied, and nothing else. Paths differ, because its errors name no pool.
+/// This library denies exactly what the Go extension denies. Paths differ, because the Go extension's errors name no
+/// pool.
 fn pools(case: &Value) -> Result<(), (Value, String)> {
     let row = &case["in"];
     let decoded = |workers: &Value| -> Result<ShootPools, (Value, String)> {
@@ -30,7 +31,7 @@ fn pools(case: &Value) -> Result<(), (Value, String)> {
     let old = row.get("old").map(decoded).transpose()?;
     let errors = Gcp.validate_shoot_pools(&decoded(&row["workers"])?, old.as_ref());
     let expected = case["out"]["value"].as_array().map_or(0, Vec::len);
-    // An empty volume type is one that is missing: no machine could be made of it.
+    // An empty volume type is denied like a missing one, because no machine could be created with it.
     let is_stricter = expected == 0 && errors.0.iter().all(|error| error.field.ends_with("volume.type"));
     if errors.0.len() == expected || is_stricter {
         return Ok(());

@@ -1,4 +1,5 @@
-//! What admission refuses and changes for GCP: CloudProfiles, NamespacedCloudProfiles, and the document that both come to.
+//! Refusals and changes by admission for GCP: CloudProfiles, NamespacedCloudProfiles, and the document merged from
+//! both.
 
 use gardener_extension_worker::api::gardener::{Capabilities, NamespacedProfileSpec, ProfileImage, ProfileSpec};
 use gardener_extension_worker::api::gotext::field::{FieldErrors, FieldPath};
@@ -19,7 +20,7 @@ fn row(case: &Value) -> Outcome {
     let reference = &case["out"]["value"];
     let object = ["profile", "namespaced"].into_iter().find_map(|role| case["in"].get(role)).unwrap_or(&Value::Null);
     let texts = reference["errors"].as_array().cloned().unwrap_or_default();
-    // The look-up of the parent is no function of the library: test/admission has it.
+    // The library does not look up the parent; test/admission covers the lookup.
     let is_about_parent = |text: &Value| {
         let text = text.as_str().unwrap_or_default();
         text.starts_with("parent reference") || text.ends_with("not found")
@@ -36,13 +37,13 @@ fn row(case: &Value) -> Outcome {
     };
     let failed = |error: String| (reference.clone(), error);
     let read = |of: &str| from_text::<ProfileSpec>(&case["in"][of], "spec").map_err(failed);
-    // As in a garden: what the webhook fills in is there when the rest is checked.
+    // As in a garden, the webhook fills in members before the rest is checked.
     let (errors, definitions, images) = if case["in"]["profile"].is_object() {
         let mut spec = read("profile")?;
         if !spec.machine_capabilities.is_empty() {
             fill_in(&*config, &mut spec.machine_images);
         }
-        // Without a document there is nothing to open: the webhook asks for it first.
+        // Without a document there is nothing to open, because the webhook requires it first.
         let errors = if spec.provider_config.is_none() { required() } else { config.validate(&spec) };
         (errors, spec.machine_capabilities, spec.machine_images)
     } else {
@@ -60,7 +61,8 @@ fn row(case: &Value) -> Outcome {
     if definitions.is_empty() { Ok(()) } else { flavors(reference, &images) }
 }
 
-/// Whether an error says from the other half's side what another one says: a version that is not listed has no architecture there.
+/// Whether an error reports the same problem as another one for the other half: an unlisted version has no architecture
+/// there.
 fn repeats_another(text: &Value, all: &[Value]) -> bool {
     let has = |text: &Value, words: &str| text.as_str().is_some_and(|text| text.contains(words));
     let is_unlisted = |text: &Value| has(text, "machine image version is not defined in the NamespacedCloudProfile");
@@ -105,7 +107,7 @@ fn flavors(reference: &Value, images: &[ProfileImage]) -> Outcome {
     if of(&expected) == of(images) { Ok(()) } else { Err((reference.clone(), json!(images).to_string())) }
 }
 
-/// The document in the status, where Gardener has merged the rest.
+/// The document in the status, in which Gardener has merged the rest.
 fn merged(reference: &Value, object: &Value) -> Outcome {
     let Some(expected) = reference.get("statusProviderConfig") else { return Ok(()) };
     let is_observed = object["status"]["observedGeneration"] == object["metadata"]["generation"];

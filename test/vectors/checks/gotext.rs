@@ -1,5 +1,5 @@
-//! Tables about text that Go prints and parses. They were measured with Go 1.26, `k8s.io/apimachinery` 0.36,
-//! `sigs.k8s.io/yaml` 1.6 and `Masterminds/semver` 3.5.
+//! Tables about text that Go prints and parses, measured with Go 1.26, `k8s.io/apimachinery` 0.36, `sigs.k8s.io/yaml`
+//! 1.6 and `Masterminds/semver` 3.5.
 
 use gardener_extension_worker::api::gotext::duration::Duration;
 use gardener_extension_worker::api::gotext::json::to_go_json;
@@ -46,7 +46,7 @@ fn json_text(input: &Value) -> Result<Value, String> {
     Ok(to_go_json(&value).into())
 }
 
-/// Read from a JSON string, as in every API object.
+/// Decoded from a JSON string, as in every API object.
 fn quantity(input: &Value) -> Result<Value, String> {
     let quantity: Quantity = serde_json::from_value(input.clone()).map_err(message)?;
     Ok(json!({
@@ -75,7 +75,7 @@ fn version_order(input: &Value) -> Result<Value, String> {
     Ok(json!(read("a")?.cmp(&read("b")?) as i8))
 }
 
-/// Go takes the first document of a text, and null for none.
+/// Go reads the first document of a text, and returns null if there is none.
 fn yaml_to_json(input: &Value) -> Result<Value, String> {
     let documents = yaml::documents(text(input)?).map_err(message)?;
     Ok(to_go_json(documents.first().unwrap_or(&Value::Null)).into())

@@ -1,4 +1,4 @@
-//! Which table is checked by which function.
+//! The check function of each table.
 
 mod azure;
 mod azure_profiles;
@@ -17,22 +17,22 @@ use crate::Difference;
 
 /// How the rows of a table are checked.
 pub(crate) enum Check {
-    /// Rows `{"in": …, "out": {"value" | "error" | "panic": …}}`: the function answers `in`.
+    /// Rows `{"in": …, "out": {"value" | "error" | "panic": …}}`: the function returns the result for `in`.
     ///
-    /// An error is right where upstream answers with an error or panics; the texts are not compared.
+    /// An error is correct if upstream returns an error or panics; the texts are not compared.
     Reply(fn(&Value) -> Result<Value, String>),
-    /// The same, but some rows ask for what can't happen.
+    /// Like [`Self::Reply`], but some rows request a situation that can't occur.
     RespondToSome {
         /// Whether the row is compared.
         applies: fn(&Value) -> bool,
-        /// The function that answers.
+        /// The function that returns the result.
         result: fn(&Value) -> Result<Value, String>,
     },
-    /// Rows of another form: the function compares by itself and answers what it wanted and what it got.
+    /// Rows of another form: the function compares them itself, and returns the expected and the actual value.
     Compare(fn(&Value) -> Result<(), (Value, String)>),
 }
 
-/// The check for the file `<name>.json`. A table belongs into the file named after its subject.
+/// The check for the file `<name>.json`. A table belongs in the file named after its subject.
 pub(crate) fn for_table(name: &str) -> Option<Check> {
     capabilities::for_table(name)
         .or_else(|| gotext::for_table(name))
@@ -45,11 +45,11 @@ pub(crate) fn for_table(name: &str) -> Option<Check> {
         .or_else(|| gcp_profiles::for_table(name))
 }
 
-/// What came out of one row.
+/// The result of one row.
 pub(crate) enum Verdict {
     Same,
     Different(Difference),
-    /// The row asks for what can't happen.
+    /// The row requests a situation that can't occur.
     NotRequested,
 }
 
@@ -81,21 +81,21 @@ fn compared(case: &Value, got: Result<Value, String>) -> Verdict {
     }
 }
 
-/// Decodes a member of a row; what is null or absent is the zero value, as in Go.
+/// Decodes a member of a row. A null or absent member is the zero value, as in Go.
 fn member<T: serde::de::DeserializeOwned + Default>(row: &Value, name: &str) -> Result<T, String> {
     let value = row.get(name).cloned().unwrap_or_default();
     let decoded: Option<T> = serde_json::from_value(value).map_err(|error| error.to_string())?;
     Ok(decoded.unwrap_or_default())
 }
 
-/// Decodes a member of a row from its text, as raw documents inside it need.
+/// Decodes a member of a row from its text, because raw documents inside it require that.
 fn from_text<T: serde::de::DeserializeOwned + Default>(row: &Value, name: &str) -> Result<T, String> {
     let text = row.get(name).unwrap_or(&Value::Null).to_string();
     let decoded: Option<T> = serde_json::from_str(&text).map_err(|error| error.to_string())?;
     Ok(decoded.unwrap_or_default())
 }
 
-/// Compares field and type of errors, in any order. Details are ours.
+/// Compares field and type of errors, in any order. Details are not compared, because the texts are ours.
 fn same_errors(reference: &Value, got: &FieldErrors) -> Result<(), (Value, String)> {
     let pair = |error: &Value| format!("{} {}", error["field"].as_str().unwrap_or_default(), error["type"]);
     let mut expected: Vec<String> = reference.as_array().into_iter().flatten().map(pair).collect();
@@ -109,7 +109,7 @@ fn same_errors(reference: &Value, got: &FieldErrors) -> Result<(), (Value, Strin
     Err((reference.clone(), texts.join("\n            ")))
 }
 
-/// A value without members that are null, which Go writes for empty lists.
+/// A value without null members, which Go writes for empty lists.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! Tables about what pools of every provider share: zones, hashes, settings.
+//! Tables about the common parts of pools of every provider: zones, hashes, settings.
 
 use gardener_extension_worker::api::gardener::{
     ClusterAutoscalerOptions, MachineControllerManagerSettings, Shoot, WorkerPool,
@@ -29,12 +29,12 @@ pub(super) fn for_table(name: &str) -> Option<Check> {
     }))
 }
 
-/// Reads an object as it comes from the API server; types with raw text in them can only be read from text.
+/// Decodes an object as received from the API server. Types with raw text can only be decoded from text.
 pub(super) fn object<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
     decode_lenient(&to_go_json(value)).map_err(|error| error.to_string())
 }
 
-/// A pool with the bytes of its provider config as they were hashed.
+/// A pool with the hashed bytes of its provider config.
 pub(super) fn pool(value: &Value, provider_config: Option<&str>) -> Result<WorkerPool, String> {
     let mut pool: WorkerPool = object(value)?;
     let raw = provider_config.map(|text| RawValue::from_string(text.to_owned()));

@@ -65,7 +65,7 @@ fn helpers(case: &Value) -> Outcome {
             };
             found.map_err(|error| error.to_string())
         });
-        // Where Gardener panics there is an error.
+        // An error is expected if Gardener panics.
         let is_wrong = expected.get("error").or(expected.get("panic")).is_some();
         let got = match found {
             Err(_) if is_wrong => continue,
@@ -105,7 +105,7 @@ fn filter(case: &Value) -> Outcome {
     same(&case["expected"], &json!({"versions": versions}))
 }
 
-/// Maintenance at once, of a Shoot that asks for it.
+/// Runs maintenance at once, for a Shoot that requests it.
 fn maintained(shoot: &Value, profile: &Value, now: Timestamp, name: &str) -> Result<Value, (Value, String)> {
     let wrong = |error: String| (shoot.clone(), error);
     let spec: ProfileSpec = from_text(&json!({"spec": profile}), "spec").map_err(wrong)?;
@@ -164,7 +164,7 @@ fn kubernetes(case: &Value) -> Outcome {
     let got = json!({"newVersion": version, "result": got["controlPlane"], "error": got["controlPlaneError"]});
     let expected = &case["expected"];
     if expected["error"].is_string() && expected["result"].is_null() {
-        // A version that can't be read: there is only a line in the log.
+        // If a version is unreadable, Gardener only logs a line.
         return same(&expected["result"], &got["result"]);
     }
     same(expected, &got)
