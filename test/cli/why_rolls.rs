@@ -111,6 +111,17 @@ fn since_leaves_out_older_rolls() {
 }
 
 #[test]
+fn machine_deployments_alone_name_their_shoot() {
+    let mut objects = maintained("");
+    objects.retain(|object| object["kind"] == "MachineDeployment");
+    assert_eq!(lines(&why(&objects, &[]).succeeded()).len(), 3);
+    let list = json!({"kind": "List", "apiVersion": "v1", "items": objects});
+    let other = outcome(command(&["why", "garden/test", "-f", "-"]), &list.to_string());
+    assert_eq!(other.code, 3, "{other:?}");
+    assert!(other.stderr.contains("there is \"shoot--garden--prod\""), "{other:?}");
+}
+
+#[test]
 fn a_node_has_its_creation_and_its_class() {
     let mut objects = maintained("");
     let is_machine = |object: &&mut Value| object["kind"] == "Machine" && object["spec"]["class"]["name"] != "old";

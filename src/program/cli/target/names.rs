@@ -1,5 +1,6 @@
 //! What a name can mean: a shoot, a namespace, a Worker, a pool, a machine deployment, a machine or a node.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::Value;
@@ -79,6 +80,7 @@ impl fmt::Display for NamedObject {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.shoot {
             Some((project, shoot)) => write!(formatter, "Shoot {project}/{shoot}"),
+            None if self.name.is_empty() => write!(formatter, "namespace {}", self.target.namespace),
             None => write!(formatter, "{} {}/{}", self.kind.word(), self.target.namespace, self.name),
         }
     }
@@ -157,6 +159,19 @@ impl NameIndex {
         self.push(NameKind::Machine, name, target.clone());
         if let Some(node) = label(NODE_LABEL) {
             self.push(NameKind::Node, node, target);
+        }
+    }
+
+    /// Adds the namespaces of which only machine deployments or machines are known, so that their names and those of
+    /// their shoots have a meaning.
+    pub(in crate::cli) fn add_namespaces_without_worker(&mut self) {
+        let mut namespaces: BTreeSet<String> =
+            self.objects.iter().map(|object| object.target.namespace.clone()).collect();
+        for namespace in self.namespaces() {
+            namespaces.remove(namespace);
+        }
+        for namespace in namespaces {
+            self.push(NameKind::Worker, "", Target::namespace(&namespace));
         }
     }
 
@@ -345,6 +360,26 @@ mod tests {
         }
         let many: Vec<String> = (0..1000).map(|number| format!("Worker n{number}/{}", "x".repeat(300))).collect();
         assert!(ambiguous("x", &many).to_string().len() < 1500);
+    }
+
+    #[test]
+    fn machine_objects_alone_name_their_shoot() {
+        let mut index = NameIndex::default();
+        for (namespace, pool) in
+            [("shoot--a--web", "services"), ("shoot--a--web", "batch"), ("shoot--b--web", "services")]
+        {
+            index.add(&json!({"kind": "MachineDeployment", "metadata": {
+                "namespace": namespace, "name": format!("{namespace}-{pool}-z1"), "labels": {POOL_LABEL: pool}}}));
+        }
+        assert_eq!(index.resolve("a/web", None), Meaning::None, "unless they count");
+        index.add_namespaces_without_worker();
+        for text in ["a/web", "shoot--a--web"] {
+            assert_eq!(index.resolve(text, None), Meaning::One(Target::namespace("shoot--a--web")), "{text}");
+        }
+        let both = Meaning::Several(vec!["namespace shoot--a--web".to_owned(), "namespace shoot--b--web".to_owned()]);
+        assert_eq!(index.resolve("web", None), both);
+        let pool = Target { pool: Some("batch".to_owned()), ..Target::namespace("shoot--a--web") };
+        assert_eq!(index.resolve("batch", None), Meaning::One(pool));
     }
 
     #[test]

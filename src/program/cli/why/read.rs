@@ -206,6 +206,7 @@ pub(super) fn of_files(reading: &Reading, given: &Given, evidence: &mut Evidence
         let names: Vec<String> = given.files.iter().map(|file| name_of(file)).collect();
         bail!("{}: no MachineDeployment in it", names.join(", "));
     }
+    index.add_namespaces_without_worker();
     let scope = targets_in_files(&index, reading, &given.names)?;
     let known: BTreeSet<String> =
         deployments.iter().filter_map(|live| live.object.metadata.namespace.clone()).collect();
