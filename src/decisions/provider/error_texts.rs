@@ -4,7 +4,7 @@
 //! code and the HTTP status are used. A failure has one cause, so a text results in at most one code. Codes that stop
 //! Gardener from retrying are used only if a person has to act.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::cloud_error::CloudError;
 use wire::api::gardener::ErrorCode;
@@ -118,13 +118,33 @@ pub fn error_codes(known: &KnownErrors, driver_code: Option<&str>, text: &str) -
 }
 
 fn by_cloud_code(known: &KnownErrors, error: &CloudError) -> Option<ErrorCode> {
-    error.codes.iter().find_map(|code| meaning(known, &code.to_lowercase()))
+    if error.codes.is_empty() {
+        return None;
+    }
+    let meanings = Meanings::of(known.codes);
+    error.codes.iter().find_map(|code| meanings.get(&code.to_lowercase()))
 }
 
-fn meaning(known: &KnownErrors, code: &str) -> Option<ErrorCode> {
-    match known.codes.iter().find(|(_, names)| names.split(' ').any(|name| name == code)) {
-        Some((meaning, _)) => *meaning,
-        None => missing_object(code),
+/// The meanings of a cloud's error codes. A map, because a long text has thousands of words.
+struct Meanings(HashMap<&'static str, Option<ErrorCode>>);
+
+impl Meanings {
+    fn of(codes: ErrorNames) -> Self {
+        let mut meanings = HashMap::new();
+        for (meaning, names) in codes {
+            for name in names.split(' ') {
+                // The first entry wins.
+                meanings.entry(name).or_insert(*meaning);
+            }
+        }
+        Self(meanings)
+    }
+
+    fn get(&self, code: &str) -> Option<ErrorCode> {
+        match self.0.get(code) {
+            Some(meaning) => *meaning,
+            None => missing_object(code),
+        }
     }
 }
 
@@ -139,7 +159,8 @@ fn by_words(known: &KnownErrors, words: &str) -> Option<ErrorCode> {
         return Some(code);
     }
     let mut named = words.split(|letter: char| !(letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_')));
-    named.find_map(|word| meaning(known, word.trim_end_matches('.')))
+    let meanings = Meanings::of(known.codes);
+    named.find_map(|word| meanings.get(word.trim_end_matches('.')))
 }
 
 fn matching(texts: ErrorTexts, words: &str) -> Option<ErrorCode> {
