@@ -1,6 +1,6 @@
 //! Reintroduces fixed defects one at a time (`defects/*.patch`); seeds must find each of them. A patch can contain a
-//! line `Seeds: FIRST..END` with seeds that meet the conditions of its defect. If no seed finds it any more, it
-//! contains a line `Unit tests: FILTER` with the unit tests that do.
+//! line `Seeds: FIRST..END` with seeds that meet the conditions of its defect. If no seed finds it any more, or
+//! too rarely for ten minutes, it contains a line `Unit tests: FILTER` with the unit tests that do.
 //!
 //!     cargo test --test simulation each_defect_is_found -- --ignored --nocapture
 //!     DEFECT=late_answer cargo test --test simulation each_defect_is_found -- --ignored --nocapture
