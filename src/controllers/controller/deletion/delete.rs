@@ -369,14 +369,14 @@ mod tests {
                 version: 1,
             };
             let unreadable = || "of a test".to_owned();
-            let shown = [
+            let accepted = [
                 machine_objects.deployments.event(late("a"), || Err(unreadable())),
                 machine_objects.classes.event(late("b"), || Err(unreadable())),
                 machine_objects.class_secrets.event(late("c"), || Err(unreadable())),
                 machine_objects.machine_sets.event(late("d"), || Err(unreadable())),
                 machine_objects.machines.event(late("e"), || Err(unreadable())),
             ];
-            shown.map(|is_shown| !is_shown)
+            accepted.map(|is_accepted| !is_accepted)
         };
         assert_eq!(is_remembered(), [true; 5], "a late event does not restore what the lists did not have");
         let other = Identity { name: "other".to_owned(), uid: "other".to_owned(), ..Identity::of(&worker).unwrap() };
