@@ -114,7 +114,8 @@ impl Provider for Pebble {
     }
 
     fn known_errors(&self) -> &'static KnownErrors {
-        &KnownErrors { codes: &[(Some(ErrorCode::InfraResourcesDepleted), "quarryempty")], texts: &[] }
+        static KNOWN: KnownErrors = KnownErrors::new(&[(Some(ErrorCode::InfraResourcesDepleted), "quarryempty")], &[]);
+        &KNOWN
     }
 }
 

@@ -5,16 +5,45 @@
 //! Gardener from retrying are used only if a person has to act.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::OnceLock;
 
 use super::cloud_error::CloudError;
 use wire::api::gardener::ErrorCode;
 
 /// Known errors of one cloud.
 pub struct KnownErrors {
-    /// Error codes of the cloud.
-    pub codes: ErrorNames,
-    /// Phrases specific to this cloud.
-    pub texts: ErrorTexts,
+    codes: ErrorNames,
+    texts: ErrorTexts,
+    /// The meanings of `codes`, since a text may have thousands of words to look up.
+    meanings: OnceLock<HashMap<&'static str, Option<ErrorCode>>>,
+}
+
+impl KnownErrors {
+    /// Known errors with these codes of the cloud and phrases specific to it. For a `static`, so that codes are
+    /// prepared for their look-up only once.
+    #[must_use]
+    pub const fn new(codes: ErrorNames, texts: ErrorTexts) -> Self {
+        Self { codes, texts, meanings: OnceLock::new() }
+    }
+
+    /// The meaning of a code in lower case.
+    fn meaning(&self, code: &str) -> Option<ErrorCode> {
+        match self.meanings.get_or_init(|| meanings(self.codes)).get(code) {
+            Some(meaning) => *meaning,
+            None => missing_object(code),
+        }
+    }
+}
+
+/// The meaning of each name. The first entry of a name wins.
+fn meanings(codes: ErrorNames) -> HashMap<&'static str, Option<ErrorCode>> {
+    let mut meanings = HashMap::new();
+    for (meaning, names) in codes {
+        for name in names.split(' ') {
+            meanings.entry(name).or_insert(*meaning);
+        }
+    }
+    meanings
 }
 
 /// Cloud error codes in lower case, separated by spaces, with their meaning; `None` if the message has to explain them.
@@ -118,34 +147,7 @@ pub fn error_codes(known: &KnownErrors, driver_code: Option<&str>, text: &str) -
 }
 
 fn by_cloud_code(known: &KnownErrors, error: &CloudError) -> Option<ErrorCode> {
-    if error.codes.is_empty() {
-        return None;
-    }
-    let meanings = Meanings::of(known.codes);
-    error.codes.iter().find_map(|code| meanings.get(&code.to_lowercase()))
-}
-
-/// The meanings of a cloud's error codes. A map, because a long text has thousands of words.
-struct Meanings(HashMap<&'static str, Option<ErrorCode>>);
-
-impl Meanings {
-    fn of(codes: ErrorNames) -> Self {
-        let mut meanings = HashMap::new();
-        for (meaning, names) in codes {
-            for name in names.split(' ') {
-                // The first entry wins.
-                meanings.entry(name).or_insert(*meaning);
-            }
-        }
-        Self(meanings)
-    }
-
-    fn get(&self, code: &str) -> Option<ErrorCode> {
-        match self.0.get(code) {
-            Some(meaning) => *meaning,
-            None => missing_object(code),
-        }
-    }
+    error.codes.iter().find_map(|code| known.meaning(&code.to_lowercase()))
 }
 
 /// `ResourceGroupNotFound`, `InvalidSubnetID.NotFound`: the configuration refers to a missing object.
@@ -159,8 +161,7 @@ fn by_words(known: &KnownErrors, words: &str) -> Option<ErrorCode> {
         return Some(code);
     }
     let mut named = words.split(|letter: char| !(letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_')));
-    let meanings = Meanings::of(known.codes);
-    named.find_map(|word| meanings.get(word.trim_end_matches('.')))
+    named.find_map(|word| known.meaning(word.trim_end_matches('.')))
 }
 
 fn matching(texts: ErrorTexts, words: &str) -> Option<ErrorCode> {

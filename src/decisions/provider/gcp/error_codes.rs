@@ -3,7 +3,7 @@
 use crate::provider::{ErrorNames, ErrorTexts, KnownErrors};
 use wire::api::gardener::ErrorCode;
 
-pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
+pub(super) static KNOWN: KnownErrors = KnownErrors::new(CODES, TEXTS);
 
 /// Reasons of the compute API and of Google's authentication, in lower case.
 const CODES: ErrorNames = &[

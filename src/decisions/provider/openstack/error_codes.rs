@@ -7,7 +7,7 @@ use crate::provider::{DependencyFailure, ErrorNames, ErrorTexts, KnownErrors, er
 use wire::api::bounded_text;
 use wire::api::gardener::ErrorCode;
 
-pub(super) const KNOWN: KnownErrors = KnownErrors { codes: CODES, texts: TEXTS };
+pub(super) static KNOWN: KnownErrors = KnownErrors::new(CODES, TEXTS);
 
 /// Fault types of Neutron and Nova, in lower case.
 const CODES: ErrorNames = &[

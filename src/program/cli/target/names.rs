@@ -167,6 +167,7 @@ impl NameIndex {
     pub(in crate::cli) fn add_namespaces_without_worker(&mut self) {
         let mut namespaces: BTreeSet<String> =
             self.objects.iter().map(|object| object.target.namespace.clone()).collect();
+        namespaces.remove("");
         for namespace in self.namespaces() {
             namespaces.remove(namespace);
         }
